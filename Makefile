@@ -1,0 +1,48 @@
+# On a fresh machine with Python 3.11+ and make: `make reproduce` or `make test` set themselves up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help reproduce test lint types imports unit interpreted lock clean
+
+help:  ## Say what each target does
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(READY): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "rotting needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+reproduce: $(READY)  ## Run the paper's rested benchmark in a quick size: table and plot
+	$(BIN)/rotting reproduce
+
+test: lint types imports unit interpreted  ## All checks
+
+lint: $(READY)  ## Style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)  ## Strict types
+	$(BIN)/mypy
+
+imports: $(READY)  ## Imports point one way
+	$(BIN)/lint-imports
+
+unit: $(READY)  ## Tests, compiled
+	$(BIN)/python -m pytest
+
+interpreted: $(READY)  ## The same tests without the compiler, in small sizes
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q
+
+lock:  ## Pin the development environment anew
+	rm -rf $(VENV).lock && $(PYTHON) -m venv $(VENV).lock
+	$(VENV).lock/bin/python -m pip install --quiet --upgrade pip
+	$(VENV).lock/bin/python -m pip install --quiet --group dev --editable .
+	$(VENV).lock/bin/python -m pip freeze --exclude-editable > requirements-dev.lock
+	rm -rf $(VENV).lock
+
+clean:  ## Remove what the build made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,58 @@
+"""UCB1: the stationary baseline."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from rotting.arrays import Floats, Ints
+from rotting.indexes import by_index
+from rotting.policy import Kernel, Policy, Reason
+from rotting.rules import POSITIVE
+from rotting.windows import add, width
+
+
+class Params(NamedTuple):
+    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards; 0.5 for rewards in [0, 1]"] = 1.0
+
+
+class State(NamedTuple):
+    pulls: Ints  # [K] N_i
+    high: Floats  # [K] sum of the rewards, as high + low
+    low: Floats
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(np.zeros(n_arms, np.int64), np.zeros(n_arms), np.zeros(n_arms))
+
+
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    n = s.pulls[i]
+    if n == 0:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    mean, c = s.high[i] / n, width(1.0, p.sigma, t, n)
+    return Reason(mean + c, mean, n, c)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], reward)
+    s.pulls[arm] += 1
+
+
+class UCB1(Policy):
+    """UCB1: the largest `mean_i + sigma sqrt(2 ln(t) / N_i)` over all rewards ever seen.
+
+    Args:
+        sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1].
+
+    Needs to know nothing in advance, and never forgets: linear regret once an arm that led has worn out.
+
+    Example:
+        >>> UCB1(sigma=0.5)
+        UCB1(sigma=0.5)
+
+    Reference: Auer, Cesa-Bianchi, Fischer, "Finite-time analysis of the multiarmed bandit problem", Machine Learning 2002.
+    """
+
+    name = "ucb1"
+    kernel = Kernel(Params, init, update=update, **by_index(index))

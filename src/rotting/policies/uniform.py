@@ -1,0 +1,47 @@
+"""Uniform choice: the floor every policy must clear."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.arrays import Floats, Ints
+from rotting.policy import Kernel, Policy
+from rotting.rng import uniform
+
+
+class Params(NamedTuple):
+    pass
+
+
+class State(NamedTuple):
+    pulls: Ints  # [K]
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(np.zeros(n_arms, np.int64))
+
+
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    return int(arms[int(uniform(key, t, 0) * arms.size)])
+
+
+def chances(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
+    for k in range(arms.size):
+        out[k] = 1.0 / arms.size
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.pulls[arm] += 1
+
+
+class Uniform(Policy):
+    """Any available arm, with equal probability.
+
+    Example:
+        >>> Uniform()
+        Uniform()
+    """
+
+    name = "uniform"
+    kernel = Kernel(Params, init, choose, update, chances=chances)
+    first_pulls = False

@@ -1,0 +1,177 @@
+"""What a policy is: plain functions for the machine (`Kernel`), and a value for people (`Policy`)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import Parameter as Argument
+from inspect import Signature
+from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
+
+from rotting.rules import FINITE, Rule, suggest
+
+
+class Reason(NamedTuple):
+    """Why an arm was, or was not, chosen. Fields a policy has no notion of are NaN, or 0 for the window."""
+
+    value: float  # the index, in the paper's word; a tuple has a method of that name
+    mean: float
+    window: int
+    width: float
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The functions of one policy; they are compiled, so they allocate, raise and print nothing (`init` may allocate).
+
+    Args:
+        params: NamedTuple class of numbers, each field `Annotated[float, rule, "what it means"]`.
+        init: `init(p, n_arms, capacity) -> state`, a NamedTuple of arrays that can record `capacity` rounds. An array that
+            has an axis of arms has it first. A smaller state is the leading corner of a larger one: that is how live
+            states grow.
+        choose: `choose(p, s, t, key, arms) -> arm`, one of `arms` (increasing arm numbers, never empty).
+        update: `update(p, s, t, arm, reward) -> None`, in place.
+        explain: `explain(p, s, t, arms, arm) -> Reason`, optional: what decides about one of `arms`.
+        chances: `chances(p, s, t, arms, out)`, for a randomised policy: writes the probability that `choose` would return each
+            of `arms` into `out`. A policy whose update divides by that probability keeps it in a state field `chance` [K],
+            written by `choose`; when a reward comes late, the value of its own draw is put back there first.
+        forget: `forget(p, s, arm)`, for a state that remembers arms elsewhere than in rows of their own: makes one arm new.
+        reset: `reset(p, s, horizon)`, for a policy tuned to a horizon: makes the state as `init` would for that horizon, in
+            place, with the tuning kept in the state. `init` itself calls it; `rotting.doubling` needs it, and a state
+            field `epoch` [2] (rounds before this epoch, its length).
+    """
+
+    params: type
+    init: Callable[..., Any]
+    choose: Callable[..., int]
+    update: Callable[..., None]
+    explain: Callable[..., Reason] | None = None
+    chances: Callable[..., None] | None = None
+    forget: Callable[..., None] | None = None
+    reset: Callable[..., None] | None = None
+
+
+class Parameter(NamedTuple):
+    """One parameter of a policy, as `rotting list` shows it."""
+
+    name: str
+    default: Any
+    rule: Rule
+    doc: str
+
+
+def _read(hint: Any, name: str, defaults: dict[str, Any]) -> Parameter:
+    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    rule = next((extra for extra in extras if isinstance(extra, Rule)), FINITE)
+    doc = next((extra for extra in extras if isinstance(extra, str)), "")
+    return Parameter(name, defaults.get(name, Argument.empty), rule, doc)
+
+
+defined: dict[str, "type[Policy]"] = {}
+"""Every policy class by its name: a class is known as soon as its module is imported, and the last definition counts."""
+
+
+class Policy:
+    """A policy with its parameters: an immutable value that can be compared, hashed, printed and written as JSON.
+
+    Subclasses set `name` and `kernel`; see CONTRIBUTING for a policy in one file.
+
+    Example:
+        >>> from rotting.policies.raw_ucb import RAWUCB
+        >>> RAWUCB(alpha=4)
+        RAWUCB(alpha=4.0, sigma=1.0)
+        >>> RAWUCB(4.0) == RAWUCB(alpha=4), RAWUCB() == RAWUCB(alpha=4)
+        (True, False)
+    """
+
+    name: ClassVar[str]
+    kernel: ClassVar[Kernel]
+    sees_means: ClassVar[bool] = False
+    """An oracle: the game writes the true mean of every arm into `state.means` before each choice."""
+    first_pulls: ClassVar[bool] = True
+    """Each arm is pulled once, in order, before any other choice, and so is an arm that is added later."""
+
+    _parameters: ClassVar[tuple[Parameter, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        params: Any = cls.kernel.params
+        hints = get_type_hints(params, include_extras=True)
+        cls._parameters = tuple(_read(hints[name], name, params._field_defaults) for name in params._fields)
+        arguments = [
+            Argument(each.name, Argument.POSITIONAL_OR_KEYWORD, default=each.default, annotation=float)
+            for each in cls._parameters
+        ]
+        cls.__signature__ = Signature(arguments)  # type: ignore[attr-defined]
+        defined[cls.name] = cls
+
+    def __init__(self, *args: float | str, **kwargs: float | str) -> None:
+        names = [each.name for each in self._parameters]
+        if len(args) > len(names):
+            raise TypeError(f"{type(self).__name__} takes at most {len(names)} parameters, got {len(args)}")
+        given = dict(zip(names, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in names:
+                known = ", ".join(names) or "none"
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r} (it has: {known}){suggest(name, names)}")
+            if name in given:
+                raise TypeError(f"{type(self).__name__} got parameter {name!r} twice")
+            given[name] = value
+        values = {}
+        for each in self._parameters:
+            value = given.get(each.name, each.default)
+            if value is Argument.empty:
+                raise TypeError(f"{type(self).__name__} needs the parameter {each.name!r}: {each.rule.text}")
+            values[each.name] = each.rule.check(each.name, value)
+        object.__setattr__(self, "params", self.kernel.params(**values))
+        self.check()
+
+    params: Any
+
+    def check(self) -> None:
+        """Refuse parameters that do not go together; for subclasses."""
+
+    @property
+    def limit(self) -> int | None:
+        """The number of rounds this policy is tuned for, if it is: its parameter `horizon`, unless 0."""
+        return getattr(self.params, "horizon", None) or None
+
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """The rewards this policy accepts, if it declares a range: its parameters `low` and `high`."""
+        if hasattr(self.params, "low") and hasattr(self.params, "high"):
+            return (self.params.low, self.params.high)
+        return None
+
+    def shown_params(self) -> dict[str, Any]:
+        """Return the parameters as people write them."""
+        return {each.name: each.rule.show(getattr(self.params, each.name)) for each in self._parameters}
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is a value and cannot be changed; make a new one")
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only for names that are not attributes: the parameters.
+        if name != "params" and name in self.params._fields:
+            return getattr(self.params, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self.shown_params().items())
+        return f"{type(self).__name__}({inside})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.params == other.params
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.params))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), tuple(self.params))
+
+    @classmethod
+    def parameters(cls) -> tuple[Parameter, ...]:
+        """Return the parameters with their defaults, rules and meanings."""
+        return cls._parameters
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the policy as JSON-able data; `rotting.registry.from_json` reads it back."""
+        return {"policy": self.name, "params": self.shown_params()}

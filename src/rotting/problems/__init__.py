@@ -1,0 +1,43 @@
+"""Problems: decays along a clock, arms that follow pulls, rounds or both, and the problems of the papers."""
+
+from rotting.problems.arms import Arm, General, Product, Rested, Restless, Sum
+from rotting.problems.decays import (
+    Abrupt,
+    Constant,
+    Decay,
+    Exponential,
+    Function,
+    Linear,
+    Logistic,
+    Piecewise,
+    Polynomial,
+    Table,
+)
+from rotting.problems.presets import list_problems, make, stationary, ten_arms, two_arms
+from rotting.problems.problem import Problem, Rotting
+
+__all__ = [
+    "Abrupt",
+    "Arm",
+    "Constant",
+    "Decay",
+    "Exponential",
+    "Function",
+    "General",
+    "Linear",
+    "Logistic",
+    "Piecewise",
+    "Polynomial",
+    "Problem",
+    "Product",
+    "Rested",
+    "Restless",
+    "Rotting",
+    "Sum",
+    "Table",
+    "list_problems",
+    "make",
+    "stationary",
+    "ten_arms",
+    "two_arms",
+]

@@ -1,0 +1,218 @@
+"""Arms: which clock, or both, a mean follows.
+
+`t` = 1, 2, ... is the round and `n` = 0, 1, ... the arm's pulls before it, so n < t.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import SupportsFloat
+
+import numpy as np
+
+from rotting.means import PRODUCT, SUM, Means, no_steps, one_arm, one_grid
+from rotting.problems.decays import Decay, DecayLike, as_decay, checked_mean, name_of
+
+MAX_CELLS = 10_000_000  # 80 MB of tables and some seconds of calls
+
+
+class Arm(ABC):
+    """An arm with mean mu(t, n); use one of its subclasses."""
+
+    @property
+    @abstractmethod
+    def clocks(self) -> frozenset[str]:
+        """What the mean depends on: "pulls", "rounds", both, or nothing."""
+
+    @property
+    def length(self) -> int | None:
+        """The longest game the arm is known for, None if there is no end."""
+        return None
+
+    @property
+    def settles(self) -> int | None:
+        """The rounds that show all its values, None if this is not known."""
+        return None
+
+    @abstractmethod
+    def means(self, horizon: int) -> Means:
+        """Return the table of this arm alone, for games of `horizon` rounds."""
+
+
+@dataclass(frozen=True, init=False)
+class Rested(Arm):
+    """mu(t, n) = decay(n): the arm wears out when it is pulled.
+
+    Example:
+        >>> Rested(0.5)
+        Rested(decay=Constant(value=0.5))
+    """
+
+    decay: Decay
+
+    def __init__(self, decay: DecayLike) -> None:
+        object.__setattr__(self, "decay", as_decay("decay", decay))
+
+    @property
+    def clocks(self) -> frozenset[str]:
+        """Pulls, unless constant."""
+        return _clocks(pulls=self.decay)
+
+    @property
+    def length(self) -> int | None:
+        """The decay's."""
+        return self.decay.length
+
+    @property
+    def settles(self) -> int | None:
+        """The decay's."""
+        return self.decay.settles
+
+    def means(self, horizon: int) -> Means:
+        """Return pieces over pulls."""
+        return one_arm(SUM, no_steps(), self.decay.steps(horizon))
+
+
+@dataclass(frozen=True, init=False)
+class Restless(Arm):
+    """mu(t, n) = decay(t - 1): the arm wears out with time, pulled or not.
+
+    Example:
+        >>> Restless([0.5, 0.25])
+        Restless(decay=Table([0.5, 0.25]))
+    """
+
+    decay: Decay
+
+    def __init__(self, decay: DecayLike) -> None:
+        object.__setattr__(self, "decay", as_decay("decay", decay))
+
+    @property
+    def clocks(self) -> frozenset[str]:
+        """Rounds, unless constant."""
+        return _clocks(rounds=self.decay)
+
+    @property
+    def length(self) -> int | None:
+        """The decay's."""
+        return self.decay.length
+
+    @property
+    def settles(self) -> int | None:
+        """The decay's."""
+        return self.decay.settles
+
+    def means(self, horizon: int) -> Means:
+        """Return pieces over rounds."""
+        return one_arm(SUM, self.decay.steps(horizon), no_steps(), on_rounds=True)
+
+
+@dataclass(frozen=True, init=False)
+class _TwoClocks(Arm):
+    rested: Decay
+    restless: Decay
+
+    def __init__(self, rested: DecayLike, restless: DecayLike) -> None:
+        object.__setattr__(self, "rested", as_decay("rested", rested))
+        object.__setattr__(self, "restless", as_decay("restless", restless))
+
+    @property
+    def clocks(self) -> frozenset[str]:
+        """Those whose decay is not constant."""
+        return _clocks(pulls=self.rested, rounds=self.restless)
+
+    @property
+    def length(self) -> int | None:
+        """The shorter of the two."""
+        return min((d.length for d in (self.rested, self.restless) if d.length is not None), default=None)
+
+    @property
+    def settles(self) -> int | None:
+        """The longer of the two, as far as the shorter table goes."""
+        if self.rested.settles is None or self.restless.settles is None:
+            return None
+        longest = max(self.rested.settles, self.restless.settles)
+        return longest if self.length is None else min(longest, self.length)
+
+
+@dataclass(frozen=True, init=False)
+class Sum(_TwoClocks):
+    """mu(t, n) = rested(n) + restless(t - 1).
+
+    Example:
+        >>> Sum(1.0, [0.0, -0.5]).length
+        2
+    """
+
+    def means(self, horizon: int) -> Means:
+        """Return pieces over pulls and over rounds."""
+        return one_arm(SUM, self.restless.steps(horizon), self.rested.steps(horizon))
+
+
+@dataclass(frozen=True, init=False)
+class Product(_TwoClocks):
+    """mu(t, n) = rested(n) * restless(t - 1).
+
+    Example:
+        >>> sorted(Product([1.0, 0.5], [0.5, 0.25]).clocks)
+        ['pulls', 'rounds']
+    """
+
+    def means(self, horizon: int) -> Means:
+        """Return pieces over pulls and over rounds."""
+        return one_arm(PRODUCT, self.restless.steps(horizon), self.rested.steps(horizon))
+
+
+@dataclass(frozen=True)
+class General(Arm):
+    """mu(t, n) = f(t, n) for any callable; it is called once for each n < t <= horizon and stored as a grid.
+
+    Example:
+        >>> from rotting.means import lookup
+        >>> lookup(General(lambda t, n: 1 / (t + n)).means(3), 0, t=3, n=1)
+        0.25
+    """
+
+    f: Callable[[int, int], SupportsFloat]
+
+    def __post_init__(self) -> None:
+        if not callable(self.f):
+            raise TypeError(f"f must be a callable of t and n, got {self.f!r}")
+
+    @property
+    def clocks(self) -> frozenset[str]:
+        """Both: nothing is known about f."""
+        return frozenset({"pulls", "rounds"})
+
+    def means(self, horizon: int) -> Means:
+        """Return the grid; cells that no game can meet hold NaN."""
+        check_size([self], horizon)
+        grid = np.full((horizon, horizon), np.nan)
+        for t in range(1, horizon + 1):
+            for n in range(t):
+                grid[t - 1, n] = checked_mean(self.f(t, n), t, n)
+        return one_grid(grid)
+
+    def __repr__(self) -> str:
+        return f"General({name_of(self.f)})"
+
+
+def check_size(arms: Sequence[Arm], horizon: int) -> None:
+    """Refuse General arms whose grids would be too large to tabulate.
+
+    Example:
+        >>> check_size([General(lambda t, n: 0.0)], 10_000)
+        Traceback (most recent call last):
+        ...
+        ValueError: horizon must be at most 3162 to tabulate 1 General arm(s) over rounds and pulls, got 10000
+    """
+    count = sum(isinstance(arm, General) for arm in arms)
+    if count * horizon**2 > MAX_CELLS:
+        longest = int((MAX_CELLS / count) ** 0.5)
+        raise ValueError(
+            f"horizon must be at most {longest} to tabulate {count} General arm(s) over rounds and pulls, got {horizon}"
+        )
+
+
+def _clocks(**decays: Decay) -> frozenset[str]:
+    return frozenset(clock for clock, decay in decays.items() if not decay.constant)

@@ -1,0 +1,463 @@
+"""How a mean changes along one clock: a decay is a function mu(x) of ticks x = 0, 1, 2, ...
+
+For a rested arm x counts its earlier pulls; for a restless arm x = t - 1 counts the earlier rounds. Decays
+are values: frozen, comparable, printable. None has to fall: one that rises is allowed, and
+`Problem.is_rotting` says so.
+"""
+
+import math
+import numbers
+import reprlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, SupportsFloat, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from rotting.arrays import Floats, Ints
+from rotting.means import Steps, merge
+from rotting.rules import finite, nonnegative_int, positive
+
+
+class Decay(ABC):
+    """A mean as a function of one clock; use one of its subclasses."""
+
+    @property
+    def length(self) -> int | None:
+        """The number of ticks the decay is known for, None if it has no end."""
+        return None
+
+    @property
+    def settles(self) -> int | None:
+        """The number of ticks that show all its values, None if this is not known."""
+        return None
+
+    @property
+    def constant(self) -> bool:
+        """Whether the decay is known to stay at one value."""
+        return self.settles is not None and len(self.steps(self.settles)[0]) == 1
+
+    @abstractmethod
+    def steps(self, length: int) -> Steps:
+        """Return the first `length` values as pieces of equal value: where each starts, and its value."""
+
+
+def vector(name: str, values: object) -> Floats:
+    """Return `values` as a one-dimensional float array of at least one finite number.
+
+    Example:
+        >>> vector("values", [1, 0.5])
+        array([1. , 0.5])
+        >>> vector("values", [1, float("nan")])
+        Traceback (most recent call last):
+        ...
+        ValueError: values[1] must be a finite number, got nan
+    """
+    if not _is_vector(values):
+        raise TypeError(f"{name} must be a one-dimensional sequence of numbers, got {reprlib.repr(values)}")
+    entries: Any = values
+    if np.ma.isMaskedArray(entries):
+        entries = np.ma.filled(entries.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(entries)
+    except ValueError:  # nested and ragged: its entries are not numbers, as the check of each will say
+        array = np.empty(len(entries), dtype=object)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, got {array.ndim}")
+    if array.size == 0:
+        raise ValueError(f"{name} must have at least one value, got none")
+    # NumPy would turn True into 1.0 without a word.
+    odd = array.dtype.kind not in "iuf" or (
+        not hasattr(entries, "__array__") and any(isinstance(value, bool | np.bool_) for value in entries)
+    )
+    if odd:
+        array = np.array([finite(f"{name}[{k}]", value) for k, value in enumerate(entries)])
+    floats = array.astype(np.float64)
+    wrong = np.flatnonzero(~np.isfinite(floats))
+    if len(wrong):
+        finite(f"{name}[{wrong[0]}]", float(floats[wrong[0]]))
+    return floats
+
+
+def _is_vector(values: object) -> bool:
+    return (isinstance(values, Sequence) and not isinstance(values, str | bytes)) or hasattr(values, "__array__")
+
+
+@dataclass(frozen=True)
+class Constant(Decay):
+    """mu(x) = value.
+
+    Example:
+        >>> Constant(0.5)
+        Constant(value=0.5)
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        _check(self, finite, "value")
+
+    @property
+    def settles(self) -> int:
+        """One tick shows it all."""
+        return 1
+
+    def steps(self, length: int) -> Steps:
+        """Return one piece."""
+        return _cut([0], [self.value], length)
+
+
+@dataclass(frozen=True)
+class Abrupt(Decay):
+    """mu(x) = before for x < at, after for x >= at: the first `at` ticks are worth `before`.
+
+    Example:
+        >>> Abrupt(1.0, 0.0, at=3).steps(10)
+        (array([0, 3]), array([1., 0.]))
+    """
+
+    before: float
+    after: float
+    at: int
+
+    def __post_init__(self) -> None:
+        _check(self, finite, "before", "after")
+        _check(self, nonnegative_int, "at")
+
+    @property
+    def settles(self) -> int:
+        """The break is the last news."""
+        return self.at + 1
+
+    def steps(self, length: int) -> Steps:
+        """Return at most two pieces."""
+        if self.at == 0:
+            return _cut([0], [self.after], length)
+        return _cut([0, self.at], [self.before, self.after], length)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class _Stored(Decay):
+    """Pieces kept in read-only arrays, compared by content."""
+
+    _starts: Ints
+    _values: Floats
+    _length: int | None
+
+    def _store(self, starts: Ints, values: Floats, length: int | None) -> None:
+        # Adding zero turns -0.0 into 0.0, so that equal contents have equal bytes to hash.
+        for name, array in zip(("_starts", "_values"), merge(starts, values + 0.0), strict=True):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "_length", length)
+
+    @property
+    def length(self) -> int | None:
+        """The number of values of a table, None for pieces."""
+        return self._length
+
+    def steps(self, length: int) -> Steps:
+        """Return the stored pieces that start within `length`."""
+        if self.length is not None and length > self.length:
+            raise ValueError(f"horizon must be at most {self.length}, the length of the table, got {length}")
+        end = int(np.searchsorted(self._starts, length))
+        return self._starts[:end], self._values[:end]
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return (
+            self.length == other.length
+            and np.array_equal(self._starts, other._starts)
+            and np.array_equal(self._values, other._values)
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.length, self._starts.tobytes(), self._values.tobytes()))
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Piecewise(_Stored):
+    """mu(x) = values[j] for starts[j] <= x < starts[j + 1]; the last value has no end.
+
+    Args:
+        values: one finite number per piece.
+        starts: the first tick of each piece, whole numbers that increase from 0.
+
+    Example:
+        >>> Piecewise([1, 0.5, 0.25], starts=[0, 10, 20]).steps(15)
+        (array([ 0, 10]), array([1. , 0.5]))
+    """
+
+    def __init__(self, values: npt.ArrayLike, starts: npt.ArrayLike) -> None:
+        levels = vector("values", values)
+        edges = vector("starts", starts)
+        if len(edges) != len(levels):
+            raise ValueError(f"starts must have one entry per value, {len(levels)}, got {len(edges)}")
+        if edges[0] != 0:
+            raise ValueError(f"starts[0] must be 0, got {edges[0]:g}")
+        for k, edge in enumerate(edges.tolist()):
+            nonnegative_int(f"starts[{k}]", edge)
+            if k and edge <= edges[k - 1]:
+                raise ValueError(f"starts[{k}] must be above starts[{k - 1}] = {edges[k - 1]:g}, got {edge:g}")
+        self._store(edges.astype(np.int64), levels, length=None)
+
+    @property
+    def settles(self) -> int:
+        """The last break is the last news."""
+        return int(self._starts[-1]) + 1
+
+    def __repr__(self) -> str:
+        return f"Piecewise({_brief(self._values)}, starts={_brief(self._starts)})"
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Table(_Stored):
+    """mu(x) = values[x], known for len(values) ticks and no further.
+
+    Equal neighbours are stored once, so a long table of few values is small.
+
+    Example:
+        >>> Table([1, 1, 1, 0.5]).steps(4)
+        (array([0, 3]), array([1. , 0.5]))
+        >>> Table([1, 0.5]).length
+        2
+    """
+
+    def __init__(self, values: npt.ArrayLike) -> None:
+        checked = vector("values", values)
+        self._store(np.arange(len(checked)), checked, length=len(checked))
+
+    @property
+    def settles(self) -> int | None:
+        """The whole table."""
+        return self.length
+
+    def __repr__(self) -> str:
+        if self.length is not None and self.length <= 8:
+            return f"Table({np.repeat(self._values, np.diff(self._starts, append=self.length)).tolist()})"
+        return f"Table({self.length} values: {_brief(self._values)} from {_brief(self._starts)})"
+
+
+@dataclass(frozen=True)
+class Linear(Decay):
+    """mu(x) = max(start + slope x, floor); without a floor it falls for ever.
+
+    Args:
+        start: mu(0).
+        slope: the change per tick; negative for an arm that rots.
+        floor: the smallest value, at most `start`, or None.
+
+    Example:
+        >>> Linear(1.0, slope=-0.5, floor=0.0).steps(6)
+        (array([0, 1, 2]), array([1. , 0.5, 0. ]))
+    """
+
+    start: float
+    slope: float
+    floor: float | None = None
+
+    def __post_init__(self) -> None:
+        _check(self, finite, "start", "slope")
+        if self.floor is not None:
+            _check(self, finite, "floor")
+            if self.floor > self.start:
+                raise ValueError(f"floor must be at most start = {self.start}, got {self.floor}")
+
+    def steps(self, length: int) -> Steps:
+        """Return one piece per value."""
+        with np.errstate(over="ignore"):  # refused just below
+            values = self.start + self.slope * np.arange(length, dtype=np.float64)
+        if self.floor is not None:
+            np.maximum(values, self.floor, out=values)
+        if not np.isfinite(values[-1]):
+            first = int(np.argmin(np.isfinite(values)))
+            raise ValueError(f"the mean at tick {first} must be a finite number, got {values[first]}")
+        return merge(np.arange(length), values)
+
+
+@dataclass(frozen=True)
+class Polynomial(Decay):
+    """mu(x) = limit + (start - limit) (1 + x / scale)^(-power).
+
+    Args:
+        start: mu(0).
+        power: how fast it decays, positive.
+        scale: the ticks after which 1 + x / scale has doubled, positive.
+        limit: where it ends; above `start` the mean rises.
+
+    Example:
+        >>> Polynomial(1.0, power=1.0).steps(4)[1].tolist()
+        [1.0, 0.5, 0.3333333333333333, 0.25]
+    """
+
+    start: float
+    power: float
+    scale: float = 1.0
+    limit: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(self, finite, "start", "limit")
+        _check(self, positive, "power", "scale")
+
+    def steps(self, length: int) -> Steps:
+        """Return one piece per value."""
+        with np.errstate(over="ignore", under="ignore"):  # an infinite base has weight 0
+            weights = (1.0 + np.arange(length) / self.scale) ** -self.power
+        return _between(self.start, self.limit, weights)
+
+
+@dataclass(frozen=True)
+class Exponential(Decay):
+    """mu(x) = limit + (start - limit) exp(-rate x).
+
+    Args:
+        start: mu(0).
+        rate: how fast it decays, positive.
+        limit: where it ends; above `start` the mean rises.
+
+    Example:
+        >>> Exponential(1.0, rate=0.5).steps(3)[1].round(3).tolist()
+        [1.0, 0.607, 0.368]
+    """
+
+    start: float
+    rate: float
+    limit: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(self, finite, "start", "limit")
+        _check(self, positive, "rate")
+
+    def steps(self, length: int) -> Steps:
+        """Return one piece per value."""
+        with np.errstate(over="ignore", under="ignore"):  # an infinite exponent has weight 0
+            weights = np.exp(-self.rate * np.arange(length))
+        return _between(self.start, self.limit, weights)
+
+
+@dataclass(frozen=True)
+class Logistic(Decay):
+    """mu(x) = after + (before - after) / (1 + exp((x - at) / width)): a smooth `Abrupt`.
+
+    Args:
+        before: the plateau it leaves.
+        after: the plateau it ends at.
+        at: the tick of the half-way value, any finite number.
+        width: the ticks over which it changes, positive.
+
+    Example:
+        >>> Logistic(1.0, 0.0, at=2, width=0.5).steps(5)[1].round(3).tolist()
+        [0.982, 0.881, 0.5, 0.119, 0.018]
+    """
+
+    before: float
+    after: float
+    at: float
+    width: float
+
+    def __post_init__(self) -> None:
+        _check(self, finite, "before", "after", "at")
+        _check(self, positive, "width")
+
+    def steps(self, length: int) -> Steps:
+        """Return one piece per value."""
+        with np.errstate(over="ignore", under="ignore"):
+            # 1 / (1 + exp(z)) written so that it cannot overflow.
+            weights = 0.5 * (1.0 - np.tanh((np.arange(length) - self.at) / self.width / 2.0))
+        return _between(self.before, self.after, weights)
+
+
+@dataclass(frozen=True)
+class Function(Decay):
+    """mu(x) = f(x) for any callable of one int; two are equal when they hold the same callable.
+
+    Example:
+        >>> Function(lambda x: 1 / (1 + x)).steps(2)
+        (array([0, 1]), array([1. , 0.5]))
+    """
+
+    f: Callable[[int], SupportsFloat]
+
+    def __post_init__(self) -> None:
+        if not callable(self.f):
+            raise TypeError(f"f must be a callable of one int, got {self.f!r}")
+
+    def steps(self, length: int) -> Steps:
+        """Call f once per tick."""
+        values = np.empty(length)
+        for x in range(length):
+            values[x] = checked_mean(self.f(x), x)
+        return merge(np.arange(length), values)
+
+    def __repr__(self) -> str:
+        return f"Function({name_of(self.f)})"
+
+
+DecayLike = Union[Decay, float, npt.ArrayLike, Callable[[int], SupportsFloat]]  # noqa: UP007
+"""A decay, or a number, a one-dimensional table or a callable that stands for one."""
+
+
+def as_decay(name: str, value: object) -> Decay:
+    """Return the decay that `value` stands for: itself, a number, a one-dimensional table or a callable.
+
+    Example:
+        >>> as_decay("means[0]", [1.0, 0.5])
+        Table([1.0, 0.5])
+        >>> as_decay("means[0]", True)
+        Traceback (most recent call last):
+        ...
+        TypeError: means[0] must be a decay, a number, a table of numbers or a callable, got True
+    """
+    if isinstance(value, Decay):
+        return value
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return Constant(finite(name, value))
+    if _is_vector(value) and not isinstance(value, np.generic):
+        return Table(vector(name, value))
+    if callable(value):
+        return Function(value)
+    raise TypeError(f"{name} must be a decay, a number, a table of numbers or a callable, got {reprlib.repr(value)}")
+
+
+def checked_mean(value: SupportsFloat, *ticks: int) -> float:
+    """Return what a user's callable gave as a float, or say where it went wrong."""
+    # The quick way out: the sentence is only written when it is needed.
+    if type(value) is float and math.isfinite(value):
+        return value
+    return finite(f"f({', '.join(map(str, ticks))})", value)
+
+
+def name_of(f: object) -> str:
+    """Return a callable's name, which unlike its repr is the same in every process."""
+    return str(getattr(f, "__qualname__", None) or repr(f))
+
+
+def _check(decay: Decay, rule: Callable[[str, object], float], *names: str) -> None:
+    for name in names:
+        object.__setattr__(decay, name, rule(name, getattr(decay, name)))
+
+
+def _cut(starts: list[int], values: list[float], length: int) -> Steps:
+    edges = np.array(starts)
+    inside = edges < length
+    return merge(edges[inside], np.array(values)[inside])
+
+
+def _between(start: float, limit: float, weights: Floats) -> Steps:
+    """Return the pieces of start * weight + limit * (1 - weight), which go one way and stay in between."""
+    values = start * weights + limit * (1.0 - weights)
+    # Two rounded products do not add up to a monotone sum, and a rise in the last bit would deny that the arm rots.
+    accumulate = np.minimum.accumulate if start >= limit else np.maximum.accumulate
+    values = np.clip(accumulate(values), min(start, limit), max(start, limit))
+    return merge(np.arange(len(values)), values)
+
+
+def _brief(values: npt.NDArray[Any]) -> str:
+    """Print at most eight entries."""
+    if len(values) <= 8:
+        return repr(values.tolist())
+    head, tail = values[:4].tolist(), values[-2:].tolist()
+    return f"[{', '.join(map(repr, head))}, ..., {', '.join(map(repr, tail))}]"

@@ -1,0 +1,256 @@
+"""A problem: arms, the noise of their rewards, and how long the game lasts."""
+
+import math
+import reprlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from rotting.means import Means, Rise, bounds, first_rise, join, lookup
+from rotting.noise import Gaussian, Noise
+from rotting.problems.arms import Arm, Rested, Restless, check_size
+from rotting.problems.decays import Decay, Table, as_decay
+from rotting.rules import at_least_one_int, nonnegative_int
+
+STANDARD = Gaussian(1.0)
+
+_KINDS = {
+    frozenset[str](): "stationary",
+    frozenset({"pulls"}): "rested",
+    frozenset({"rounds"}): "restless",
+    frozenset({"pulls", "rounds"}): "both",
+}
+
+
+@dataclass(frozen=True)
+class Rotting:
+    """Whether no mean ever rises up to a horizon; false with `where`, the first rise, when one does."""
+
+    horizon: int
+    where: Rise | None
+
+    def __bool__(self) -> bool:
+        return self.where is None
+
+    def __str__(self) -> str:
+        if self.where is None:
+            return f"rotting: no mean rises up to round {self.horizon}"
+        return f"not rotting: {self.where}"
+
+
+@dataclass(frozen=True, repr=False)
+class Problem:
+    """A bandit problem, as a value: immutable, comparable, printable.
+
+    Args:
+        arms: one `Rested`, `Restless`, `Sum`, `Product` or `General` per arm.
+        noise: the distribution of the rewards around their means.
+        horizon: the length of the game when none is asked for; by default that of the shortest table, if any.
+        name: how results call the problem.
+
+    Example:
+        >>> from rotting.problems import Abrupt, Linear
+        >>> arms = [Rested(Abrupt(0.5, 0.0, at=100)), Restless(Linear(1.0, slope=-0.25))]
+        >>> problem = Problem(arms, horizon=300)
+        >>> problem.kind, problem.mean(1, t=3, n=0)
+        ('both', 0.5)
+        >>> bool(problem.is_rotting())
+        True
+    """
+
+    arms: Sequence[Arm]
+    noise: Noise = STANDARD
+    horizon: int | None = None
+    name: str | None = None
+    _tables: dict[int, Means] = field(default_factory=dict, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arms", _checked_arms(self.arms))
+        if not isinstance(self.noise, Noise):
+            raise TypeError(f"noise must be a noise such as Gaussian(1.0), got {self.noise!r}")
+        if self.name is not None and not isinstance(self.name, str):
+            raise TypeError(f"name must be a string or None, got {self.name!r}")
+        if self.horizon is None:
+            object.__setattr__(self, "horizon", self.max_horizon)
+        if self.horizon is not None:
+            object.__setattr__(self, "horizon", self.resolve_horizon(self.horizon))
+            self.means(self.horizon)
+        else:
+            # Without a horizon, what is known now is checked now and the rest when a horizon is known.
+            for i, arm in enumerate(self.arms):
+                self._table(i, arm.settles or 1)
+
+    @classmethod
+    def rested(
+        cls,
+        means: npt.ArrayLike | Sequence[Any],
+        noise: Noise = STANDARD,
+        horizon: int | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Return a problem whose arms wear out when they are pulled.
+
+        Args:
+            means: a table [arm, pull], or one entry per arm: a decay, a number, a table or a callable.
+            noise: the distribution of the rewards around their means.
+            horizon: the length of the game when none is asked for.
+            name: how results call the problem.
+
+        Example:
+            >>> Problem.rested([[0.5, 0.25]])
+            Problem([Rested(decay=Table([0.5, 0.25]))], noise=Gaussian(sigma=1.0), horizon=2)
+        """
+        return cls([Rested(decay) for decay in _decays(means)], noise, horizon, name)
+
+    @classmethod
+    def restless(
+        cls,
+        means: npt.ArrayLike | Sequence[Any],
+        noise: Noise = STANDARD,
+        horizon: int | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Return a problem whose arms wear out with time.
+
+        Args:
+            means: a table [arm, round], or one entry per arm: a decay, a number, a table or a callable.
+            noise: the distribution of the rewards around their means.
+            horizon: the length of the game when none is asked for.
+            name: how results call the problem.
+
+        Example:
+            >>> Problem.restless([[0.5, 0.25], [0.4, 0.4]]).mean(0, t=2, n=0)
+            0.25
+        """
+        return cls([Restless(decay) for decay in _decays(means)], noise, horizon, name)
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms."""
+        return len(self.arms)
+
+    @property
+    def max_horizon(self) -> int | None:
+        """The longest game the means are known for, None if there is no end."""
+        return min((arm.length for arm in self.arms if arm.length is not None), default=None)
+
+    @property
+    def kind(self) -> str:
+        """The clocks that matter: "stationary" (none), "rested" (pulls), "restless" (rounds) or "both"."""
+        return _KINDS[frozenset[str]().union(*(arm.clocks for arm in self.arms))]
+
+    def resolve_horizon(self, horizon: int | None = None) -> int:
+        """Return the horizon to play: the one asked for, else the problem's own."""
+        if horizon is None:
+            if self.horizon is None:
+                raise ValueError("horizon must be given, as the problem has none of its own, got None")
+            return self.horizon
+        checked = at_least_one_int("horizon", horizon)
+        if self.max_horizon is not None and checked > self.max_horizon:
+            raise ValueError(f"horizon must be at most {self.max_horizon}, the length of the shortest table, got {checked}")
+        return checked
+
+    def means(self, horizon: int | None = None) -> Means:
+        """Return the table of means for games of `horizon` rounds; the last one asked for is kept."""
+        rounds = self.resolve_horizon(horizon)
+        table = self._tables.get(rounds)
+        if table is None:
+            check_size(self.arms, rounds)
+            table = join([self._table(i, rounds) for i in range(self.n_arms)])
+            self._tables.clear()
+            self._tables[rounds] = table
+        return table
+
+    def mean(self, i: int, t: int, n: int) -> float:
+        """Return the mean of arm `i` at round `t` (from 1) after `n < t` of its pulls."""
+        i, t, n = nonnegative_int("i", i), at_least_one_int("t", t), nonnegative_int("n", n)
+        if i >= self.n_arms:
+            raise ValueError(f"i must be an arm below {self.n_arms}, got {i}")
+        if n >= t:
+            raise ValueError(f"n must be below t = {t}, as an arm is pulled at most once a round, got {n}")
+        for horizon, table in list(self._tables.items()):
+            if t <= horizon:
+                return lookup(table, i, t, n)
+        return lookup(self._table(i, self.resolve_horizon(t)), 0, t, n)
+
+    def is_rotting(self, horizon: int | None = None) -> Rotting:
+        """Say whether no mean rises, with its arm's pulls or with the rounds, and if one does, where first.
+
+        Example:
+            >>> print(Problem.rested([[1.0, 1.0, 0.5], [0.0, 0.25, 0.5]]).is_rotting())
+            not rotting: arm 1 rises with its pulls, from 0.0 at n = 0 to 0.25 at n = 1 (at round t = 2)
+        """
+        rounds = self.resolve_horizon(horizon)
+        table = self.means(rounds)
+        rises = (first_rise(table, i, rounds) for i in range(self.n_arms))
+        return Rotting(rounds, next((rise for rise in rises if rise is not None), None))
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the problem is, as JSON-able data."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "n_arms": self.n_arms,
+            "horizon": self.horizon,
+            "arms": [repr(arm) for arm in self.arms],
+            "noise": self.noise.to_json(),
+        }
+
+    def __repr__(self) -> str:
+        arms = [repr(arm) for arm in self.arms]
+        if len(arms) > 10:
+            arms = [*arms[:2], f"... {len(arms)} arms in all ...", arms[-1]]
+        options = "".join(
+            f", {name}={value!r}" for name, value in (("horizon", self.horizon), ("name", self.name)) if value is not None
+        )
+        return f"Problem([{', '.join(arms)}], noise={self.noise!r}{options})"
+
+    def _table(self, i: int, horizon: int) -> Means:
+        """Return the checked table of arm `i` alone."""
+        try:
+            table = self.arms[i].means(horizon)
+            low, high = bounds(table, 0, horizon)
+            for value in (low, high):
+                if not math.isfinite(value):
+                    raise ValueError(f"means must be finite numbers, got {value}")  # noqa: TRY301
+            self.noise.check_means(low, high)
+        except (TypeError, ValueError) as error:
+            # Errors of a user's callable that are more special than these pass as they are.
+            if type(error) not in {TypeError, ValueError}:
+                raise
+            raise type(error)(f"arm {i}: {error}") from error
+        return table
+
+
+def _checked_arms(arms: object) -> tuple[Arm, ...]:
+    if isinstance(arms, str | bytes) or not isinstance(arms, Sequence):
+        raise TypeError(f"arms must be a sequence of arms, got {reprlib.repr(arms)}")
+    if not arms:
+        raise ValueError("arms must hold at least one arm, got none")
+    for i, arm in enumerate(arms):
+        if not isinstance(arm, Arm):
+            raise TypeError(f"arms[{i}] must be an arm such as Rested or Restless, got {reprlib.repr(arm)}")
+    return tuple(arms)
+
+
+def _decays(means: object) -> list[Decay]:
+    """Return one decay per arm from a table [arm, clock] or a sequence with one entry per arm."""
+    if hasattr(means, "__array__"):
+        means = means if isinstance(means, np.ndarray) else np.asarray(means)
+        if means.ndim != 2:
+            raise ValueError(f"means must have two dimensions, [arm, clock], got {means.ndim}")
+    elif isinstance(means, str | bytes) or not isinstance(means, Sequence):
+        raise TypeError(f"means must be a table [arm, clock] or a sequence, one entry per arm, got {reprlib.repr(means)}")
+    if len(means) == 0:
+        raise ValueError("means must hold at least one arm, got none")
+    decays = [as_decay(f"means[{i}]", entry) for i, entry in enumerate(means)]
+    # Rows of one table have one length; tables of different lengths must be asked for, as `Table`.
+    rows = [i for i, entry in enumerate(means) if isinstance(decays[i], Table) and decays[i] is not entry]
+    for i in rows:
+        length, first = decays[i].length, decays[rows[0]].length
+        if length != first:
+            raise ValueError(f"means[{i}] must have as many values as means[{rows[0]}], {first}, got {length}")
+    return decays

@@ -1,0 +1,67 @@
+"""Finding policies by name: every module in `rotting.policies`, and every policy class that users define."""
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import Any
+
+from rotting import policies
+from rotting.anytime import doubled
+from rotting.policy import Policy, defined
+from rotting.rules import suggest
+
+
+@cache
+def _built_in() -> dict[str, type[Policy]]:
+    for info in pkgutil.iter_modules(policies.__path__):
+        importlib.import_module(f"{policies.__name__}.{info.name}")
+    return {name: each for name, each in defined.items() if each.__module__.startswith(f"{policies.__name__}.")}
+
+
+def _known() -> dict[str, type[Policy]]:
+    built_in = _built_in()
+    return dict(sorted(({**defined, **built_in}).items()))
+
+
+def list_policies() -> list[type[Policy]]:
+    """Return every policy class known, by name.
+
+    Example:
+        >>> [each.name for each in list_policies() if each.name.startswith("raw")]
+        ['raw-ucb']
+    """
+    return list(_known().values())
+
+
+def find(name: Any) -> type[Policy]:
+    """Return the policy class called `name`, or say which one was meant."""
+    known = _known()
+    name = str(name)
+    if name.startswith("doubling(") and name.endswith(")"):
+        inner: Any = find(name.removeprefix("doubling(").removesuffix(")"))
+        return doubled(inner)
+    if name not in known:
+        raise ValueError(f"policy must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
+    return known[name]
+
+
+def make(name: str, **params: float | str) -> Policy:
+    """Return the policy called `name` with these parameters.
+
+    Example:
+        >>> make("raw-ucb", alpha=1.4)
+        RAWUCB(alpha=1.4, sigma=1.0)
+    """
+    return find(name)(**params)
+
+
+def from_json(data: Any) -> Policy:
+    """Return the policy that `Policy.to_json` wrote.
+
+    Example:
+        >>> from_json(make("fewa").to_json())
+        FEWA(alpha=0.06, sigma=1.0)
+    """
+    if not isinstance(data, dict) or set(data) != {"policy", "params"} or not isinstance(data["params"], dict):
+        raise ValueError(f"a policy in JSON must be an object with 'policy' and 'params', got {data!r}")
+    return make(data["policy"], **data["params"])

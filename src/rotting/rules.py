@@ -1,0 +1,134 @@
+"""Rules a parameter must obey, and the one sentence that says so when it does not.
+
+A rule is a value: the same object checks an argument, names itself in the error, and is printed by `rotting list`.
+"""
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A number in an interval; ends may be open, `whole` numbers are returned as `int`.
+
+    Example:
+        >>> POSITIVE.check("alpha", 1.4)
+        1.4
+        >>> POSITIVE.check("alpha", -1)
+        Traceback (most recent call last):
+        ...
+        ValueError: alpha must be a positive finite number, got -1
+    """
+
+    text: str
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+    whole: bool = False
+
+    def check(self, name: str, value: object) -> float:
+        """Return `value` as a number, or raise the sentence that names parameter, rule and value."""
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise TypeError(f"{name} must be {self.text}, got {value!r}")
+        number = float(value)
+        if self.whole and (not math.isfinite(number) or number != math.floor(number)):
+            raise ValueError(f"{name} must be {self.text}, got {value!r}")
+        above = number > self.low if self.open_low else number >= self.low
+        below = number < self.high if self.open_high else number <= self.high
+        if not (above and below and math.isfinite(number)):
+            raise ValueError(f"{name} must be {self.text}, got {value!r}")
+        return int(number) if self.whole else number
+
+    def show(self, value: float) -> Any:
+        """Return a checked value as people wrote it."""
+        return value
+
+
+@dataclass(frozen=True)
+class Option(Rule):
+    """One of a few words; kernels see its place in the list, people its name.
+
+    Example:
+        >>> kind = Option("one of 'bernoulli', 'gaussian'", words=("bernoulli", "gaussian"))
+        >>> kind.check("kind", "gaussian"), kind.show(1)
+        (1, 'gaussian')
+    """
+
+    words: tuple[str, ...] = ()
+
+    def check(self, name: str, value: object) -> float:
+        """Return the place of a word; a place is accepted as well."""
+        if isinstance(value, str):
+            if value not in self.words:
+                raise ValueError(f"{name} must be {self.text}, got {value!r}{suggest(value, self.words)}")
+            return self.words.index(value)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(self.words):
+            return value
+        raise TypeError(f"{name} must be {self.text}, got {value!r}")
+
+    def show(self, value: float) -> str:
+        """Return the word."""
+        return self.words[int(value)]
+
+
+def option(*words: str) -> Option:
+    """Return the rule that a parameter is one of `words`."""
+    return Option(f"one of {', '.join(map(repr, words))}", words=words)
+
+
+FINITE = Rule("a finite number")
+FRACTION = Rule("a number in (0, 1]", low=0.0, open_low=True, high=1.0)
+POSITIVE = Rule("a positive finite number", low=0.0, open_low=True)
+NONNEGATIVE = Rule("a finite number, zero or more", low=0.0)
+ABOVE_ONE = Rule("a finite number above 1", low=1.0, open_low=True)
+PROBABILITY = Rule("a probability in [0, 1]", low=0.0, high=1.0)
+COUNT = Rule("a whole number, 1 or more", low=1, whole=True)
+INDEX = Rule("a whole number, 0 or more", low=0, whole=True)
+
+
+def positive(name: str, value: object) -> float:
+    """Check a positive finite number."""
+    return POSITIVE.check(name, value)
+
+
+def nonnegative(name: str, value: object) -> float:
+    """Check a finite number that is zero or more."""
+    return NONNEGATIVE.check(name, value)
+
+
+def finite(name: str, value: object) -> float:
+    """Check a finite number."""
+    return FINITE.check(name, value)
+
+
+def probability(name: str, value: object) -> float:
+    """Check a number in [0, 1]."""
+    return PROBABILITY.check(name, value)
+
+
+def at_least_one_int(name: str, value: object) -> int:
+    """Check a whole number that is 1 or more."""
+    return int(COUNT.check(name, value))
+
+
+def nonnegative_int(name: str, value: object) -> int:
+    """Check a whole number that is 0 or more."""
+    return int(INDEX.check(name, value))
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return `; did you mean ...?` for the closest known word, or an empty string.
+
+    Example:
+        >>> suggest("raw-ubc", ["raw-ucb", "fewa"])
+        "; did you mean 'raw-ucb'?"
+        >>> suggest("zzz", ["raw-ucb", "fewa"])
+        ''
+    """
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,72 @@
+"""Policy states as data: grown, given a fresh arm, written as JSON and read back, without knowing the policy.
+
+A state is a NamedTuple of arrays. Probing `init` with other sizes tells which arrays have an axis of arms (always the first),
+and a smaller state is the leading corner of a larger one; nothing else is needed.
+"""
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from rotting.policy import Policy
+
+
+def new_state(policy: Policy, n_arms: int, capacity: int) -> Any:
+    """Return the state of a policy that has seen nothing."""
+    return policy.kernel.init(policy.params, n_arms, capacity)
+
+
+def grow(policy: Policy, state: Any, n_arms: int, capacity: int) -> Any:
+    """Return a state of a larger size that has seen what `state` has."""
+    larger = new_state(policy, n_arms, capacity)
+    for old, new in zip(state, larger, strict=True):
+        new[tuple(slice(0, size) for size in old.shape)] = old
+    return larger
+
+
+def has_arm_axis(policy: Policy) -> list[bool]:
+    """Tell for each array of the policy's state whether its first axis is the arms."""
+    one, two = new_state(policy, 1, 1), new_state(policy, 2, 1)
+    return [a.shape != b.shape for a, b in zip(one, two, strict=True)]
+
+
+def forget_arm(policy: Policy, state: Any, arm: int, capacity: int) -> None:
+    """Make one arm of the state as if it had never been pulled."""
+    if policy.kernel.forget is not None:
+        policy.kernel.forget(policy.params, state, arm)
+    fresh = new_state(policy, 1, capacity)
+    for array, new, by_arm in zip(state, fresh, has_arm_axis(policy), strict=True):
+        if by_arm:
+            array[arm] = new[0]
+
+
+def to_json(state: Any) -> dict[str, Any]:
+    """Return the arrays as JSON-able data, bit for bit: little-endian bytes in base 64."""
+    return {
+        name: {
+            "dtype": str(array.dtype),
+            "shape": list(array.shape),
+            "data": base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode(),
+        }
+        for name, array in state._asdict().items()
+    }
+
+
+def from_json(policy: Policy, data: Any, n_arms: int, capacity: int) -> Any:
+    """Return the state that `to_json` wrote, or say what does not fit."""
+    state = new_state(policy, n_arms, capacity)
+    if not isinstance(data, dict) or set(data) != set(state._fields):
+        raise ValueError(f"state must hold the arrays {', '.join(state._fields)}, got {sorted(data)}")
+    for name, array in state._asdict().items():
+        item = data[name]
+        if item.get("dtype") != str(array.dtype) or item.get("shape") != list(array.shape):
+            raise ValueError(
+                f"state.{name} must be {array.dtype} of shape {list(array.shape)}, "
+                f"got {item.get('dtype')} of shape {item.get('shape')}"
+            )
+        raw = base64.b64decode(item["data"], validate=True)
+        if len(raw) != array.nbytes:
+            raise ValueError(f"state.{name} must hold {array.nbytes} bytes, got {len(raw)}")
+        array[...] = np.frombuffer(raw, array.dtype.newbyteorder("<")).reshape(array.shape)
+    return state

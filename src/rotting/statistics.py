@@ -1,0 +1,131 @@
+"""What a sample of runs says: mean, 95 % interval of the mean, quantiles. NumPy only."""
+
+import math
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.arrays import Floats
+
+LEVEL = 0.95
+NORMAL = 1.959963984540054  # the standard normal's 97.5 % quantile: the limit of many degrees of freedom
+SERIES_UP_TO = 200  # degrees of freedom summed term by term; above, the asymptotic expansion is as accurate
+
+
+class Interval(NamedTuple):
+    """A mean and its 95 % interval; the ends are None when a single value leaves them unknown."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+
+def _expansion(degrees: int) -> float:
+    """Cornish-Fisher expansion of the quantile in powers of 1 / degrees (Abramowitz and Stegun 26.7.5)."""
+    x = NORMAL
+    terms = (
+        (x**3 + x) / 4,
+        (5 * x**5 + 16 * x**3 + 3 * x) / 96,
+        (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384,
+        (79 * x**9 + 776 * x**7 + 1482 * x**5 - 1920 * x**3 - 945 * x) / 92160,
+    )
+    return x + math.fsum(term / degrees**power for power, term in enumerate(terms, start=1))
+
+
+def _inside(degrees: int, angle: float) -> float:
+    """P(|T| < sqrt(degrees) * tan(angle)), as a finite sum (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    cos = math.cos(angle)
+    odd = degrees % 2
+    term = cos if odd else 1.0
+    terms = [term]
+    for power in range(2 + odd, degrees - 1, 2):
+        term *= (power - 1) / power * cos * cos
+        terms.append(term)
+    total = math.sin(angle) * math.fsum(terms)
+    return 2 / math.pi * (angle + total) if odd else total
+
+
+@cache
+def t_critical(degrees: int) -> float:
+    """Return c with P(|T| < c) = 0.95 for Student's t.
+
+    One and two degrees of freedom have closed forms, `tan(0.95 pi / 2)` and `0.95 sqrt(2 / (1 - 0.95^2))`.
+    Up to 200, Newton's method inverts the exact finite sum for P(|T| < c); above, the expansion in powers of
+    1 / degrees is used, whose first term left out is below 1e-11.
+
+    Args:
+        degrees: degrees of freedom, 1 or more; one less than the number of values.
+
+    Example:
+        >>> round(t_critical(1), 6), round(t_critical(9), 6), round(t_critical(1999), 6)
+        (12.706205, 2.262157, 1.961151)
+
+    Reference:
+        Abramowitz and Stegun, Handbook of Mathematical Functions, section 26.7.
+    """
+    if degrees < 1:
+        raise ValueError(f"degrees must be a whole number, 1 or more, got {degrees!r}")
+    if degrees == 1:
+        return math.tan(LEVEL * math.pi / 2)
+    if degrees == 2:
+        return LEVEL * math.sqrt(2 / (1 - LEVEL**2))
+    start = _expansion(degrees)
+    if degrees > SERIES_UP_TO:
+        return start
+    # In the angle atan(t / sqrt(degrees)) the probability is concave and its slope is a power of the cosine:
+    # Newton's method cannot leave (0, pi / 2) and gains all digits in a few steps.
+    angle = math.atan(start / math.sqrt(degrees))
+    scale = 2 / math.sqrt(math.pi) * math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2))
+    for _ in range(50):
+        step = (LEVEL - _inside(degrees, angle)) / (scale * math.cos(angle) ** (degrees - 1))
+        angle += step
+        if abs(step) < 1e-15:
+            break
+    return math.sqrt(degrees) * math.tan(angle)
+
+
+def mean_interval(values: Floats) -> Interval:
+    """Return the mean of independent values and its 95 % interval, `mean -+ t s / sqrt(n)`.
+
+    Args:
+        values: one number per run, at least one.
+
+    Example:
+        >>> mean, low, high = mean_interval(np.array([1.0, 2.0, 3.0]))  # 2 -+ 4.302653 / sqrt(3)
+        >>> mean, round(low, 6), round(high, 6)
+        (2.0, -0.484138, 4.484138)
+        >>> mean_interval(np.array([7.0]))
+        Interval(mean=7.0, low=None, high=None)
+
+    Reference:
+        Student (1908), The probable error of a mean.
+    """
+    runs = len(values)
+    if runs == 0:
+        raise ValueError("values must hold at least one number, got none")
+    # Centred on a value: equal values then give exactly that mean and an interval of width zero.
+    centred = values - values[0]
+    mean = float(values[0] + centred.mean())
+    if runs == 1:
+        return Interval(mean, None, None)
+    half = t_critical(runs - 1) * float(centred.std(ddof=1)) / math.sqrt(runs)
+    return Interval(mean, mean - half, mean + half)
+
+
+def quantiles(values: Floats, *probabilities: float) -> tuple[Floats, ...]:
+    """Return quantiles over the first axis, interpolated linearly between the sorted values.
+
+    Args:
+        values: one entry (a number or an array) per run.
+        *probabilities: numbers in [0, 1].
+
+    Example:
+        >>> low, high = quantiles(np.arange(11.0), 0.1, 0.9)
+        >>> float(low), float(high)
+        (1.0, 9.0)
+
+    Reference:
+        Hyndman and Fan (1996), Sample quantiles in statistical packages, definition 7.
+    """
+    return tuple(np.quantile(values, probabilities, axis=0))

@@ -1,0 +1,20 @@
+"""Settings of the whole suite: deterministic examples, and small sizes when nothing is compiled."""
+
+import os
+
+import hypothesis
+import pytest
+
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+
+hypothesis.settings.register_profile(
+    "fixed", derandomize=True, deadline=None, max_examples=10 if INTERPRETED else 50, database=None
+)
+hypothesis.settings.load_profile("fixed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if INTERPRETED:
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="a size that only pays when compiled"))

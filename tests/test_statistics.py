@@ -1,0 +1,106 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from rotting.statistics import LEVEL, Interval, mean_interval, quantiles, t_critical
+
+# 97.5 % quantiles as tables of Student's t print them, to eight decimals.
+TABLE = {
+    1: 12.70620474,
+    2: 4.30265273,
+    3: 3.18244631,
+    4: 2.77644511,
+    5: 2.57058184,
+    6: 2.44691185,
+    7: 2.36462425,
+    8: 2.30600414,
+    9: 2.26215716,
+    10: 2.22813885,
+    15: 2.13144955,
+    20: 2.08596345,
+    30: 2.04227246,
+    60: 2.00029782,
+    100: 1.98397152,
+    120: 1.97993041,
+}
+
+
+@pytest.mark.parametrize(("degrees", "value"), TABLE.items())
+def test_t_critical_agrees_with_tables(degrees: int, value: float) -> None:
+    assert t_critical(degrees) == pytest.approx(value, rel=0, abs=5.1e-9)
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 7, 50, 199, 200, 201, 202, 500, 1999, 100_000])
+def test_t_critical_holds_95_percent_of_the_density(degrees: int) -> None:
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    c = t_critical(degrees)
+    t = c / 2 * (nodes + 1)
+    log_scale = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - math.log(degrees * math.pi) / 2
+    density = np.exp(log_scale - (degrees + 1) / 2 * np.log1p(t * t / degrees))
+    # lgamma of a large number keeps ten digits of the scale.
+    assert c * float(weights @ density) == pytest.approx(LEVEL, abs=1e-9)
+
+
+def test_t_critical_falls_to_the_normal_quantile_without_a_jump() -> None:
+    values = [t_critical(degrees) for degrees in range(1, 400)]
+    falls = -np.diff(values)
+    assert np.all(falls > 0)
+    assert np.all(np.diff(falls) < 0)  # also across the change of method
+    assert t_critical(10**9) == pytest.approx(1.959963984540054, abs=1e-8)
+
+
+@pytest.mark.parametrize("degrees", [0, -1])
+def test_t_critical_needs_degrees(degrees: int) -> None:
+    with pytest.raises(ValueError, match=f"degrees must be a whole number, 1 or more, got {degrees}"):
+        t_critical(degrees)
+
+
+def test_mean_interval_of_a_textbook_sample() -> None:
+    # Student's own sleep data, ten differences: mean 1.58, s = 1.229995, so 1.58 -+ 2.262157 * 0.388959.
+    sleep = np.array([1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4])
+    mean, low, high = mean_interval(sleep)
+    assert mean == pytest.approx(1.58)
+    assert low == pytest.approx(0.7001142)
+    assert high == pytest.approx(2.4598858)
+
+
+def test_one_value_has_no_interval() -> None:
+    assert mean_interval(np.array([3.5])) == Interval(3.5, None, None)
+
+
+def test_no_value_is_an_error() -> None:
+    with pytest.raises(ValueError, match="at least one number"):
+        mean_interval(np.array([]))
+
+
+def test_equal_values_have_an_interval_of_width_zero() -> None:
+    assert mean_interval(np.full(7, 0.1)) == Interval(0.1, 0.1, 0.1)
+
+
+@given(arrays(np.float64, st.integers(2, 30), elements=st.floats(-1e3, 1e3, allow_subnormal=False)))
+def test_intervals_move_with_the_values(values: np.ndarray) -> None:
+    mean, low, high = mean_interval(values)
+    assert low is not None
+    assert high is not None
+    assert low <= mean <= high
+    moved = mean_interval(values + 1e6)
+    assert moved.mean == pytest.approx(mean + 1e6)
+    assert moved.high == pytest.approx(high + 1e6)
+
+
+def test_the_interval_covers_the_mean_in_95_percent_of_samples() -> None:
+    # 4,000 samples of 5 normal values: a share outside 0.95 -+ 0.02 is 5.8 standard errors away, below 1e-8.
+    samples = np.random.default_rng(0).normal(size=(4_000, 5))
+    covered = np.mean([low <= 0 <= high for _, low, high in map(mean_interval, samples)])  # type: ignore[operator]
+    assert abs(covered - LEVEL) < 0.02
+
+
+def test_quantiles_interpolate_over_the_first_axis() -> None:
+    values = np.array([[0.0, 10.0], [4.0, 50.0]])
+    low, high = quantiles(values, 0.25, 0.75)
+    assert low.tolist() == [1.0, 20.0]
+    assert high.tolist() == [3.0, 40.0]
