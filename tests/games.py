@@ -1,6 +1,7 @@
 """Games between a policy and a table of rewards: the n-th pull of arm i pays table[i][n]."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import naive
 from rotting import states
 from rotting.compile import compiled
 from rotting.policy import Policy
+from rotting.registry import list_policies
 from rotting.rng import uniform
 
 KEY = 7
@@ -20,39 +22,137 @@ NAIVE: dict[str, type[naive.Policy]] = {
     "eff-fewa": naive.EffFEWA,
     "ucb1": naive.UCB1,
     "uniform": naive.Uniform,
+    "exp3": naive.Exp3,
+    "exp3-s": naive.Exp3S,
+    "rexp3": naive.Rexp3,
+    "sw-ucb": naive.SWUCB,
+    "d-ucb": naive.DUCB,
+    "swa": naive.SWA,
+    "wswa": naive.WSWA,
+    "glr-ucb": naive.GLRUCB,
+    "glr-kl-ucb": naive.GLRKLUCB,
+    "cusum-ucb": naive.CUSUMUCB,
+    "m-ucb": naive.MUCB,
+    "ad-switch": naive.AdSwitch,
+    "kl-ucb": naive.KLUCB,
+    "raw-ucb-pp": naive.RAWUCBpp,
+    "eff-raw-ucb-pp": naive.EffRAWUCBpp,
+    "raw-kl-ucb": naive.RAWKLUCB,
+    "thompson-sampling": naive.ThompsonSampling,
+    "discounted-ts": naive.DiscountedTS,
+    "sliding-window-ts": naive.SlidingWindowTS,
 }
+
+
+def examples() -> list[Policy]:
+    """Every policy of the library with its defaults; a parameter that has none is a horizon."""
+    classes = [each for each in list_policies() if each.__module__.startswith("rotting.policies")]
+    return [each(**{every.name: 1_000 for every in each.parameters() if every.required}) for each in classes]
+
+
+def exp3_s_tuning(p: Any, K: int) -> dict[str, Any]:
+    if p.segments > 0:
+        gamma = naive.exp3s_gamma_switches(K, p.horizon, p.segments)
+    elif p.budget > 0:
+        gamma = naive.exp3s_gamma_budget(K, p.horizon, p.budget)
+    else:
+        gamma = naive.exp3s_gamma(K, p.horizon)
+    return {"gamma": gamma, "alpha": 1 / p.horizon}
+
+
+def rexp3_tuning(p: Any, K: int) -> dict[str, Any]:
+    batch = naive.rexp3_batch(K, p.horizon, p.budget)
+    return {"gamma": naive.exp3_gamma(K, batch), "batch": batch}
+
+
+def m_ucb_tuning(p: Any, K: int) -> dict[str, Any]:
+    w = naive.mucb_w(K, p.horizon, p.change) if p.change > 0 else p.w
+    b = naive.mucb_b(K, p.horizon, w)
+    return {"w": w, "b": b, "gamma": naive.mucb_gamma(K, p.horizon, p.breakpoints + 1, w, b)}
+
+
+def cusum_ucb_tuning(p: Any, K: int) -> dict[str, Any]:
+    return {"h": naive.cusum_h(p.horizon, p.breakpoints), "rate": naive.cusum_rate(p.horizon, p.breakpoints)}
+
+
+TUNING: dict[str, Callable[[Any, int], dict[str, Any]]] = {
+    "exp3": lambda p, K: {"gamma": naive.exp3_gamma(K, p.horizon)},
+    "exp3-s": exp3_s_tuning,
+    "rexp3": rexp3_tuning,
+    "sw-ucb": lambda p, K: {"tau": naive.swucb_tau(p.horizon, p.breakpoints, p.B)},
+    "d-ucb": lambda p, K: {"gamma": naive.ducb_gamma(p.horizon, p.breakpoints, p.B)},
+    "glr-ucb": lambda p, K: {"delta": naive.glr_delta(p.horizon)},
+    "glr-kl-ucb": lambda p, K: {"delta": naive.glr_delta(p.horizon)},
+    "cusum-ucb": cusum_ucb_tuning,
+    "m-ucb": m_ucb_tuning,
+}
+"""What a policy's horizon makes of its other parameters, for K arms."""
 
 
 def reference(policy: Policy, n_arms: int) -> naive.Policy:
     """The slow, obvious version of a policy."""
-    params: dict[str, Any] = dict(policy.params._asdict())
-    if policy.name == "uniform":
-        params["uniform"] = lambda t, draw: uniform(KEY, t, draw)
-    return NAIVE[policy.name](n_arms, **params)
+    params = {each.name: each.rule.show(getattr(policy.params, each.name)) for each in policy.parameters()}
+    if policy.limit is not None and policy.name in TUNING:
+        params.update(TUNING[policy.name](policy.params, n_arms))
+    params["local"] = params.get("restart") == "local"
+    params["uniform"] = lambda t, draw: uniform(KEY, t, draw)
+    slow = NAIVE[policy.name]
+    known = inspect.signature(slow).parameters
+    return slow(n_arms, **{name: value for name, value in params.items() if name in known})
 
 
-def play_naive(policy: Policy, table: Sequence[Sequence[float]], horizon: int) -> list[int]:
+Available = Callable[[int], list[int]]  # round -> the arms that may be pulled
+
+
+def play_naive(policy: Policy, table: Sequence[Sequence[float]], horizon: int, available: Available | None = None) -> list[int]:
     slow = reference(policy, len(table))
     pulls = [0] * len(table)
     chosen = []
     for t in range(1, horizon + 1):
-        arm = slow.choose(t)
+        arm = slow.choose(t, None if available is None else available(t))
         slow.update(t, arm, table[arm][pulls[arm]])
         pulls[arm] += 1
         chosen.append(arm)
     return chosen
 
 
-def play(policy: Policy, table: Sequence[Sequence[float]], horizon: int, fast: bool = True) -> list[int]:
+def play(
+    policy: Policy,
+    table: Sequence[Sequence[float]],
+    horizon: int,
+    fast: bool = True,
+    available: Available | None = None,
+) -> list[int]:
     kernel = policy.kernel
-    choose, update = (compiled(kernel.choose), compiled(kernel.update)) if fast else (kernel.choose, kernel.update)
+    choose, update = (
+        (compiled(kernel.choose, policy), compiled(kernel.update, policy)) if fast else (kernel.choose, kernel.update)
+    )
     state = states.new_state(policy, len(table), horizon)
     arms = np.arange(len(table))
     pulls = [0] * len(table)
     chosen = []
     for t in range(1, horizon + 1):
+        if available is not None:
+            arms = np.array(available(t))
         arm = int(choose(policy.params, state, t, KEY, arms))
         update(policy.params, state, t, arm, table[arm][pulls[arm]])
         pulls[arm] += 1
         chosen.append(arm)
     return chosen
+
+
+def tables(n_arms: int, horizon: int) -> dict[str, np.ndarray]:
+    """Tables of rewards that are hard in different ways."""
+    rng = np.random.default_rng(5)
+    noise = rng.normal(size=(n_arms, horizon))
+    fall = noise - np.linspace(0, 3, horizon) * np.arange(n_arms)[:, None]
+    return {
+        "noise": noise,
+        "falling": fall,
+        "coins": rng.integers(0, 2, (n_arms, horizon)).astype(float),
+        "constant": np.full((n_arms, horizon), 0.1),
+        "offset": 1e6 + noise,
+        "negative offset": -1e6 + fall,
+        "offset coins": 1e6 + rng.integers(0, 2, (n_arms, horizon)),
+        "tiny": 1e-9 * noise,
+    }

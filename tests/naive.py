@@ -15,7 +15,7 @@ Written from the papers' text, independently of ``rotting.policies`` and ``rotti
 - ``K`` in a formula is ``n_arms``, and a sum over arms is over all of them, also while ``arms`` leaves
   some out; probabilities are spread over the available arms only.
 - Rewards that a publication wants in [0, 1] are mapped there, one by one, by ``(reward - low) / (high -
-  low)``.
+  low)``, cut to [0, 1].
 """
 
 import math
@@ -274,6 +274,10 @@ def exploration(n: int, c: float) -> float:
     return math.log(n) + c * math.log(max(1.0, math.log(n)))
 
 
+def to_unit(reward: float, low: float, high: float) -> float:
+    return min(1.0, max(0.0, (reward - low) / (high - low)))
+
+
 class Bounded(Policy):
     """A policy for rewards in [0, 1]: ``rewards`` holds them mapped from the declared range."""
 
@@ -282,14 +286,17 @@ class Bounded(Policy):
         self.low, self.high = low, high
 
     def mapped(self, reward: float) -> float:
-        return (reward - self.low) / (self.high - self.low)
+        return to_unit(reward, self.low, self.high)
 
     def update(self, t: int, arm: int, reward: float) -> None:
         super().update(t, arm, self.mapped(reward))
 
 
 class KLUCB(Bounded):
-    """Garivier, Cappé 2011: the largest ``sup{q: N kl(mean, q) <= ln t + c ln ln t}``."""
+    """Garivier, Cappé 2011: the largest ``sup{q: N kl(mean, q) <= ln t + c ln ln t}``.
+
+    Gaussian rewards are not mapped.
+    """
 
     def __init__(
         self,
@@ -303,6 +310,9 @@ class KLUCB(Bounded):
     ) -> None:
         super().__init__(n_arms, low=low, high=high)
         self.kind, self.c, self.sigma = kind, c, sigma
+
+    def mapped(self, reward: float) -> float:
+        return super().mapped(reward) if self.kind == "bernoulli" else reward
 
     def index(self, t: int, i: int) -> float:
         xs = self.rewards[i]
@@ -318,22 +328,28 @@ class KLUCB(Bounded):
 
 
 def width_pp(t: int, h: int, K: int, alpha: float, beta: float, sigma: float) -> float:
-    x = max(1.0, t / (K * h))
-    return sigma * math.sqrt((2 * alpha / h) * math.log(x * (1 + math.log(x)) ** (beta / alpha)))
+    """``sigma sqrt((2 alpha / h) ln(x (1 + ln x)^(beta / alpha)))``, the logarithm of the product as a sum."""
+    x = max(1.0, t / K / h)
+    return sigma * math.sqrt((2 / h) * (alpha * math.log(x) + beta * math.log1p(math.log(x))))
 
 
 class RAWUCBpp(RAWUCB):
     """RAW-UCB++ (Seznec's thesis): RAW-UCB with another width.
 
-    ``c = sigma sqrt((2 alpha / h) ln(x (1 + ln x)^(beta / alpha)))`` with ``x = max(1, t / (K h))``.
+    ``c = sigma sqrt((2 alpha / h) ln(x (1 + ln x)^(beta / alpha)))`` with ``x = max(1, t / (K h))``, where K is
+    the number of available arms.
     """
 
     def __init__(self, n_arms: int, *, alpha: float = 1.4, beta: float = 0.0, sigma: float = 1.0) -> None:
         super().__init__(n_arms, alpha=alpha, sigma=sigma)
-        self.beta = beta
+        self.beta, self.K = beta, n_arms
+
+    def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
+        self.K = len(self.available(arms))
+        return super().choose(t, arms)
 
     def width(self, t: int, h: int) -> float:
-        return width_pp(t, h, self.n_arms, self.alpha, self.beta, self.sigma)
+        return width_pp(t, h, self.K, self.alpha, self.beta, self.sigma)
 
 
 class EffRAWUCBpp(RAWUCBpp):
@@ -347,7 +363,7 @@ class EffRAWUCBpp(RAWUCBpp):
 class RAWKLUCB(RAWUCB):
     """RAW-klUCB (Seznec's thesis): index ``min over h of sup{q: h kl(mean^h, q) <= alpha ln t}``.
 
-    With the Gaussian divergence this is RAW-UCB.
+    With the Gaussian divergence, for which rewards are not mapped, this is RAW-UCB.
     """
 
     def __init__(
@@ -369,7 +385,7 @@ class RAWKLUCB(RAWUCB):
         return min(upper(self.kind, mu, level / h, self.sigma) for h, mu in means.items() if mu is not None)
 
     def update(self, t: int, arm: int, reward: float) -> None:
-        super().update(t, arm, (reward - self.low) / (self.high - self.low))
+        super().update(t, arm, to_unit(reward, self.low, self.high) if self.kind == "bernoulli" else reward)
 
 
 # --- Exponential weights ------------------------------------------------------------------------------------
@@ -503,8 +519,8 @@ def exp3s_gamma_budget(K: int, T: int, V: float) -> float:
 
 
 def rexp3_batch(K: int, T: int, V: float) -> int:
-    """Besbes et al. 2014; their gamma is ``exp3_gamma(K, batch)``."""
-    return max(1, math.ceil(math.pow(K * math.log(K), 1 / 3) * math.pow(T / V, 2 / 3)))
+    """Besbes et al. 2014, cut to 1, ..., T; their gamma is ``exp3_gamma(K, batch)``."""
+    return min(T, max(1, math.ceil(math.pow(K * math.log(K), 1 / 3) * math.pow(T / V, 2 / 3))))
 
 
 # --- Passive forgetting -------------------------------------------------------------------------------------
@@ -576,8 +592,8 @@ class DUCB(Timed):
 
 
 def swucb_tau(T: int, Y: float, B: float = 1.0) -> int:
-    """Garivier, Moulines 2011, for Y breakpoints."""
-    return math.ceil(2 * B * math.sqrt(T * math.log(T) / Y))
+    """Garivier, Moulines 2011, for Y breakpoints, cut to 1, ..., T."""
+    return min(T, max(1, math.ceil(2 * B * math.sqrt(T * math.log(T) / Y)))) if Y > 0 else T
 
 
 def ducb_gamma(T: int, Y: float, B: float = 1.0) -> float:
@@ -589,10 +605,10 @@ def ducb_gamma(T: int, Y: float, B: float = 1.0) -> float:
 
 
 def swa_window(K: int, T: int, alpha: float, sigma: float) -> int:
-    """``M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))``."""
+    """``M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))``, at most T."""
     log = math.log(math.sqrt(2) * T)
     scale = math.pow(4, 2 / 3) * math.pow(sigma, 2 / 3) * math.pow(K, -2 / 3)
-    return math.ceil(alpha * scale * math.pow(T, 2 / 3) * math.pow(log, 1 / 3))
+    return min(T, math.ceil(alpha * scale * math.pow(T, 2 / 3) * math.pow(log, 1 / 3)))
 
 
 class SWA(Timed):
@@ -601,9 +617,9 @@ class SWA(Timed):
     Round-robin over the available arms with fewer than M pulls: fewest pulls, then lowest arm.
     """
 
-    def __init__(self, n_arms: int, *, horizon: int, alpha: float = 0.2, sigma: float = 1.0) -> None:
+    def __init__(self, n_arms: int, *, horizon: int, M: int = 0, alpha: float = 0.2, sigma: float = 1.0) -> None:
         super().__init__(n_arms)
-        self.horizon, self.alpha, self.sigma = horizon, alpha, sigma
+        self.horizon, self.M, self.alpha, self.sigma = horizon, M, alpha, sigma
 
     def epoch(self, t: int) -> tuple[int, int]:
         """First round and length of the game that round t belongs to."""
@@ -613,7 +629,7 @@ class SWA(Timed):
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         arms = self.available(arms)
         start, length = self.epoch(t)
-        M = swa_window(self.n_arms, length, self.alpha, self.sigma)
+        M = swa_window(self.n_arms, length, self.alpha, self.sigma) if length > 0 else self.M
         known = {i: self.since(i, start) for i in arms}
         short = [i for i in arms if len(known[i]) < M]
         if short:
@@ -693,10 +709,11 @@ class GLRUCB(Restarting):
     ``split_every`` divides ``s kl(mean_1:s, mean_1:n) + (n - s) kl(mean_s+1:n, mean_1:n) >= beta(n,
     delta)``. Index ``sup{q: n kl(mean, q) <= f(t - restart)}``, ``f(x) = ln x + c ln ln x``. Forced
     exploration: arm ``a = (t - 1) mod floor(K / rate)`` when ``a < K`` and it is available. ``delta =
-    0`` never fires.
+    0`` never fires. ``bound = "bernoulli"`` is the variant of the rotting paper's code: that divergence
+    in the index only, for rewards as they come.
     """
 
-    kind = "gaussian"
+    detector = "gaussian"
 
     def __init__(
         self,
@@ -707,8 +724,8 @@ class GLRUCB(Restarting):
         rate: float = 0.0,
         local: bool = True,
         c: float = 3.0,
-        threshold: str | None = None,
-        detector: str | None = None,
+        threshold: str = "practical",
+        bound: str = "gaussian",
         test_every: int = 1,
         split_every: int = 1,
         low: float = 0.0,
@@ -716,8 +733,8 @@ class GLRUCB(Restarting):
     ) -> None:
         super().__init__(n_arms, local=local, low=low, high=high)
         self.delta, self.sigma, self.rate, self.c = delta, sigma, rate, c
-        self.detector = detector or self.kind
-        self.threshold = threshold or self.detector
+        self.threshold = self.detector if threshold == "practical" else threshold
+        self.bound = self.detector if self.detector == "bernoulli" else bound
         self.test_every, self.split_every = test_every, split_every
 
     def explore(self, t: int, arms: Sequence[int]) -> int | None:
@@ -730,10 +747,13 @@ class GLRUCB(Restarting):
     def index(self, t: int, i: int) -> float:
         xs = self.rewards[i]
         level = exploration(t - self.restart[i], self.c)
-        return upper(self.kind, mean(xs), level / len(xs), self.sigma)
+        return upper(self.bound, mean(xs), level / len(xs), self.sigma)
 
     def kl(self, x: float, y: float) -> float:
         return kl_bernoulli(x, y) if self.detector == "bernoulli" else kl_gaussian(x, y, self.sigma)
+
+    def mapped(self, reward: float) -> float:
+        return super().mapped(reward) if self.detector == "bernoulli" else reward
 
     def alarm(self, xs: Sequence[float]) -> bool:
         n = len(xs)
@@ -750,7 +770,7 @@ class GLRUCB(Restarting):
 class GLRKLUCB(GLRUCB):
     """Besson, Kaufmann 2019, Bernoulli: that divergence in the test and in the index."""
 
-    kind = "bernoulli"
+    detector = "bernoulli"
 
 
 def glr_delta(T: int) -> float:
@@ -926,11 +946,10 @@ class AdSwitch(Bounded):
         for n, mu in suffix.items():
             smallest, largest = extremes.get(n, (mu, mu))
             extremes[n] = min(smallest, mu), max(largest, mu)
-        return any(
-            max(largest - mu, mu - smallest) > self.radius(n1) + self.radius(n2)
-            for n1, (smallest, largest) in extremes.items()
-            for n2, mu in suffix.items()
-        )
+        # Is there a pair of runs whose intervals, mean +- radius, do not meet?
+        lowest = min(smallest + self.radius(n) for n, (smallest, _) in extremes.items())
+        highest = max(largest - self.radius(n) for n, (_, largest) in extremes.items())
+        return any(mu + self.radius(n) < highest or mu - self.radius(n) > lowest for n, mu in suffix.items())
 
     def bad_arm_changed(self, arm: int) -> bool:
         mu_evicted, gap = self.bad[arm]
@@ -1050,9 +1069,7 @@ class ThompsonSampling(Timed):
         return argmax(lambda i: self.sample(i, t, stream), arms)
 
     def update(self, t: int, arm: int, reward: float) -> None:
-        if self.kind == "beta":
-            reward = (reward - self.low) / (self.high - self.low)
-        super().update(t, arm, reward)
+        super().update(t, arm, to_unit(reward, self.low, self.high) if self.kind == "beta" else reward)
 
 
 class DiscountedTS(ThompsonSampling):

@@ -11,16 +11,14 @@ from hypothesis import strategies as st
 import naive
 from conftest import INTERPRETED
 from rotting.compile import compiled
+from rotting.history import new_history, record, window_mean
 from rotting.windows import (
     Grid,
     add,
     difference,
     eff_update,
-    history_mean,
     new_grid,
-    new_history,
     next_window,
-    record,
 )
 
 GRIDS = [1 + 1e-15, 1.01, 1.1, 1.25, 1.5, 1.9, 2.0, 2.5, 3.0, 7.0]
@@ -39,7 +37,7 @@ def test_every_window_is_the_correctly_rounded_sum(rewards: list[float]) -> None
     for reward in rewards:
         record(s, 0, reward)
     for h in range(1, len(rewards) + 1):
-        assert history_mean(s, 0, h - 1) == math.fsum(rewards[-h:]) / h
+        assert window_mean(s, 0, h) == math.fsum(rewards[-h:]) / h
 
 
 @given(st.lists(numbers, min_size=1, max_size=40))
@@ -96,8 +94,8 @@ def test_fast_statistics_equal_algorithm_2(m: float) -> None:
 @pytest.mark.parametrize("m", GRIDS)
 @given(seed=st.integers(0, 10**6), length=st.integers(1, LENGTH))
 def test_six_properties(m: float, seed: int, length: int) -> None:
-    # Distinct powers of the index make a mean say which samples it was taken over.
-    rewards = np.random.default_rng(seed).permutation(np.arange(1.0, length + 1) ** 2).tolist()
+    # Random rewards make a mean say which samples it was taken over.
+    rewards = np.random.default_rng(seed).normal(size=length).tolist()
     updated: dict[int, list[int]] = {}
     for n, s in enumerate(replay(m, rewards), start=1):
         counts = [pending(s, j) for j in range(s.known[0])]

@@ -12,19 +12,28 @@ Names are imported when they are first used, so that `import rotting` costs noth
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from rotting.version import __version__
+from rotting.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from rotting import problems, registry
-    from rotting.anytime import doubling
-    from rotting.bandit import Bandit
-    from rotting.checks import check_policy
-    from rotting.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless, Poisson
-    from rotting.policy import Kernel, Policy, Reason
-    from rotting.problems import Problem
-    from rotting.registry import list_policies, make
-    from rotting.results import Result
-    from rotting.simulation import simulate
+    from rotting import problems as problems
+    from rotting import registry as registry
+    from rotting.anytime import doubling as doubling
+    from rotting.bandit import Bandit as Bandit
+    from rotting.checks import check_policy as check_policy
+    from rotting.noise import Bernoulli as Bernoulli
+    from rotting.noise import Beta as Beta
+    from rotting.noise import Binomial as Binomial
+    from rotting.noise import Gaussian as Gaussian
+    from rotting.noise import Noiseless as Noiseless
+    from rotting.noise import Poisson as Poisson
+    from rotting.policy import Kernel as Kernel
+    from rotting.policy import Policy as Policy
+    from rotting.policy import Reason as Reason
+    from rotting.problems import Problem as Problem
+    from rotting.registry import list_policies as list_policies
+    from rotting.registry import make as make
+    from rotting.results import Result as Result
+    from rotting.simulation import simulate as simulate
 
 _HOMES = {
     "Bandit": "bandit",

@@ -133,8 +133,8 @@ class Bandit:
 
     def _set_up(self) -> None:
         self._active: Ints
-        self._choose: Callable[..., int] = compiled(self._policy.kernel.choose)
-        self._update: Callable[..., None] = compiled(self._policy.kernel.update)
+        self._choose: Callable[..., int] = compiled(self._policy.kernel.choose, self._policy)
+        self._update: Callable[..., None] = compiled(self._policy.kernel.update, self._policy)
         self._weighs = "chance" in self._state._fields
         self._refresh()
 
@@ -293,10 +293,10 @@ class Bandit:
             t = self._rounds + 1
             self._make_room(t)
             out = np.zeros(available.size)
+            trial = type(self._state)(*(array.copy() for array in self._state))  # a choice may leave traces
             if self._policy.kernel.chances is not None:
-                compiled(self._policy.kernel.chances)(self._policy.params, self._state, t, available, out)
+                compiled(self._policy.kernel.chances, self._policy)(self._policy.params, trial, t, available, out)
             else:
-                trial = type(self._state)(*(array.copy() for array in self._state))  # a choice may leave traces
                 out[np.searchsorted(available, self._choose(self._policy.params, trial, t, self._key, available))] = 1.0
             return {self._slots[slot]: float(chance) for slot, chance in zip(available, out, strict=True)}
 
@@ -318,8 +318,9 @@ class Bandit:
                 reason = Reason(math.nan, math.nan, 0, math.nan)
                 if explain is not None:
                     t = self._rounds + 1
-                    reason = compiled(explain)(self._policy.params, self._state, t, self._active, slot)
-                found[arm] = Choice(*reason, self._pulls[slot])
+                    reason = compiled(explain, self._policy)(self._policy.params, self._state, t, self._active, slot)
+                value, mean, window, width = reason
+                found[arm] = Choice(float(value), float(mean), int(window), float(width), self._pulls[slot])
             return found
 
     def get_state(self) -> dict[str, Any]:

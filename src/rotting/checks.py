@@ -72,8 +72,10 @@ def _check_state(policy: Policy) -> None:
     _require("init must return a NamedTuple of arrays", hasattr(state, "_fields"), type(state).__name__)
     for name, array in state._asdict().items():
         _require("every field of a state must be an array", isinstance(array, np.ndarray), name)
-    larger = states.new_state(policy, _ARMS + 1, 16)
-    for name, by_arm, small, large in zip(state._fields, states.has_arm_axis(policy), state, larger, strict=True):
+    longer, larger = states.new_state(policy, _ARMS, 16), states.new_state(policy, _ARMS + 1, 16)
+    fields = zip(state._fields, states.has_arm_axis(policy), state, longer, larger, strict=True)
+    for name, by_arm, small, long, wide in fields:
+        large = wide if by_arm else long  # what has no axis of arms may be tuned to their number
         corner = large[tuple(slice(0, size) for size in small.shape)]
         _require("a small state must be the corner of a large one", np.array_equal(corner, small), name)
         if by_arm:
@@ -87,7 +89,12 @@ def _check_games(policy: Policy) -> None:
     first = _game(policy, kernel.choose, kernel.update, table, _ROUNDS)
     second = _game(policy, kernel.choose, kernel.update, table, _ROUNDS)
     _require("a second game must equal the first", first[0] == second[0] and _same_state(first[1], second[1]))
-    fast = _game(policy, compiled(kernel.choose), compiled(kernel.update), table, _ROUNDS)
+    try:
+        fast = _game(policy, compiled(kernel.choose, policy), compiled(kernel.update, policy), table, _ROUNDS)
+    except PolicyCheckError:
+        raise
+    except Exception as error:
+        raise PolicyCheckError(f"choose and update must compile ({error})") from error
     _require("compiled must choose as interpreted does", fast[0] == first[0], f"{fast[0]} against {first[0]}")
     _require("compiled must leave the state that interpreted leaves", _same_state(fast[1], first[1]))
     roomy = _game(policy, kernel.choose, kernel.update, table, 4 * _ROUNDS)

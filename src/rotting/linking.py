@@ -5,11 +5,15 @@ under some of those names; the game loop gets its policy this way, and RAW-UCB i
 function: interpreted, it just runs; `compile.py` compiles it together with all it is bound to.
 """
 
+import builtins
 import dis
 import hashlib
+import math
 from collections.abc import Callable
-from types import CodeType, FunctionType, ModuleType
-from typing import Any, ParamSpec, TypeVar, cast
+from types import CodeType, FunctionType
+from typing import Any, NoReturn, ParamSpec, TypeVar, cast
+
+import numpy as np
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,7 +46,7 @@ def rebind(function: Callable[P, R], **bound: Callable[..., Any]) -> Callable[P,
         function.__module__,
         function.__doc__,
     )
-    copy.__annotations__ = function.__annotations__
+    copy.__annotations__, copy.__kwdefaults__ = function.__annotations__, function.__kwdefaults__
     return cast("Callable[P, R]", copy)
 
 
@@ -52,26 +56,47 @@ def bound_functions(function: FunctionType) -> dict[str, FunctionType]:
     return {name: value for name, value in found.items() if isinstance(value, FunctionType)}
 
 
-def _code_parts(code: CodeType) -> str:
-    consts = [_code_parts(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
-    return f"{code.co_name}|{code.co_code.hex()}|{consts}|{code.co_names}|{code.co_varnames}|{code.co_freevars}"
+def _refuse(function: FunctionType, why: str) -> NoReturn:
+    raise TypeError(
+        f"a kernel must be a plain function of its arguments and of numbers, tuples, arrays, NamedTuple classes and kernels "
+        f"in its module; {function.__qualname__} {why}"
+    )
 
 
-def _value_part(value: object) -> str:
-    if isinstance(value, ModuleType):
-        return value.__name__
-    if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}{getattr(value, '_fields', '')}"
-    return repr(value)
+def _value_part(function: FunctionType, name: str, value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+    if value is math or value is np or value is getattr(builtins, name, None):
+        return name
+    if isinstance(value, type) and hasattr(value, "_fields"):
+        return f"{value.__module__}.{value.__qualname__}{value._fields}"
+    if isinstance(value, tuple):
+        return str([_value_part(function, name, each) for each in value])
+    if value is None or type(value) in {bool, int, float, str}:
+        return repr(value)
+    _refuse(function, f"uses {name} = {value!r}")
 
 
-def digest(function: FunctionType) -> str:
-    """Return a digest of everything that decides what `function` computes: its code, constants, and bound functions."""
-    parts = [_code_parts(function.__code__), repr(function.__defaults__)]
+def digest(function: FunctionType, _above: tuple[FunctionType, ...] = ()) -> str:
+    """Return a digest of everything that decides what `function` computes: its code, constants, and bound functions.
+
+    What the digest could not see, such as a constant read through a module, is refused: a compiled function that is found
+    again by its digest must never be another one.
+    """
+    code = function.__code__
+    if any(function is each for each in _above):
+        _refuse(function, "calls itself")
+    if function.__closure__:
+        _refuse(function, f"closes over {', '.join(code.co_freevars)}")
+    if any(isinstance(each, CodeType) for each in code.co_consts):
+        _refuse(function, "defines a function or a comprehension")
+    parts = [code.co_name, code.co_code.hex(), repr(code.co_consts), repr(code.co_names), repr(code.co_varnames)]
+    parts += [repr(function.__defaults__), repr(function.__kwdefaults__), repr(function.__annotations__)]
     functions = bound_functions(function)
     for name in _global_names(function):
         if name in functions:
-            parts.append(f"{name}={digest(functions[name])}")
-        elif name in function.__globals__:
-            parts.append(f"{name}={_value_part(function.__globals__[name])}")
+            parts.append(f"{name}={digest(functions[name], (*_above, function))}")
+        else:
+            value = function.__globals__.get(name, getattr(builtins, name, None))
+            parts.append(f"{name}={_value_part(function, name, value)}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -13,6 +13,9 @@ from rotting.rules import at_least_one_int, positive, suggest
 
 _CHUNK = 500  # the starting probability of an inversion, 0.5**500 or exp(-500), is still a normal number
 
+_GRAIN = 1e-18  # what rounding may leave of u once the chances still to come are below its last digit
+_LARGEST_COUNT = 1e7  # a draw takes time in proportion to the mean
+
 
 def _draw_gaussian(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
     return mean + scale * normal_quantile(reward_uniform(key, run, arm, clock, 0))
@@ -24,9 +27,9 @@ def _draw_bernoulli(mean: float, scale: float, key: int, run: int, arm: int, clo
 
 def _binomial_inverse(n: int, p: float, u: float) -> int:
     odds = p / (1.0 - p)
-    chance = (1.0 - p) ** n
+    chance = math.exp(n * math.log1p(-p))
     k = 0
-    while u > chance and k < n:
+    while u > chance and k < n and (chance > _GRAIN or k < n * p):
         u -= chance
         chance *= odds * (n - k) / (k + 1)
         k += 1
@@ -53,8 +56,7 @@ def _draw_poisson(mean: float, scale: float, key: int, run: int, arm: int, clock
         u = reward_uniform(key, run, arm, clock, draw)
         chance = math.exp(-part)
         k = 0
-        # The tail beyond 20 times the mean plus 100 has a chance far below the grain of u.
-        while u > chance and k < 20 * part + 100:
+        while u > chance and (chance > _GRAIN or k < part):
             u -= chance
             k += 1
             chance *= part / k
@@ -64,7 +66,7 @@ def _draw_poisson(mean: float, scale: float, key: int, run: int, arm: int, clock
     return float(total)
 
 
-def _log_gamma_variate(shape: float, key: int, run: int, arm: int, clock: int, draw: int) -> tuple[float, int]:
+def log_gamma_variate(shape: float, key: int, run: int, arm: int, clock: int, draw: int) -> tuple[float, int]:
     """Return the log of a Gamma(shape) variate and the next free draw (Marsaglia and Tsang 2000)."""
     boosted = shape if shape >= 1.0 else shape + 1.0
     d = boosted - 1.0 / 3.0
@@ -74,7 +76,8 @@ def _log_gamma_variate(shape: float, key: int, run: int, arm: int, clock: int, d
         x = normal_quantile(reward_uniform(key, run, arm, clock, draw))
         u = reward_uniform(key, run, arm, clock, draw + 1)
         draw += 2
-        v = (1.0 + c * x) ** 3
+        y = 1.0 + c * x
+        v = y * y * y  # not y ** 3, which compilers round differently
         if v > 0.0 and math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
             value = math.log(d * v)
             break
@@ -88,8 +91,10 @@ def _log_gamma_variate(shape: float, key: int, run: int, arm: int, clock: int, d
 def _draw_beta(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
     if mean <= 0.0 or mean >= 1.0:
         return mean
-    a, draw = _log_gamma_variate(mean * scale, key, run, arm, clock, 0)
-    b, _ = _log_gamma_variate((1.0 - mean) * scale, key, run, arm, clock, draw)
+    if min(mean, 1.0 - mean) * scale < 1e-290:  # in the limit, all or nothing
+        return 1.0 if reward_uniform(key, run, arm, clock, 0) < mean else 0.0
+    a, draw = log_gamma_variate(mean * scale, key, run, arm, clock, 0)
+    b, _ = log_gamma_variate((1.0 - mean) * scale, key, run, arm, clock, draw)
     if b > a:
         odds = math.exp(a - b)
         return odds / (1.0 + odds)
@@ -261,7 +266,12 @@ class Poisson(Noise):
 
     draw = staticmethod(_draw_poisson)
     lowest_mean = 0.0
-    mean_rule = "a finite number, zero or more"
+    mean_rule = f"a number in [0, {_LARGEST_COUNT:g}]"
+
+    @property
+    def highest_mean(self) -> float:
+        """Ten million."""
+        return _LARGEST_COUNT
 
     @property
     def support(self) -> tuple[float, float]:

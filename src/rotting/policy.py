@@ -57,6 +57,11 @@ class Parameter(NamedTuple):
     rule: Rule
     doc: str
 
+    @property
+    def required(self) -> bool:
+        """Whether there is no default."""
+        return self.default is Argument.empty
+
 
 def _read(hint: Any, name: str, defaults: dict[str, Any]) -> Parameter:
     extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
@@ -89,6 +94,26 @@ class Policy:
     first_pulls: ClassVar[bool] = True
     """Each arm is pulled once, in order, before any other choice, and so is an arm that is added later."""
 
+    with_horizon: ClassVar[tuple[str, ...]] = ()
+    """Parameters of the tuning: read, and allowed, only when `horizon` is given."""
+    without_horizon: ClassVar[tuple[str, ...]] = ()
+    """Parameters that the tuning decides: read, and allowed, only when `horizon` is not given."""
+
+    needs_horizon: ClassVar[bool] = False
+    """Must be told the number of rounds."""
+    needs_changes: ClassVar[bool] = False
+    """Must be told the number of changes, or how much the means vary."""
+    randomised: ClassVar[bool] = False
+    """Draws random numbers."""
+    rested: ClassVar[bool] = False
+    """Has a guarantee, or is known to learn, when arms rot with their pulls."""
+    restless: ClassVar[bool] = False
+    """Has a guarantee, or is known to learn, when arms rot with time."""
+    cost: ClassVar[str] = "O(K)"
+    """Time of a round."""
+    memory: ClassVar[str] = "O(K)"
+    """Size of the state after t rounds."""
+
     _parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     def __init_subclass__(cls) -> None:
@@ -118,10 +143,14 @@ class Policy:
         values = {}
         for each in self._parameters:
             value = given.get(each.name, each.default)
-            if value is Argument.empty:
+            if each.required and each.name not in given:
                 raise TypeError(f"{type(self).__name__} needs the parameter {each.name!r}: {each.rule.text}")
             values[each.name] = each.rule.check(each.name, value)
         object.__setattr__(self, "params", self.kernel.params(**values))
+        for each in self._parameters:
+            if each.name in self._unread() and values[each.name] != each.default:
+                why = "with a horizon, which decides it" if getattr(self.params, "horizon", 0) else "without a horizon"
+                raise ValueError(f"{each.name} must be left out {why}, got {given[each.name]!r}")
         self.check()
 
     params: Any
@@ -134,16 +163,22 @@ class Policy:
         """The number of rounds this policy is tuned for, if it is: its parameter `horizon`, unless 0."""
         return getattr(self.params, "horizon", None) or None
 
+    def _unread(self) -> tuple[str, ...]:
+        """Return the parameters that do not count: tuning without a horizon, or what the tuning decides."""
+        return self.without_horizon if getattr(self.params, "horizon", 0) else self.with_horizon
+
     @property
     def reward_range(self) -> tuple[float, float] | None:
-        """The rewards this policy accepts, if it declares a range: its parameters `low` and `high`."""
-        if hasattr(self.params, "low") and hasattr(self.params, "high"):
+        """The rewards this policy accepts, if it declares a range: its parameters `low` and `high`, unless it clips."""
+        clips = getattr(self.params, "outside", 0) == 1  # "refuse", "clip"
+        if hasattr(self.params, "low") and hasattr(self.params, "high") and not clips:
             return (self.params.low, self.params.high)
         return None
 
     def shown_params(self) -> dict[str, Any]:
-        """Return the parameters as people write them."""
-        return {each.name: each.rule.show(getattr(self.params, each.name)) for each in self._parameters}
+        """Return the parameters as people write them, without those that do not count."""
+        counting = [each for each in self._parameters if each.name not in self._unread()]
+        return {each.name: each.rule.show(getattr(self.params, each.name)) for each in counting}
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is a value and cannot be changed; make a new one")

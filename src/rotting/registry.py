@@ -27,8 +27,8 @@ def list_policies() -> list[type[Policy]]:
     """Return every policy class known, by name.
 
     Example:
-        >>> [each.name for each in list_policies() if each.name.startswith("raw")]
-        ['raw-ucb']
+        >>> [each.name for each in list_policies() if each.name.endswith("fewa")]
+        ['eff-fewa', 'fewa']
     """
     return list(_known().values())
 

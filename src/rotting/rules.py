@@ -35,14 +35,15 @@ class Rule:
         """Return `value` as a number, or raise the sentence that names parameter, rule and value."""
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise TypeError(f"{name} must be {self.text}, got {value!r}")
-        number = float(value)
+        # A whole number stays one: a seed of 30 digits must not be rounded.
+        number = int(value) if isinstance(value, numbers.Integral) else float(value)
         if self.whole and (not math.isfinite(number) or number != math.floor(number)):
             raise ValueError(f"{name} must be {self.text}, got {value!r}")
         above = number > self.low if self.open_low else number >= self.low
         below = number < self.high if self.open_high else number <= self.high
         if not (above and below and math.isfinite(number)):
             raise ValueError(f"{name} must be {self.text}, got {value!r}")
-        return int(number) if self.whole else number
+        return int(number) if self.whole else float(number)
 
     def show(self, value: float) -> Any:
         """Return a checked value as people wrote it."""

@@ -124,7 +124,7 @@ def simulate(
 
     means = problem.means(horizon)
     noise_key, policy_key = derive_key(seed, "noise"), derive_key(seed, "policy")
-    games = [compiled(link(each, problem.noise)) for each in listed]
+    games = [compiled(link(each, problem.noise), each) for each in listed]
 
     def play(task: _Task, marks: Ints, optimal: Floats, regret: Floats, pulls: Ints, signal: Ints) -> float:
         policy, began = listed[task.policy], time.perf_counter()
@@ -174,8 +174,8 @@ def _share_out(tasks: list[_Task], run: Callable[[_Task, Ints], None], workers: 
     """Run every task on `workers` threads; on an interrupt, or an error in one, stop the games under way and pass it on."""
     signals = np.zeros((len(tasks), 2), np.int64)
     with ThreadPoolExecutor(workers, thread_name_prefix="rotting") as pool:
-        waiting: set[Future[None]] = {pool.submit(run, task, signals[k]) for k, task in enumerate(tasks)}
         try:
+            waiting: set[Future[None]] = {pool.submit(run, task, signals[k]) for k, task in enumerate(tasks)}
             while waiting:
                 done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
                 for future in done:

@@ -1,4 +1,4 @@
-"""Statistics over "the last h rewards" of an arm: exact sums, all windows, and the EFF grid of delayed windows.
+"""Statistics over "the last h rewards" of an arm: exact sums, and the EFF grid of delayed windows (all windows: `history.py`).
 
 Every mean here is the correctly rounded sum of its rewards, divided by h. Sums are kept as unevaluated pairs `high + low`
 (106 bits), so a window cut out of a long history loses nothing: rewards of 1e6 plus noise, or ten million of them, give the
@@ -35,51 +35,6 @@ def width(alpha: float, sigma: float, t: int, h: int) -> float:
     return sigma * math.sqrt(2.0 * alpha * math.log(t) / h)
 
 
-class History(NamedTuple):
-    """All windows of every arm, as prefix sums: the paper's UPDATE at O(1) a pull."""
-
-    pulls: Ints  # [K] N_i
-    high: Floats  # [K, capacity + 1] sum of the first n rewards, as high + low
-    low: Floats
-    scratch: Ints  # [K] working space of `choose`
-
-
-def new_history(n_arms: int, capacity: int) -> History:
-    """Return empty histories that can hold `capacity` rewards of each arm."""
-    return History(
-        np.zeros(n_arms, np.int64),
-        np.zeros((n_arms, capacity + 1)),
-        np.zeros((n_arms, capacity + 1)),
-        np.zeros(n_arms, np.int64),
-    )
-
-
-def record(s: History, i: int, reward: float) -> None:
-    """Append a reward to arm i."""
-    n = s.pulls[i]
-    s.high[i, n + 1], s.low[i, n + 1] = add(s.high[i, n], s.low[i, n], reward)
-    s.pulls[i] = n + 1
-
-
-# The two kinds of statistics answer the same three questions about window j = 0, 1, ...; policies are bound to one of them.
-
-
-def history_reach(s: History, i: int) -> int:
-    """Return how many windows of arm i have a value: all h <= N_i."""
-    return int(s.pulls[i])
-
-
-def history_length(s: History, j: int) -> int:
-    """Return h for window j: every h from 1."""
-    return j + 1
-
-
-def history_mean(s: History, i: int, j: int) -> float:
-    """Return the mean of arm i's last h rewards."""
-    n, h = s.pulls[i], j + 1
-    return difference(s.high[i, n], s.low[i, n], s.high[i, n - h], s.low[i, n - h]) / h
-
-
 class Grid(NamedTuple):
     """The EFF statistics (Algorithm 2) of every arm: O(log t) delayed windows each.
 
@@ -97,6 +52,7 @@ class Grid(NamedTuple):
     start_high: Floats  # [K, J] the arm's total there
     start_low: Floats
     mean: Floats  # [K, J] current mean of h_j consecutive rewards
+    line: Ints  # [K] the window that bounds the arm's index, for lazy policies
     scratch: Ints  # [K] working space of `choose`
 
 
@@ -132,6 +88,7 @@ def new_grid(m: float, n_arms: int, capacity: int) -> Grid:
         np.zeros((n_arms, size)),
         np.zeros((n_arms, size)),
         np.zeros(n_arms, np.int64),
+        np.zeros(n_arms, np.int64),
     )
 
 
@@ -158,18 +115,3 @@ def eff_update(s: Grid, i: int, reward: float) -> None:
             s.start[i, j] = s.start[i, j - 1]
             s.start_high[i, j] = s.start_high[i, j - 1]
             s.start_low[i, j] = s.start_low[i, j - 1]
-
-
-def eff_reach(s: Grid, i: int) -> int:
-    """Return how many windows of arm i have a value: those with h_j <= N_i."""
-    return int(s.known[i])
-
-
-def eff_length(s: Grid, j: int) -> int:
-    """Return h_j."""
-    return int(s.windows[j])
-
-
-def eff_mean(s: Grid, i: int, j: int) -> float:
-    """Return the current, delayed mean of arm i over h_j rewards."""
-    return float(s.mean[i, j])

@@ -1,13 +1,16 @@
 """EFF-FEWA: FEWA on the delayed windows of EFF_UPDATE (Algorithm 2)."""
 
+import math
 from typing import Annotated, NamedTuple
 
+from rotting.arrays import Ints
+from rotting.filtering import keep_close, least_pulled
 from rotting.linking import rebind
-from rotting.policies import fewa
-from rotting.policies.eff_raw_ucb import update
-from rotting.policy import Kernel, Policy
+from rotting.policies.eff_raw_ucb import EffRAWUCB
+from rotting.policies.raw_ucb import level, width
+from rotting.policy import Kernel, Policy, Reason
 from rotting.rules import ABOVE_ONE, POSITIVE
-from rotting.windows import Grid, eff_length, eff_mean, eff_reach, new_grid
+from rotting.windows import Grid, new_grid
 
 
 class Params(NamedTuple):
@@ -20,9 +23,41 @@ def init(p: Params, n_arms: int, capacity: int) -> Grid:
     return new_grid(p.m, n_arms, capacity)
 
 
-expanding_filter = rebind(fewa.expanding_filter, reach=eff_reach, length=eff_length, window_mean=eff_mean)
-choose = rebind(fewa.choose, expanding_filter=expanding_filter)
-explain = rebind(fewa.explain, expanding_filter=expanding_filter, length=eff_length, window_mean=eff_mean)
+def window_mean(s: Grid, i: int, j: int) -> float:
+    return float(s.mean[i, j])
+
+
+keep_close = rebind(keep_close, window_mean=window_mean)
+
+
+def expanding_filter(p: Params, s: Grid, t: int, arms: Ints, watched: int) -> tuple[int, int]:
+    """Return the arm to pull, and the number of windows on which the arm `watched` was compared."""
+    kept, size = s.scratch, arms.size
+    for k in range(size):
+        kept[k] = arms[k]
+    lev = level(p, t, arms.size)
+    j, seen = 0, 0
+    while True:
+        for k in range(size):
+            if kept[k] == watched:
+                seen = j
+        short = least_pulled(s, size)
+        if s.known[short] <= j:  # the least pulled arm has the fewest windows
+            return short, seen
+        size = keep_close(s, size, j, 2.0 * width(p, lev, s.windows[j]))
+        j += 1
+
+
+def choose(p: Params, s: Grid, t: int, key: int, arms: Ints) -> int:
+    return int(expanding_filter(p, s, t, arms, -1)[0])
+
+
+def explain(p: Params, s: Grid, t: int, arms: Ints, i: int) -> Reason:
+    _, seen = expanding_filter(p, s, t, arms, i)
+    if seen == 0:
+        return Reason(math.nan, math.nan, 0, math.inf)
+    h = s.windows[seen - 1]
+    return Reason(math.nan, s.mean[i, seen - 1], h, width(p, level(p, t, arms.size), h))
 
 
 class EffFEWA(Policy):
@@ -47,4 +82,8 @@ class EffFEWA(Policy):
     """
 
     name = "eff-fewa"
-    kernel = Kernel(Params, init, choose, update, explain)
+    kernel = Kernel(Params, init, choose, EffRAWUCB.kernel.update, explain)
+    rested = True
+    restless = True
+    cost = "O(K log t)"
+    memory = "O(K log t)"

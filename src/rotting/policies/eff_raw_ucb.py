@@ -2,12 +2,11 @@
 
 from typing import Annotated, NamedTuple
 
-from rotting.indexes import by_index
-from rotting.linking import rebind
-from rotting.policies import raw_ucb
+from rotting.efficient import by_delayed_bound
+from rotting.policies.raw_ucb import level, width
 from rotting.policy import Kernel, Policy
 from rotting.rules import ABOVE_ONE, POSITIVE
-from rotting.windows import Grid, eff_length, eff_mean, eff_reach, eff_update, new_grid
+from rotting.windows import Grid, new_grid
 
 
 class Params(NamedTuple):
@@ -18,13 +17,6 @@ class Params(NamedTuple):
 
 def init(p: Params, n_arms: int, capacity: int) -> Grid:
     return new_grid(p.m, n_arms, capacity)
-
-
-index = rebind(raw_ucb.index, reach=eff_reach, length=eff_length, window_mean=eff_mean)
-
-
-def update(p: Params, s: Grid, t: int, arm: int, reward: float) -> None:
-    eff_update(s, arm, reward)
 
 
 class EffRAWUCB(Policy):
@@ -50,4 +42,8 @@ class EffRAWUCB(Policy):
     """
 
     name = "eff-raw-ucb"
-    kernel = Kernel(Params, init, update=update, **by_index(index))
+    kernel = Kernel(Params, init, **by_delayed_bound(level, width))
+    rested = True
+    restless = True
+    cost = "O(K log t)"
+    memory = "O(K log t)"

@@ -4,12 +4,12 @@ import math
 from typing import Annotated, NamedTuple
 
 from rotting.arrays import Ints
+from rotting.filtering import keep_close, least_pulled
+from rotting.history import FAN, History, mean_range, new_history, record, window_mean
+from rotting.linking import rebind
+from rotting.policies.raw_ucb import level, width
 from rotting.policy import Kernel, Policy, Reason
 from rotting.rules import POSITIVE
-from rotting.windows import History, new_history, record, width
-from rotting.windows import history_length as length
-from rotting.windows import history_mean as window_mean
-from rotting.windows import history_reach as reach
 
 
 class Params(NamedTuple):
@@ -21,35 +21,45 @@ def init(p: Params, n_arms: int, capacity: int) -> History:
     return new_history(n_arms, capacity)
 
 
+keep_close = rebind(keep_close, window_mean=window_mean)
+
+
+def all_stay(p: Params, s: History, lev: float, size: int, shortest: int, longest: int) -> bool:
+    """Whether bounds alone show that every arm passes all windows between `shortest` and `longest`."""
+    low, high = math.inf, -math.inf
+    for k in range(size):
+        arm_low, arm_high = mean_range(s, s.scratch[k], shortest, longest)
+        low, high = min(low, arm_low), max(high, arm_high)
+    return low >= high - 2.0 * width(p, lev, longest)
+
+
 def expanding_filter(p: Params, s: History, t: int, arms: Ints, watched: int) -> tuple[int, int]:
-    """Return the arm to pull, and the number of windows at which the arm `watched` was still compared."""
+    """Return the arm to pull, and the largest window on which the arm `watched` was compared."""
     kept, size = s.scratch, arms.size
     for k in range(size):
         kept[k] = arms[k]
-    j, seen = 0, 0
+    lev = level(p, t, arms.size)
+    h, seen, stride = 0, 0, FAN
     while True:
-        short = -1
         for k in range(size):
-            i = kept[k]
-            if i == watched:
-                seen = min(j + 1, reach(s, i))
-            if reach(s, i) <= j and (short < 0 or s.pulls[i] < s.pulls[short]):
-                short = i
-        if short >= 0:
+            if kept[k] == watched:
+                seen = h
+        short = least_pulled(s, size)
+        if s.pulls[short] <= h:
             return short, seen
         if size == 1:  # it passes every window it has
-            return kept[0], reach(s, kept[0]) if kept[0] == watched else seen
-        top = -math.inf
-        for k in range(size):
-            top = max(top, window_mean(s, kept[k], j))
-        threshold = top - 2.0 * width(p.alpha, p.sigma, t, length(s, j))
-        passed = 0
-        for k in range(size):
-            if window_mean(s, kept[k], j) >= threshold:
-                kept[passed] = kept[k]
-                passed += 1
-        size = passed
-        j += 1
+            return short, s.pulls[short] if short == watched else seen
+        last = min(h + stride, s.pulls[short])
+        if h >= FAN and last - h >= FAN and all_stay(p, s, lev, size, h + 1, last):
+            h = last
+            stride = min(2 * stride, h)
+        elif stride > FAN:
+            stride //= 2
+        else:
+            before = size
+            while h < last and size == before:
+                h += 1
+                size = keep_close(s, size, h, 2.0 * width(p, lev, h))
 
 
 def choose(p: Params, s: History, t: int, key: int, arms: Ints) -> int:
@@ -57,11 +67,10 @@ def choose(p: Params, s: History, t: int, key: int, arms: Ints) -> int:
 
 
 def explain(p: Params, s: History, t: int, arms: Ints, i: int) -> Reason:
-    _, seen = expanding_filter(p, s, t, arms, i)
-    if seen == 0:
+    _, h = expanding_filter(p, s, t, arms, i)
+    if h == 0:
         return Reason(math.nan, math.nan, 0, math.inf)
-    h = length(s, seen - 1)
-    return Reason(math.nan, window_mean(s, i, seen - 1), h, width(p.alpha, p.sigma, t, h))
+    return Reason(math.nan, window_mean(s, i, h), h, width(p, level(p, t, arms.size), h))
 
 
 def update(p: Params, s: History, t: int, arm: int, reward: float) -> None:
@@ -91,3 +100,7 @@ class FEWA(Policy):
 
     name = "fewa"
     kernel = Kernel(Params, init, choose, update, explain)
+    rested = True
+    restless = True
+    cost = "O(K log t)"
+    memory = "O(Kt)"

@@ -49,3 +49,5 @@ class GreedyOracle(Policy):
     kernel = Kernel(Params, init, choose, update)
     sees_means = True
     first_pulls = False
+    rested = True
+    restless = True

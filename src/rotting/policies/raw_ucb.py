@@ -1,15 +1,12 @@
 """RAW-UCB (Algorithm 1): the tightest of the UCBs over every window that ends with the last pull."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Protocol
 
-from rotting.indexes import by_index
-from rotting.policy import Kernel, Policy, Reason
+from rotting.adaptive import by_tightest_bound
+from rotting.history import History, new_history
+from rotting.policy import Kernel, Policy
 from rotting.rules import POSITIVE
-from rotting.windows import History, new_history, record, width
-from rotting.windows import history_length as length
-from rotting.windows import history_mean as window_mean
-from rotting.windows import history_reach as reach
 
 
 class Params(NamedTuple):
@@ -17,22 +14,26 @@ class Params(NamedTuple):
     sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
 
 
+class HasConfidence(Protocol):
+    """The parameters of every policy with these widths."""
+
+    @property
+    def alpha(self) -> float: ...
+
+    @property
+    def sigma(self) -> float: ...
+
+
 def init(p: Params, n_arms: int, capacity: int) -> History:
     return new_history(n_arms, capacity)
 
 
-def index(p: Params, s: History, t: int, i: int) -> Reason:
-    best = Reason(math.inf, math.nan, 0, math.inf)
-    for j in range(reach(s, i)):
-        h = length(s, j)
-        mean, c = window_mean(s, i, j), width(p.alpha, p.sigma, t, h)
-        if mean + c < best.value:
-            best = Reason(mean + c, mean, h, c)
-    return best
+def level(p: HasConfidence, t: int, n_arms: int) -> float:
+    return 2.0 * p.alpha * math.log(t)
 
 
-def update(p: Params, s: History, t: int, arm: int, reward: float) -> None:
-    record(s, arm, reward)
+def width(p: HasConfidence, level: float, h: int) -> float:
+    return p.sigma * math.sqrt(level / h)  # c(h, delta_t)
 
 
 class RAWUCB(Policy):
@@ -56,4 +57,8 @@ class RAWUCB(Policy):
     """
 
     name = "raw-ucb"
-    kernel = Kernel(Params, init, update=update, **by_index(index))
+    kernel = Kernel(Params, init, **by_tightest_bound(level, width))
+    rested = True
+    restless = True
+    cost = "O(K + log t)"
+    memory = "O(Kt)"

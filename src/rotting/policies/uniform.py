@@ -45,3 +45,4 @@ class Uniform(Policy):
     name = "uniform"
     kernel = Kernel(Params, init, choose, update, chances=chances)
     first_pulls = False
+    randomised = True

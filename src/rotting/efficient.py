@@ -1,0 +1,65 @@
+"""The index of the EFF policies, `min over h_j <= N_i of mean_i^{h_j} + width(h_j)`, on the delayed windows of EFF_UPDATE."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from rotting.arrays import Ints
+from rotting.lazy import choose_lazily
+from rotting.linking import rebind
+from rotting.policy import Reason
+from rotting.windows import Grid, eff_update
+
+
+def level(p: Any, t: int, n_arms: int) -> float:
+    """Stand for what the width needs to know of the round; `by_delayed_bound` binds it."""
+    raise NotImplementedError
+
+
+def width(p: Any, level: float, h: int) -> float:
+    """Stand for the width of window h; `by_delayed_bound` binds it."""
+    raise NotImplementedError
+
+
+def _line(p: Any, s: Grid, lev: float, i: int) -> float:
+    j = s.line[i]
+    return float(s.mean[i, j] + width(p, lev, s.windows[j]))
+
+
+def _search(p: Any, s: Grid, lev: float, i: int, threshold: float) -> float:
+    best = math.inf
+    for j in range(s.known[i]):
+        mean = s.mean[i, j]
+        if mean < best:  # else the width, which costs more, cannot help
+            value = mean + width(p, lev, s.windows[j])
+            if value < best:
+                best, s.line[i] = value, j
+    return best
+
+
+def _update(p: Any, s: Grid, t: int, arm: int, reward: float) -> None:
+    eff_update(s, arm, reward)
+
+
+def _explain(p: Any, s: Grid, t: int, arms: Ints, i: int) -> Reason:
+    if s.pulls[i] == 0:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    lev = level(p, t, arms.size)
+    value = _search(p, s, lev, i, math.inf)
+    j = s.line[i]
+    return Reason(value, s.mean[i, j], s.windows[j], width(p, lev, s.windows[j]))
+
+
+def by_delayed_bound(level: Callable[..., float], width: Callable[..., float]) -> dict[str, Callable[..., Any]]:
+    """Return `choose`, `update` and `explain` of the policy whose index is the tightest bound of its delayed windows.
+
+    Args:
+        level: `level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
+        width: `width(p, level, h)`, the width of window h.
+    """
+    search = rebind(_search, width=width)
+    return {
+        "choose": choose_lazily(level, rebind(_line, width=width), search),
+        "update": _update,
+        "explain": rebind(_explain, level=level, width=width, _search=search),
+    }

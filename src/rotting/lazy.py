@@ -1,0 +1,59 @@
+"""Lazy choice of the largest index, for indices that are minima: pull the arm with the largest `min over windows of a bound`.
+
+Any one window's bound is at least the index. So each arm keeps one window, its line; only the arm whose line is highest is
+searched, and only for a window below the highest line of the others. About one arm a round is searched instead of all, and the
+choice is that of computing every index, ties included.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from rotting.arrays import Ints
+from rotting.linking import rebind
+
+
+def level(p: Any, t: int, n_arms: int) -> float:
+    """Stand for what the widths need to know of the round; `choose_lazily` binds it."""
+    raise NotImplementedError
+
+
+def line(p: Any, s: Any, lev: float, i: int) -> float:
+    """Stand for the bound of arm i's kept window; `choose_lazily` binds it."""
+    raise NotImplementedError
+
+
+def search(p: Any, s: Any, lev: float, i: int, threshold: float) -> float:
+    """Stand for the search of arm i; `choose_lazily` binds it."""
+    raise NotImplementedError
+
+
+def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    for i in arms:
+        if s.pulls[i] == 0:
+            return int(i)
+    lev = level(p, t, arms.size)
+    while True:
+        leader, first, before, after = -1, -math.inf, -math.inf, -math.inf
+        for i in arms:
+            value = line(p, s, lev, i)
+            if value > first:
+                # The highest line so far belongs to a lower arm, which wins a tie with the new leader.
+                leader, first, before, after = i, value, first, -math.inf
+            else:
+                after = max(after, value)
+        value = search(p, s, lev, leader, max(before, after))
+        if value > before and value >= after:
+            return int(leader)
+
+
+def choose_lazily(level: Callable[..., float], line: Callable[..., float], search: Callable[..., float]) -> Callable[..., int]:
+    """Return the `choose` of a policy whose index is a minimum over windows.
+
+    Args:
+        level: `level(p, t, n_arms)`, what the widths need to know of round t, computed once a round.
+        line: `line(p, s, lev, i)`, the bound of the window that arm i keeps.
+        search: `search(p, s, lev, i, threshold)`: returns the index of arm i if that is at most `threshold`, else one of its
+            bounds above the threshold, and makes that window the arm's line.
+    """
+    return rebind(_choose, level=level, line=line, search=search)

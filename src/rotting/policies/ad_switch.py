@@ -1,0 +1,278 @@
+"""AdSwitch: good arms in turn, bad arms checked at random, and a new episode at every change."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from rotting.arrays import Floats, Ints
+from rotting.policy import Kernel, Policy, Reason
+from rotting.ranges import check_range, to_unit
+from rotting.restarts import append
+from rotting.rng import uniform
+from rotting.rules import FINITE, POSITIVE, Rule, option
+from rotting.windows import difference
+
+_HORIZON = Rule("a whole number, 2 or more", low=2, whole=True)
+
+
+class Params(NamedTuple):
+    horizon: Annotated[int, _HORIZON, "number of rounds T"]
+    C1: Annotated[float, POSITIVE, "width of the eviction test; above 16 in theory"] = 16.1
+    low: Annotated[float, FINITE, "smallest reward"] = 0.0
+    high: Annotated[float, FINITE, "largest reward"] = 1.0
+    outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
+
+
+class State(NamedTuple):
+    pulls: Ints  # [K] samples in this episode
+    high: Floats  # [K, capacity + 1] sum of the first n of them, as high + low
+    low: Floats
+    rounds: Ints  # [K, capacity + 1] round of each
+    last: Ints  # [K] round in which the arm was played last, in any episode
+    bad: Ints  # [K] whether it was evicted in this episode
+    unseen: Ints  # [K] whether its eviction came after the last search for changes
+    gap: Floats  # [K] gap and mean at its eviction
+    mean: Floats
+    until: Ints  # [K] number of samples up to which a bad arm is checked
+    above: Floats  # [K] largest lower confidence bound of a run of its samples
+    below: Floats  # [K] smallest upper confidence bound
+    first: Ints  # [K] working space of the eviction
+    recent: Floats  # [K] working space of the eviction
+    episode: Ints  # [2] number of the episode, its first round
+    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length
+
+
+def new_episode(s: State, number: int, start: int) -> None:
+    s.pulls[:] = 0
+    s.bad[:] = 0
+    s.unseen[:] = 0
+    s.until[:] = 0
+    s.above[:] = -math.inf
+    s.below[:] = math.inf
+    s.episode[0], s.episode[1] = number, start
+
+
+def reset(p: Params, s: State, horizon: int) -> None:
+    s.last[:] = 0
+    new_episode(s, 1, 1)
+    s.epoch[0], s.epoch[1] = 0, horizon
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = State(
+        np.zeros(n_arms, np.int64),
+        np.zeros((n_arms, capacity + 1)),
+        np.zeros((n_arms, capacity + 1)),
+        np.zeros((n_arms, capacity + 1), np.int64),
+        np.zeros(n_arms, np.int64),
+        np.zeros(n_arms, np.int64),
+        np.zeros(n_arms, np.int64),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(n_arms, np.int64),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(n_arms, np.int64),
+        np.zeros(n_arms),
+        np.zeros(2, np.int64),
+        np.zeros(2, np.int64),
+    )
+    reset(p, s, p.horizon)
+    return s
+
+
+def log_horizon(s: State) -> float:
+    return math.log(s.epoch[1])
+
+
+def radius(s: State, n: int) -> float:
+    """Return `sqrt(2 ln(T) / n)`."""
+    return math.sqrt(2.0 * log_horizon(s) / n)
+
+
+def check_chance(s: State, step: float) -> float:
+    """Return `step sqrt(l / (K T ln T))`: the chance that a check for a change of size `step = 2^-i` begins in this round."""
+    return step * math.sqrt(s.episode[0] / (s.pulls.size * s.epoch[1] * log_horizon(s)))
+
+
+def is_open(s: State, i: int) -> bool:
+    """Tell whether arm i is good, or bad and being checked."""
+    return bool(s.bad[i] == 0 or s.pulls[i] < s.until[i])
+
+
+def comes_before(s: State, i: int, j: int) -> bool:
+    """Tell whether arm i was played less recently than arm j; the lower of two that were never played."""
+    return bool(s.last[i] < s.last[j] or (s.last[i] == s.last[j] and i < j))
+
+
+def least_recent(s: State, arms: Ints, only_open: bool) -> int:
+    """Return the least recently played of the arms, of the open ones only if so asked; -1 if there is none."""
+    best = -1
+    for i in arms:
+        if (is_open(s, i) or not only_open) and (best < 0 or comes_before(s, i, best)):
+            best = i
+    return int(best)
+
+
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    draw = 0
+    for a in range(s.pulls.size):
+        if s.bad[a] == 1:
+            step = 0.5
+            while step >= s.gap[a] / 16.0:
+                if uniform(key, t, draw) < check_chance(s, step):
+                    samples = math.ceil(2.0 / (step * step) * log_horizon(s))
+                    s.until[a] = max(s.until[a], s.pulls[a] + samples)
+                draw += 1
+                step /= 2.0
+    arm = least_recent(s, arms, True)
+    return arm if arm >= 0 else least_recent(s, arms, False)
+
+
+def stays_closed(s: State, i: int) -> float:
+    """Return the probability that arm i is not open after the draws of this round."""
+    if is_open(s, i):
+        return 0.0
+    chance, step = 1.0, 0.5
+    while step >= s.gap[i] / 16.0:
+        chance *= 1.0 - check_chance(s, step)
+        step /= 2.0
+    return chance
+
+
+def chances(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
+    """Write the probability of each arm: that it is open, and none that was played less recently is."""
+    none = 1.0
+    for i in arms:
+        none *= stays_closed(s, i)
+    for k in range(arms.size):
+        out[k] = 1.0 - stays_closed(s, arms[k])
+        for j in arms:
+            if comes_before(s, j, arms[k]):
+                out[k] *= stays_closed(s, j)
+        if arms[k] == least_recent(s, arms, False):
+            out[k] += none
+
+
+def recent_mean(s: State, i: int, n: int) -> float:
+    """Return the mean of arm i's last n samples."""
+    end, start = s.pulls[i], s.pulls[i] - n
+    return difference(s.high[i, end], s.low[i, end], s.high[i, start], s.low[i, start]) / n
+
+
+def good_arm_changed(s: State, i: int) -> bool:
+    """Tell whether the means of two runs of arm i's samples differ by more than the sum of their radii."""
+    # The one that ends now is new; of all others, the bounds that are farthest out decide.
+    above, below = -math.inf, math.inf
+    for n in range(1, s.pulls[i] + 1):
+        mean, c = recent_mean(s, i, n), radius(s, n)
+        above, below = max(above, mean - c), min(below, mean + c)
+    s.above[i], s.below[i] = max(s.above[i], above), min(s.below[i], below)
+    return bool(s.above[i] > below or above > s.below[i])
+
+
+def bad_arm_changed(s: State, i: int) -> bool:
+    """Tell whether a mean of arm i's last samples is off its mean at the eviction by more than `gap / 4` and the radius."""
+    for n in range(1, s.pulls[i] + 1):  # noqa: SIM110 - a generator does not compile
+        if abs(recent_mean(s, i, n) - s.mean[i]) > s.gap[i] / 4.0 + radius(s, n):
+            return True
+    return False
+
+
+def evict(p: Params, s: State, t: int) -> None:
+    """Evict the good arms whose mean since some round is too far below the best; the earliest such round counts."""
+    C = p.C1 * log_horizon(s)
+    s.first[:] = -1
+    for start in range(s.episode[1], t):
+        best, most = -math.inf, 0
+        for i in range(s.pulls.size):
+            n = s.pulls[i]
+            if n == 0 or (s.bad[i] == 1 and s.unseen[i] == 0):
+                continue
+            # Samples before the round `start`: this only grows, and the mean is needed anew only when it does.
+            f = max(0, s.first[i])
+            while f < n and s.rounds[i, f] < start:
+                f += 1
+            if f == n:
+                s.first[i] = f
+                continue
+            if f != s.first[i]:
+                s.first[i] = f
+                s.recent[i] = recent_mean(s, i, n - f)
+            best, most = max(best, s.recent[i]), max(most, n - f)
+        if most - 1 <= C:  # from here on, only a gap above 1 would do
+            return
+        for i in range(s.pulls.size):
+            n = s.pulls[i] - s.first[i]
+            if s.bad[i] == 0 and s.pulls[i] > 0 and n >= 2 and best - s.recent[i] > math.sqrt(C / (n - 1)):
+                s.bad[i], s.unseen[i] = 1, 1
+                s.mean[i], s.gap[i] = s.recent[i], best - s.recent[i]
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.last[arm] = t
+    s.rounds[arm, s.pulls[arm]] = t
+    append(s, arm, to_unit(p.low, p.high, reward))
+    changed = s.bad[arm] == 0 and good_arm_changed(s, arm)
+    for i in range(s.pulls.size):
+        if s.bad[i] == 1 and (i == arm or s.unseen[i] == 1):
+            changed = changed or bad_arm_changed(s, i)
+            s.unseen[i] = 0
+    if changed:
+        new_episode(s, s.episode[0] + 1, t + 1)
+    else:
+        evict(p, s, t)
+
+
+def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    n = s.pulls[i]
+    if n == 0:
+        return Reason(math.nan, math.nan, 0, math.inf)
+    return Reason(math.nan, recent_mean(s, i, n), n, radius(s, n))
+
+
+class AdSwitch(Policy):
+    """Filter the arms, check the bad ones now and then, and start afresh at every change: minimax without knowing the changes.
+
+    In episode l, each round plays the least recently played of the good arms and of the bad arms under check. With
+    `mean_i[s, t]` the mean of arm i's `n_i[s, t]` samples from rounds s to t of the episode:
+
+    - a good arm is evicted when `max_j mean_j[s, t] - mean_i[s, t] > sqrt(C1 ln(T) / (n_i[s, t] - 1))` for some s; that
+      difference is its gap, `mean_i[s, t]` its mean (of the earliest such s);
+    - in each round, for each bad arm and i = 1, 2, ... while `2^-i >= gap / 16`, with probability
+      `2^-i sqrt(l / (K T ln T))` a check begins: `ceil(2^(2i + 1) ln T)` samples of it;
+    - a new episode begins when the means of two runs of a good arm's samples differ by more than
+      `sqrt(2 ln(T) / n_1) + sqrt(2 ln(T) / n_2)`, or the mean of a bad arm's last n samples differs from its mean by more than
+      `gap / 4 + sqrt(2 ln(T) / n)`.
+
+    Args:
+        horizon: number of rounds T, 2 or more.
+        C1: width of the eviction test. The theory asks for more than 16.
+        low: smallest reward.
+        high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
+        outside: "refuse" or "clip" rewards outside the range.
+
+    Needs the horizon and the range of the rewards; not the number of changes. Made for arms that change with time, at the
+    minimax rate with a large constant (nothing is evicted before `1 + C1 ln T` samples); no guarantee for rested arms, whose
+    decay it takes for changes, one episode after the other.
+
+    Example:
+        >>> AdSwitch(horizon=10_000)
+        AdSwitch(horizon=10000, C1=16.1, low=0.0, high=1.0, outside='refuse')
+
+    Reference: Auer, Gajane, Ortner, "Adaptively tracking the best bandit arm with an unknown number of distribution changes",
+    COLT 2019.
+    """
+
+    name = "ad-switch"
+    kernel = Kernel(Params, init, choose, update, explain, chances, reset=reset)
+    needs_horizon = True
+    randomised = True
+    restless = True
+    cost = "O(K t)"
+    memory = "O(K t)"
+
+    def check(self) -> None:
+        """Refuse an empty range."""
+        check_range(self)

@@ -1,0 +1,191 @@
+"""CUSUM-UCB: a UCB index that restarts an arm when a two-sided cumulative sum leaves its first mean."""
+
+import math
+from typing import Annotated, NamedTuple, Self
+
+import numpy as np
+
+from rotting.arrays import Floats, Ints
+from rotting.indexes import by_index
+from rotting.policy import Kernel, Policy, Reason
+from rotting.ranges import check_range, to_unit
+from rotting.restarts import GLOBAL, RESTART, first_new, restarting
+from rotting.rng import uniform
+from rotting.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, at_least_one_int, option
+from rotting.windows import add
+
+
+class Params(NamedTuple):
+    h: Annotated[float, POSITIVE, "threshold of the two sums"] = 10.0
+    rate: Annotated[float, PROBABILITY, "probability of a round that explores at random"] = 0.03
+    M: Annotated[int, COUNT, "samples that an arm's reference mean is taken from"] = 100
+    epsilon: Annotated[float, NONNEGATIVE, "distance from the reference mean that is tolerated"] = 0.1
+    xi: Annotated[float, POSITIVE, "weight of the bonus"] = 1.0
+    restart: Annotated[int, RESTART, "what an alarm makes forget: its arm, or all arms"] = 0
+    horizon: Annotated[int, INDEX, "number of rounds to tune h and rate for; 0 = h and rate as given"] = 0
+    breakpoints: Annotated[int, COUNT, "number of changes, with a horizon"] = 1
+    low: Annotated[float, FINITE, "smallest reward"] = 0.0
+    high: Annotated[float, FINITE, "largest reward"] = 1.0
+    outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
+
+
+class State(NamedTuple):
+    pulls: Ints  # [K] samples since the restart
+    total: Ints  # [1] their sum over all arms
+    high: Floats  # [K] sum of those samples, as high + low
+    low: Floats
+    reference: Floats  # [K] u0, the mean of the first M
+    down: Floats  # [K] evidence that the mean fell
+    up: Floats  # [K] evidence that it rose
+    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+
+
+def reset(p: Params, s: State, horizon: int) -> None:
+    for i in range(s.pulls.size):
+        clear(s, i)
+    s.epoch[0], s.epoch[1] = 0, horizon
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = State(
+        np.zeros(n_arms, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(2, np.int64),
+    )
+    reset(p, s, p.horizon)
+    return s
+
+
+def clear(s: State, i: int) -> None:
+    s.total[0] -= s.pulls[i]
+    s.pulls[i] = 0
+    s.high[i], s.low[i] = 0.0, 0.0
+    s.reference[i], s.down[i], s.up[i] = 0.0, 0.0, 0.0
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    clear(s, arm)
+
+
+def threshold(p: Params, s: State) -> float:
+    """Return `h = ln(T / Y)`, or h as given."""
+    return math.log(s.epoch[1] / p.breakpoints) if s.epoch[1] > 0 else p.h
+
+
+def exploration_rate(p: Params, s: State) -> float:
+    """Return `sqrt((Y / T) ln(T / Y))`, or the rate as given."""
+    if s.epoch[1] == 0:
+        return p.rate
+    return math.sqrt((p.breakpoints / s.epoch[1]) * math.log(s.epoch[1] / p.breakpoints))
+
+
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    n = s.pulls[i]
+    if n == 0:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    mean, c = s.high[i] / n, math.sqrt(p.xi * math.log(s.total[0]) / n)
+    return Reason(mean + c, mean, n, c)
+
+
+def explore(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    if uniform(key, t, 0) < exploration_rate(p, s):
+        return int(arms[int(uniform(key, t, 1) * arms.size)])
+    return -1
+
+
+leader = by_index(index)["choose"]
+
+
+def chances(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
+    sure, rate = first_new(s, arms), 0.0
+    if sure < 0:
+        sure, rate = leader(p, s, t, 0, arms), exploration_rate(p, s)
+    for k in range(arms.size):
+        out[k] = rate / arms.size
+        if arms[k] == sure:
+            out[k] += 1.0 - rate
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    y = to_unit(p.low, p.high, reward)
+    s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], y)
+    s.pulls[arm] += 1
+    s.total[0] += 1
+    n = s.pulls[arm]
+    if n == p.M:
+        s.reference[arm] = s.high[arm] / n
+    if n > p.M:
+        u0 = s.reference[arm]
+        s.down[arm] = max(0.0, s.down[arm] + (u0 - y - p.epsilon))
+        s.up[arm] = max(0.0, s.up[arm] + (y - u0 - p.epsilon))
+        if max(s.down[arm], s.up[arm]) >= threshold(p, s):
+            for i in range(s.pulls.size):
+                if i == arm or p.restart == GLOBAL:
+                    clear(s, i)
+
+
+class CUSUMUCB(Policy):
+    """UCB for rewards in [0, 1], restarted where cumulative sums find that the mean has left its first value.
+
+    Pulls the arm with the largest `mean_i + sqrt(xi ln(n) / n_i)` over the n_i samples of arm i since its last restart,
+    `n = sum_i n_i`, or, with probability `rate`, any arm. With u0 the mean of the first M of an arm's samples, each sample y
+    after these gives
+
+        g+ = max(0, g+ + u0 - y - epsilon),    g- = max(0, g- + y - u0 - epsilon),
+
+    and the arm restarts when one of the two reaches h. An arm without a sample since its restart goes first.
+
+    Args:
+        h: threshold of the sums; not to be given with a horizon.
+        rate: probability of exploration; not to be given with a horizon.
+        M: samples behind the reference mean u0.
+        epsilon: tolerated distance from u0, in units of the range: below the smallest change to be found.
+        xi: weight of the bonus.
+        restart: "local" restarts the arm that changed, as published, "global" all arms.
+        horizon: number of rounds T to tune for: `h = ln(T / Y)` and `rate = sqrt((Y / T) ln(T / Y))`; 0 for both as given.
+        breakpoints: number of changes Y, fewer than T, with a horizon.
+        low: smallest reward.
+        high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
+        outside: "refuse" or "clip" rewards outside the range.
+
+    Needs the horizon, the number of changes and the range of the rewards, and something of the size of the changes (epsilon).
+    Made for arms that change with time; unsound for rested rotting: exploration at random costs a regret in T where arms are
+    worn, and a slow decay below epsilon goes unseen.
+
+    Example:
+        >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4, epsilon=0.05).limit
+        10000
+
+    Reference: Liu, Lee, Shroff, "A change-detection based framework for piecewise-stationary multi-armed bandit problem",
+    AAAI 2018.
+    """
+
+    name = "cusum-ucb"
+    kernel = Kernel(Params, init, update=update, chances=chances, forget=forget, reset=reset, **restarting(index, explore))
+    with_horizon = ("breakpoints",)
+    without_horizon = ("h", "rate")
+    needs_horizon = True
+    needs_changes = True
+    randomised = True
+    restless = True
+
+    def check(self) -> None:
+        """Refuse an empty range, and as many changes as rounds."""
+        check_range(self)
+        if self.limit is not None and self.params.breakpoints >= self.limit:
+            raise ValueError(f"breakpoints must be fewer than the horizon {self.limit}, got {self.params.breakpoints!r}")
+
+    @classmethod
+    def from_breakpoints(cls, T: int, breakpoints: int, **params: float | str) -> Self:
+        """Return the policy for T rounds with so many changes: `h = ln(T / Y)`, `rate = sqrt((Y / T) ln(T / Y))`.
+
+        Example:
+            >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4).breakpoints
+            4
+        """
+        return cls(horizon=at_least_one_int("T", T), breakpoints=breakpoints, **params)

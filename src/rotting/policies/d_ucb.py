@@ -1,0 +1,114 @@
+"""D-UCB: UCB on discounted rewards."""
+
+import math
+from typing import Annotated, NamedTuple, Self
+
+from rotting.arrays import Ints
+from rotting.forgetting import Discounted, age, count_in, forget_discounted, new_discounted, start_discounted
+from rotting.indexes import by_index
+from rotting.policy import Kernel, Policy, Reason
+from rotting.rules import FRACTION, INDEX, POSITIVE, at_least_one_int, nonnegative_int
+
+_NOTHING = 1e-290  # a discounted count so small that its digits are going
+
+
+class Params(NamedTuple):
+    gamma: Annotated[float, FRACTION, "discount of a round, without a horizon"] = 0.999
+    xi: Annotated[float, POSITIVE, "confidence level; above 1/2 in theory"] = 0.6
+    B: Annotated[float, POSITIVE, "rewards lie in [0, B]"] = 1.0
+    horizon: Annotated[int, INDEX, "number of rounds to tune gamma for; 0 = gamma as given"] = 0
+    breakpoints: Annotated[int, INDEX, "number of rounds at which the means change, with a horizon"] = 1
+
+
+def tuned_discount(horizon: int, breakpoints: int, B: float) -> float:
+    """Return `1 - sqrt(Y / T) / (4 B)`."""
+    return 1.0 - math.sqrt(breakpoints / horizon) / (4.0 * B)
+
+
+def reset(p: Params, s: Discounted, horizon: int) -> None:
+    gamma = tuned_discount(horizon, p.breakpoints, p.B) if horizon > 0 else p.gamma
+    start_discounted(s, horizon, gamma)
+
+
+def init(p: Params, n_arms: int, capacity: int) -> Discounted:
+    s = new_discounted(n_arms)
+    reset(p, s, p.horizon)
+    return s
+
+
+def index(p: Params, s: Discounted, t: int, i: int) -> Reason:
+    n = s.pulls_high[i]
+    if n < _NOTHING:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    mean, c = s.high[i] / n, 2.0 * p.B * math.sqrt(p.xi * max(0.0, math.log(s.total[0])) / n)
+    return Reason(mean + c, mean, 0, c)
+
+
+largest_index = by_index(index)["choose"]
+
+
+def choose(p: Params, s: Discounted, t: int, key: int, arms: Ints) -> int:
+    age(s, t)  # once a round, not once an arm
+    return int(largest_index(p, s, t, key, arms))
+
+
+def explain(p: Params, s: Discounted, t: int, arms: Ints, i: int) -> Reason:
+    age(s, t)
+    return index(p, s, t, i)
+
+
+def update(p: Params, s: Discounted, t: int, arm: int, reward: float) -> None:
+    count_in(s, t, arm, reward)
+
+
+class DUCB(Policy):
+    """Discounted UCB: a reward that came k rounds before the last one counts `gamma^k`, for every arm.
+
+    Pulls the arm with the largest `mean_i + 2 B sqrt(xi ln(n) / N_i)`: `N_i` is the sum of `gamma^(t - 1 - s)` over the rounds
+    s in which arm i was pulled, the mean is weighted alike, and n is the sum of `N_i` over all arms (the logarithm is cut at
+    0). Every arm ages in every round, pulled or not. With gamma = 1 it is a UCB that never forgets. An arm without a reward
+    goes first.
+
+    Args:
+        gamma: discount of a round, in (0, 1]; not to be given with a horizon.
+        xi: confidence level; the theory asks for more than 1/2; 0.6 is our choice.
+        B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
+        horizon: number of rounds T to tune for; 0 for gamma as given.
+        breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
+
+    Tuning: `DUCB.from_breakpoints(T, Y)`: `gamma = 1 - sqrt(Y / T) / (4 B)`, which must come out positive.
+    Needs the horizon, the number of breakpoints and the scale of the rewards. Sound for restless rotting in few steps, not for
+    rested.
+
+    Example:
+        >>> DUCB.from_breakpoints(10_000, breakpoints=4)
+        DUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4)
+        >>> DUCB(gamma=0.99)
+        DUCB(gamma=0.99, xi=0.6, B=1.0, horizon=0)
+
+    Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011; the idea is
+    from Kocsis, Szepesvári, "Discounted UCB", PASCAL workshop 2006.
+    """
+
+    name = "d-ucb"
+    kernel = Kernel(Params, init, choose, update, explain, forget=forget_discounted, reset=reset)
+    without_horizon = ("gamma",)
+    with_horizon = ("breakpoints",)
+    needs_horizon = True
+    needs_changes = True
+    restless = True
+
+    def check(self) -> None:
+        """Refuse a tuning without a discount."""
+        p = self.params
+        if p.horizon > 0 and tuned_discount(p.horizon, p.breakpoints, p.B) <= 0.0:
+            raise ValueError(
+                f"breakpoints must be below 16 B^2 horizon, where gamma = 1 - sqrt(breakpoints / horizon) / (4 B) is positive, "
+                f"got {p.breakpoints} with B={p.B!r} and horizon={p.horizon}"
+            )
+
+    @classmethod
+    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float) -> Self:
+        """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
+        changes = nonnegative_int("breakpoints", breakpoints)
+        return cls(horizon=at_least_one_int("horizon", horizon), breakpoints=changes, **more)

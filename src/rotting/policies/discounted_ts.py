@@ -1,0 +1,96 @@
+"""Discounted Thompson sampling: old rewards count less and less."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from rotting.arrays import Floats, Ints
+from rotting.families import OUTSIDE, declared_range, read
+from rotting.policy import Kernel, Policy
+from rotting.posteriors import thompson
+from rotting.ranges import check_range
+from rotting.rules import FINITE, FRACTION, POSITIVE, option
+from rotting.windows import add
+
+
+class Params(NamedTuple):
+    gamma: Annotated[float, FRACTION, "discount: a reward of k rounds ago counts gamma**(k - 1)"] = 0.999
+    kind: Annotated[int, option("beta", "gaussian"), "posterior"] = 0
+    a: Annotated[float, POSITIVE, "beta: prior successes"] = 1.0
+    b: Annotated[float, POSITIVE, "beta: prior failures"] = 1.0
+    sigma: Annotated[float, POSITIVE, "gaussian: standard deviation of the rewards"] = 1.0
+    low: Annotated[float, FINITE, "beta: smallest reward"] = 0.0
+    high: Annotated[float, FINITE, "beta: largest reward"] = 1.0
+    outside: Annotated[int, OUTSIDE, "beta: what to do with rewards outside [low, high]"] = 0
+
+
+class State(NamedTuple):
+    pulls: Ints  # [K] N_i
+    last: Ints  # [K] round of the last reward
+    weight_high: Floats  # [K] sum of the discounts of the arm's rewards as of that round, as high + low
+    weight_low: Floats
+    high: Floats  # [K] discounted sum of the rewards as of that round: the same arithmetic, so that n rewards of 1 make n
+    low: Floats
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(
+        np.zeros(n_arms, np.int64),
+        np.zeros(n_arms, np.int64),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+    )
+
+
+def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
+    aged = math.pow(p.gamma, float(t - 1 - s.last[i]))
+    return aged * s.weight_high[i], aged * s.high[i]
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    aged = math.pow(p.gamma, float(t - s.last[arm]))
+    s.weight_high[arm], s.weight_low[arm] = add(aged * s.weight_high[arm], aged * s.weight_low[arm], 1.0)
+    s.high[arm], s.low[arm] = add(aged * s.high[arm], aged * s.low[arm], read(p, reward))
+    s.last[arm] = t
+    s.pulls[arm] += 1
+
+
+class DiscountedTS(Policy):
+    """Discounted Thompson sampling: a reward of round s counts `gamma**(t - 1 - s)` at round t, whatever was played since.
+
+    Draws a mean for each arm from its posterior and plays the arm with the largest. With `N_i` and `S_i` the discounted number
+    and sum of arm i's rewards, the posterior is Beta(a + S_i, b + N_i - S_i) for rewards in a declared range, mapped to [0, 1],
+    or N(S_i / N_i, sigma^2 / N_i). The prior a, b is not discounted: an arm long unplayed returns to it. Each arm once first.
+
+    Args:
+        gamma: discount, in (0, 1]; about `1 / (1 - gamma)` rounds are remembered. 1 is Thompson sampling.
+        kind: posterior, "beta" or "gaussian".
+        a: prior successes ("beta" only).
+        b: prior failures ("beta" only).
+        sigma: standard deviation of the rewards ("gaussian" only).
+        low: smallest reward ("beta" only).
+        high: largest reward ("beta" only).
+        outside: "refuse" rewards outside [low, high], or "clip" them ("beta" only).
+
+    Needs to know the range, or sigma, in advance, and how fast means change, for gamma. Meant for restless arms; not sound for
+    rested rotting, where an arm is as good after a rest as before. Propensities are integrals over the posteriors, to about
+    1e-9.
+
+    Example:
+        >>> DiscountedTS(gamma=0.95).gamma
+        0.95
+
+    Reference: Raj, Kalyani, "Taming non-stationary bandits: a Bayesian approach", 2017 (beta); Qi, Wang, Zhu, "Discounted
+    Thompson sampling for non-stationary bandit problems", 2023 (gaussian).
+    """
+
+    name = "discounted-ts"
+    kernel = Kernel(Params, init, update=update, **thompson(evidence))
+    check = check_range
+    reward_range = property(declared_range)
+    needs_changes = True
+    randomised = True
+    restless = True

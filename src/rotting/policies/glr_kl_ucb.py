@@ -1,0 +1,92 @@
+"""GLR-klUCB: kl-UCB for rewards in [0, 1] that restarts an arm when a generalised likelihood ratio test finds a change."""
+
+import math
+from typing import Annotated, NamedTuple
+
+from rotting.detectors import glr_test
+from rotting.divergences import kl_bernoulli, kl_bernoulli_upper
+from rotting.policies.glr_ucb import GLRUCB, THRESHOLD, glr_kernel
+from rotting.ranges import check_range, to_unit
+from rotting.restarts import RESTART
+from rotting.rules import COUNT, FINITE, INDEX, NONNEGATIVE, PROBABILITY, option
+
+
+class Params(NamedTuple):
+    delta: Annotated[float, PROBABILITY, "chance of a false alarm of one test; 0 never restarts"] = 0.01
+    rate: Annotated[float, PROBABILITY, "share of the rounds that explore all arms in turn; 0 for rotting arms"] = 0.0
+    restart: Annotated[int, RESTART, "what an alarm makes forget: its arm, or all arms"] = 0
+    c: Annotated[float, NONNEGATIVE, "weight of ln ln in the index"] = 3.0
+    threshold: Annotated[int, THRESHOLD, "threshold of the test"] = 0
+    test_every: Annotated[int, COUNT, "samples of an arm between two tests"] = 1
+    split_every: Annotated[int, COUNT, "distance of the splits that a test looks at"] = 1
+    horizon: Annotated[int, INDEX, "number of rounds to tune delta for; 0 = delta as given"] = 0
+    low: Annotated[float, FINITE, "smallest reward"] = 0.0
+    high: Annotated[float, FINITE, "largest reward"] = 1.0
+    outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
+
+
+def upper(p: Params, mean: float, d: float) -> float:
+    return kl_bernoulli_upper(mean, d)
+
+
+def kl(p: Params, x: float, y: float) -> float:
+    return kl_bernoulli(x, y)
+
+
+def curvature(p: Params, mean: float) -> float:
+    # The divergence is at most the chi-square distance.
+    return mean * (1.0 - mean)
+
+
+def practical(n: int, delta: float) -> float:
+    """Return the Bernoulli threshold `ln(3 n^(3/2) / delta)`."""
+    return math.log(3.0 * n**1.5 / delta)
+
+
+def sample(p: Params, reward: float) -> float:
+    return to_unit(p.low, p.high, reward)
+
+
+class GLRKLUCB(GLRUCB):
+    """kl-UCB for rewards in [0, 1], restarted where a generalised likelihood ratio test finds a change.
+
+    Pulls the arm with the largest `sup{q: n_i kl(mean_i, q) <= f(t - r_i)}`, `f(x) = ln x + c ln ln x`, over the n_i samples of
+    arm i since its last restart, after round r_i, with `kl(x, y) = x ln(x / y) + (1 - x) ln((1 - x) / (1 - y))`. After each
+    sample of an arm, it restarts if for some split s of its n samples
+
+        s kl(mean_1:s, mean_1:n) + (n - s) kl(mean_s+1:n, mean_1:n) >= beta(n, delta),
+
+    with `beta = ln(3 n^(3/2) / delta)` in practice, and in theory as in `GLRUCB`. An arm without a sample since its restart
+    goes first. The test skips the blocks of splits that cannot raise the alarm; its alarms are those of the full scan.
+
+    Args:
+        delta: chance of a false alarm; 0 is an infinite threshold, a kl-UCB that never forgets. Not to be given with a
+            horizon.
+        rate: forced exploration: arm a in the rounds with `(t - 1) mod floor(K / rate) = a`. Arms that only rot need none.
+        restart: "local" restarts the arm that changed, "global" all arms.
+        c: weight of `ln ln` in the index.
+        threshold: "practical" or "theory".
+        test_every: test an arm at every so many of its samples only.
+        split_every: look at every so many splits only.
+        horizon: number of rounds T to tune for: `delta = 1 / sqrt(T)`; 0 for delta as given.
+        low: smallest reward.
+        high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
+        outside: "refuse" or "clip" rewards outside the range.
+
+    Needs the range of the rewards, and the horizon for its delta; not the number of changes. Made for arms that change with
+    time; no guarantee for rested arms.
+
+    Example:
+        >>> GLRKLUCB.from_horizon(10_000, high=10.0).reward_range
+        (0.0, 10.0)
+
+    Reference: Besson, Kaufmann, Maillard, Seznec, "Efficient change-point detection for tackling piecewise-stationary
+    bandits", JMLR 2022 (first as Besson, Kaufmann 2019).
+    """
+
+    name = "glr-kl-ucb"
+    kernel = glr_kernel(Params, upper, glr_test(kl, curvature), practical, sample)
+
+    def check(self) -> None:
+        """Refuse an empty range."""
+        check_range(self)

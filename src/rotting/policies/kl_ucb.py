@@ -1,0 +1,76 @@
+"""KL-UCB: the largest mean that the rewards seen do not rule out, in Kullback-Leibler divergence."""
+
+import math
+from typing import Annotated, NamedTuple
+
+from rotting.arrays import Ints
+from rotting.divergences import KIND, exploration, upper
+from rotting.families import OUTSIDE, declared_range, in_reward_units, read
+from rotting.indexes import by_index
+from rotting.policies.ucb1 import State
+from rotting.policies.ucb1 import init as new_sums
+from rotting.policy import Kernel, Policy, Reason
+from rotting.ranges import check_range
+from rotting.rules import FINITE, NONNEGATIVE, POSITIVE
+from rotting.windows import add
+
+
+class Params(NamedTuple):
+    kind: Annotated[int, KIND, "divergence"] = 0
+    c: Annotated[float, NONNEGATIVE, "weight of ln ln t: 3 in theory, 0 in practice"] = 0.0
+    sigma: Annotated[float, POSITIVE, "gaussian: standard deviation of the rewards"] = 1.0
+    low: Annotated[float, FINITE, "bernoulli: smallest reward"] = 0.0
+    high: Annotated[float, FINITE, "bernoulli: largest reward"] = 1.0
+    outside: Annotated[int, OUTSIDE, "bernoulli: what to do with rewards outside [low, high]"] = 0
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return new_sums(p, n_arms, capacity)  # type: ignore[arg-type]
+
+
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    n = s.pulls[i]
+    if n == 0:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    mean = s.high[i] / n
+    value = upper(p.kind, mean, exploration(t, p.c) / n, p.sigma)
+    return Reason(value, mean, n, value - mean)
+
+
+def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    return in_reward_units(p, index(p, s, t, i))
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], read(p, reward))
+    s.pulls[arm] += 1
+
+
+class KLUCB(Policy):
+    """KL-UCB: the largest `sup{q: N_i kl(mean_i, q) <= ln(t) + c ln ln(t)}` over all rewards ever seen.
+
+    `kl(x, y)` is the divergence of two Bernoulli distributions, `x ln(x / y) + (1 - x) ln((1 - x) / (1 - y))`, for rewards in
+    a declared range, mapped to [0, 1]; or of two Gaussians, `(x - y)^2 / (2 sigma^2)`, which makes the index
+    `mean_i + sigma sqrt(2 (ln(t) + c ln ln(t)) / N_i)`. `ln ln(t)` counts as 0 where t < e.
+
+    Args:
+        kind: divergence, "bernoulli" (sound for any rewards in [low, high]) or "gaussian".
+        c: weight of `ln ln(t)`: 3 in theory, 0 in practice.
+        sigma: standard deviation of the rewards ("gaussian" only).
+        low: smallest reward ("bernoulli" only).
+        high: largest reward ("bernoulli" only).
+        outside: "refuse" rewards outside [low, high], or "clip" them ("bernoulli" only).
+
+    Needs to know the range, or sigma, in advance, and nothing else. Never forgets: not sound for rotting, rested or restless.
+
+    Example:
+        >>> KLUCB(c=3)
+        KLUCB(kind='bernoulli', c=3.0, sigma=1.0, low=0.0, high=1.0, outside='refuse')
+
+    Reference: Garivier, Cappé, "The KL-UCB algorithm for bounded stochastic bandits and beyond", COLT 2011.
+    """
+
+    name = "kl-ucb"
+    kernel = Kernel(Params, init, by_index(index)["choose"], update, explain)
+    check = check_range
+    reward_range = property(declared_range)

@@ -1,0 +1,174 @@
+"""M-UCB: a UCB index that restarts all arms when the two halves of an arm's last samples differ."""
+
+import math
+from typing import Annotated, NamedTuple, Self
+
+import numpy as np
+
+from rotting.arrays import Floats, Ints
+from rotting.policy import Kernel, Policy, Reason
+from rotting.ranges import check_range, to_unit
+from rotting.restarts import append, restarting, round_robin
+from rotting.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule, at_least_one_int, option
+from rotting.windows import difference
+
+_SMALLEST_CHANGE = 0.001
+_WINDOW = Rule("a whole number, 2 or more", low=2, whole=True)
+
+
+class Params(NamedTuple):
+    w: Annotated[int, _WINDOW, "samples that are looked at for a change; an even number"] = 200
+    b: Annotated[float, POSITIVE, "threshold of the difference of two sums of w / 2 samples"] = 46.0
+    gamma: Annotated[float, PROBABILITY, "share of the rounds that explore all arms in turn"] = 0.05
+    horizon: Annotated[int, INDEX, "number of rounds to tune b and gamma for; 0 = b and gamma as given"] = 0
+    breakpoints: Annotated[int, COUNT, "number of changes, with a horizon"] = 1
+    change: Annotated[float, PROBABILITY, "smallest change, to tune w for, with a horizon; 0 = w as given"] = 0.0
+    low: Annotated[float, FINITE, "smallest reward"] = 0.0
+    high: Annotated[float, FINITE, "largest reward"] = 1.0
+    outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
+
+
+class State(NamedTuple):
+    pulls: Ints  # [K] samples since the restart
+    high: Floats  # [K, capacity + 1] sum of the first n of them, as high + low
+    low: Floats
+    restart: Ints  # [1] round of the last restart
+    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+
+
+def reset(p: Params, s: State, horizon: int) -> None:
+    s.pulls[:] = 0
+    s.restart[0] = 0
+    s.epoch[0], s.epoch[1] = 0, horizon
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = State(
+        np.zeros(n_arms, np.int64),
+        np.zeros((n_arms, capacity + 1)),
+        np.zeros((n_arms, capacity + 1)),
+        np.zeros(1, np.int64),
+        np.zeros(2, np.int64),
+    )
+    reset(p, s, p.horizon)
+    return s
+
+
+# The tuning depends on the number of arms, which may grow: it is computed when it is needed, not kept.
+
+
+def window(p: Params, s: State) -> int:
+    """Return w: `(4 / change^2) (sqrt(ln(2 K T^2)) + sqrt(ln(2 T)))^2` rounded up to an even number, or w as given."""
+    K, T = s.pulls.size, float(s.epoch[1])
+    if T == 0.0 or p.change == 0.0:
+        return p.w
+    w = (4.0 / p.change**2) * (math.sqrt(math.log(2.0 * K * T**2)) + math.sqrt(math.log(2.0 * T))) ** 2
+    return 2 * math.ceil(w / 2.0)
+
+
+def threshold(p: Params, s: State, w: int) -> float:
+    """Return `b = sqrt(w ln(2 K T^2) / 2)`, or b as given."""
+    K, T = s.pulls.size, float(s.epoch[1])
+    return math.sqrt(w * math.log(2.0 * K * T**2) / 2.0) if T > 0.0 else p.b
+
+
+def exploration_rate(p: Params, s: State) -> float:
+    """Return `gamma = sqrt(Y K (2 b + 3 sqrt(w)) / (2 T))`, cut at 1, or gamma as given."""
+    K, T = s.pulls.size, float(s.epoch[1])
+    if T == 0.0:
+        return p.gamma
+    w = window(p, s)
+    return min(1.0, math.sqrt(p.breakpoints * K * (2.0 * threshold(p, s, w) + 3.0 * math.sqrt(w)) / (2.0 * T)))
+
+
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    n = s.pulls[i]
+    if n == 0:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    mean, c = s.high[i, n] / n, math.sqrt(2.0 * math.log(t - s.restart[0]) / n)
+    return Reason(mean + c, mean, n, c)
+
+
+def explore(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    gamma = exploration_rate(p, s)
+    if gamma == 0.0:
+        return -1
+    return round_robin(float(math.ceil(s.pulls.size / gamma)), t - s.restart[0] - 1, arms)
+
+
+def alarm(p: Params, s: State, i: int) -> bool:
+    n, w = s.pulls[i], window(p, s)
+    if n < w:
+        return False
+    middle = n - w // 2
+    newer = difference(s.high[i, n], s.low[i, n], s.high[i, middle], s.low[i, middle])
+    older = difference(s.high[i, middle], s.low[i, middle], s.high[i, n - w], s.low[i, n - w])
+    return bool(abs(newer - older) > threshold(p, s, w))
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    append(s, arm, to_unit(p.low, p.high, reward))
+    if alarm(p, s, arm):
+        s.pulls[:] = 0
+        s.restart[0] = t
+
+
+class MUCB(Policy):
+    """UCB for rewards in [0, 1]; all arms restart when the two halves of an arm's last w samples differ.
+
+    Pulls the arm with the largest `mean_i + sqrt(2 ln(t - r) / n_i)` over the n_i samples of arm i since the last restart,
+    after round r. Explores: arm a in the rounds with `(t - r - 1) mod ceil(K / gamma) = a`. All arms restart after a sample of
+    an arm with at least w samples if `|sum of its last w / 2 - sum of the w / 2 before| > b`. An arm without a sample since the
+    restart goes first.
+
+    Args:
+        w: window of the detector, an even number of samples of one arm; not to be given with a change.
+        b: threshold of the detector; not to be given with a horizon. The default, 46, is that of w = 200, K = 10, T = 10,000.
+        gamma: share of the rounds that explore; not to be given with a horizon. Arms that only rot need none.
+        horizon: number of rounds T to tune for: `b = sqrt(w ln(2 K T^2) / 2)`, `gamma = sqrt(Y K (2 b + 3 sqrt(w)) / (2 T))`,
+            at most 1; 0 for b and gamma as given.
+        breakpoints: number of changes Y (the publication's M - 1), with a horizon.
+        change: smallest change to be found, in units of the range, at least 0.001, with a horizon:
+            `w = (4 / change^2) (sqrt(ln(2 K T^2)) + sqrt(ln(2 T)))^2`, rounded up to an even number, often longer than T;
+            0 for w as given.
+        low: smallest reward.
+        high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
+        outside: "refuse" or "clip" rewards outside the range.
+
+    Needs the horizon, the number of changes, the size of the smallest one, and the range of the rewards. Made for arms that
+    change with time; unsound for rested rotting: forced exploration pulls worn arms, and slow decay goes unseen.
+
+    Example:
+        >>> MUCB.from_breakpoints(10_000, breakpoints=4, w=800).limit
+        10000
+
+    Reference: Cao, Wen, Kveton, Xie, "Nearly optimal adaptive procedure with change detection for piecewise-stationary
+    bandit", AISTATS 2019.
+    """
+
+    name = "m-ucb"
+    kernel = Kernel(Params, init, update=update, reset=reset, **restarting(index, explore))
+    with_horizon = ("breakpoints", "change")
+    without_horizon = ("b", "gamma")
+    needs_horizon = True
+    needs_changes = True
+    restless = True
+    memory = "O(K t)"
+
+    def check(self) -> None:
+        """Refuse an empty range, an odd window, and a change too small for any window."""
+        check_range(self)
+        if self.params.w % 2:
+            raise ValueError(f"w must be an even number, got {self.params.w!r}")
+        if 0.0 < self.params.change < _SMALLEST_CHANGE:
+            raise ValueError(f"change must be 0 or at least {_SMALLEST_CHANGE}, got {self.params.change!r}")
+
+    @classmethod
+    def from_breakpoints(cls, T: int, breakpoints: int, **params: float | str) -> Self:
+        """Return the policy for T rounds with so many changes; give `change`, or the window `w`.
+
+        Example:
+            >>> MUCB.from_breakpoints(100_000, breakpoints=4, change=0.5).change
+            0.5
+        """
+        return cls(horizon=at_least_one_int("T", T), breakpoints=breakpoints, **params)

@@ -1,0 +1,122 @@
+"""Rexp3: Exp3 that starts afresh every so many rounds."""
+
+import math
+from typing import Annotated, NamedTuple, Self
+
+from rotting.arrays import Floats, Ints
+from rotting.exponential_weights import Weights, gamma_of_horizon, mix, new_weights, start
+from rotting.exponential_weights import choose as draw
+from rotting.exponential_weights import update as learn
+from rotting.policy import Kernel, Policy
+from rotting.ranges import check_range
+from rotting.rules import COUNT, FRACTION, INDEX, POSITIVE, at_least_one_int, option, positive
+
+
+class Params(NamedTuple):
+    gamma: Annotated[float, FRACTION, "rate of exploration, without a horizon"] = 0.1
+    batch: Annotated[int, COUNT, "rounds between two restarts, without a horizon"] = 1000
+    horizon: Annotated[int, INDEX, "number of rounds to tune for; 0 = gamma and batch as given"] = 0
+    budget: Annotated[float, POSITIVE, "total variation of the means, in units of the range, with a horizon"] = 1.0
+    low: Annotated[float, "smallest reward"] = 0.0
+    high: Annotated[float, "largest reward"] = 1.0
+    outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
+
+
+def tuned_batch(n_arms: int, horizon: int, budget: float) -> int:
+    """Return `ceil((K ln K)^(1/3) (T / V)^(2/3))`, cut to 1, ..., T."""
+    scale = math.pow(n_arms * math.log(n_arms), 1.0 / 3.0)
+    return max(1, math.ceil(min(float(horizon), scale * math.pow(horizon / budget, 2.0 / 3.0))))
+
+
+def reset(p: Params, s: Weights, horizon: int) -> None:
+    if horizon > 0:
+        batch = tuned_batch(s.log_weights.size, horizon, p.budget)
+        start(s, horizon, gamma_of_horizon(s.log_weights.size, batch), 0.0, batch)
+    else:
+        start(s, 0, p.gamma, 0.0, p.batch)
+
+
+def init(p: Params, n_arms: int, capacity: int) -> Weights:
+    s = new_weights(n_arms)
+    reset(p, s, p.horizon)
+    return s
+
+
+def is_over(s: Weights, t: int) -> bool:
+    """Tell whether round t lies beyond the batch that the weights belong to."""
+    return bool((t - 1) // s.batch[0] > s.batch[1])
+
+
+def turn(s: Weights, t: int) -> None:
+    """Forget the weights if round t begins a new batch."""
+    if is_over(s, t):
+        s.log_weights[:] = 0.0
+        s.batch[1] = (t - 1) // s.batch[0]
+
+
+def choose(p: Params, s: Weights, t: int, key: int, arms: Ints) -> int:
+    turn(s, t)
+    return draw(p, s, t, key, arms)
+
+
+def chances(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
+    if is_over(s, t):
+        for k in range(arms.size):
+            out[k] = 1.0 / arms.size
+    else:
+        mix(s, arms, out)
+
+
+def update(p: Params, s: Weights, t: int, arm: int, reward: float) -> None:
+    turn(s, t)
+    learn(p, s, t, arm, reward)
+
+
+class Rexp3(Policy):
+    """Rexp3: Exp3 that forgets everything after each batch of rounds.
+
+    Draws arm i with probability `p_i = (1 - gamma) w_i / W + gamma / K`, does `w_i *= exp(gamma x / (p_i K))` after its reward
+    x, mapped from [low, high] to [0, 1], and sets all weights to 1 after every `batch` rounds. A reward that comes late is
+    divided by the probability with which its arm was drawn, and counts in the batch in which it comes.
+
+    Args:
+        gamma: rate of exploration, in (0, 1]; not to be given with a horizon.
+        batch: rounds between two restarts; not to be given with a horizon.
+        horizon: number of rounds T to tune for; 0 for gamma and batch as given.
+        budget: V, the total variation of the means in units of high - low, with a horizon; 1 if not known.
+        low: smallest reward.
+        high: largest reward.
+        outside: "refuse" rewards outside [low, high], or "clip" them.
+
+    Tuning: `Rexp3.from_budget(T, V)`: `batch = ceil((K ln K)^(1/3) (T / V)^(2/3))` and `gamma = min(1, sqrt(K ln K / ((e - 1)
+    batch)))`; the batch is cut to 1, ..., T.
+    Needs the horizon and the total variation of the means, and the range of the rewards. Sound for restless rotting, not for
+    rested: the means must not depend on its choices.
+
+    Example:
+        >>> Rexp3.from_budget(10_000, budget=2)
+        Rexp3(horizon=10000, budget=2.0, low=0.0, high=1.0, outside='refuse')
+        >>> Rexp3(gamma=0.1, batch=500)
+        Rexp3(gamma=0.1, batch=500, horizon=0, low=0.0, high=1.0, outside='refuse')
+
+    Reference: Besbes, Gur, Zeevi, "Stochastic multi-armed-bandit problem with non-stationary rewards", NeurIPS 2014.
+    """
+
+    name = "rexp3"
+    kernel = Kernel(Params, init, choose, update, chances=chances, reset=reset)
+    first_pulls = False
+    without_horizon = ("gamma", "batch")
+    with_horizon = ("budget",)
+    needs_horizon = True
+    needs_changes = True
+    randomised = True
+    restless = True
+
+    def check(self) -> None:
+        """Refuse an empty range."""
+        check_range(self)
+
+    @classmethod
+    def from_budget(cls, horizon: int, budget: float, **more: float | str) -> Self:
+        """Return the policy tuned for `horizon` rounds and a total variation `budget` of the means."""
+        return cls(horizon=at_least_one_int("horizon", horizon), budget=positive("budget", budget), **more)

@@ -1,0 +1,114 @@
+"""Sliding-window Thompson sampling: only the last rounds count."""
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from rotting.arrays import Floats, Ints
+from rotting.families import OUTSIDE, declared_range, read
+from rotting.forgetting import forget_recent, new_recent, recent_sum, remember, slide, start_recent
+from rotting.policy import Kernel, Policy
+from rotting.posteriors import thompson
+from rotting.ranges import check_range
+from rotting.rules import COUNT, FINITE, POSITIVE, option
+
+
+class Params(NamedTuple):
+    tau: Annotated[int, COUNT, "window: how many rounds count"] = 1_000
+    kind: Annotated[int, option("beta", "gaussian"), "posterior"] = 0
+    a: Annotated[float, POSITIVE, "beta: prior successes"] = 1.0
+    b: Annotated[float, POSITIVE, "beta: prior failures"] = 1.0
+    sigma: Annotated[float, POSITIVE, "gaussian: standard deviation of the rewards"] = 1.0
+    low: Annotated[float, FINITE, "beta: smallest reward"] = 0.0
+    high: Annotated[float, FINITE, "beta: largest reward"] = 1.0
+    outside: Annotated[int, OUTSIDE, "beta: what to do with rewards outside [low, high]"] = 0
+
+
+class State(NamedTuple):
+    # The fields of forgetting.Recent, of which `pulls` counts rewards in the window.
+    pulls: Ints
+    old_high: Floats
+    old_low: Floats
+    new_high: Floats
+    new_low: Floats
+    marks: Ints
+    rounds: Ints
+    arms: Ints
+    high: Floats
+    low: Floats
+    tau: Ints
+    epoch: Ints
+    ever: Ints  # [K] rewards in the whole game
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    recent = new_recent(n_arms, capacity)
+    start_recent(recent, 0, p.tau)
+    return State(
+        recent.pulls,
+        recent.old_high,
+        recent.old_low,
+        recent.new_high,
+        recent.new_low,
+        recent.marks,
+        recent.rounds,
+        recent.arms,
+        recent.high,
+        recent.low,
+        recent.tau,
+        recent.epoch,
+        np.zeros(n_arms, np.int64),
+    )
+
+
+def pulled(s: State, i: int) -> bool:
+    return bool(s.ever[i] > 0)
+
+
+def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
+    slide(s, t)
+    return float(s.pulls[i]), recent_sum(s, i)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    remember(s, t, arm, read(p, reward))
+    s.ever[arm] += 1
+
+
+class SlidingWindowTS(Policy):
+    """Sliding-window Thompson sampling: only the rewards of the last tau rounds count.
+
+    Draws a mean for each arm from its posterior and plays the arm with the largest. With `N_i` the number and `S_i` the sum of
+    arm i's rewards in rounds t - tau, ..., t - 1, the posterior is Beta(a + S_i, b + N_i - S_i) for rewards in a declared
+    range, mapped to [0, 1], or N(S_i / N_i, sigma^2 / N_i). An arm without a reward in the window has its prior again ("beta")
+    or is played at once ("gaussian"). Each arm once first. (Live, a late reward counts for the tau rounds after it came.)
+
+    Args:
+        tau: window: how many rounds count. From the horizon on, it is Thompson sampling.
+        kind: posterior, "beta" or "gaussian".
+        a: prior successes ("beta" only).
+        b: prior failures ("beta" only).
+        sigma: standard deviation of the rewards ("gaussian" only).
+        low: smallest reward ("beta" only).
+        high: largest reward ("beta" only).
+        outside: "refuse" rewards outside [low, high], or "clip" them ("beta" only).
+
+    Needs to know the range, or sigma, in advance, and how fast means change, for tau. Meant for restless arms; not sound for
+    rested rotting, where an arm is as good after a rest as before. Propensities are integrals over the posteriors, to about
+    1e-9.
+
+    Example:
+        >>> SlidingWindowTS(tau=200).tau
+        200
+
+    Reference: Trovò, Paladino, Restelli, Gatti, "Sliding-window Thompson sampling for non-stationary settings", JAIR 2020.
+    """
+
+    name = "sliding-window-ts"
+    kernel = Kernel(Params, init, update=update, forget=forget_recent, **thompson(evidence, pulled))
+    check = check_range
+    reward_range = property(declared_range)
+    needs_changes = True
+    randomised = True
+    restless = True
+    memory = "O(K + t)"

@@ -1,0 +1,136 @@
+"""SWA: round-robin, then the largest mean of the last M pulls."""
+
+import math
+from typing import Annotated, Any, NamedTuple, Self
+
+import numpy as np
+
+from rotting.arrays import Floats, Ints
+from rotting.policy import Kernel, Policy, Reason
+from rotting.rules import COUNT, INDEX, POSITIVE, at_least_one_int
+from rotting.windows import add, difference
+
+
+class Params(NamedTuple):
+    M: Annotated[int, COUNT, "pulls in the window, without a horizon"] = 20
+    horizon: Annotated[int, INDEX, "number of rounds to tune M for; 0 = M as given"] = 0
+    alpha: Annotated[float, POSITIVE, "scale of the tuned window, with a horizon"] = 0.2
+    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards, with a horizon"] = 1.0
+
+
+class State(NamedTuple):
+    pulls: Ints  # [K] N_i
+    high: Floats  # [K, capacity + 1] sum of the first n rewards, as high + low
+    low: Floats
+    window: Ints  # [1] M
+    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+
+
+def new_state(n_arms: int, capacity: int) -> State:
+    """Return a state to be reset."""
+    return State(
+        np.zeros(n_arms, np.int64),
+        np.zeros((n_arms, capacity + 1)),
+        np.zeros((n_arms, capacity + 1)),
+        np.zeros(1, np.int64),
+        np.zeros(2, np.int64),
+    )
+
+
+def tuned_window(n_arms: int, horizon: int, alpha: float, sigma: float) -> int:
+    """Return `M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))`, at most T."""
+    log = math.log(math.sqrt(2.0) * horizon)
+    scale = math.pow(4.0, 2.0 / 3.0) * math.pow(sigma, 2.0 / 3.0) * math.pow(n_arms, -2.0 / 3.0)
+    return math.ceil(min(float(horizon), alpha * scale * math.pow(horizon, 2.0 / 3.0) * math.pow(log, 1.0 / 3.0)))
+
+
+def tune(s: State, horizon: int, M: int) -> None:
+    """Forget everything and set the window."""
+    s.pulls[:] = 0
+    s.window[0] = M
+    s.epoch[0], s.epoch[1] = 0, horizon
+
+
+def reset(p: Params, s: State, horizon: int) -> None:
+    M = tuned_window(s.pulls.size, horizon, p.alpha, p.sigma) if horizon > 0 else p.M
+    tune(s, horizon, M)
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = new_state(n_arms, capacity)
+    reset(p, s, p.horizon)
+    return s
+
+
+def last_mean(s: State, i: int, h: int) -> float:
+    """Return the mean of arm i's last h rewards."""
+    n = s.pulls[i]
+    return difference(s.high[i, n], s.low[i, n], s.high[i, n - h], s.low[i, n - h]) / h
+
+
+def choose(p: Any, s: State, t: int, key: int, arms: Ints) -> int:
+    M = s.window[0]
+    short = -1
+    for i in arms:
+        if s.pulls[i] < M and (short < 0 or s.pulls[i] < s.pulls[short]):
+            short = i
+    if short >= 0:
+        return int(short)
+    best, top = arms[0], -math.inf
+    for i in arms:
+        mean = last_mean(s, i, M)
+        if mean > top:
+            best, top = i, mean
+    return int(best)
+
+
+def explain(p: Any, s: State, t: int, arms: Ints, i: int) -> Reason:
+    n = min(s.pulls[i], s.window[0])
+    mean = last_mean(s, i, n) if n > 0 else math.nan
+    return Reason(mean if n == s.window[0] else math.inf, mean, n, math.nan)
+
+
+def update(p: Any, s: State, t: int, arm: int, reward: float) -> None:
+    n = s.pulls[arm]
+    s.high[arm, n + 1], s.low[arm, n + 1] = add(s.high[arm, n], s.low[arm, n], reward)
+    s.pulls[arm] = n + 1
+
+
+class SWA(Policy):
+    """Sliding Window Average: M pulls of each arm in turn, then always the largest mean of the last M pulls.
+
+    The window is over an arm's own pulls. While some available arm has fewer than M, the least pulled one is pulled (then the
+    lowest).
+
+    Args:
+        M: pulls in the window, 1 or more; not to be given with a horizon.
+        horizon: number of rounds T to tune for; 0 for M as given.
+        alpha: scale of the tuned window, with a horizon. The authors' runs of RAW-UCB have 0.002, 0.02 and 0.2.
+        sigma: sub-Gaussian scale of the rewards, with a horizon.
+
+    Tuning: `SWA.from_horizon(T)`: `M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))`, at most T (with
+    which only the turns are left).
+    Needs the horizon and the scale of the rewards; `WSWA` does without the horizon. Sound for rested rotting, where each arm's
+    mean never rises; not for restless, since an arm that has lost once is never tried again.
+
+    Example:
+        >>> SWA.from_horizon(10_000, alpha=0.02)
+        SWA(horizon=10000, alpha=0.02, sigma=1.0)
+        >>> SWA(M=50)
+        SWA(M=50, horizon=0)
+
+    Reference: Levine, Crammer, Mannor, "Rotting bandits", NeurIPS 2017.
+    """
+
+    name = "swa"
+    kernel = Kernel(Params, init, choose, update, explain, reset=reset)
+    without_horizon = ("M",)
+    with_horizon = ("alpha", "sigma")
+    needs_horizon = True
+    rested = True
+    memory = "O(Kt)"
+
+    @classmethod
+    def from_horizon(cls, horizon: int, **more: float) -> Self:
+        """Return the policy tuned for `horizon` rounds; `alpha` and `sigma` may follow."""
+        return cls(horizon=at_least_one_int("horizon", horizon), **more)

@@ -1,0 +1,51 @@
+"""wSWA: SWA without the horizon, in epochs of doubling length."""
+
+from dataclasses import replace
+from typing import Annotated, NamedTuple
+
+from rotting.anytime import doubled_kernel
+from rotting.policies.swa import SWA, State, new_state, tune, tuned_window
+from rotting.policy import Policy
+from rotting.rules import POSITIVE
+
+
+class Params(NamedTuple):
+    alpha: Annotated[float, POSITIVE, "scale of the tuned window"] = 0.2
+    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
+
+
+def reset(p: Params, s: State, horizon: int) -> None:
+    tune(s, horizon, tuned_window(s.pulls.size, horizon, p.alpha, p.sigma))
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = new_state(n_arms, capacity)
+    reset(p, s, 1)
+    return s
+
+
+class WSWA(Policy):
+    """SWA in epochs of 1, 2, 4, ... rounds, each from nothing and tuned to its own length.
+
+    In an epoch of length T every arm is pulled M times in turn, and then always the one with the largest mean of its last M
+    pulls in the epoch, with `M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))`, at most T.
+
+    Args:
+        alpha: scale of the window. The authors' runs of RAW-UCB have 0.002, 0.02 and 0.2.
+        sigma: sub-Gaussian scale of the rewards.
+
+    Needs the scale of the rewards, and neither the horizon nor the number of changes. Sound for rested rotting; under restless
+    rotting it tries all arms again at each epoch, which is too seldom for a guarantee.
+
+    Example:
+        >>> WSWA(alpha=0.02)
+        WSWA(alpha=0.02, sigma=1.0)
+
+    Reference: Levine, Crammer, Mannor, "Rotting bandits", NeurIPS 2017.
+    """
+
+    name = "wswa"
+    kernel = replace(doubled_kernel(replace(SWA.kernel, reset=reset)), params=Params, init=init)
+    first_pulls = False
+    rested = True
+    memory = "O(Kt)"

@@ -1,0 +1,499 @@
+"""Compiling: the disk cache is hit by the next process, never stale, and not needed; digests tell functions apart."""
+
+import enum
+import functools
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import INTERPRETED
+from rotting.compile import compiled
+from rotting.linking import bound_functions, digest, rebind
+from rotting.policies.eff_fewa import EffFEWA
+from rotting.policies.eff_raw_ucb import EffRAWUCB
+from rotting.windows import eff_update, new_grid
+
+compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled under NUMBA_DISABLE_JIT=1")
+
+# --- The disk cache, seen from one process after the other --------------------------------------------------
+
+SOURCES = {
+    "__init__": "",
+    "kernels": """
+from plain.helpers import by_constant, by_default, deep, same
+
+
+def through_two_files(x):
+    return deep(x) + 0
+
+
+def through_a_default(x):
+    return by_default(x) + 0
+
+
+def through_a_constant(x):
+    return by_constant(x) + 0
+
+
+def in_its_own_file(x):
+    return same(x) + 4
+
+
+def untouched(x):
+    return same(x) + 5
+""",
+    "helpers": """
+from plain.deeper import deeper
+
+FACTOR = 30
+
+
+def deep(x):
+    return deeper(x)
+
+
+def by_default(x, by=20):
+    return x + by
+
+
+def by_constant(x):
+    return x + FACTOR
+
+
+def same(x):
+    return x
+""",
+    "deeper": """
+def deeper(x):
+    return x + 10
+""",
+}
+EDITS = [
+    ("deeper", "x + 10", "x + 11"),
+    ("helpers", "by=20", "by=22"),
+    ("helpers", "FACTOR = 30", "FACTOR = 33"),
+    ("kernels", "same(x) + 4", "same(x) + 8"),
+]
+BEFORE = {"through_two_files": 10, "through_a_default": 20, "through_a_constant": 30, "in_its_own_file": 4, "untouched": 5}
+AFTER = {"through_two_files": 11, "through_a_default": 22, "through_a_constant": 33, "in_its_own_file": 8, "untouched": 5}
+
+PLAY = """
+import json
+
+from plain import kernels
+from rotting.compile import compiled
+from rotting.linking import digest
+
+found = {"value": {}, "hits": {}, "misses": {}, "digest": {}}
+for name in sorted(name for name in vars(kernels) if getattr(vars(kernels)[name], "__module__", "") == kernels.__name__):
+    kernel = vars(kernels)[name]
+    fast = compiled(kernel)
+    found["value"][name] = fast(0)
+    found["hits"][name] = sum(fast.stats.cache_hits.values())
+    found["misses"][name] = sum(fast.stats.cache_misses.values())
+    found["digest"][name] = digest(kernel)
+print(json.dumps(found))
+"""
+THREADS = """
+import json
+import threading
+
+from plain.kernels import through_two_files
+from rotting.compile import compiled
+
+barrier = threading.Barrier(4)
+found = []
+
+
+def work():
+    barrier.wait()
+    fast = compiled(through_two_files)
+    found.append((id(fast), fast(0)))
+
+
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(json.dumps({"objects": len({each[0] for each in found}), "values": [each[1] for each in found]}))
+"""
+
+
+class Package:
+    """A small package of kernels in a folder of its own, and processes that compile it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cache = folder / "cache"
+        (folder / "plain").mkdir()
+        for name, text in SOURCES.items():
+            self.file(name).write_text(text)
+
+    def file(self, name: str) -> Path:
+        return self.folder / "plain" / f"{name}.py"
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        """Change a file and keep its size and time, so that these do not tell."""
+        assert len(old) == len(new)
+        text, before = self.file(name).read_text(), self.file(name).stat()
+        assert text.count(old) == 1
+        self.file(name).write_text(text.replace(old, new))
+        os.utime(self.file(name), ns=(before.st_atime_ns, before.st_mtime_ns))
+        after = self.file(name).stat()
+        assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+    def start(self, script: str = PLAY, **env: str) -> "subprocess.Popen[str]":
+        path = [str(self.folder), os.environ.get("PYTHONPATH", "")]
+        # Python's own bytecode cache goes by size and time.
+        fixed = {"PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.Popen(
+            [sys.executable, "-c", script],
+            env=os.environ | fixed | {"NUMBA_CACHE_DIR": str(self.cache)} | env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def play(self, script: str = PLAY, **env: str) -> dict[str, Any]:
+        return result(self.start(script, **env))
+
+    def stamps(self) -> dict[str, int]:
+        return {path.name: path.stat().st_mtime_ns for path in self.cache.rglob("*.nb*")}
+
+
+def result(process: "subprocess.Popen[str]") -> dict[str, Any]:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Package:
+    return Package(tmp_path)
+
+
+@compiled_only
+def test_the_cache_is_hit_by_the_next_process_and_never_stale(package: Package) -> None:
+    first = package.play()
+    assert first["value"] == BEFORE
+    assert first["misses"] == dict.fromkeys(BEFORE, 1)
+    stamps = package.stamps()
+    assert stamps
+
+    second = package.play()
+    assert second["value"] == BEFORE
+    assert second["hits"] == dict.fromkeys(BEFORE, 1)
+    assert second["misses"] == dict.fromkeys(BEFORE, 0)
+    assert second["digest"] == first["digest"]  # whatever the hash seed of the process
+    assert package.stamps() == stamps  # nothing was written anew
+
+    for name, old, new in EDITS:
+        package.edit(name, old, new)
+    third = package.play()
+    assert third["value"] == AFTER
+    # Whether a function that was not edited is compiled anew beside others that were is Numba's affair.
+    edited = BEFORE.keys() - {"untouched"}
+    assert {third["hits"][name] for name in edited} == {0}
+    assert {name for name in BEFORE if third["digest"][name] == first["digest"][name]} == {"untouched"}
+
+    for name, old, new in EDITS:
+        package.edit(name, new, old)
+    fourth = package.play()
+    assert fourth["value"] == BEFORE
+    assert {fourth["hits"][name] for name in edited} == {1}
+    assert fourth["digest"] == first["digest"]
+
+
+@compiled_only
+def test_without_a_folder_to_write_to_it_compiles_anew(package: Package) -> None:
+    """Files stand where Numba would make its folders: a wall that even an administrator's process respects."""
+    wall = package.folder / "wall"
+    wall.touch()
+    (package.folder / "plain" / "__pycache__").touch()
+    walls = {name: str(wall) for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE")}
+    found = package.play(**walls)
+    assert found["value"] == BEFORE
+    assert found["hits"] == dict.fromkeys(BEFORE, 0)
+    assert not package.stamps()
+
+
+@compiled_only
+def test_threads_that_compile_the_same_function_share_one(package: Package) -> None:
+    assert package.play(THREADS) == {"objects": 1, "values": [10] * 4}
+
+
+@compiled_only
+def test_processes_that_compile_at_once_do_not_disturb_each_other(package: Package) -> None:
+    both = [package.start(), package.start()]
+    assert [result(process)["value"] for process in both] == [BEFORE, BEFORE]
+
+
+# --- Compiled functions in one process ----------------------------------------------------------------------
+
+
+def base(x: int) -> int:
+    return x + 1
+
+
+def other(x: int) -> int:
+    return x + 2
+
+
+def twice(x: int) -> int:
+    return 2 * base(x)
+
+
+def test_equal_functions_are_compiled_once() -> None:
+    assert compiled(twice) is compiled(twice)
+    assert compiled(rebind(twice, base=base)) is compiled(twice)
+    assert compiled(rebind(twice, base=other)) is not compiled(twice)
+
+
+def test_types_of_a_policy_are_part_of_what_is_compiled() -> None:
+    """Numba's index of a function names the types it was called with, so each pair of types has an index of its own."""
+    one, two = EffRAWUCB(), EffFEWA()
+    assert compiled(eff_update, one) is compiled(eff_update, EffRAWUCB(alpha=3))
+    assert compiled(eff_update, one) is not compiled(eff_update, two)
+    assert compiled(eff_update, one) is not compiled(eff_update)
+
+
+def test_compiled_functions_compute_the_same() -> None:
+    for x in range(5):
+        assert compiled(twice)(x) == twice(x) == 2 * x + 2
+        assert compiled(rebind(twice, base=other))(x) == 2 * x + 4
+    # Compiling changed nothing of the plain functions.
+    assert type(base) is FunctionType
+    assert type(twice) is FunctionType
+    assert twice.__globals__["base"] is base
+
+
+def test_parts_are_compiled_all_the_way_down() -> None:
+    sums = compiled(eff_update)
+    s = new_grid(2.0, 1, 8)
+    for reward in (0.1, 0.2, 0.3, 0.4):
+        sums(s, 0, reward)
+    assert s.mean[0, :3].tolist() == [0.4, 0.7 / 2, 1.0 / 4]
+
+
+def test_threads_of_one_process_get_one_function() -> None:
+    barrier = threading.Barrier(8)
+
+    def work(_: int) -> tuple[Any, int]:
+        barrier.wait()
+        fast = compiled(rebind(twice, base=other))
+        return fast, fast(3)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(work, range(8)))
+    assert all(fast is found[0][0] and value == 10 for fast, value in found)
+
+
+def test_without_the_compiler_plain_functions_run() -> None:
+    assert isinstance(compiled(twice), FunctionType) == INTERPRETED
+
+
+@pytest.mark.parametrize("wrong", [len, functools.partial(base, 1), "base", None, print], ids=lambda each: type(each).__name__)
+def test_only_plain_functions_can_be_compiled_or_rebound(wrong: Any) -> None:
+    message = f"function must be a plain Python function, got {wrong!r}"
+    for action in (compiled, rebind):
+        with pytest.raises(TypeError) as caught:
+            action(wrong)
+        assert str(caught.value) == message
+
+
+# --- Digests ------------------------------------------------------------------------------------------------
+
+
+def define(source: str, **scope: object) -> FunctionType:
+    """The function f of a piece of source, among the given globals."""
+    names: dict[str, Any] = {"__name__": "defined", **scope}
+    exec(source, names)
+    function = names["f"]
+    assert isinstance(function, FunctionType)
+    return function
+
+
+F = "def f(x):\n    return g(x) + K\n"
+
+
+def digest_of(function: Callable[..., Any]) -> str:
+    assert isinstance(function, FunctionType)
+    return digest(function)
+
+
+def g_of(source: str) -> FunctionType:
+    return define(f"def f(x):\n    return {source}\n")
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (define("def f(x): return x + 1"), define("def f(x): return x + 2")),
+        (define("def f(x): return x + 1"), define("def f(x): return x + 1.0")),
+        (define("def f(x): return x + 1"), define("def f(x): return x + True")),
+        (define("def f(x): return x * 0.0"), define("def f(x): return x * -0.0")),
+        (define("def f(x): return x + 1"), define("def f(x): return x - 1")),
+        (define("def f(x): return x < 1"), define("def f(x): return x <= 1")),
+        (define("def f(x): return x.a"), define("def f(x): return x.b")),
+        (define("def f(x, y): return x - y"), define("def f(y, x): return y - x")),
+        (define("def f(x, y=1): return x + y"), define("def f(x, y=2): return x + y")),
+        (define("def f(x, y=1): return x + y"), define("def f(x, y=1.0): return x + y")),
+        (define(F, g=g_of("x"), K=1), define(F, g=g_of("x"), K=2)),
+        (define(F, g=g_of("x"), K=1), define(F, g=g_of("x"), K=1.0)),
+        (define(F, g=g_of("x"), K=(1, 2)), define(F, g=g_of("x"), K=(1, 3))),
+        (define(F, g=g_of("x"), K=1), define(F, g=g_of("-x"), K=1)),
+        (define(F, g=define(F, g=g_of("x"), K=1), K=1), define(F, g=define(F, g=g_of("x"), K=2), K=1)),
+        (define(F, g=g_of("x"), K=np.array([1.0, 2.0])), define(F, g=g_of("x"), K=np.array([1.0, 3.0]))),
+    ],
+)
+def test_digests_tell_apart_what_computes_differently(one: FunctionType, two: FunctionType) -> None:
+    assert digest(one) != digest(two)
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
+class Shade(enum.IntEnum):
+    RED = 2
+
+
+Shade.__qualname__ = "Colour"
+
+
+def adder(k: int) -> FunctionType:
+    def f(x: int) -> int:
+        return x + k
+
+    assert isinstance(f, FunctionType)
+    return f
+
+
+def long_table(middle: float) -> Any:
+    table = np.zeros(5_000)
+    table[2_500] = middle
+    return table
+
+
+def module_of(**values: object) -> ModuleType:
+    module = ModuleType("settings")
+    vars(module).update(values)
+    return module
+
+
+KEYWORD = "def f(x, *, y={}): return x + y"
+MODULE = "def f(x): return x + settings.K"
+TABLE = "def f(i): return K[i]"
+MEMBER = "def f(): return int(E.RED)"
+NESTED = "def f(x):\n    def inner():\n        return K\n    return x + inner()\n"
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        pytest.param(define(KEYWORD.format(1)), define(KEYWORD.format(2)), id="keyword default"),
+        pytest.param(define(TABLE, K=long_table(1.0)), define(TABLE, K=long_table(2.0)), id="long table"),
+    ],
+)
+def test_digests_tell_apart_what_hides_deeper(one: FunctionType, two: FunctionType) -> None:
+    assert digest(one) != digest(two)
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (adder(1), "closes over k"),
+        (define(MODULE, settings=module_of(K=1)), "uses settings = "),
+        (define(MEMBER, E=Colour), "uses E = "),
+        (define(NESTED, K=1), "defines a function or a comprehension"),
+    ],
+)
+def test_what_a_digest_could_not_see_is_refused(function: FunctionType, why: str) -> None:
+    with pytest.raises(TypeError, match=why):
+        compiled(function)
+
+
+def test_recursive_functions_are_refused() -> None:
+    with pytest.raises(TypeError, match="f calls itself"):
+        digest(define("def f(n): return 1 if n == 0 else n * f(n - 1)"))
+
+
+def test_digests_ignore_what_does_not_matter() -> None:
+    plain = define("def f(x): return g(x) + K", g=g_of("x"), K=1)
+    moved = define("\n\n# a remark\ndef f(x):\n    return g(x) + K\n", g=g_of("x"), K=1, unused=5)
+    assert digest(plain) == digest(moved)
+    assert digest_of(rebind(plain, g=g_of("x"))) == digest(plain)
+    assert len(digest(plain)) == 16
+    assert int(digest(plain), 16) >= 0
+
+
+def test_digests_do_not_change_when_a_function_warms_up() -> None:
+    """The interpreter rewrites the code of functions that run often."""
+    function = define(F, g=g_of("x * 2"), K=1)
+    before = digest(function)
+    for x in range(2_000):
+        function(x)
+    assert digest(function) == before
+
+
+# --- Binding ------------------------------------------------------------------------------------------------
+
+
+def documented(x: int, by: int = 3) -> int:
+    """Add."""
+    return base(x) + by
+
+
+def test_rebinding_copies_everything_else() -> None:
+    copy = rebind(documented, base=other)
+    assert (copy(1), copy(1, 0), documented(1)) == (6, 3, 5)
+    for name in ("__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__annotations__"):
+        assert getattr(copy, name) == getattr(documented, name)
+    for function, bound in ((copy, other), (documented, base)):
+        assert isinstance(function, FunctionType)
+        assert bound_functions(function) == {"base": bound}
+
+
+def test_rebinding_can_be_repeated_and_nested() -> None:
+    assert rebind(rebind(twice, base=other), base=base)(1) == 4
+    assert rebind(documented, base=rebind(twice, base=other))(1) == 9
+
+
+def test_rebinding_keeps_closures() -> None:
+    k = 7
+
+    def f(x: int) -> int:
+        return base(x) + k
+
+    assert rebind(f, base=other)(1) == 10
+
+
+def test_rebinding_keeps_keyword_defaults() -> None:
+    function = define("def f(x, *, y=5): return g(x) + y", g=g_of("x"))
+    assert rebind(function, g=g_of("-x"))(1) == 4
+
+
+@pytest.mark.parametrize("name", ["nothing", "by", "x"])
+def test_names_that_are_not_used_cannot_be_bound(name: str) -> None:
+    with pytest.raises(ValueError, match=f"^bound names must be used by documented, got '{name}'$"):
+        rebind(documented, **{name: base})
+
+
+def test_an_attribute_is_not_a_global_name() -> None:
+    function = define("def f(s): return s.index(1) + len(s)")
+    with pytest.raises(ValueError, match="^bound names must be used by f, got 'index'$"):
+        rebind(function, index=base)
+    # A built-in is one: it is looked up among the globals first.
+    assert rebind(function, len=lambda s: 100)([0, 1]) == 101

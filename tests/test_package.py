@@ -1,0 +1,150 @@
+"""The package as users meet it: its names, its imports, its documents."""
+
+import ast
+import importlib
+import importlib.metadata
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from conftest import INTERPRETED
+from rotting.registry import list_policies
+
+rotting: Any = importlib.import_module("rotting")
+ROOT = Path(__file__).parent.parent
+NAMES = {
+    "Bandit",
+    "Bernoulli",
+    "Beta",
+    "Binomial",
+    "Gaussian",
+    "Kernel",
+    "Noiseless",
+    "Poisson",
+    "Policy",
+    "Problem",
+    "Reason",
+    "Result",
+    "__version__",
+    "check_policy",
+    "doubling",
+    "list_policies",
+    "make",
+    "problems",
+    "registry",
+    "simulate",
+}
+POLICIES = {each.__name__ for each in list_policies() if each.__module__.startswith("rotting.policies.")}
+PUBLIC = [name for name in sorted(NAMES | POLICIES) if name != "__version__"]
+
+
+def python(code: str, *arguments: str, timeout: int = 120) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def test_all_is_exact() -> None:
+    assert {"RAWUCB", "EffRAWUCB", "FEWA", "EffFEWA", "UCB1", "Uniform", "GreedyOracle"} <= POLICIES
+    assert list(rotting.__all__) == sorted(NAMES | POLICIES)
+    assert dir(rotting) == list(rotting.__all__)
+    for name in rotting.__all__:
+        getattr(rotting, name)
+
+
+def test_type_checkers_see_the_names_that_are_there() -> None:
+    tree = ast.parse(Path(inspect.getfile(rotting)).read_text("utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == NAMES - {"__version__"}
+
+
+def test_a_wrong_name_gets_a_suggestion() -> None:
+    with pytest.raises(AttributeError, match="did you mean 'RAWUCB'"):
+        rotting.RAWUCP  # noqa: B018
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_documented(name: str) -> None:
+    thing = getattr(rotting, name)
+    assert (inspect.getdoc(thing) or "").strip()
+    if inspect.isclass(thing):
+        assert thing.__doc__
+        for part, value in vars(thing).items():
+            if not part.startswith("_") and (inspect.isfunction(value) or isinstance(value, property | classmethod)):
+                assert inspect.getdoc(getattr(thing, part)), f"{name}.{part}"
+    elif not isinstance(thing, ModuleType):
+        assert inspect.signature(thing).return_annotation is not inspect.Signature.empty
+
+
+@pytest.mark.parametrize("code", ["import rotting", "import rotting; rotting.RAWUCB(); rotting.problems.two_arms()"])
+def test_importing_compiles_nothing(code: str) -> None:
+    done = python(f"{code}\nimport sys; print('numba' in sys.modules)")
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_importing_the_package_imports_no_numpy() -> None:
+    assert python("import rotting, sys; print('numpy' in sys.modules)").stdout == "False\n"
+
+
+def test_the_version_is_one() -> None:
+    assert importlib.metadata.version("rotting") == rotting.__version__
+    first = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert first is not None
+    assert first[1] == rotting.__version__
+
+
+CHECK = """
+import random, sys
+sys.path[:0] = sys.argv[1:]
+import games, naive_example, rotting
+from recent_ucb import RecentUCB
+
+rotting.check_policy(RecentUCB())
+assert rotting.make("recent-ucb", rate=0.5) == RecentUCB(rate=0.5)
+games.NAIVE["recent-ucb"] = naive_example.RecentUCB
+rng = random.Random(0)
+for _ in range(20):
+    table = [[rng.gauss(-0.01 * n * i, 1) for n in range(80)] for i in range(3)]
+    for policy in (RecentUCB(), RecentUCB(rate=1, sigma=0.3)):
+        assert games.play(policy, table, 80) == games.play_naive(policy, table, 80)
+result = rotting.simulate(RecentUCB(), rotting.problems.two_arms(horizon=50), runs=2)
+import doctest, recent_ucb
+assert doctest.testmod(recent_ucb) == (0, 1)
+print("kept")
+"""
+
+
+def worked_example() -> tuple[str, str]:
+    """The naive reference and the policy's file."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    naive, policy = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return naive, policy
+
+
+def test_the_worked_example_of_contributing_works(tmp_path: Path) -> None:
+    naive, policy = worked_example()
+    (tmp_path / "naive_example.py").write_text(f"from naive import *\nfrom naive import Sequence\n\n{naive}", "utf-8")
+    (tmp_path / "recent_ucb.py").write_text(policy, "utf-8")
+    done = python(CHECK, str(tmp_path), str(ROOT / "tests"), timeout=300)
+    assert (done.stdout, done.stderr) == ("kept\n", "")
+
+
+@pytest.mark.skipif(INTERPRETED, reason="once is enough")
+@pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=["lint", "format"])
+def test_the_worked_example_of_contributing_has_the_style_of_the_library(command: list[str]) -> None:
+    where = "src/rotting/policies/recent_ucb.py"
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", *command, "--stdin-filename", where, "-"],
+        cwd=ROOT,
+        input=worked_example()[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
