@@ -13,7 +13,7 @@ def index(p: Any, s: History, t: int, i: int) -> float:
     lev = level(p, t, 0)
     best = math.inf
     for h in range(1, s.pulls[i] + 1):
-        best = min(best, window_mean(s, i, h) + width(p, lev, h))
+        best = min(best, window_mean(s, i, h) + width(p, lev, h, math.sqrt(h)))
     return best
 
 
@@ -47,7 +47,7 @@ def fewa(p: Any, s: History, t: int, key: int, arms: Ints) -> int:
             top = max(top, window_mean(s, kept[k], h))
         left = 0
         for k in range(size):
-            if window_mean(s, kept[k], h) >= top - 2.0 * width(p, lev, h):
+            if window_mean(s, kept[k], h) >= top - 2.0 * width(p, lev, h, math.sqrt(h)):
                 kept[left] = kept[k]
                 left += 1
         size = left

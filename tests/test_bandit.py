@@ -290,7 +290,7 @@ def test_bad_beginnings() -> None:
         Bandit(policy, arms=[])
     with pytest.raises(ValueError, match="arms must be distinct, got 'a' twice"):
         Bandit(policy, arms=["a", "b", "a"])
-    with pytest.raises(TypeError, match="arms must be a list of arms, got the string 'abc'"):
+    with pytest.raises(TypeError, match="arms must be a list of arms, got 'abc'"):
         Bandit(policy, arms="abc")
     with pytest.raises(TypeError, match="policy must be a policy"):
         Bandit("ucb1", arms=["a"])  # type: ignore[arg-type]
@@ -298,6 +298,35 @@ def test_bad_beginnings() -> None:
         Bandit(make("greedy-oracle"), arms=["a"])
     with pytest.raises(ValueError, match="seed must be a whole number, 0 or more, got -1"):
         Bandit(policy, arms=["a"], seed=-1)
+
+
+def test_a_late_reward_reaches_an_arm_that_was_kept() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    bandit.pull()
+    bandit.remove_arm("a", keep=True)
+    bandit.update("a", 3.0)
+    bandit.add_arm("a", resume=True)
+    assert bandit.explain()["a"].mean == 3.0
+    assert bandit.rounds == 1
+
+
+def test_pulls_without_a_reward_do_not_add_up() -> None:
+    bandit = Bandit(make("eff-raw-ucb"), arms=["a", "b"])
+    sizes = []
+    for _ in range(2):
+        for _ in range(60):
+            bandit.pull()
+        sizes.append(len(json.dumps(bandit.get_state())))
+    assert sizes[1] < 1.2 * sizes[0]
+
+
+def test_one_arm_is_not_a_list_of_arms() -> None:
+    bandit = Bandit(make("ucb1"), arms=["ab"])
+    for bad in ("ab", 3):
+        with pytest.raises(TypeError, match=f"arms must be a list of arms, got {bad!r}"):
+            bandit.pull(arms=bad)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=f"arms must be a list of arms, got {bad!r}"):
+            Bandit(make("ucb1"), arms=bad)  # type: ignore[arg-type]
 
 
 def test_removing_the_last_arm_is_refused() -> None:

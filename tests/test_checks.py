@@ -8,9 +8,11 @@ import pytest
 from conftest import INTERPRETED
 from games import examples
 from rotting.arrays import Ints
+from rotting.bandit import Bandit
 from rotting.checks import PolicyCheckError, check_policy
 from rotting.policies import ucb1
 from rotting.policy import Kernel, Policy
+from rotting.rng import uniform
 from rotting.rules import POSITIVE, Rule
 
 BUILT_IN = [type(each) for each in examples()]
@@ -103,6 +105,28 @@ def not_a_corner(p: Any, n_arms: int, capacity: int) -> Any:
 def test_a_broken_policy_is_caught(changes: dict[str, Any], rule: str) -> None:
     with pytest.raises(PolicyCheckError, match=rule):
         check_policy(broken(**changes))
+
+
+def draws_in_secret(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    if t <= arms.size or uniform(key, t, 0) < 0.5:
+        return int(arms[(t - 1) % arms.size])
+    return int(arms[-1])
+
+
+def test_randomness_must_be_declared_with_its_chances() -> None:
+    with pytest.raises(PolicyCheckError, match="a policy that depends on its key must say `randomised = True`"):
+        check_policy(broken(choose=draws_in_secret))
+    policy = broken(choose=draws_in_secret)
+    type(policy).randomised = True
+    with pytest.raises(PolicyCheckError, match="a randomised policy must give its `chances`"):
+        check_policy(policy)
+    with pytest.raises(TypeError, match="policy must give its chances"):
+        Bandit(policy, arms=["a", "b"]).propensities()
+
+
+def test_a_name_that_is_taken_is_refused() -> None:
+    with pytest.raises(ValueError, match="name must be new, got 'ucb1', which is UCB1"):
+        type("Mine", (Policy,), {"name": "ucb1", "kernel": ucb1.UCB1.kernel})
 
 
 calls = 0

@@ -110,7 +110,7 @@ def both_ways(policy: Policy, noise: Noise) -> list[tuple[list[list[float]], lis
     """Regret and pulls of two short games, interpreted and compiled."""
     problem = Problem([Rested(problems.Abrupt(0.9, 0.2, 10)), Restless(0.5), problems.Sum(0.3, 0.1)], noise=noise)
     horizon, results = 40, []
-    for game in (link(policy, noise), compiled(link(policy, noise), policy)):
+    for game in (link(policy, noise), compiled(link(policy, noise), policy, allocates=True)):
         marks = np.array([5, horizon])
         regret, pulls = np.zeros((2, 2)), np.zeros((2, 3), np.int64)
         means, signals = problem.means(horizon), np.zeros(2, np.int64)
@@ -183,9 +183,11 @@ def test_checkpoints() -> None:
         ({"workers": 0}, ValueError, "workers must be a whole number, 1 or more, got 0"),
         ({"checkpoints": [0]}, ValueError, "checkpoints must be a whole number, 1 or more, got 0"),
         ({"checkpoints": [10**9]}, ValueError, "checkpoints must be at most the horizon"),
+        ({"policies": "raw-ucb"}, TypeError, "policies must be policies such as .* got 'raw-ucb'"),
+        ({"policies": type(make("ucb1"))}, TypeError, "policies must be policies such as .* got <class"),
         ({"policies": []}, ValueError, "policies must hold at least one policy, got none"),
         ({"policies": ["raw-ucb"]}, TypeError, "policies must hold policies such as .* got 'raw-ucb'"),
-        ({"problem": "two-arms"}, TypeError, "problem must be a Problem .* got 'two-arms'"),
+        ({"problem": "two-arms"}, TypeError, "problem must be a Problem .* got str"),
     ],
 )
 def test_bad_input(two_arms: Problem, arguments: dict[str, object], error: type[Exception], words: str) -> None:

@@ -20,14 +20,14 @@ def level(p: Any, t: int, n_arms: int) -> float:
     raise NotImplementedError
 
 
-def width(p: Any, level: float, h: int) -> float:
+def width(p: Any, level: float, h: int, root: float) -> float:
     """Stand for the width of window h, which must not increase with h; `by_tightest_bound` binds it."""
     raise NotImplementedError
 
 
 def _try_window(p: Any, s: History, lev: float, i: int, h: int, best: float) -> float:
     mean = window_mean(s, i, h)
-    value = mean + width(p, lev, h)
+    value = mean + width(p, lev, h, math.sqrt(h))
     if value < best:
         s.line_mean[i], s.line_window[i] = mean, h
         return value
@@ -36,7 +36,7 @@ def _try_window(p: Any, s: History, lev: float, i: int, h: int, best: float) -> 
 
 def _search(p: Any, s: History, lev: float, i: int, threshold: float) -> float:
     n = s.pulls[i]
-    best = float(s.line_mean[i] + width(p, lev, s.line_window[i]))
+    best = float(s.line_mean[i] + width(p, lev, s.line_window[i], math.sqrt(s.line_window[i])))
     end = n - n % FAN
     for h in range(1, n - end + 1):
         best = _try_window(p, s, lev, i, h, best)
@@ -45,7 +45,7 @@ def _search(p: Any, s: History, lev: float, i: int, threshold: float) -> float:
         size = largest_block(end)
         while True:
             longest, shortest = n - end + size, n - end + 1
-            if lowest_mean(s, i, block, longest, shortest) + width(p, lev, longest) > min(best, threshold):
+            if lowest_mean(s, i, block, longest, shortest) + width(p, lev, longest, math.sqrt(longest)) > min(best, threshold):
                 block -= blocks_within(size)
                 break
             block -= 1
@@ -59,7 +59,7 @@ def _search(p: Any, s: History, lev: float, i: int, threshold: float) -> float:
 
 
 def _line(p: Any, s: History, lev: float, i: int) -> float:
-    return float(s.line_mean[i] + width(p, lev, s.line_window[i]))
+    return float(s.line_mean[i] + width(p, lev, s.line_window[i], math.sqrt(s.line_window[i])))
 
 
 def _update(p: Any, s: History, t: int, arm: int, reward: float) -> None:
@@ -73,7 +73,7 @@ def _explain(p: Any, s: History, t: int, arms: Ints, i: int) -> Reason:
         return Reason(math.inf, math.nan, 0, math.inf)
     lev = level(p, t, arms.size)
     value = _search(p, s, lev, i, math.inf)
-    return Reason(value, s.line_mean[i], s.line_window[i], width(p, lev, s.line_window[i]))
+    return Reason(value, s.line_mean[i], s.line_window[i], width(p, lev, s.line_window[i], math.sqrt(s.line_window[i])))
 
 
 def by_tightest_bound(level: Callable[..., float], width: Callable[..., float]) -> dict[str, Callable[..., Any]]:
@@ -81,7 +81,7 @@ def by_tightest_bound(level: Callable[..., float], width: Callable[..., float]) 
 
     Args:
         level: `level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
-        width: `width(p, level, h)`, the width of window h; it must not increase with h, nor decrease with t.
+        width: `width(p, level, h, root)`, the width of window h, with root = sqrt(h); it must not increase with h.
     """
     trial = rebind(_try_window, width=width)
     search = rebind(_search, width=width, _try_window=trial)

@@ -62,6 +62,11 @@ def _check_arm(arm: object) -> Hashable:
     raise TypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
 
 
+def _refuse_one(arms: object) -> None:
+    if isinstance(arms, str) or not isinstance(arms, Iterable):
+        raise TypeError(f"arms must be a list of arms, got {arms!r}")
+
+
 def _check_reward(reward: object) -> float:
     if isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real):
         raise TypeError(f"reward must be a finite number, got {reward!r}")
@@ -83,9 +88,11 @@ def _digest(data: dict[str, Any]) -> str:
 class Bandit:
     """A policy that decides live: `pull` an arm, `update` it with the reward.
 
-    No horizon is asked for: the state grows as rounds go by. A round is a pull, or an update that no pull asked for (rewards of
-    the past can be fed in by `update` alone). Rewards may come late and in any order; until one comes, a deterministic policy
-    tends to answer the same arm. All methods may be called from several threads.
+    No horizon is asked for, unless the policy is tuned to one: the state grows as rounds go by. A round is a pull, or an update
+    that no pull asked for (rewards of the past can be fed in by `update` alone). Rewards may come late; those of one arm are
+    matched to its pulls in the order of the pulls, which matters only to policies that divide by the probability of the draw.
+    Until a reward comes, a deterministic policy tends to answer the same arm: mask it out, or use a randomised policy, to pull
+    several arms at once. All methods may be called from several threads.
 
     Args:
         policy: any policy but an oracle.
@@ -110,8 +117,7 @@ class Bandit:
             raise TypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {policy!r}")
         if policy.sees_means:
             raise TypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
-        if isinstance(arms, str):
-            raise TypeError(f"arms must be a list of arms, got the string {arms!r}")
+        _refuse_one(arms)
         names = [_check_arm(arm) for arm in arms]
         if not names:
             raise ValueError("arms must hold at least one arm, got none")
@@ -127,7 +133,8 @@ class Bandit:
         self._slot_of: dict[Hashable, int] = {arm: slot for slot, arm in enumerate(names)}
         self._kept: dict[Hashable, int] = {}  # arms removed with keep=True
         self._pulls = [0] * len(names)
-        self._pending: list[list[float]] = [[] for _ in names]  # chance of each draw whose reward has not come yet
+        self._pending = [0] * len(names)  # pulls of each slot whose reward has not come yet
+        self._chances: list[list[float]] = [[] for _ in names]  # and their probabilities, where the policy weighs by them
         self._state = states.new_state(policy, len(names), self._capacity)
         self._set_up()
 
@@ -167,9 +174,13 @@ class Bandit:
             hint = suggest(arm, known) if isinstance(arm, str) else ""
             raise ValueError(f"arm must be one of the {len(self._slot_of)} arms added, got {arm!r}{hint}") from None
 
+    def _is_kept(self, arm: Any) -> bool:
+        return isinstance(arm, Hashable) and arm in self._kept
+
     def _available(self, arms: Iterable[Hashable] | None) -> Ints:
         if arms is None:
             return self._active
+        _refuse_one(arms)
         slots = sorted({self._known(arm) for arm in arms})
         if not slots:
             raise ValueError("arms must hold at least one arm, got none")
@@ -200,28 +211,31 @@ class Bandit:
             self._make_room(self._rounds + 1)
             slot = int(self._choose(self._policy.params, self._state, self._rounds + 1, self._key, available))
             self._rounds += 1
-            self._pending[slot].append(float(self._state.chance[slot]) if self._weighs else 1.0)
+            self._pending[slot] += 1
+            if self._weighs:
+                self._chances[slot].append(float(self._state.chance[slot]))
             return self._slots[slot]
 
     def update(self, arm: Hashable, reward: float) -> None:
-        """Learn that `arm` paid `reward`."""
+        """Learn that `arm` paid `reward`; an arm that was removed with `keep=True` still learns."""
         value = _check_reward(reward)
         low, high = self._policy.reward_range or (-math.inf, math.inf)
         if not low <= value <= high:
             raise ValueError(f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {reward!r}")
         with self._lock:
-            slot = self._known(arm)
-            asked = bool(self._pending[slot])
+            slot = self._kept[arm] if self._is_kept(arm) else self._known(arm)
+            asked = self._pending[slot] > 0
             rounds = self._rounds if asked else self._rounds + 1
             self._check_limit(rounds)
             self._make_room(rounds)
             if self._weighs:
-                self._state.chance[slot] = self._pending[slot][0] if asked else self.propensities()[arm]
+                self._state.chance[slot] = self._chances[slot][0] if asked else self.propensities()[arm]
             self._update(self._policy.params, self._state, rounds, slot, value)
             self._rounds = rounds
             self._pulls[slot] += 1
             if asked:
-                self._pending[slot].pop(0)
+                self._pending[slot] -= 1
+                del self._chances[slot][:1]
 
     def add_arm(self, arm: Hashable, resume: bool = False) -> None:
         """Let `arm` be pulled from now on, as the paper treats a new arm: it is explored at the next pull.
@@ -255,10 +269,11 @@ class Bandit:
             extra = size - len(self._slots)
             self._slots += [None] * extra
             self._pulls += [0] * extra
-            self._pending += [[] for _ in range(extra)]
+            self._pending += [0] * extra
+            self._chances += [[] for _ in range(extra)]
         else:
             states.forget_arm(self._policy, self._state, slot, self._capacity)
-            self._pulls[slot], self._pending[slot] = 0, []
+            self._pulls[slot], self._pending[slot], self._chances[slot] = 0, 0, []
         return slot
 
     def remove_arm(self, arm: Hashable, keep: bool = False) -> None:
@@ -293,9 +308,15 @@ class Bandit:
             t = self._rounds + 1
             self._make_room(t)
             out = np.zeros(available.size)
-            trial = type(self._state)(*(array.copy() for array in self._state))  # a choice may leave traces
+            trial = states.copy(self._state)  # a choice may leave traces
+            if self._policy.randomised and self._policy.kernel.chances is None:
+                raise TypeError(
+                    f"policy must give its chances, got {self._policy!r}, which draws and does not; see rotting.Kernel"
+                )
             if self._policy.kernel.chances is not None:
-                compiled(self._policy.kernel.chances, self._policy)(self._policy.params, trial, t, available, out)
+                compiled(self._policy.kernel.chances, self._policy, allocates=True)(
+                    self._policy.params, trial, t, available, out
+                )
             else:
                 out[np.searchsorted(available, self._choose(self._policy.params, trial, t, self._key, available))] = 1.0
             return {self._slots[slot]: float(chance) for slot, chance in zip(available, out, strict=True)}
@@ -341,6 +362,7 @@ class Bandit:
                         "kept": kept,
                         "pulls": self._pulls[slot],
                         "pending": self._pending[slot],
+                        "chances": self._chances[slot],
                     }
                     for kept, group in ((False, self._slot_of), (True, self._kept))
                     for arm, slot in group.items()
@@ -380,12 +402,14 @@ class Bandit:
         bandit._slots = [None] * state["slots"]
         bandit._slot_of, bandit._kept = {}, {}
         bandit._pulls = [0] * state["slots"]
-        bandit._pending = [[] for _ in range(state["slots"])]
+        bandit._pending = [0] * state["slots"]
+        bandit._chances = [[] for _ in range(state["slots"])]
         for each in state["arms"]:
             arm, slot = _restore_arm(each["arm"]), each["slot"]
             bandit._slots[slot] = arm
             (bandit._kept if each["kept"] else bandit._slot_of)[arm] = slot
             bandit._pulls[slot], bandit._pending[slot] = each["pulls"], each["pending"]
+            bandit._chances[slot] = each["chances"]
         bandit._state = states.from_json(bandit._policy, state["state"], state["slots"], bandit._capacity)
         bandit._set_up()
         return bandit

@@ -15,6 +15,7 @@ from rotting.rng import normal_quantile, uniform
 
 _ROUNDS = 60
 _ARMS = 3
+_KEYS = 400
 
 
 class PolicyCheckError(AssertionError):
@@ -104,9 +105,9 @@ def _check_games(policy: Policy) -> None:
     short = _game(policy, kernel.choose, kernel.update, _rewards(_ARMS, _ARMS - 1), _ARMS - 1)
     if policy.first_pulls:
         _require(
-            "the first pulls must go in the order of the arms",
+            "the first pulls must go in the order of the arms, unless the class says `first_pulls = False`",
             first[0][:_ARMS] == list(range(_ARMS)),
-            first[0],
+            first[0][:_ARMS],
         )
         _require("a game shorter than the arms must start the same", short[0] == list(range(_ARMS - 1)), short[0])
 
@@ -118,6 +119,29 @@ def _check_mask(policy: Policy) -> None:
         arm = policy.kernel.choose(policy.params, state, t, 5, arms)
         _require("an arm that is not available must not be chosen", arm in arms, f"round {t}: {arm!r}")
         policy.kernel.update(policy.params, state, t, arm, float(t % 3) / 2.0)
+
+
+def _check_randomness(policy: Policy) -> None:
+    """Play one state with many keys: what depends on the key must be declared, with the right chances."""
+    arms = np.arange(_ARMS)
+    table = _rewards(_ARMS, _ROUNDS)
+    choose = compiled(policy.kernel.choose, policy)
+    _, state = _game(policy, choose, compiled(policy.kernel.update, policy), table, _ROUNDS + 1)
+    drawn = np.zeros(_ARMS)
+    for key in range(_KEYS):
+        drawn[choose(policy.params, states.copy(state), _ROUNDS + 1, key, arms)] += 1
+    if not policy.randomised:
+        _require("a policy that depends on its key must say `randomised = True`", drawn.max() == _KEYS, policy)
+        return
+    chances = policy.kernel.chances
+    if chances is None:
+        raise PolicyCheckError(f"a randomised policy must give its `chances` ({policy})")
+    out = np.zeros(_ARMS)
+    chances(policy.params, states.copy(state), _ROUNDS + 1, arms, out)
+    _require("chances must sum to 1", bool(abs(out.sum() - 1.0) < 1e-6), out)
+    # Hoeffding: beyond this distance with probability below 2 exp(-2 * 16) = 3e-14 for each arm.
+    far = np.abs(drawn / _KEYS - out).max() > 4.0 / np.sqrt(_KEYS)
+    _require("chances must be those of `choose`", not far, f"{out} against {drawn / _KEYS}")
 
 
 def _check_live(policy: Policy) -> None:
@@ -155,7 +179,8 @@ def check_policy(policy: Policy) -> None:
 
     It checks that the policy is a value (equality, JSON), that its state can grow and be saved, that it plays the same game
     interpreted and compiled, once and again, with more room, with one arm, with fewer rounds than arms, that it respects the
-    available arms, and that it works live: saved and restored, with arms added and removed.
+    available arms, that it declares its randomness with the right chances, and that it works live: saved and restored, with
+    arms added and removed.
 
     Args:
         policy: the policy to check. Rewards in [0, 1] are fed to it.
@@ -170,5 +195,6 @@ def check_policy(policy: Policy) -> None:
     _check_state(policy)
     _check_games(policy)
     _check_mask(policy)
+    _check_randomness(policy)
     if not policy.sees_means:
         _check_live(policy)

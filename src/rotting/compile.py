@@ -18,11 +18,11 @@ import numba
 from rotting.linking import bound_functions, digest, rebind
 from rotting.policy import Policy
 
-_compiled: dict[tuple[str, bool], Callable[..., Any]] = {}
+_compiled: dict[tuple[str, bool, bool], Callable[..., Any]] = {}
 _lock = threading.RLock()
 
 
-def compiled(function: Callable[..., Any], policy: Policy | None = None) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], policy: Policy | None = None, allocates: bool = False) -> Callable[..., Any]:
     """Return `function`, and every plain function it reaches, compiled; the GIL is released while it runs.
 
     Under `NUMBA_DISABLE_JIT=1` the plain functions run instead.
@@ -30,6 +30,8 @@ def compiled(function: Callable[..., Any], policy: Policy | None = None) -> Call
     Args:
         function: a plain function, an entry point.
         policy: whose parameters and state it will be called with, if any.
+        allocates: whether it may create arrays. One that may not is spared all counting of references, which costs more than
+            a round of the fastest policies.
     """
     if not isinstance(function, FunctionType):
         raise TypeError(f"function must be a plain Python function, got {function!r}")
@@ -41,22 +43,30 @@ def compiled(function: Callable[..., Any], policy: Policy | None = None) -> Call
             # Numba's fast path tells NamedTuples apart by this name alone: two called `Params` slow every call down.
             kind.__name__ = f"{kind.__module__}.{kind.__qualname__}"
         mark = hashlib.sha256("|".join([mark, *names]).encode()).hexdigest()[:16]
-    return _remember(function, mark, cache=True)
+    return _remember(function, mark, allocates, entry=True)
 
 
-def _remember(function: FunctionType, mark: str, cache: bool) -> Callable[..., Any]:
-    name = f"{function.__module__}.{function.__qualname__}.{mark}"
+def _remember(function: FunctionType, mark: str, allocates: bool, entry: bool) -> Callable[..., Any]:
+    key = (f"{function.__module__}.{function.__qualname__}.{mark}", allocates, entry)
     with _lock:
-        if (name, cache) not in _compiled:
-            _compiled[name, cache] = _compile(function, mark, cache)
-        return _compiled[name, cache]
+        if key not in _compiled:
+            _compiled[key] = _compile(function, mark, allocates, entry)
+        return _compiled[key]
 
 
-def _compile(function: FunctionType, mark: str, cache: bool) -> Callable[..., Any]:
-    parts = {name: _remember(part, digest(part), cache=False) for name, part in bound_functions(function).items()}
+def _compile(function: FunctionType, mark: str, allocates: bool, entry: bool) -> Callable[..., Any]:
+    parts = {
+        # The game itself allocates nothing, though what sets it up does.
+        name: _remember(part, digest(part), allocates and part.__name__ != "play", entry=False)
+        for name, part in bound_functions(function).items()
+    }
     linked = rebind(function, **parts)
-    linked.__name__ = linked.__qualname__ = f"{function.__name__}_{mark}"
+    linked.__name__ = linked.__qualname__ = f"{function.__name__}_{mark}{'_allocates' if allocates else ''}"
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": allocates, "forceinline": not entry}
+    jit: Any = numba.njit
+    made: Callable[..., Any]
     try:
-        return numba.njit(nogil=True, error_model="numpy", cache=cache)(linked)
+        made = jit(**options, cache=entry)(linked)
     except RuntimeError:  # Numba found no folder it may write its cache to
-        return numba.njit(nogil=True, error_model="numpy")(linked)
+        made = jit(**options)(linked)
+    return made

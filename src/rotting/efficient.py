@@ -16,25 +16,38 @@ def level(p: Any, t: int, n_arms: int) -> float:
     raise NotImplementedError
 
 
-def width(p: Any, level: float, h: int) -> float:
+def width(p: Any, level: float, h: int, root: float) -> float:
     """Stand for the width of window h; `by_delayed_bound` binds it."""
     raise NotImplementedError
 
 
 def _line(p: Any, s: Grid, lev: float, i: int) -> float:
     j = s.line[i]
-    return float(s.mean[i, j] + width(p, lev, s.windows[j]))
+    return float(s.mean[i, j] + width(p, lev, s.windows[j], s.root[j]))
 
 
-def _search(p: Any, s: Grid, lev: float, i: int, threshold: float) -> float:
+def _search_all(p: Any, s: Grid, lev: float, i: int, threshold: float) -> float:
     best = math.inf
     for j in range(s.known[i]):
         mean = s.mean[i, j]
         if mean < best:  # else the width, which costs more, cannot help
-            value = mean + width(p, lev, s.windows[j])
+            value = mean + width(p, lev, s.windows[j], s.root[j])
             if value < best:
                 best, s.line[i] = value, j
     return best
+
+
+def _search(p: Any, s: Grid, lev: float, i: int, threshold: float) -> float:
+    s.level[0] = lev
+    if s.floor[i] > threshold:
+        return _line(p, s, lev, i)
+    s.floor[i] = _search_all(p, s, lev, i, threshold)
+    return float(s.floor[i])
+
+
+def _lower_floor(s: Grid, i: int, j: int) -> None:
+    # The width of a round not after the next: bounds grow with t, so it stays a bound from below.
+    s.floor[i] = min(s.floor[i], s.mean[i, j] + s.level[0] / s.root[j])
 
 
 def _update(p: Any, s: Grid, t: int, arm: int, reward: float) -> None:
@@ -45,21 +58,27 @@ def _explain(p: Any, s: Grid, t: int, arms: Ints, i: int) -> Reason:
     if s.pulls[i] == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
     lev = level(p, t, arms.size)
-    value = _search(p, s, lev, i, math.inf)
+    value = _search_all(p, s, lev, i, math.inf)
     j = s.line[i]
-    return Reason(value, s.mean[i, j], s.windows[j], width(p, lev, s.windows[j]))
+    return Reason(value, s.mean[i, j], s.windows[j], width(p, lev, s.windows[j], s.root[j]))
 
 
-def by_delayed_bound(level: Callable[..., float], width: Callable[..., float]) -> dict[str, Callable[..., Any]]:
+def by_delayed_bound(level: Callable[..., float], width: Callable[..., float], floors: bool) -> dict[str, Callable[..., Any]]:
     """Return `choose`, `update` and `explain` of the policy whose index is the tightest bound of its delayed windows.
 
     Args:
         level: `level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
-        width: `width(p, level, h)`, the width of window h.
+        width: `width(p, level, h, root)`, the width of window h, with root = sqrt(h).
+        floors: whether the width is `level / root`, with a level that never falls. Then an arm whose windows have not been
+            refreshed since it was searched keeps a bound of its index from below, and need not be searched again.
     """
-    search = rebind(_search, width=width)
+    line, search_all = rebind(_line, width=width), rebind(_search_all, width=width)
+    search, update = search_all, _update
+    if floors:
+        search = rebind(_search, _line=line, _search_all=search_all)
+        update = rebind(_update, eff_update=rebind(eff_update, refreshed=_lower_floor))
     return {
-        "choose": choose_lazily(level, rebind(_line, width=width), search),
-        "update": _update,
-        "explain": rebind(_explain, level=level, width=width, _search=search),
+        "choose": choose_lazily(level, line, search),
+        "update": update,
+        "explain": rebind(_explain, level=level, width=width, _search_all=search_all),
     }

@@ -126,6 +126,9 @@ class Policy:
             for each in cls._parameters
         ]
         cls.__signature__ = Signature(arguments)  # type: ignore[attr-defined]
+        known = defined.get(cls.name, cls)
+        if known.__module__.startswith("rotting.") and known.__module__ != cls.__module__:
+            raise ValueError(f"name must be new, got {cls.name!r}, which is {known.__name__} of {known.__module__}")
         defined[cls.name] = cls
 
     def __init__(self, *args: float | str, **kwargs: float | str) -> None:

@@ -42,6 +42,8 @@ def _check_checkpoints(checkpoints: Iterable[int], horizon: int) -> Ints:
 
 
 def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
+    if isinstance(policies, str | type) or not isinstance(policies, Policy | Iterable):
+        raise TypeError(f"policies must be policies such as RAWUCB(alpha=1.4), got {policies!r}")
     listed = (policies,) if isinstance(policies, Policy) else tuple(policies)
     if not listed:
         raise ValueError("policies must hold at least one policy, got none")
@@ -109,7 +111,7 @@ def simulate(
     """
     listed = _check_policies(policies)
     if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a Problem such as rotting.problems.two_arms(), got {problem!r}")
+        raise TypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
     horizon = problem.resolve_horizon(horizon)
     for each in listed:
         _check_fit(each, problem, horizon)
@@ -124,7 +126,7 @@ def simulate(
 
     means = problem.means(horizon)
     noise_key, policy_key = derive_key(seed, "noise"), derive_key(seed, "policy")
-    games = [compiled(link(each, problem.noise), each) for each in listed]
+    games = [compiled(link(each, problem.noise), each, allocates=True) for each in listed]
 
     def play(task: _Task, marks: Ints, optimal: Floats, regret: Floats, pulls: Ints, signal: Ints) -> float:
         policy, began = listed[task.policy], time.perf_counter()

@@ -17,6 +17,11 @@ def new_state(policy: Policy, n_arms: int, capacity: int) -> Any:
     return policy.kernel.init(policy.params, n_arms, capacity)
 
 
+def copy(state: Any) -> Any:
+    """Return a state of its own with the same content."""
+    return type(state)(*(array.copy() for array in state))
+
+
 def grow(policy: Policy, state: Any, n_arms: int, capacity: int) -> Any:
     """Return a state of a larger size that has seen what `state` has."""
     larger = new_state(policy, n_arms, capacity)

@@ -47,12 +47,15 @@ class Grid(NamedTuple):
     high: Floats  # [K] sum of all rewards, as high + low
     low: Floats
     windows: Ints  # [J] h_j
+    root: Floats  # [J] sqrt(h_j)
     known: Ints  # [K] how many windows have a value: those with h_j <= N_i
     start: Ints  # [K, J] pulls before the pending sum of h_j began
     start_high: Floats  # [K, J] the arm's total there
     start_low: Floats
     mean: Floats  # [K, J] current mean of h_j consecutive rewards
-    line: Ints  # [K] the window that bounds the arm's index, for lazy policies
+    line: Ints  # [K] the window that bounds the arm's index from above, for lazy policies
+    floor: Floats  # [K] a bound of the arm's index from below
+    level: Floats  # [1] level of the last round
     scratch: Ints  # [K] working space of `choose`
 
 
@@ -82,14 +85,21 @@ def new_grid(m: float, n_arms: int, capacity: int) -> Grid:
         np.zeros(n_arms),
         np.zeros(n_arms),
         windows,
+        np.sqrt(windows),
         np.zeros(n_arms, np.int64),
         np.zeros((n_arms, size), np.int64),
         np.zeros((n_arms, size)),
         np.zeros((n_arms, size)),
         np.zeros((n_arms, size)),
         np.zeros(n_arms, np.int64),
+        np.full(n_arms, -np.inf),
+        np.zeros(1),
         np.zeros(n_arms, np.int64),
     )
+
+
+def refreshed(s: Grid, i: int, j: int) -> None:
+    """Do nothing when window j of arm i gets a new mean; lazy policies bind their own."""
 
 
 def eff_update(s: Grid, i: int, reward: float) -> None:
@@ -103,6 +113,7 @@ def eff_update(s: Grid, i: int, reward: float) -> None:
     s.start_high[i, 0] = s.high[i]
     s.start_low[i, 0] = s.low[i]
     s.mean[i, 0] = reward
+    refreshed(s, i, 0)
     s.high[i], s.low[i] = add(s.high[i], s.low[i], reward)
     s.pulls[i] = n
     if s.known[i] < s.windows.size and s.windows[s.known[i]] == n:
@@ -115,3 +126,4 @@ def eff_update(s: Grid, i: int, reward: float) -> None:
             s.start[i, j] = s.start[i, j - 1]
             s.start_high[i, j] = s.start_high[i, j - 1]
             s.start_low[i, j] = s.start_low[i, j - 1]
+            refreshed(s, i, j)

@@ -6,11 +6,10 @@ from typing import Annotated, NamedTuple
 from rotting.arrays import Ints
 from rotting.filtering import keep_close, least_pulled
 from rotting.linking import rebind
-from rotting.policies.eff_raw_ucb import EffRAWUCB
 from rotting.policies.raw_ucb import level, width
 from rotting.policy import Kernel, Policy, Reason
 from rotting.rules import ABOVE_ONE, POSITIVE
-from rotting.windows import Grid, new_grid
+from rotting.windows import Grid, eff_update, new_grid
 
 
 class Params(NamedTuple):
@@ -44,7 +43,7 @@ def expanding_filter(p: Params, s: Grid, t: int, arms: Ints, watched: int) -> tu
         short = least_pulled(s, size)
         if s.known[short] <= j:  # the least pulled arm has the fewest windows
             return short, seen
-        size = keep_close(s, size, j, 2.0 * width(p, lev, s.windows[j]))
+        size = keep_close(s, size, j, 2.0 * width(p, lev, s.windows[j], s.root[j]))
         j += 1
 
 
@@ -57,7 +56,11 @@ def explain(p: Params, s: Grid, t: int, arms: Ints, i: int) -> Reason:
     if seen == 0:
         return Reason(math.nan, math.nan, 0, math.inf)
     h = s.windows[seen - 1]
-    return Reason(math.nan, s.mean[i, seen - 1], h, width(p, level(p, t, arms.size), h))
+    return Reason(math.nan, s.mean[i, seen - 1], h, width(p, level(p, t, arms.size), h, math.sqrt(h)))
+
+
+def update(p: Params, s: Grid, t: int, arm: int, reward: float) -> None:
+    eff_update(s, arm, reward)
 
 
 class EffFEWA(Policy):
@@ -82,7 +85,7 @@ class EffFEWA(Policy):
     """
 
     name = "eff-fewa"
-    kernel = Kernel(Params, init, choose, EffRAWUCB.kernel.update, explain)
+    kernel = Kernel(Params, init, choose, update, explain)
     rested = True
     restless = True
     cost = "O(K log t)"

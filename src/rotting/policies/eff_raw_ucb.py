@@ -42,8 +42,8 @@ class EffRAWUCB(Policy):
     """
 
     name = "eff-raw-ucb"
-    kernel = Kernel(Params, init, **by_delayed_bound(level, width))
+    kernel = Kernel(Params, init, **by_delayed_bound(level, width, floors=True))
     rested = True
     restless = True
-    cost = "O(K log t)"
+    cost = "O(K + log t)"
     memory = "O(K log t)"

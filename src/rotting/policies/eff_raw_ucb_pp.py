@@ -44,8 +44,8 @@ class EffRAWUCBpp(Policy):
     """
 
     name = "eff-raw-ucb-pp"
-    kernel = Kernel(Params, init, **by_delayed_bound(level, width))
+    kernel = Kernel(Params, init, **by_delayed_bound(level, width, floors=False))
     rested = True
     restless = True
-    cost = "O(K log t)"
+    cost = "O(K + log t)"
     memory = "O(K log t)"

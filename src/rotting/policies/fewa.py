@@ -30,7 +30,7 @@ def all_stay(p: Params, s: History, lev: float, size: int, shortest: int, longes
     for k in range(size):
         arm_low, arm_high = mean_range(s, s.scratch[k], shortest, longest)
         low, high = min(low, arm_low), max(high, arm_high)
-    return low >= high - 2.0 * width(p, lev, longest)
+    return low >= high - 2.0 * width(p, lev, longest, math.sqrt(longest))
 
 
 def expanding_filter(p: Params, s: History, t: int, arms: Ints, watched: int) -> tuple[int, int]:
@@ -59,7 +59,7 @@ def expanding_filter(p: Params, s: History, t: int, arms: Ints, watched: int) ->
             before = size
             while h < last and size == before:
                 h += 1
-                size = keep_close(s, size, h, 2.0 * width(p, lev, h))
+                size = keep_close(s, size, h, 2.0 * width(p, lev, h, math.sqrt(h)))
 
 
 def choose(p: Params, s: History, t: int, key: int, arms: Ints) -> int:
@@ -70,7 +70,7 @@ def explain(p: Params, s: History, t: int, arms: Ints, i: int) -> Reason:
     _, h = expanding_filter(p, s, t, arms, i)
     if h == 0:
         return Reason(math.nan, math.nan, 0, math.inf)
-    return Reason(math.nan, window_mean(s, i, h), h, width(p, level(p, t, arms.size), h))
+    return Reason(math.nan, window_mean(s, i, h), h, width(p, level(p, t, arms.size), h, math.sqrt(h)))
 
 
 def update(p: Params, s: History, t: int, arm: int, reward: float) -> None:
@@ -103,4 +103,4 @@ class FEWA(Policy):
     rested = True
     restless = True
     cost = "O(K log t)"
-    memory = "O(Kt)"
+    memory = "O(K t)"

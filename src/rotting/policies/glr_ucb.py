@@ -187,7 +187,7 @@ class GLRUCB(Policy):
     without_horizon = ("delta",)
     needs_horizon = True
     restless = True
-    cost = "O(K + t)"
+    cost = "O(K + log t)"
     memory = "O(K t)"
 
     @classmethod

@@ -91,4 +91,4 @@ class RAWKLUCB(Policy):
     rested = True
     restless = True
     cost = "O(K + t)"
-    memory = "O(Kt)"
+    memory = "O(K t)"

@@ -29,11 +29,11 @@ def init(p: Params, n_arms: int, capacity: int) -> History:
 
 
 def level(p: HasConfidence, t: int, n_arms: int) -> float:
-    return 2.0 * p.alpha * math.log(t)
+    return p.sigma * math.sqrt(2.0 * p.alpha * math.log(t))
 
 
-def width(p: HasConfidence, level: float, h: int) -> float:
-    return p.sigma * math.sqrt(level / h)  # c(h, delta_t)
+def width(p: HasConfidence, level: float, h: int, root: float) -> float:
+    return level / root  # c(h, delta_t), with root = sqrt(h)
 
 
 class RAWUCB(Policy):
@@ -61,4 +61,4 @@ class RAWUCB(Policy):
     rested = True
     restless = True
     cost = "O(K + log t)"
-    memory = "O(Kt)"
+    memory = "O(K t)"

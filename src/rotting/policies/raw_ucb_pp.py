@@ -23,7 +23,7 @@ def level(p: Params, t: int, n_arms: int) -> float:
     return t / n_arms
 
 
-def width(p: Params, level: float, h: int) -> float:
+def width(p: Params, level: float, h: int, root: float) -> float:
     x = level / h
     if x <= 1.0:
         return 0.0
@@ -57,4 +57,4 @@ class RAWUCBpp(Policy):
     rested = True
     restless = True
     cost = "O(K + log t)"
-    memory = "O(Kt)"
+    memory = "O(K t)"

@@ -128,7 +128,7 @@ class SWA(Policy):
     with_horizon = ("alpha", "sigma")
     needs_horizon = True
     rested = True
-    memory = "O(Kt)"
+    memory = "O(K t)"
 
     @classmethod
     def from_horizon(cls, horizon: int, **more: float) -> Self:

@@ -46,3 +46,4 @@ class Uniform(Policy):
     kernel = Kernel(Params, init, choose, update, chances=chances)
     first_pulls = False
     randomised = True
+    cost = "O(1)"

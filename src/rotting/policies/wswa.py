@@ -48,4 +48,4 @@ class WSWA(Policy):
     kernel = replace(doubled_kernel(replace(SWA.kernel, reset=reset)), params=Params, init=init)
     first_pulls = False
     rested = True
-    memory = "O(Kt)"
+    memory = "O(K t)"
