@@ -10,7 +10,7 @@ from typing import Any
 
 from rotting.arrays import Ints
 from rotting.history import FAN, History, blocks_within, largest_block, lowest_mean, record, window_mean
-from rotting.lazy import choose_lazily
+from rotting.lazy import choose_lazily, with_tournament
 from rotting.linking import rebind
 from rotting.policy import Reason
 
@@ -76,17 +76,33 @@ def _explain(p: Any, s: History, t: int, arms: Ints, i: int) -> Reason:
     return Reason(value, s.line_mean[i], s.line_window[i], width(p, lev, s.line_window[i], math.sqrt(s.line_window[i])))
 
 
-def by_tightest_bound(level: Callable[..., float], width: Callable[..., float]) -> dict[str, Callable[..., Any]]:
+def _search_and_note(p: Any, s: History, lev: float, i: int, threshold: float) -> float:
+    s.level[0] = lev
+    return _search(p, s, lev, i, threshold)
+
+
+def _intercept(s: History, i: int) -> float:
+    return math.inf if s.pulls[i] == 0 else float(s.line_mean[i])
+
+
+def _root(s: History, i: int) -> float:
+    return math.sqrt(max(1, s.line_window[i]))
+
+
+def by_tightest_bound(
+    level: Callable[..., float], width: Callable[..., float], straight: bool
+) -> dict[str, Callable[..., Any]]:
     """Return `choose`, `update` and `explain` of the policy whose index is the tightest of its windows' upper bounds.
 
     Args:
         level: `level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
         width: `width(p, level, h, root)`, the width of window h, with root = sqrt(h); it must not increase with h.
+        straight: whether the width is `level / root`, with a level that never falls: then many arms meet in a tournament.
     """
     trial = rebind(_try_window, width=width)
     search = rebind(_search, width=width, _try_window=trial)
-    return {
-        "choose": choose_lazily(level, rebind(_line, width=width), search),
-        "update": _update,
-        "explain": rebind(_explain, level=level, width=width, _search=search),
-    }
+    explain = {"explain": rebind(_explain, level=level, width=width, _search=search)}
+    if straight:
+        noted = rebind(_search_and_note, _search=search)
+        return {**with_tournament(level, noted, _intercept, _root, _update), **explain}
+    return {"choose": choose_lazily(level, rebind(_line, width=width), search), "update": _update, **explain}

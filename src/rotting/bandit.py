@@ -63,14 +63,17 @@ def _check_arm(arm: object) -> Hashable:
 
 
 def _refuse_one(arms: object) -> None:
-    if isinstance(arms, str) or not isinstance(arms, Iterable):
+    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
         raise TypeError(f"arms must be a list of arms, got {arms!r}")
 
 
 def _check_reward(reward: object) -> float:
     if isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real):
         raise TypeError(f"reward must be a finite number, got {reward!r}")
-    value = float(reward)
+    try:
+        value = float(reward)
+    except OverflowError:
+        value = math.inf
     if not abs(value) <= _LARGEST_REWARD:
         raise ValueError(f"reward must be a finite number of at most {_LARGEST_REWARD:g} in size, got {reward!r}")
     return value
@@ -80,8 +83,19 @@ def _restore_arm(arm: Any) -> Hashable:
     return _check_arm(tuple(_restore_arm(part) for part in arm) if isinstance(arm, list) else arm)
 
 
+def _plain(value: Any) -> Any:
+    """Write 1.0 as 1: some JSON tools do, and the digest must not mind."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _digest(data: dict[str, Any]) -> str:
-    text = json.dumps({name: value for name, value in data.items() if name != "digest"}, sort_keys=True, allow_nan=False)
+    text = json.dumps(
+        _plain({name: value for name, value in data.items() if name != "digest"}), sort_keys=True, allow_nan=False
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -142,8 +156,13 @@ class Bandit:
         self._active: Ints
         self._choose: Callable[..., int] = compiled(self._policy.kernel.choose, self._policy)
         self._update: Callable[..., None] = compiled(self._policy.kernel.update, self._policy)
+        self._explain = self._optional(self._policy.kernel.explain)
+        self._chances_now = self._optional(self._policy.kernel.chances)
         self._weighs = "chance" in self._state._fields
         self._refresh()
+
+    def _optional(self, kernel: Callable[..., Any] | None) -> Callable[..., Any] | None:
+        return None if kernel is None else compiled(kernel, self._policy, allocates=True)
 
     def _refresh(self) -> None:
         self._active = np.array(sorted(self._slot_of.values()), np.int64)
@@ -196,8 +215,9 @@ class Bandit:
 
     def _make_room(self, rounds: int) -> None:
         if rounds > self._capacity:
-            self._capacity = max(rounds, 2 * self._capacity)
-            self._state = states.grow(self._policy, self._state, len(self._slots), self._capacity)
+            capacity = max(rounds, 2 * self._capacity)
+            self._state = states.grow(self._policy, self._state, len(self._slots), capacity)
+            self._capacity = capacity
 
     def pull(self, arms: Iterable[Hashable] | None = None) -> Hashable:
         """Return the arm to play now.
@@ -253,9 +273,11 @@ class Bandit:
                     raise ValueError(f"resume needs an arm that was removed with keep=True, got {arm!r}")
                 slot = self._kept.pop(arm)
             else:
-                self._kept.pop(arm, None)
                 slot = self._free_slot()
                 self._slots[slot] = arm
+                old = self._kept.pop(arm, None)
+                if old is not None:
+                    self._clear(old)
             self._slot_of[arm] = slot
             self._refresh()
 
@@ -264,17 +286,19 @@ class Bandit:
         taken = {*self._slot_of.values(), *self._kept.values()}
         slot = next((each for each in range(len(self._slots)) if each not in taken), len(self._slots))
         if slot == len(self._slots):
-            size = 2 * len(self._slots)
-            self._state = states.grow(self._policy, self._state, size, self._capacity)
-            extra = size - len(self._slots)
-            self._slots += [None] * extra
-            self._pulls += [0] * extra
-            self._pending += [0] * extra
-            self._chances += [[] for _ in range(extra)]
-        else:
-            states.forget_arm(self._policy, self._state, slot, self._capacity)
-            self._pulls[slot], self._pending[slot], self._chances[slot] = 0, 0, []
+            # One at a time: some policies take the number of slots for the number of arms.
+            self._state = states.grow(self._policy, self._state, len(self._slots) + 1, self._capacity)
+            self._slots.append(None)
+            self._pulls.append(0)
+            self._pending.append(0)
+            self._chances.append([])
+        self._clear(slot)
         return slot
+
+    def _clear(self, slot: int) -> None:
+        """Forget all about the arm in a slot."""
+        states.forget_arm(self._policy, self._state, slot, self._capacity)
+        self._pulls[slot], self._pending[slot], self._chances[slot] = 0, 0, []
 
     def remove_arm(self, arm: Hashable, keep: bool = False) -> None:
         """Never pull `arm` again.
@@ -290,6 +314,8 @@ class Bandit:
             del self._slot_of[arm]
             if keep:
                 self._kept[arm] = slot
+            else:
+                self._clear(slot)
             self._refresh()
 
     def propensities(self, arms: Iterable[Hashable] | None = None) -> dict[Hashable, float]:
@@ -313,10 +339,8 @@ class Bandit:
                 raise TypeError(
                     f"policy must give its chances, got {self._policy!r}, which draws and does not; see rotting.Kernel"
                 )
-            if self._policy.kernel.chances is not None:
-                compiled(self._policy.kernel.chances, self._policy, allocates=True)(
-                    self._policy.params, trial, t, available, out
-                )
+            if self._chances_now is not None:
+                self._chances_now(self._policy.params, trial, t, available, out)
             else:
                 out[np.searchsorted(available, self._choose(self._policy.params, trial, t, self._key, available))] = 1.0
             return {self._slots[slot]: float(chance) for slot, chance in zip(available, out, strict=True)}
@@ -332,14 +356,12 @@ class Bandit:
             (3.0, inf)
         """
         with self._lock:
-            explain = self._policy.kernel.explain
             found = Explanation()
             for arm in self.arms:
                 slot = self._slot_of[arm]
                 reason = Reason(math.nan, math.nan, 0, math.nan)
-                if explain is not None:
-                    t = self._rounds + 1
-                    reason = compiled(explain, self._policy)(self._policy.params, self._state, t, self._active, slot)
+                if self._explain is not None:
+                    reason = self._explain(self._policy.params, self._state, self._rounds + 1, self._active, slot)
                 value, mean, window, width = reason
                 found[arm] = Choice(float(value), float(mean), int(window), float(width), self._pulls[slot])
             return found

@@ -197,4 +197,6 @@ def check_policy(policy: Policy) -> None:
     _check_mask(policy)
     _check_randomness(policy)
     if not policy.sees_means:
+        if policy.limit is not None and policy.limit < 3 * _ROUNDS:
+            raise ValueError(f"policy must be tuned for at least {3 * _ROUNDS} rounds to be checked, got {policy!r}")
         _check_live(policy)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rotting.arrays import Ints
-from rotting.lazy import choose_lazily
+from rotting.lazy import choose_lazily, with_tournament
 from rotting.linking import rebind
 from rotting.policy import Reason
 from rotting.windows import Grid, eff_update
@@ -45,6 +45,14 @@ def _search(p: Any, s: Grid, lev: float, i: int, threshold: float) -> float:
     return float(s.floor[i])
 
 
+def _intercept(s: Grid, i: int) -> float:
+    return math.inf if s.pulls[i] == 0 else float(s.mean[i, s.line[i]])
+
+
+def _root(s: Grid, i: int) -> float:
+    return float(s.root[s.line[i]])
+
+
 def _lower_floor(s: Grid, i: int, j: int) -> None:
     # The width of a round not after the next: bounds grow with t, so it stays a bound from below.
     s.floor[i] = min(s.floor[i], s.mean[i, j] + s.level[0] / s.root[j])
@@ -63,22 +71,20 @@ def _explain(p: Any, s: Grid, t: int, arms: Ints, i: int) -> Reason:
     return Reason(value, s.mean[i, j], s.windows[j], width(p, lev, s.windows[j], s.root[j]))
 
 
-def by_delayed_bound(level: Callable[..., float], width: Callable[..., float], floors: bool) -> dict[str, Callable[..., Any]]:
+def by_delayed_bound(level: Callable[..., float], width: Callable[..., float], straight: bool) -> dict[str, Callable[..., Any]]:
     """Return `choose`, `update` and `explain` of the policy whose index is the tightest bound of its delayed windows.
 
     Args:
         level: `level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
         width: `width(p, level, h, root)`, the width of window h, with root = sqrt(h).
-        floors: whether the width is `level / root`, with a level that never falls. Then an arm whose windows have not been
-            refreshed since it was searched keeps a bound of its index from below, and need not be searched again.
+        straight: whether the width is `level / root`, with a level that never falls. Then an arm keeps a bound of its index
+            from below, lowered as windows are refreshed, and is searched again only when that does not decide; and many
+            arms meet in a tournament.
     """
     line, search_all = rebind(_line, width=width), rebind(_search_all, width=width)
-    search, update = search_all, _update
-    if floors:
+    explain = {"explain": rebind(_explain, level=level, width=width, _search_all=search_all)}
+    if straight:
         search = rebind(_search, _line=line, _search_all=search_all)
         update = rebind(_update, eff_update=rebind(eff_update, refreshed=_lower_floor))
-    return {
-        "choose": choose_lazily(level, line, search),
-        "update": update,
-        "explain": rebind(_explain, level=level, width=width, _search_all=search_all),
-    }
+        return {**with_tournament(level, search, _intercept, _root, update), **explain}
+    return {"choose": choose_lazily(level, line, search_all), "update": _update, **explain}

@@ -28,14 +28,13 @@ class Weights(NamedTuple):
 def new_weights(n_arms: int) -> Weights:
     """Return a state to be started."""
     return Weights(
-        np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms), np.zeros(2), np.zeros(2, np.int64), np.zeros(2, np.int64)
+        np.zeros(n_arms), np.ones(n_arms), np.zeros(n_arms), np.zeros(2), np.zeros(2, np.int64), np.zeros(2, np.int64)
     )
 
 
 def start(s: Weights, horizon: int, gamma: float, alpha: float, batch: int) -> None:
     """Make all arms equal and set the tuning."""
     s.log_weights[:] = 0.0
-    s.chance[:] = 1.0
     s.scratch[:] = 0.0
     s.rates[0], s.rates[1] = gamma, alpha
     s.batch[0], s.batch[1] = batch, 0
@@ -76,6 +75,15 @@ def choose(p: Any, s: Weights, t: int, key: int, arms: Ints) -> int:
 def chances(p: Any, s: Weights, t: int, arms: Ints, out: Floats) -> None:
     """Write the probability of each available arm."""
     mix(s, arms, out)
+
+
+def forget(p: Any, s: Weights, arm: int) -> None:
+    """Let an arm start level with the leader of the others."""
+    top = -math.inf
+    for i in range(s.log_weights.size):
+        if i != arm:
+            top = max(top, s.log_weights[i])
+    s.log_weights[arm] = 0.0 if s.log_weights.size == 1 else top
 
 
 def _level(s: Weights) -> None:

@@ -36,6 +36,10 @@ class History(NamedTuple):
     filled: Ints  # [K] blocks so far
     line_mean: Floats  # [K] mean of the window that bounds the arm's index, for lazy policies
     line_window: Ints  # [K] its length
+    level: Floats  # [1] level of the last search
+    winner: Ints  # [K] of the matches of a tournament between the arms, for many arms
+    certain: Floats  # [K] the level up to which each match is decided
+    entrants: Ints  # [1] arms in the tournament; 0 before it is held
     scratch: Ints  # [K] working space of `choose`
 
 
@@ -52,6 +56,10 @@ def new_history(n_arms: int, capacity: int) -> History:
         np.zeros(n_arms, np.int64),
         np.zeros(n_arms),
         np.zeros(n_arms, np.int64),
+        np.zeros(1),
+        np.zeros(n_arms, np.int64),
+        np.zeros(n_arms),
+        np.zeros(1, np.int64),
         np.zeros(n_arms, np.int64),
     )
 

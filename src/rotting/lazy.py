@@ -11,6 +11,7 @@ from typing import Any
 
 from rotting.arrays import Ints
 from rotting.linking import rebind
+from rotting.tournament import MANY, _meet, enter, height, hold, runners_up
 
 
 def level(p: Any, t: int, n_arms: int) -> float:
@@ -20,6 +21,11 @@ def level(p: Any, t: int, n_arms: int) -> float:
 
 def line(p: Any, s: Any, lev: float, i: int) -> float:
     """Stand for the bound of arm i's kept window; `choose_lazily` binds it."""
+    raise NotImplementedError
+
+
+def learn(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
+    """Stand for the policy's own update; `with_tournament` binds it."""
     raise NotImplementedError
 
 
@@ -47,6 +53,35 @@ def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
             return int(leader)
 
 
+def _height_line(p: Any, s: Any, lev: float, i: int) -> float:
+    return height(s, lev, i)
+
+
+def _choose_of_many(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    if arms.size < MANY or arms.size < s.winner.size:
+        return _choose(p, s, t, key, arms)
+    lev = level(p, t, arms.size)
+    while True:
+        leader = hold(s, lev)
+        if s.pulls[leader] == 0:
+            return leader
+        before, after = runners_up(s, lev, leader)
+        value = search(p, s, lev, leader, max(before, after))
+        if value > before and value >= after:
+            return leader
+        enter(s, lev, leader)
+
+
+def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
+    learn(p, s, t, arm, reward)
+    if s.entrants[0] == s.winner.size:
+        enter(s, s.level[0], arm)
+
+
+def _forget(p: Any, s: Any, arm: int) -> None:
+    s.entrants[0] = 0  # play the whole tournament again
+
+
 def choose_lazily(level: Callable[..., float], line: Callable[..., float], search: Callable[..., float]) -> Callable[..., int]:
     """Return the `choose` of a policy whose index is a minimum over windows.
 
@@ -57,3 +92,34 @@ def choose_lazily(level: Callable[..., float], line: Callable[..., float], searc
             bounds above the threshold, and makes that window the arm's line.
     """
     return rebind(_choose, level=level, line=line, search=search)
+
+
+def with_tournament(
+    level: Callable[..., float],
+    search: Callable[..., float],
+    intercept: Callable[..., float],
+    root: Callable[..., float],
+    learn: Callable[..., None],
+) -> dict[str, Callable[..., Any]]:
+    """Return `choose`, `update` and `forget` of a policy whose lines are `intercept_i + level / root_i`, fast for many arms.
+
+    Args:
+        level: `level(p, t, n_arms)`, which must not fall from round to round.
+        search: as for `choose_lazily`; it must also keep the level in `s.level[0]`.
+        intercept: `intercept(s, i)`, infinite for an arm never pulled.
+        root: `root(s, i)`.
+        learn: the policy's own `update`.
+    """
+    line = rebind(height, intercept=intercept, root=root)
+    meet = rebind(_meet, intercept=intercept, root=root, height=line)
+    bound = {"level": level, "search": search, "_choose": choose_lazily(level, rebind(_height_line, height=line), search)}
+    held: dict[str, Callable[..., Any]] = {
+        "hold": rebind(hold, _meet=meet),
+        "enter": rebind(enter, _meet=meet),
+        "runners_up": rebind(runners_up, height=line),
+    }
+    return {
+        "choose": rebind(_choose_of_many, **bound, **held),
+        "update": rebind(_update, learn=learn, enter=held["enter"]),
+        "forget": _forget,
+    }

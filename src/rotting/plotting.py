@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rotting.arrays import Floats, Ints
+from rotting.rules import PathExistsError
 from rotting.statistics import quantiles
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def check_new_file(path: str | Path) -> Path:
     if not path.suffix:
         raise ValueError(f"path must end in a picture's suffix such as .png, .pdf or .svg, got '{path}'")
     if path.exists() or path.is_symlink():
-        raise FileExistsError(f"path must be a new file, but '{path}' exists")
+        raise PathExistsError(f"path must be a new file, but '{path}' exists")
     return path
 
 

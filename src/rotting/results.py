@@ -19,7 +19,7 @@ from rotting.arrays import Floats, Ints
 from rotting.oracle import OPTIMAL
 from rotting.plotting import plot_regret
 from rotting.policy import Policy
-from rotting.rules import at_least_one_int, nonnegative_int, suggest
+from rotting.rules import PathExistsError, at_least_one_int, nonnegative_int, suggest
 from rotting.statistics import mean_interval, quantiles
 from rotting.tables import Column, Table, number_format
 from rotting.version import __version__
@@ -310,7 +310,7 @@ class Result:
         """
         path = Path(path)
         if os.path.lexists(path):
-            raise FileExistsError(f"path must be a new folder, but '{path}' exists")
+            raise PathExistsError(f"path must be a new folder, but '{path}' exists")
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
         partial.mkdir()
@@ -334,7 +334,7 @@ class Result:
                 partial.rename(path)
             except OSError as error:
                 if os.path.lexists(path):  # somebody else's, made since the check
-                    raise FileExistsError(f"path must be a new folder, but '{path}' exists") from error
+                    raise PathExistsError(f"path must be a new folder, but '{path}' exists") from error
                 raise
         finally:
             shutil.rmtree(partial, ignore_errors=True)

@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:40]}... ({len(text)} characters)"
+
+
 @dataclass(frozen=True)
 class Rule:
     """A number in an interval; ends may be open, `whole` numbers are returned as `int`.
@@ -36,13 +41,18 @@ class Rule:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise TypeError(f"{name} must be {self.text}, got {value!r}")
         # A whole number stays one: a seed of 30 digits must not be rounded.
-        number = int(value) if isinstance(value, numbers.Integral) else float(value)
-        if self.whole and (not math.isfinite(number) or number != math.floor(number)):
-            raise ValueError(f"{name} must be {self.text}, got {value!r}")
+        try:
+            number = int(value) if isinstance(value, numbers.Integral) and self.whole else float(value)
+        except OverflowError:
+            number = math.inf
+        if self.whole and isinstance(number, float) and not number.is_integer():
+            raise ValueError(f"{name} must be {self.text}, got {_brief(value)}")
+        if isinstance(number, float) and not math.isfinite(number):
+            raise ValueError(f"{name} must be {self.text}, got {_brief(value)}")
         above = number > self.low if self.open_low else number >= self.low
         below = number < self.high if self.open_high else number <= self.high
-        if not (above and below and math.isfinite(number)):
-            raise ValueError(f"{name} must be {self.text}, got {value!r}")
+        if not (above and below):
+            raise ValueError(f"{name} must be {self.text}, got {_brief(value)}")
         return int(number) if self.whole else float(number)
 
     def show(self, value: float) -> Any:
@@ -88,7 +98,7 @@ POSITIVE = Rule("a positive finite number", low=0.0, open_low=True)
 NONNEGATIVE = Rule("a finite number, zero or more", low=0.0)
 ABOVE_ONE = Rule("a finite number above 1", low=1.0, open_low=True)
 PROBABILITY = Rule("a probability in [0, 1]", low=0.0, high=1.0)
-COUNT = Rule("a whole number, 1 or more", low=1, whole=True)
+COUNT = Rule("a whole number, 1 or more", low=1, high=2**53, whole=True)
 INDEX = Rule("a whole number, 0 or more", low=0, whole=True)
 
 
@@ -120,6 +130,10 @@ def at_least_one_int(name: str, value: object) -> int:
 def nonnegative_int(name: str, value: object) -> int:
     """Check a whole number that is 0 or more."""
     return int(INDEX.check(name, value))
+
+
+class PathExistsError(FileExistsError, ValueError):
+    """Something is there already, and nothing is overwritten."""
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

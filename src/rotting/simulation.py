@@ -62,7 +62,7 @@ def _check_fit(policy: Policy, problem: Problem, horizon: int) -> None:
         )
     if policy.reward_range is not None:
         low, high = policy.reward_range
-        least, most = problem.noise.support
+        least, most = problem.reward_bounds(horizon)
         if not low <= least <= most <= high:
             raise ValueError(
                 f"rewards must be in [{low!r}, {high!r}], the range that {policy!r} declares, "

@@ -12,6 +12,8 @@ import numpy as np
 
 from rotting.arrays import Floats, Ints
 
+_FARTHEST = 1 << 61  # a window that no history reaches; beyond it, compiled integers overflow
+
 
 def add(high: float, low: float, x: float) -> tuple[float, float]:
     """Return the pair `high + low + x` (Knuth's two-sum, then renormalised)."""
@@ -55,7 +57,10 @@ class Grid(NamedTuple):
     mean: Floats  # [K, J] current mean of h_j consecutive rewards
     line: Ints  # [K] the window that bounds the arm's index from above, for lazy policies
     floor: Floats  # [K] a bound of the arm's index from below
-    level: Floats  # [1] level of the last round
+    level: Floats  # [1] level of the last search
+    winner: Ints  # [K] of the matches of a tournament between the arms, for many arms
+    certain: Floats  # [K] the level up to which each match is decided
+    entrants: Ints  # [1] arms in the tournament; 0 before it is held
     scratch: Ints  # [K] working space of `choose`
 
 
@@ -66,7 +71,7 @@ def next_window(m: float, h: int) -> int:
         >>> next_window(1.1, 50), next_window(2.0, 4), next_window(1 + 1e-15, 7)
         (56, 8, 8)
     """
-    return max(h + 1, math.ceil(m * h))
+    return max(h + 1, math.ceil(m * h)) if m * h < _FARTHEST else 2 * _FARTHEST
 
 
 def new_grid(m: float, n_arms: int, capacity: int) -> Grid:
@@ -94,6 +99,9 @@ def new_grid(m: float, n_arms: int, capacity: int) -> Grid:
         np.zeros(n_arms, np.int64),
         np.full(n_arms, -np.inf),
         np.zeros(1),
+        np.zeros(n_arms, np.int64),
+        np.zeros(n_arms),
+        np.zeros(1, np.int64),
         np.zeros(n_arms, np.int64),
     )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rotting.results import Result
-from rotting.rules import suggest
+from rotting.rules import PathExistsError, suggest
 from rotting.tables import Table
 from rotting.version import __version__
 
@@ -110,7 +110,7 @@ def write(experiment: Experiment, settings: Any, results: Results, path: Path, n
         experiment.plot(settings, results).savefig(partial / "figure.png", dpi=160)
         target = free_name(path) if numbered else path
         if os.path.lexists(target):  # a rename would replace an empty folder without a word
-            raise FileExistsError(f"path must be a new folder, but '{target}' exists")
+            raise PathExistsError(f"path must be a new folder, but '{target}' exists")
         partial.rename(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -82,6 +82,16 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
     return s
 
 
+def forget(p: Params, s: State, arm: int) -> None:
+    latest = 0
+    for i in range(s.pulls.size):
+        if i != arm and s.pulls[i] > 0 and s.bad[i] == 0:
+            return
+        latest = max(latest, s.last[i])
+    # The arms left were all evicted by the one that is gone: what they are worth to each other is open again.
+    new_episode(s, s.episode[0], latest + 1)
+
+
 def log_horizon(s: State) -> float:
     return math.log(s.epoch[1])
 
@@ -266,7 +276,7 @@ class AdSwitch(Policy):
     """
 
     name = "ad-switch"
-    kernel = Kernel(Params, init, choose, update, explain, chances, reset=reset)
+    kernel = Kernel(Params, init, choose, update, explain, chances, forget, reset)
     needs_horizon = True
     randomised = True
     restless = True

@@ -42,7 +42,7 @@ class EffRAWUCB(Policy):
     """
 
     name = "eff-raw-ucb"
-    kernel = Kernel(Params, init, **by_delayed_bound(level, width, floors=True))
+    kernel = Kernel(Params, init, **by_delayed_bound(level, width, straight=True))
     rested = True
     restless = True
     cost = "O(K + log t)"

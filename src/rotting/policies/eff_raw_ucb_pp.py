@@ -44,7 +44,7 @@ class EffRAWUCBpp(Policy):
     """
 
     name = "eff-raw-ucb-pp"
-    kernel = Kernel(Params, init, **by_delayed_bound(level, width, floors=False))
+    kernel = Kernel(Params, init, **by_delayed_bound(level, width, straight=False))
     rested = True
     restless = True
     cost = "O(K + log t)"

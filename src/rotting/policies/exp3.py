@@ -2,7 +2,7 @@
 
 from typing import Annotated, NamedTuple, Self
 
-from rotting.exponential_weights import Weights, chances, choose, gamma_of_horizon, new_weights, start, update
+from rotting.exponential_weights import Weights, chances, choose, forget, gamma_of_horizon, new_weights, start, update
 from rotting.policy import Kernel, Policy
 from rotting.ranges import check_range
 from rotting.rules import FRACTION, INDEX, at_least_one_int, option
@@ -57,7 +57,7 @@ class Exp3(Policy):
     """
 
     name = "exp3"
-    kernel = Kernel(Params, init, choose, update, chances=chances, reset=reset)
+    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset)
     first_pulls = False
     without_horizon = ("gamma",)
     needs_horizon = True

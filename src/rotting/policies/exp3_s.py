@@ -3,7 +3,7 @@
 import math
 from typing import Annotated, NamedTuple, Self
 
-from rotting.exponential_weights import Weights, chances, choose, new_weights, start
+from rotting.exponential_weights import Weights, chances, choose, forget, new_weights, start
 from rotting.exponential_weights import update_and_share as update
 from rotting.policy import Kernel, Policy
 from rotting.ranges import check_range
@@ -83,7 +83,7 @@ class Exp3S(Policy):
     """
 
     name = "exp3-s"
-    kernel = Kernel(Params, init, choose, update, chances=chances, reset=reset)
+    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset)
     first_pulls = False
     without_horizon = ("gamma", "alpha")
     with_horizon = ("segments", "budget")

@@ -57,7 +57,7 @@ class RAWUCB(Policy):
     """
 
     name = "raw-ucb"
-    kernel = Kernel(Params, init, **by_tightest_bound(level, width))
+    kernel = Kernel(Params, init, **by_tightest_bound(level, width, straight=True))
     rested = True
     restless = True
     cost = "O(K + log t)"

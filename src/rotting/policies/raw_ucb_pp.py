@@ -53,7 +53,7 @@ class RAWUCBpp(Policy):
     """
 
     name = "raw-ucb-pp"
-    kernel = Kernel(Params, init, **by_tightest_bound(level, width))
+    kernel = Kernel(Params, init, **by_tightest_bound(level, width, straight=False))
     rested = True
     restless = True
     cost = "O(K + log t)"

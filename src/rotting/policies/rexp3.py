@@ -4,7 +4,7 @@ import math
 from typing import Annotated, NamedTuple, Self
 
 from rotting.arrays import Floats, Ints
-from rotting.exponential_weights import Weights, gamma_of_horizon, mix, new_weights, start
+from rotting.exponential_weights import Weights, forget, gamma_of_horizon, mix, new_weights, start
 from rotting.exponential_weights import choose as draw
 from rotting.exponential_weights import update as learn
 from rotting.policy import Kernel, Policy
@@ -103,7 +103,7 @@ class Rexp3(Policy):
     """
 
     name = "rexp3"
-    kernel = Kernel(Params, init, choose, update, chances=chances, reset=reset)
+    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset)
     first_pulls = False
     without_horizon = ("gamma", "batch")
     with_horizon = ("budget",)

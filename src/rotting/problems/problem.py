@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rotting.means import Means, Rise, bounds, first_rise, join, lookup
-from rotting.noise import Gaussian, Noise
+from rotting.noise import Gaussian, Noise, Noiseless
 from rotting.problems.arms import Arm, Rested, Restless, check_size
 from rotting.problems.decays import Decay, Table, as_decay
 from rotting.rules import at_least_one_int, nonnegative_int
@@ -187,6 +187,14 @@ class Problem:
         table = self.means(rounds)
         rises = (first_rise(table, i, rounds) for i in range(self.n_arms))
         return Rotting(rounds, next((rise for rise in rises if rise is not None), None))
+
+    def reward_bounds(self, horizon: int) -> tuple[float, float]:
+        """Return the smallest and largest reward that can be paid in `horizon` rounds."""
+        if self.noise != Noiseless():
+            return self.noise.support
+        table = self.means(horizon)
+        ends = [bounds(table, i, horizon) for i in range(self.n_arms)]
+        return min(low for low, _ in ends), max(high for _, high in ends)
 
     def describe(self) -> dict[str, Any]:
         """Return what the problem is, as JSON-able data."""

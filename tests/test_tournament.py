@@ -1,0 +1,68 @@
+"""Many arms: the tournament chooses as looking at every arm does, ties included."""
+
+import numpy as np
+import pytest
+
+import brute
+from conftest import INTERPRETED
+from games import play, play_naive, tables
+from rotting import states
+from rotting.bandit import Bandit
+from rotting.compile import compiled
+from rotting.policy import Policy
+from rotting.registry import make
+from rotting.tournament import MANY
+
+ARMS = [MANY, MANY + 1, 2 * MANY - 1, 100]
+
+
+@pytest.mark.parametrize("policy", [make("raw-ucb"), make("raw-ucb", alpha=0.1), make("eff-raw-ucb")], ids=repr)
+@pytest.mark.parametrize("n_arms", ARMS[:1] if INTERPRETED else ARMS)
+def test_choices_equal_the_reference(policy: Policy, n_arms: int) -> None:
+    horizon = 6 * n_arms
+    for name, table in tables(n_arms, horizon).items():
+        assert play(policy, table.tolist(), horizon) == play_naive(policy, table.tolist(), horizon), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.1, 1.4])
+def test_long_games_equal_the_scan_of_all_arms_and_windows(alpha: float) -> None:
+    policy = make("raw-ucb", alpha=alpha)
+    n_arms, horizon = 70, 8_000
+    rng = np.random.default_rng(1)
+    rows = (
+        rng.normal(size=(n_arms, horizon)) + rng.normal(size=(n_arms, 1)) - rng.random((n_arms, 1)) * np.arange(horizon) / 500
+    )
+    choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
+    scan = compiled(brute.raw_ucb, policy)
+    s, arms, pulls = states.new_state(policy, n_arms, horizon), np.arange(n_arms), [0] * n_arms
+    for t in range(1, horizon + 1):
+        arm = int(choose(policy.params, s, t, 0, arms))
+        if t > n_arms and t % 7 == 0:
+            assert arm == scan(policy.params, s, t, 0, arms), t
+        update(policy.params, s, t, arm, rows[arm, pulls[arm]])
+        pulls[arm] += 1
+
+
+@pytest.mark.parametrize("policy", [make("raw-ucb"), make("eff-raw-ucb")], ids=repr)
+def test_arms_come_and_go_around_the_tournament(policy: Policy) -> None:
+    """Masks, additions and removals leave it and come back to it; a twin that is always masked looks at every arm."""
+    rng = np.random.default_rng(3)
+    names = list(range(MANY + 4))
+    bandit, twin = Bandit(policy, arms=names), Bandit(policy, arms=names)
+    twin.add_arm("never")
+    for k in range(200):
+        if k == 90:
+            for each in (bandit, twin):
+                each.remove_arm(3)
+                each.remove_arm(MANY)
+        if k == 130:
+            for each in (bandit, twin):
+                each.add_arm(3)
+                each.add_arm("new")
+        available = [arm for arm in twin.arms if arm != "never"]
+        arm = bandit.pull()
+        assert twin.pull(arms=available) == arm
+        reward = float(rng.normal())
+        bandit.update(arm, reward)
+        twin.update(arm, reward)
