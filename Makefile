@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce test lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs bench test lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,6 +18,14 @@ $(READY): requirements-dev.lock pyproject.toml
 
 reproduce: $(READY)  ## Run the paper's rested benchmark in a quick size: table and plot
 	$(BIN)/rotting reproduce
+
+docs: $(READY)  ## Write docs/policies.md anew from the code: properties and regret of every policy
+	$(BIN)/python docs/make_policies.py
+
+# Peers that are not installed are skipped: BENCH_PYTHON may be an environment that has `rotting[benchmark]`.
+BENCH_PYTHON ?= $(BIN)/python
+bench: $(READY)  ## Race the project against its peers: table and plots in build/benchmarks (ARGS=--full for all sizes)
+	$(BENCH_PYTHON) -m benchmarks $(ARGS)
 
 test: lint types imports unit interpreted  ## All checks
 

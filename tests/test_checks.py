@@ -41,7 +41,8 @@ def test_bad_parameters_are_refused_in_one_sentence(policy_class: type[Policy]) 
 @pytest.mark.parametrize("policy_class", BUILT_IN, ids=lambda each: each.name)
 def test_documentation_is_complete(policy_class: type[Policy]) -> None:
     text = policy_class.__doc__ or ""
-    assert "Example:" in text
+    for part in ("Example:", "Reference:", "Needs", "rest"):  # what it must know, and for which rotting it is sound
+        assert part in text, part
     assert ">>>" in text
     for each in policy_class.parameters():
         assert each.doc, each.name

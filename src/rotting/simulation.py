@@ -66,7 +66,8 @@ def _check_fit(policy: Policy, problem: Problem, horizon: int) -> None:
         if not low <= least <= most <= high:
             raise ValueError(
                 f"rewards must be in [{low!r}, {high!r}], the range that {policy!r} declares, "
-                f"got {problem.noise!r} noise, whose rewards lie in [{least!r}, {most!r}]"
+                f"got {problem.noise!r} noise, whose rewards lie in [{least!r}, {most!r}]; "
+                f"give low and high that hold them, or outside='clip'"
             )
 
 
@@ -142,16 +143,11 @@ def simulate(
         times[task.policy].append(spent)
 
     # A game of one round each compiles what is not in the cache yet, outside the clock and the threads.
-    for index in range(len(listed)):
-        one = np.ones(1, np.int64)
-        play(
-            _Task(index, 0, 1),
-            one,
-            rewards[:1],
-            np.zeros((1, 1)),
-            np.zeros((1, problem.n_arms), np.int64),
-            np.zeros(2, np.int64),
-        )
+    with Progress(len(listed), "compiled", show=progress) as bar:
+        for index in range(len(listed)):
+            one, row = np.ones(1, np.int64), np.zeros((1, problem.n_arms), np.int64)
+            play(_Task(index, 0, 1), one, rewards[:1], np.zeros((1, 1)), row, np.zeros(2, np.int64))
+            bar.advance()
 
     chunk = max(1, min(_CHUNK_ROUNDS // horizon, -(-runs // workers)))
     tasks = [_Task(index, first, min(chunk, runs - first)) for first in range(0, runs, chunk) for index in range(len(listed))]

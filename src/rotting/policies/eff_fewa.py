@@ -75,7 +75,8 @@ class EffFEWA(Policy):
         sigma: sub-Gaussian scale of the rewards.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
-    Needs neither the horizon nor the number of changes. Sound for rested and for restless rotting.
+    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    rotting.
 
     Example:
         >>> EffFEWA()

@@ -34,7 +34,8 @@ class EffRAWUCBpp(Policy):
         sigma: sub-Gaussian scale of the rewards.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
-    Needs neither the horizon nor the number of changes. Meant for rested and for restless rotting, as EFF-RAW-UCB is.
+    Needs to know sigma in advance, and neither the horizon nor the number of changes. Meant for rested and for restless
+    rotting, as EFF-RAW-UCB is.
 
     Example:
         >>> EffRAWUCBpp(m=1.1)

@@ -88,7 +88,8 @@ class FEWA(Policy):
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 0.06 in practice.
         sigma: sub-Gaussian scale of the rewards.
 
-    Needs neither the horizon nor the number of changes. Sound for rested and for restless rotting.
+    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    rotting.
 
     Example:
         >>> FEWA(alpha=4)

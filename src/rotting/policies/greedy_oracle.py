@@ -36,7 +36,7 @@ class GreedyOracle(Policy):
     """The arm with the largest current mean `mu_i(t, N_i)`, which no learner can see.
 
     Optimal for restless problems, and for rested ones that rot; not when arms rot both with their pulls and with time, where
-    its regret can be linear (the paper's proposition on unlearnable problems). For simulations only.
+    its regret can be linear (the paper's proposition on unlearnable problems). Needs the true means: for simulations only.
 
     Example:
         >>> GreedyOracle()

@@ -46,7 +46,8 @@ class RAWUCB(Policy):
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 1.4 in practice.
         sigma: sub-Gaussian scale of the rewards.
 
-    Needs neither the horizon nor the number of changes. Sound for rested and for restless rotting.
+    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    rotting.
 
     Example:
         >>> RAWUCB(alpha=1.4)

@@ -43,7 +43,8 @@ class RAWUCBpp(Policy):
         beta: weight of the logarithm of the logarithm, zero or more.
         sigma: sub-Gaussian scale of the rewards.
 
-    Needs neither the horizon nor the number of changes. Meant for rested and for restless rotting, as RAW-UCB is.
+    Needs to know sigma in advance, and neither the horizon nor the number of changes. Meant for rested and for restless
+    rotting, as RAW-UCB is.
 
     Example:
         >>> RAWUCBpp(alpha=1, beta=3.5)

@@ -45,7 +45,8 @@ class UCB1(Policy):
     Args:
         sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1].
 
-    Needs to know nothing in advance, and never forgets: linear regret once an arm that led has worn out.
+    Needs to know sigma in advance, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor for
+    restless rotting, with linear regret once an arm that led has worn out.
 
     Example:
         >>> UCB1(sigma=0.5)

@@ -35,11 +35,15 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
 
 
 class Uniform(Policy):
-    """Any available arm, with equal probability.
+    """Any available arm, with equal probability: arm i with `p_i = 1 / |A|` for the available arms A.
+
+    Needs to know nothing in advance and learns nothing: not sound for rested nor for restless rotting. It is the floor.
 
     Example:
         >>> Uniform()
         Uniform()
+
+    Reference: none is needed; the random baseline of every comparison.
     """
 
     name = "uniform"

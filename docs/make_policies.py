@@ -1,0 +1,253 @@
+"""Write docs/policies.md from the code: what each policy needs and costs, and its regret on four problems.
+
+`make docs` runs it. The page depends on the code and on a fixed seed only, not on the machine or the number of its cores.
+"""
+
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rotting import registry
+from rotting.noise import Bernoulli
+from rotting.policy import Policy
+from rotting.problems import Abrupt, Constant, Piecewise, Problem, stationary
+from rotting.simulation import simulate
+from rotting.statistics import mean_interval
+
+PAGE = Path(__file__).parent / "policies.md"
+COLUMNS = 120
+HORIZON, RUNS, SEED = 2_000, 50, 0
+REGRETS = "## Regret"
+Cells = Mapping[str, Sequence[str]]
+"""Of each policy, by its class's name: the regret on each problem, as the page writes it."""
+
+
+# --- The four problems -------------------------------------------------------------------------------------------
+
+
+class Setting(NamedTuple):
+    """A problem, and what is told of it to policies that ask."""
+
+    title: str
+    problem: Problem
+    changes: int  # Y
+    variation: float  # V
+    means: str
+
+
+def _settings() -> tuple[Setting, ...]:
+    T, coin = HORIZON, Bernoulli()
+    quarter, short, L = T // 4, T // 25, 0.4
+    sizes = [5 * i / 100 for i in range(1, 10)]
+    two_arms = [Constant(0.5), Abrupt(0.5 + L / 2, 0.5 - L / 2, at=quarter)]
+    ten_arms = [Constant(0.5), *(Abrupt(0.5 + mu, 0.5 - mu, at=short) for mu in sizes)]
+    levels = [[0.9, 0.4, 0.3, 0.2], [0.7, 0.7, 0.3, 0.2], [0.5, 0.5, 0.5, 0.2], [0.3, 0.3, 0.3, 0.3]]
+    starts = [k * quarter for k in range(4)]
+    pieces = [Piecewise(values, starts) for values in levels]
+    return (
+        Setting("stationary", stationary([0.7, 0.6, 0.5, 0.4, 0.3], coin, T), 0, 0.0, "0.7, 0.6, 0.5, 0.4, 0.3 for ever"),
+        Setting(
+            "rested, 2 arms",
+            Problem.rested(two_arms, coin, T),
+            1,
+            L,
+            f"0.5 for ever; 0.7 for {quarter} of its own pulls, then 0.3",
+        ),
+        Setting(
+            "rested, 10 arms",
+            Problem.rested(ten_arms, coin, T),
+            len(sizes),
+            round(2 * sum(sizes), 6),
+            f"0.5 for ever; 0.5 + d for {short} of its own pulls, then 0.5 - d, for d in 0.05, 0.10, ..., 0.45",
+        ),
+        Setting(
+            "restless, 4 arms",
+            Problem.restless(pieces, coin, T),
+            3,
+            1.2,
+            f"by quarters of {quarter} rounds, arm after arm: " + "; ".join(", ".join(map(str, values)) for values in levels),
+        ),
+    )
+
+
+SETTINGS = _settings()
+
+
+# --- The policies, and what they are told ------------------------------------------------------------------------
+
+
+def policies() -> list[type[Policy]]:
+    """Return the library's policies: those sound for both kinds of rotting first, those for neither last; then by name."""
+    built_in = [each for each in registry.list_policies() if each.__module__.startswith("rotting.policies.")]
+    return sorted(built_in, key=lambda each: (each.sees_means, not each.rested, not each.restless, each.__name__.lower()))
+
+
+def told(policy: type[Policy], setting: Setting) -> dict[str, float]:
+    """Return what a policy is given beyond its defaults: the scale of the rewards, the horizon, the changes it asks for."""
+    known = {each.name: each for each in policy.parameters()}
+    given: dict[str, float] = {}
+    if "sigma" in known and "kind" not in known:  # those with a kind are made for rewards in [0, 1] by default
+        given["sigma"] = 0.5
+    if "horizon" in known:
+        given["horizon"] = HORIZON
+    for name, value in (("breakpoints", setting.changes), ("budget", setting.variation)):
+        if policy.needs_changes and name in known:
+            rule = known[name].rule
+            refused = value < rule.low or (value == rule.low and rule.open_low)
+            given[name] = known[name].default if refused else value
+    return given
+
+
+def regrets(classes: Sequence[type[Policy]], workers: int | None = None) -> dict[str, list[str]]:
+    """Let policies play every problem, and return their cells of the table; those of one do not depend on the others."""
+    cells: dict[str, list[str]] = {each.__name__: [] for each in classes}
+    for setting in SETTINGS:
+        players = [each(**told(each, setting)) for each in classes]
+        result = simulate(players, setting.problem, runs=RUNS, seed=SEED, workers=workers, checkpoints=[], progress=False)
+        for each, regret in zip(classes, result.regret[:, :, -1], strict=True):
+            mean, low, high = mean_interval(regret)
+            assert low is not None
+            assert high is not None
+            cells[each.__name__].append(f"{mean:.1f} ± {(high - low) / 2:4.1f}")
+    return cells
+
+
+# --- The page ----------------------------------------------------------------------------------------------------
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
+    """Return a table in Markdown that is aligned as plain text, too; `sides` has l, c or r for each column."""
+    widths = [max(3, *map(len, column)) for column in zip(heads, *rows, strict=True)]
+    align: dict[str, Any] = {"l": str.ljust, "c": str.center, "r": str.rjust}
+    rule = {"l": lambda n: ":" + "-" * (n - 1), "c": lambda n: ":" + "-" * (n - 2) + ":", "r": lambda n: "-" * (n - 1) + ":"}
+
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(align[side](cell, n) for cell, n, side in zip(cells, widths, sides, strict=True)) + " |"
+
+    ruled = [rule[side](n) for n, side in zip(widths, sides, strict=True)]
+    return "\n".join([line(heads), line(ruled), *map(line, rows)])
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    """Return the text in lines that break nowhere within `code`, where a leading + or - would begin a list."""
+    whole = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", "\0"), " ".join(text.split()))
+    lines = textwrap.wrap(whole, COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\0", " ")
+
+
+def _properties() -> str:
+    def mark(holds: bool) -> str:
+        return "yes" if holds else "-"
+
+    heads = ["policy", "needs T", "needs changes", "randomised", "rested", "restless", "time a round", "memory"]
+    rows = [
+        [
+            each.__name__,
+            *map(mark, (each.needs_horizon, each.needs_changes, each.randomised, each.rested, each.restless)),
+            each.cost,
+            each.memory,
+        ]
+        for each in policies()
+    ]
+    return _table(heads, rows, "lcccccll")
+
+
+def _list(*items: str) -> str:
+    return "\n".join(_wrapped(f"- {each}", "  ") for each in items)
+
+
+def _description(policy: type[Policy]) -> str:
+    """Return what the docstring says in its first line, and of what the policy needs and is sound for."""
+    first, _, rest = (inspect.getdoc(policy) or "").partition("\n")
+    needs = re.search(r"^Needs .*?(?=\n\n|\Z)", rest, re.MULTILINE | re.DOTALL)
+    source = policy.__module__.replace(".", "/") + ".py"
+    return f"[{policy.__name__}](../src/{source}), `{policy.name}`: {first} {needs[0] if needs else ''}"
+
+
+def _problem(setting: Setting) -> str:
+    told = f"K = {setting.problem.n_arms}, Y = {setting.changes}, V = {setting.variation:g}"
+    return f"**{setting.title}** ({told}): {setting.means}."
+
+
+def _regret_table(cells: Cells) -> str:
+    symbols = {"horizon": "T", "breakpoints": "Y", "budget": "V"}
+    rows = []
+    for each in policies():
+        given = told(each, SETTINGS[-1])
+        settings = ", ".join(f"{name}={symbols.get(name, value)}" for name, value in given.items())
+        rows.append([each.__name__, settings or "-", *cells[each.__name__]])
+    return _table(["policy", "given", *(each.title for each in SETTINGS)], rows, "ll" + "r" * len(SETTINGS))
+
+
+def page(cells: Cells) -> str:
+    """Return the page with these regrets."""
+    parts = [
+        "# The policies",
+        "<!-- Written by `make docs` from the code: do not edit. tests/test_docs.py checks that it is fresh. -->",
+        _wrapped(
+            "Every policy of the library: what it must know, what it is sound for, what it costs, and how it does on four small"
+            " problems. Those that are sound for both kinds of rotting come first, those for neither last, and the oracle,"
+            " which sees the means, at the end."
+        ),
+        "## Properties",
+        _properties(),
+        _list(
+            "**needs T**: must be told the number of rounds, or be tuned by hand. `rotting.doubling(policy)` plays without.",
+            "**needs changes**: must be told how many changes there are, or how much or how fast the means vary.",
+            "**randomised**: draws random numbers; `Bandit.propensities()` gives the probability of each arm.",
+            "**rested**, **restless**: has a guarantee, or is known to learn, when arms wear out with their own pulls, or with"
+            " time. A dash promises nothing; the next section says what is known.",
+            "**time a round**, **memory**: for K arms after t rounds. The time is that of a usual round: exact windows and GLR"
+            " tests skip nearly all that they could look at, but in the worst case look at O(t) an arm.",
+        ),
+        "## Each in a few words",
+        _wrapped(
+            "By the name in Python, which leads to the file, and on the command line: the first line of its documentation, and"
+            " what that says of its needs. Formulas, tunings and references are in the file."
+        ),
+        _list(*map(_description, policies())),
+        REGRETS,
+        _wrapped(
+            f"The table shows the mean regret over {RUNS} runs of T = {HORIZON:,} rounds and, after ±, half of its 95 %"
+            " interval, in units of reward; less is better. Regret is the sum of the means that the optimal policy would have"
+            f" collected, less those of the arms pulled. Seed {SEED}. A run pays the same rewards to every policy, so"
+            " differences between policies are more certain than their intervals suggest."
+        ),
+        _wrapped(
+            "The problems have rewards of 0 and 1 (Bernoulli), so that every policy can be told the truth. Their means, for K"
+            " arms with Y changes and a total variation V (the largest change of each of the Y, added up):"
+        ),
+        _list(*map(_problem, SETTINGS)),
+        _regret_table(cells),
+        _wrapped(
+            "Parameters are the defaults, except for what the column `given` shows. Policies that declare a range have that of"
+            " the rewards, 0 to 1, by default; those with a sub-Gaussian scale get `sigma=0.5`; those that can be tuned to a"
+            " horizon get T, and if they need changes, too, Y or V (or the default, 1, where that is 0 and refused)."
+        ),
+        _wrapped(
+            f"{HORIZON:,} rounds are few for some: AdSwitch, with the constants of its paper, evicts no arm and plays all in"
+            " turn; M-UCB explores in a quarter to all of its rounds; DiscountedTS and SlidingWindowTS have no tuning, and"
+            " remember about 1,000 rounds."
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def read_regrets(text: str) -> dict[str, list[str]]:
+    """Return the regrets that a page holds."""
+    rows = [line.split("|") for line in text.partition(REGRETS)[2].splitlines() if line.startswith("|") and "±" in line]
+    return {name.strip(): [cell.strip() for cell in cells] for _, name, _, *cells, _ in rows}
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(regrets(policies())), "utf-8")
+    sys.stdout.write(f"{PAGE} written\n")
+
+
+if __name__ == "__main__":
+    main()
