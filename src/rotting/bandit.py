@@ -13,7 +13,7 @@ import numpy as np
 
 from rotting import states
 from rotting.arrays import Ints
-from rotting.compile import compiled
+from rotting.compile import compiled, compiled_for
 from rotting.policy import Policy, Reason
 from rotting.registry import from_json as policy_from_json
 from rotting.rng import derive_key
@@ -68,7 +68,7 @@ def _refuse_one(arms: object) -> None:
 
 
 def _check_reward(reward: object) -> float:
-    if isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real):
+    if type(reward) is not float and (isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real)):
         raise TypeError(f"reward must be a finite number, got {reward!r}")
     try:
         value = float(reward)
@@ -154,12 +154,15 @@ class Bandit:
 
     def _set_up(self) -> None:
         self._active: Ints
-        self._choose: Callable[..., int] = compiled(self._policy.kernel.choose, self._policy)
-        self._update: Callable[..., None] = compiled(self._policy.kernel.update, self._policy)
+        self._refresh()
+        policy, state = self._policy, self._state
+        self._choose = compiled_for(policy.kernel.choose, policy, policy.params, state, 1, self._key, self._active)
+        self._update = compiled_for(policy.kernel.update, policy, policy.params, state, 1, 0, 0.0)
         self._explain = self._optional(self._policy.kernel.explain)
         self._chances_now = self._optional(self._policy.kernel.chances)
         self._weighs = "chance" in self._state._fields
-        self._refresh()
+        self._limit = math.inf if policy.limit is None else policy.limit
+        self._range = policy.reward_range or (-math.inf, math.inf)
 
     def _optional(self, kernel: Callable[..., Any] | None) -> Callable[..., Any] | None:
         return None if kernel is None else compiled(kernel, self._policy, allocates=True)
@@ -185,16 +188,19 @@ class Bandit:
     def __repr__(self) -> str:
         return f"Bandit({self._policy!r}, arms={list(self.arms)!r}, rounds={self._rounds})"
 
-    def _known(self, arm: Hashable) -> int:
+    def _known(self, arm: Hashable, kept: bool = False) -> int:
+        """Return the slot of an arm that was added, or, if so asked, of one that was removed and kept."""
         try:
-            return self._slot_of[arm]
-        except (KeyError, TypeError):
+            slot = self._slot_of.get(arm)
+            if slot is None and kept:
+                slot = self._kept.get(arm)
+        except TypeError:  # not hashable
+            slot = None
+        if slot is None:
             known = [each for each in self._slot_of if isinstance(each, str)]
             hint = suggest(arm, known) if isinstance(arm, str) else ""
-            raise ValueError(f"arm must be one of the {len(self._slot_of)} arms added, got {arm!r}{hint}") from None
-
-    def _is_kept(self, arm: Any) -> bool:
-        return isinstance(arm, Hashable) and arm in self._kept
+            raise ValueError(f"arm must be one of the {len(self._slot_of)} arms added, got {arm!r}{hint}")
+        return slot
 
     def _available(self, arms: Iterable[Hashable] | None) -> Ints:
         if arms is None:
@@ -206,8 +212,8 @@ class Bandit:
         return np.array(slots, np.int64)
 
     def _check_limit(self, rounds: int) -> None:
-        limit = self._policy.limit
-        if limit is not None and rounds > limit:
+        limit = self._limit
+        if rounds > limit:
             raise ValueError(
                 f"round must be at most {limit}, the horizon that {self._policy!r} is tuned for, got round {rounds}; "
                 f"rotting.doubling(policy) plays without a horizon"
@@ -239,11 +245,11 @@ class Bandit:
     def update(self, arm: Hashable, reward: float) -> None:
         """Learn that `arm` paid `reward`; an arm that was removed with `keep=True` still learns."""
         value = _check_reward(reward)
-        low, high = self._policy.reward_range or (-math.inf, math.inf)
+        low, high = self._range
         if not low <= value <= high:
             raise ValueError(f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {reward!r}")
         with self._lock:
-            slot = self._kept[arm] if self._is_kept(arm) else self._known(arm)
+            slot = self._known(arm, kept=True)
             asked = self._pending[slot] > 0
             rounds = self._rounds if asked else self._rounds + 1
             self._check_limit(rounds)

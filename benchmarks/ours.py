@@ -1,0 +1,146 @@
+"""The project's own contestants: whole games through the engine, and stretches of a game on the policies' kernels."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import rotting
+from benchmarks.measure import Contestant, Pulls, Sample
+from rotting import states
+from rotting.arrays import Floats, Ints
+from rotting.compile import compiled
+from rotting.game import Board, choose, draw, mean_now, update
+from rotting.linking import rebind
+from rotting.means import Means
+from rotting.noise import Noise
+from rotting.policy import Policy
+from rotting.problems import Abrupt, Problem, Rested
+from rotting.rng import derive_key
+
+SEED = 0
+
+
+def many_arms(n_arms: int) -> Problem:
+    """Return the ten-arm benchmark with any number of arms: +mu for 1,000 pulls, then -mu, mu from 0 to 1 in mixed order."""
+    sizes = np.random.default_rng(1).permutation(np.linspace(0.0, 1.0, n_arms))
+    return Problem([Rested(Abrupt(mu, -mu, at=1_000)) for mu in sizes.tolist()])
+
+
+def tuple_of(pulls: Any) -> Pulls:
+    """Return pulls [runs, K] as tuples."""
+    return tuple(tuple(row) for row in np.asarray(pulls).tolist())
+
+
+def named(policy: str, problem: Problem, horizon: int) -> str:
+    """Return the name of a game, so that contestants that play the same one can be compared."""
+    return f"{policy} on {problem.name} to {horizon}"
+
+
+def game(policy: Policy, problem: Problem, horizon: int, rounds: int) -> Contestant:
+    """Return games of `horizon` rounds in the engine on one thread, about `rounds` rounds in all; compiling is not timed."""
+    runs = max(1, rounds // horizon)
+
+    def play() -> Sample:
+        result = rotting.simulate(policy, problem, horizon, runs=runs, seed=SEED, workers=1, progress=False)
+        us = float(result.us_per_round[0])
+        return Sample(us, us * 1e-6 * runs * horizon, named(policy.name, problem, horizon), tuple_of(result.pulls[0]))
+
+    return play
+
+
+def whole_call(policy: Policy, problem: Problem, horizon: int, runs: int, workers: int) -> Contestant:
+    """Return the whole call of `simulate` by the clock on the wall: tasks, threads, oracle and result included."""
+    rotting.simulate(policy, problem, horizon, runs=1, seed=SEED, workers=1, progress=False)
+
+    def play() -> Sample:
+        began = time.perf_counter()
+        result = rotting.simulate(policy, problem, horizon, runs=runs, seed=SEED, workers=workers, progress=False)
+        spent = time.perf_counter() - began
+        return Sample(spent * 1e6 / (runs * horizon), spent, named(policy.name, problem, horizon), tuple_of(result.pulls[0]))
+
+    return play
+
+
+def _stretch(
+    p: Any,
+    s: Any,
+    b: Board,
+    m: Means,
+    scale: float,
+    noise_key: int,
+    arms: Ints,
+    first: int,
+    last: int,
+    chosen: Ints,
+) -> None:
+    """Play rounds `first` to `last` as `rotting.game.play` does, in run 0, without the regret."""
+    for t in range(first, last + 1):
+        i = choose(p, s, t, 0, arms)
+        mean = mean_now(m, b, i, t)
+        clock = t - 1 if m.on_rounds[i] else b.pulls[i]
+        update(p, s, t, i, draw(mean, scale, noise_key, 0, i, clock))
+        b.pulls[i] += 1
+        chosen[t - first] = i
+
+
+class Stretches:
+    """A game that can be stopped, copied, and continued with another `choose` on the same state.
+
+    Args:
+        policy: plays.
+        problem: what it plays.
+        capacity: the longest game.
+    """
+
+    def __init__(self, policy: Policy, problem: Problem, capacity: int) -> None:
+        self.policy, self.noise = policy, problem.noise
+        self.means = problem.means(capacity)
+        n_arms = problem.n_arms
+        self.state = states.new_state(policy, n_arms, capacity)
+        self.board = Board(np.zeros(n_arms, np.int64), self.means.round_first[:-1].copy(), self.means.pull_first[:-1].copy())
+        self.arms = np.arange(n_arms)
+        self.rounds = 0
+
+    def copy(self) -> "Stretches":
+        """Return a twin that can be played on without touching this one."""
+        twin = object.__new__(Stretches)
+        twin.__dict__.update(self.__dict__)
+        twin.state = type(self.state)(*(array.copy() for array in self.state))
+        twin.board = Board(*(array.copy() for array in self.board))
+        return twin
+
+    def play(self, until: int, scan: Callable[..., int] | None = None) -> tuple[float, list[int]]:
+        """Play up to round `until`, choosing by `scan` if given; return the seconds and the arms."""
+        kernel = self.policy.kernel
+        loop = compiled(rebind(_stretch, choose=scan or kernel.choose, update=kernel.update, draw=self.noise.draw), self.policy)
+        fixed = (self.policy.params, self.state, self.board, self.means, self.noise.scale, derive_key(SEED, "noise"), self.arms)
+        chosen = np.zeros(until - self.rounds, np.int64)
+        loop(*fixed, 1, 0, chosen)  # no rounds: compiles
+        began = time.perf_counter()
+        loop(*fixed, self.rounds + 1, until, chosen)
+        spent = time.perf_counter() - began
+        self.rounds = until
+        return spent, chosen.tolist()
+
+
+def _fill(m: Means, b: Board, scale: float, noise_key: int, table: Floats) -> None:
+    for i in range(table.shape[0]):
+        for n in range(table.shape[1]):
+            b.pulls[i] = n
+            table[i, n] = draw(mean_now(m, b, i, 1), scale, noise_key, 0, i, n)
+
+
+def reward_table(problem: Problem, horizon: int) -> Floats:
+    """Return what the n-th pull of each arm of a rested problem pays in run 0: [K, horizon]."""
+    m, noise = problem.means(horizon), problem.noise
+    board = Board(np.zeros(problem.n_arms, np.int64), m.round_first[:-1].copy(), m.pull_first[:-1].copy())
+    table = np.zeros((problem.n_arms, horizon))
+    fill: Callable[..., None] = compiled(rebind(_fill, draw=_kernel(noise)))
+    fill(m, board, noise.scale, derive_key(SEED, "noise"), table)
+    return table
+
+
+def _kernel(noise: Noise) -> Callable[..., float]:
+    return noise.draw

@@ -1,0 +1,288 @@
+"""The rows of the benchmark: each is data and a function that sets its contestants up."""
+
+import functools
+import statistics
+from collections.abc import Callable
+
+import brute
+import rotting
+from benchmarks import drift, limit, numpy_style, ours, packages
+from benchmarks.measure import Check, Contestant, Goal, Race, Row, Sample, Size
+from benchmarks.ours import Stretches, many_arms
+from rotting.policy import Policy
+from rotting.problems import Problem, stationary, ten_arms, two_arms
+
+OURS, NUMPY, C, C_LAZY, SCAN = "rotting", "NumPy style", "C", "C, lazy", "compiled scan"
+NUMPY_PENDING = "NumPy style, EFF with m = 1"
+
+# What is and is not timed, and why that is fair.
+_REWARDS = (
+    "rotting and C draw every reward inside the timed loop, by the same recipe (Philox4x32-10, AS 241), and play the same "
+    "runs; NumPy-style peers read run 0's rewards from a table made before the clock starts, which favours them."
+)
+_ENGINE = "rotting: us_per_round of simulate(workers=1), which leaves compiling out."
+_IN_C = (
+    "C evaluates every window of both arms every round, as printed in the paper, with 1 / sqrt(h) tabled and plain sums. "
+    "'C, lazy' has the library's lazy arms and lazy pending sums as well: a limit of those ideas, for which there is no goal."
+)
+_PENDING = (
+    "The authors' framework defines RAW-UCB as EFF-RAW-UCB with m = 1 + 1e-15: pending sums for every window and arrays that "
+    "grow by a column. The goal is against the faster NumPy form, which keeps the sums of all windows directly."
+)
+_ON_STRETCHES = (
+    "A whole game of the scan would take minutes, so its time per round is measured on short stretches of the same game, in "
+    "the middle of equal parts of it, and averaged: the mean over the game, as the cost is near linear in t. rotting plays "
+    "from copies of the same states, also on stretches (longer ones, as its rounds are shorter). Both record rewards in the "
+    "same history, and the choices on the stretches are compared one by one."
+)
+_LIVE = (
+    "Rewards come from a table on all sides; the first 1,000 rounds are not timed. Peers run their own algorithms: a round of "
+    "UCB does less than one of EffRAWUCB, and 'rotting UCB1' is there for a like comparison."
+)
+_STATIONARY = (
+    "PyMAB cannot play rested rotting, hence a stationary problem; its runner keeps every action and reward, ours keeps 200 "
+    "checkpoints of the regret. Whole calls on both sides."
+)
+
+
+def eff_raw_ucb(size: Size) -> dict[str, Contestant]:
+    """EFF-RAW-UCB on two arms."""
+    horizon = min(10_000, size.rounds)
+    problem = two_arms(horizon=horizon)
+    return {
+        OURS: ours.game(rotting.EffRAWUCB(), problem, horizon, size.rounds),
+        C: limit.game("eff_raw_ucb_plain", problem, horizon, size.rounds),
+        C_LAZY: limit.game("eff_raw_ucb_lazy", problem, horizon, size.rounds),
+        NUMPY: numpy_style.game("eff-raw-ucb", problem, horizon, 1.4),
+    }
+
+
+def raw_ucb(size: Size) -> dict[str, Contestant]:
+    """RAW-UCB on ten arms."""
+    horizon = min(10_000, size.rounds)
+    problem = ten_arms(horizon=horizon)
+    return {
+        OURS: ours.game(rotting.RAWUCB(), problem, horizon, size.rounds // 4),
+        "C, scan": limit.game("raw_ucb_scan", problem, horizon, size.rounds // 20),
+        NUMPY: numpy_style.game("raw-ucb", problem, horizon, 1.4),
+        NUMPY_PENDING: numpy_style.game("raw-ucb", problem, horizon, 1.4, m=1 + 1e-15),
+    }
+
+
+def long_game(size: Size) -> dict[str, Contestant]:
+    """RAW-UCB and EFF-RAW-UCB in a long game, and RAW-UCB in a short one."""
+    long, short = min(1_000_000, size.rounds), min(10_000, size.rounds)
+    return {
+        "rotting, T = 1e6": ours.game(rotting.RAWUCB(), two_arms(horizon=long), long, long),
+        "rotting, T = 1e4": ours.game(rotting.RAWUCB(), two_arms(horizon=short), short, size.rounds // 2),
+        "rotting EFF, T = 1e6": ours.game(rotting.EffRAWUCB(), two_arms(horizon=long), long, long),
+        "C, T = 1e6": limit.game("eff_raw_ucb_plain", two_arms(horizon=long), long, long),
+    }
+
+
+def against_scan(policy: Policy, scan: Callable[..., int], problem: Problem, horizon: int, size: Size) -> dict[str, Contestant]:
+    """Time a policy and its compiled scan of all windows on stretches of one game, from copies of the same states."""
+    horizon = min(horizon, size.rounds)
+    step = horizon // size.stretches
+    fast, slow = min(1_000, step // 2), min(50, step // 2)
+    source = Stretches(policy, problem, horizon + slow + fast)
+    middles = []
+    for k in range(size.stretches):
+        source.play(k * step + step // 2)
+        middles.append(source.copy())
+
+    def turn(rounds: int, choose: Callable[..., int] | None) -> Sample:
+        times, pulls, total = [], [], 0.0
+        for middle in middles:
+            twin = middle.copy()
+            twin.play(twin.rounds + slow)  # off the clock: a copy is not in the caches yet
+            spent, arms = twin.play(twin.rounds + rounds, choose)
+            times.append(spent * 1e6 / rounds)
+            total += spent
+            pulls.append(tuple(arms[:slow]))
+        return Sample(statistics.fmean(times), total, policy.name, tuple(pulls))
+
+    return {OURS: functools.partial(turn, fast, None), SCAN: functools.partial(turn, slow, scan)}
+
+
+def fewa_scan(size: Size) -> dict[str, Contestant]:
+    """FEWA against the compiled scan."""
+    return against_scan(rotting.FEWA(), brute.fewa, ten_arms(horizon=100_000), 100_000, size)
+
+
+def raw_ucb_scan(size: Size) -> dict[str, Contestant]:
+    """RAW-UCB against the compiled scan."""
+    return against_scan(rotting.RAWUCB(), brute.raw_ucb, ten_arms(horizon=100_000), 100_000, size)
+
+
+def after_first_pulls(policy: Policy, n_arms: int, rounds: int) -> Contestant:
+    """Time the `rounds` rounds that follow the first pull of every arm."""
+    problem = many_arms(n_arms)
+
+    def turn() -> Sample:
+        # From the start, not from a copy: copying would fill the memory of 10,000 histories that is only reserved.
+        start = Stretches(policy, problem, n_arms + rounds)
+        start.play(n_arms)
+        spent, _ = start.play(n_arms + rounds)
+        return Sample(spent * 1e6 / rounds, spent)
+
+    return turn
+
+
+def arms(size: Size) -> dict[str, Contestant]:
+    """EFF-RAW-UCB with few and with many arms."""
+    rounds = size.rounds // 10
+    return {f"rotting, K = {K:,}": after_first_pulls(rotting.EffRAWUCB(), K, rounds) for K in (10, 10_000)}
+
+
+def workers(size: Size) -> dict[str, Contestant]:
+    """One worker and two, and what C gets out of the machine."""
+    horizon, rounds = min(10_000, size.rounds), 8 * size.rounds
+    problem, policy = two_arms(horizon=horizon), rotting.EffRAWUCB()
+    threads = {
+        f"C, {n} {'thread' if n == 1 else 'threads'}": limit.game(
+            "eff_raw_ucb_plain", problem, horizon, rounds, threads=n
+        )
+        for n in (1, 2)
+    }  # fmt: skip
+    return {
+        "rotting, 1 worker": ours.whole_call(policy, problem, horizon, rounds // horizon, 1),
+        "rotting, 2 workers": ours.whole_call(policy, problem, horizon, rounds // horizon, 2),
+        **threads,
+    }
+
+
+def live(size: Size) -> dict[str, Contestant]:
+    """Pull and update, round by round, on ten arms."""
+    fast, slow = max(size.rounds // 50, 500), max(size.slow_rounds // 4, 50)
+    policy = rotting.EffRAWUCB(sigma=0.5)
+    race = functools.partial(packages.live, n_arms=10)
+    return {
+        OURS: race(packages.bandit(policy), rounds=fast),
+        "rotting UCB1": race(packages.bandit(rotting.UCB1(sigma=0.5)), rounds=fast),
+        "River UCB": race(packages.river("UCB"), rounds=fast),
+        "River Thompson": race(packages.river("Thompson"), rounds=fast),
+        "River Exp3": race(packages.river("Exp3"), rounds=fast),
+        "PyMAB UCB": race(packages.pymab("UCBPolicy"), rounds=fast),
+        "PyMAB Thompson": race(packages.pymab("BernoulliThompsonSamplingPolicy"), rounds=fast),
+        "PyMAB Exp3": race(packages.pymab("EXP3Policy"), rounds=fast),
+        "MABWiser UCB1": race(packages.mabwiser("UCB1"), rounds=slow),
+        "MABWiser Thompson": race(packages.mabwiser("ThompsonSampling"), rounds=slow),
+        "NumPy style EFF-RAW-UCB": race(packages.numpy_peer("eff-raw-ucb", 1.4, 0.5), rounds=slow),
+    }
+
+
+def simulation(size: Size) -> dict[str, Contestant]:
+    """Whole simulations of stationary Gaussian arms."""
+    horizon, means = min(10_000, size.rounds), [0.0, 0.15]
+    problem = stationary(means)
+    slow = max(1, size.rounds // 20 // horizon)
+    fast = max(1, size.rounds // horizon)
+    return {
+        "rotting UCB1": ours.whole_call(rotting.UCB1(), problem, horizon, fast, 1),
+        "rotting EFF-RAW-UCB": ours.whole_call(rotting.EffRAWUCB(), problem, horizon, fast, 1),
+        "PyMAB UCB, Rust runner": packages.pymab_experiment(means, horizon, slow),
+    }
+
+
+def filters(name: str, policy: Policy) -> Callable[[Size], dict[str, Contestant]]:
+    """FEWA or EFF-FEWA on ten arms."""
+
+    def contestants(size: Size) -> dict[str, Contestant]:
+        horizon = min(10_000, size.slow_rounds)
+        problem = ten_arms(horizon=horizon)
+        return {
+            OURS: ours.game(policy, problem, horizon, size.rounds // 4),
+            NUMPY: numpy_style.game(name, problem, horizon, 0.06),
+        }
+
+    return contestants
+
+
+ROWS: tuple[Row, ...] = (
+    Race(
+        "eff-raw-ucb",
+        "EffRAWUCB(m=2), K = 2 (two_arms), T = 1e4, one core",
+        eff_raw_ucb,
+        (
+            Goal("EffRAWUCB, K = 2, T = 1e4: NumPy style over rotting", NUMPY, OURS, "at least", 300, 600),
+            Goal("EffRAWUCB, K = 2, T = 1e4: rotting over C", OURS, C, "at most", 1.5),
+        ),
+        (
+            _REWARDS,
+            _ENGINE,
+            _IN_C,
+        ),
+    ),
+    Race(
+        "raw-ucb",
+        "exact RAWUCB, K = 10 (ten_arms), T = 1e4, one core",
+        raw_ucb,
+        (Goal("RAWUCB, K = 10, T = 1e4: NumPy style over rotting", NUMPY, OURS, "at least", 100, 300),),
+        (_REWARDS, _ENGINE, "'C, scan' is brute force over all windows, vectorised by the compiler.", _PENDING),
+    ),
+    Race(
+        "long-game",
+        "exact RAWUCB, K = 2 (two_arms), T = 1e6, one core",
+        long_game,
+        (
+            Goal("RAWUCB over EffRAWUCB(m=2), T = 1e6, K = 2", "rotting, T = 1e6", "rotting EFF, T = 1e6", "at most", 12, 4),
+            Goal("RAWUCB, T = 1e6 over T = 1e4, K = 2", "rotting, T = 1e6", "rotting, T = 1e4", "at most", 4),
+        ),
+        (_ENGINE, "two_arms drops after T / 4 pulls, so that both lengths have their break in the middle of the game."),
+    ),
+    Race(
+        "fewa-scan",
+        "exact FEWA, K = 10 (ten_arms), T = 1e5, one core",
+        fewa_scan,
+        (Goal("FEWA, K = 10, T = 1e5: compiled scan over rotting", SCAN, OURS, "at least", 50),),
+        (_ON_STRETCHES,),
+    ),
+    Race("raw-ucb-scan", "exact RAWUCB, K = 10 (ten_arms), T = 1e5, one core", raw_ucb_scan, (), (_ON_STRETCHES,)),
+    Race(
+        "arms",
+        "EffRAWUCB(m=2), one core, after the first pull of every arm",
+        arms,
+        (
+            Goal(
+                "EffRAWUCB after the first pulls: K = 10,000 over K = 10",
+                "rotting, K = 10,000",
+                "rotting, K = 10",
+                "at most",
+                20,
+            ),
+        ),
+        ("The same number of rounds for both, right after the first pulls; rewards are drawn in the loop.",),
+    ),
+    Race(
+        "workers",
+        "EffRAWUCB(m=2), K = 2 (two_arms), T = 1e4, many runs, by the clock on the wall",
+        workers,
+        (Goal("one worker over two", "rotting, 1 worker", "rotting, 2 workers", "at least", 1.7),),
+        ("The whole call of simulate. The C loop on one and two threads says what the machine gave at that time.",),
+    ),
+    Race(
+        "live",
+        "pull + update, K = 10, Bernoulli arms, round by round",
+        live,
+        (Goal("live, K = 10: EffRAWUCB over River's UCB", OURS, "River UCB", "at most", 1.0, 0.5),),
+        (_LIVE,),
+    ),
+    Check(
+        "drift",
+        "a long life of EffRAWUCB(m=2), K = 10, rewards around 1e6",
+        drift.measure,
+        ("Quick plays 1e7 rounds, full 1e8, beside Algorithm 2 in whole numbers, whose time is included.",),
+    ),
+    Race(
+        "simulation",
+        "whole simulations, K = 2 stationary Gaussian arms, T = 1e4, one core",
+        simulation,
+        (),
+        (_STATIONARY,),
+    ),
+    Race("fewa", "exact FEWA, K = 10 (ten_arms), one core", filters("fewa", rotting.FEWA()), (), (_REWARDS, _ENGINE)),
+    Race(
+        "eff-fewa", "EffFEWA(m=2), K = 10 (ten_arms), one core", filters("eff-fewa", rotting.EffFEWA()), (), (_REWARDS, _ENGINE)
+    ),
+)
