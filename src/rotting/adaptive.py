@@ -9,7 +9,17 @@ from collections.abc import Callable
 from typing import Any
 
 from rotting.arrays import Ints
-from rotting.history import FAN, History, blocks_within, largest_block, lowest_mean, record, window_mean
+from rotting.history import (
+    FAN,
+    History,
+    blocks_within,
+    extend_line,
+    keep_line,
+    largest_block,
+    lowest_mean,
+    record,
+    window_mean,
+)
 from rotting.lazy import choose_lazily, with_tournament
 from rotting.linking import rebind
 from rotting.policy import Reason
@@ -29,14 +39,14 @@ def _try_window(p: Any, s: History, lev: float, i: int, h: int, best: float) -> 
     mean = window_mean(s, i, h)
     value = mean + width(p, lev, h, math.sqrt(h))
     if value < best:
-        s.line_mean[i], s.line_window[i] = mean, h
+        keep_line(s, i, mean, h)
         return value
     return best
 
 
 def _search(p: Any, s: History, lev: float, i: int, threshold: float) -> float:
     n = s.pulls[i]
-    best = float(s.line_mean[i] + width(p, lev, s.line_window[i], math.sqrt(s.line_window[i])))
+    best = float(s.line_mean[i] + width(p, lev, s.line_window[i], s.line_root[i]))
     end = n - n % FAN
     for h in range(1, n - end + 1):
         best = _try_window(p, s, lev, i, h, best)
@@ -59,13 +69,12 @@ def _search(p: Any, s: History, lev: float, i: int, threshold: float) -> float:
 
 
 def _line(p: Any, s: History, lev: float, i: int) -> float:
-    return float(s.line_mean[i] + width(p, lev, s.line_window[i], math.sqrt(s.line_window[i])))
+    return float(s.line_mean[i] + width(p, lev, s.line_window[i], s.line_root[i]))
 
 
 def _update(p: Any, s: History, t: int, arm: int, reward: float) -> None:
     record(s, arm, reward)
-    s.line_window[arm] += 1  # the same start, one reward more
-    s.line_mean[arm] = window_mean(s, arm, s.line_window[arm])
+    extend_line(s, arm)
 
 
 def _explain(p: Any, s: History, t: int, arms: Ints, i: int) -> Reason:
@@ -73,7 +82,7 @@ def _explain(p: Any, s: History, t: int, arms: Ints, i: int) -> Reason:
         return Reason(math.inf, math.nan, 0, math.inf)
     lev = level(p, t, arms.size)
     value = _search(p, s, lev, i, math.inf)
-    return Reason(value, s.line_mean[i], s.line_window[i], width(p, lev, s.line_window[i], math.sqrt(s.line_window[i])))
+    return Reason(value, s.line_mean[i], s.line_window[i], width(p, lev, s.line_window[i], s.line_root[i]))
 
 
 def _search_and_note(p: Any, s: History, lev: float, i: int, threshold: float) -> float:
@@ -86,7 +95,7 @@ def _intercept(s: History, i: int) -> float:
 
 
 def _root(s: History, i: int) -> float:
-    return math.sqrt(max(1, s.line_window[i]))
+    return float(s.line_root[i])
 
 
 def by_tightest_bound(

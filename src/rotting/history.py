@@ -36,6 +36,7 @@ class History(NamedTuple):
     filled: Ints  # [K] blocks so far
     line_mean: Floats  # [K] mean of the window that bounds the arm's index, for lazy policies
     line_window: Ints  # [K] its length
+    line_root: Floats  # [K] the root of that
     level: Floats  # [1] level of the last search
     winner: Ints  # [K] of the matches of a tournament between the arms, for many arms
     certain: Floats  # [K] the level up to which each match is decided
@@ -56,6 +57,7 @@ def new_history(n_arms: int, capacity: int) -> History:
         np.zeros(n_arms, np.int64),
         np.zeros(n_arms),
         np.zeros(n_arms, np.int64),
+        np.ones(n_arms),
         np.zeros(1),
         np.zeros(n_arms, np.int64),
         np.zeros(n_arms),
@@ -88,6 +90,17 @@ def window_mean(s: History, i: int, h: int) -> float:
     """Return the mean of arm i's last h rewards, rounded once in the sum and once in the division."""
     n = s.pulls[i]
     return difference(s.high[i, n], s.low[i, n], s.high[i, n - h], s.low[i, n - h]) / h
+
+
+def keep_line(s: History, i: int, mean: float, h: int) -> None:
+    """Make the window h, of this mean, the one that bounds arm i's index."""
+    s.line_mean[i], s.line_window[i], s.line_root[i] = mean, h, math.sqrt(h)
+
+
+def extend_line(s: History, i: int) -> None:
+    """Keep the start of arm i's window after one reward more."""
+    h = s.line_window[i] + 1
+    keep_line(s, i, window_mean(s, i, h), h)
 
 
 def lowest_mean(s: History, i: int, block: int, longest: int, shortest: int) -> float:

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 from rotting.arrays import Ints
 from rotting.divergences import BERNOULLI, KIND, kl_bernoulli, upper
 from rotting.families import OUTSIDE, declared_range, in_reward_units, read
-from rotting.history import History, new_history, record, window_mean
+from rotting.history import History, extend_line, new_history, record, window_mean
 from rotting.lazy import choose_lazily
 from rotting.policy import Kernel, Policy, Reason
 from rotting.ranges import check_range
@@ -55,8 +55,7 @@ def explain(p: Params, s: History, t: int, arms: Ints, i: int) -> Reason:
 
 def update(p: Params, s: History, t: int, arm: int, reward: float) -> None:
     record(s, arm, read(p, reward))
-    s.line_window[arm] += 1  # the same start, one reward more
-    s.line_mean[arm] = window_mean(s, arm, s.line_window[arm])
+    extend_line(s, arm)
 
 
 class RAWKLUCB(Policy):
