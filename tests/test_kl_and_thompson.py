@@ -227,7 +227,7 @@ def test_divergences() -> None:
 
 def chances(kind: int, posteriors: Sequence[Sequence[float]]) -> np.ndarray:
     out = np.zeros(len(posteriors))
-    compiled(chances_of_largest)(kind, np.array(posteriors, float), out)
+    compiled(chances_of_largest, allocates=True)(kind, np.array(posteriors, float), out)
     return out
 
 

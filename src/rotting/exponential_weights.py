@@ -78,12 +78,14 @@ def chances(p: Any, s: Weights, t: int, arms: Ints, out: Floats) -> None:
 
 
 def forget(p: Any, s: Weights, arm: int) -> None:
-    """Let an arm start level with the leader of the others."""
+    """Make the largest log-weight of the other arms zero, where a new arm starts: level with their leader."""
     top = -math.inf
     for i in range(s.log_weights.size):
         if i != arm:
             top = max(top, s.log_weights[i])
-    s.log_weights[arm] = 0.0 if s.log_weights.size == 1 else top
+    for i in range(s.log_weights.size):
+        if i != arm:
+            s.log_weights[i] -= top
 
 
 def _level(s: Weights) -> None:

@@ -33,7 +33,8 @@ class Kernel:
         chances: `chances(p, s, t, arms, out)`, for a randomised policy: writes the probability that `choose` would return each
             of `arms` into `out`. A policy whose update divides by that probability keeps it in a state field `chance` [K],
             written by `choose`; when a reward comes late, the value of its own draw is put back there first.
-        forget: `forget(p, s, arm)`, for a state that remembers arms elsewhere than in rows of their own: makes one arm new.
+        forget: `forget(p, s, arm)`, for a state that remembers arms elsewhere than in rows of their own: removes what it knows
+            of one arm there. The arm's rows are made new afterwards.
         reset: `reset(p, s, horizon)`, for a policy tuned to a horizon: makes the state as `init` would for that horizon, in
             place, with the tuning kept in the state. `init` itself calls it; `rotting.doubling` needs it, and a state
             field `epoch` [2] (rounds before this epoch, its length).

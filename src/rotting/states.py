@@ -38,12 +38,12 @@ def has_arm_axis(policy: Policy) -> list[bool]:
 
 def forget_arm(policy: Policy, state: Any, arm: int, capacity: int) -> None:
     """Make one arm of the state as if it had never been pulled."""
+    if policy.kernel.forget is not None:
+        policy.kernel.forget(policy.params, state, arm)
     fresh = new_state(policy, 1, capacity)
     for array, new, by_arm in zip(state, fresh, has_arm_axis(policy), strict=True):
         if by_arm:
             array[arm] = new[0]
-    if policy.kernel.forget is not None:
-        policy.kernel.forget(policy.params, state, arm)
 
 
 def to_json(state: Any) -> dict[str, Any]:
