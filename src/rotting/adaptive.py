@@ -18,6 +18,7 @@ from rotting.history import (
     largest_block,
     lowest_mean,
     record,
+    surely_above,
     window_mean,
 )
 from rotting.lazy import choose_lazily, with_tournament
@@ -35,21 +36,25 @@ def width(p: Any, level: float, h: int, root: float) -> float:
     raise NotImplementedError
 
 
-def _try_window(p: Any, s: History, lev: float, i: int, h: int, best: float) -> float:
+def _try_window(p: Any, s: History, lev: float, i: int, h: int, best: float, threshold: float) -> float:
+    c = width(p, lev, h, math.sqrt(h))
+    if surely_above(s, i, h, min(best, threshold), c):
+        return best
     mean = window_mean(s, i, h)
-    value = mean + width(p, lev, h, math.sqrt(h))
-    if value < best:
+    if mean + c < best:
         keep_line(s, i, mean, h)
-        return value
+        return mean + c
     return best
 
 
 def _search(p: Any, s: History, lev: float, i: int, threshold: float) -> float:
     n = s.pulls[i]
     best = float(s.line_mean[i] + width(p, lev, s.line_window[i], s.line_root[i]))
+    if threshold == -math.inf:  # there is no other arm
+        return best
     end = n - n % FAN
     for h in range(1, n - end + 1):
-        best = _try_window(p, s, lev, i, h, best)
+        best = _try_window(p, s, lev, i, h, best, threshold)
     block = s.filled[i] - 1
     while end > 0:
         size = largest_block(end)
@@ -61,7 +66,7 @@ def _search(p: Any, s: History, lev: float, i: int, threshold: float) -> float:
             block -= 1
             if size == FAN:
                 for h in range(shortest, longest + 1):
-                    best = _try_window(p, s, lev, i, h, best)
+                    best = _try_window(p, s, lev, i, h, best, threshold)
                 break
             size //= FAN
         end -= size

@@ -92,6 +92,13 @@ def window_mean(s: History, i: int, h: int) -> float:
     return difference(s.high[i, n], s.low[i, n], s.high[i, n - h], s.low[i, n - h]) / h
 
 
+def surely_above(s: History, i: int, h: int, limit: float, c: float) -> bool:
+    """Tell by plain arithmetic whether the mean of arm i's last h rewards, plus c, is above `limit` beyond any rounding."""
+    n = s.pulls[i]
+    total, before, needed = s.high[i, n], s.high[i, n - h], (limit - c) * h
+    return bool(total - before > needed + _SLACK * (abs(total) + abs(before) + abs(needed) + h * (abs(limit) + c)))
+
+
 def keep_line(s: History, i: int, mean: float, h: int) -> None:
     """Make the window h, of this mean, the one that bounds arm i's index."""
     s.line_mean[i], s.line_window[i], s.line_root[i] = mean, h, math.sqrt(h)
