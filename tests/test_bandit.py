@@ -337,6 +337,18 @@ def test_a_late_reward_reaches_an_arm_that_was_kept() -> None:
     assert bandit.rounds == 1
 
 
+def test_a_kept_arm_has_no_probability_to_weigh_an_unasked_reward_by() -> None:
+    bandit = Bandit(make("exp3", gamma=0.1), arms=["a", "b"])
+    while bandit.pull() != "a":
+        pass
+    bandit.remove_arm("a", keep=True)
+    bandit.update("a", 1.0)  # the reward of the pull
+    before = bandit.get_state()
+    with pytest.raises(ValueError, match="arm must have been pulled, or be one that may be, got 'a'"):
+        bandit.update("a", 1.0)
+    assert bandit.get_state() == before
+
+
 def test_pulls_without_a_reward_do_not_add_up() -> None:
     bandit = Bandit(make("eff-raw-ucb"), arms=["a", "b"])
     sizes = []

@@ -66,3 +66,27 @@ def test_arms_come_and_go_around_the_tournament(policy: Policy) -> None:
         reward = float(rng.normal())
         bandit.update(arm, reward)
         twin.update(arm, reward)
+
+
+@pytest.mark.parametrize("policy", [make("raw-ucb", alpha=0.3), make("eff-raw-ucb", alpha=0.3)], ids=repr)
+def test_whatever_moves_a_line_reaches_the_tournament(policy: Policy) -> None:
+    """Explanations, masked pulls and pulls whose reward comes late, against a twin that looks at every arm."""
+    rng = np.random.default_rng(4)
+    names = list(range(MANY + 3))
+    bandit, twin = Bandit(policy, arms=names), Bandit(policy, arms=names)
+    twin.add_arm("never")
+    owed = []
+    for k in range(1_200):
+        available = names[k % 5 :: 2] if k % 3 == 0 else names
+        before = bandit.get_state() if k % 50 == 0 else None
+        if k % 4 == 1:
+            bandit.explain()
+        assert before is None or bandit.get_state() == before
+        arm = bandit.pull(arms=available) if k % 3 == 0 else bandit.pull()
+        assert twin.pull(arms=available) == arm, k
+        owed.append(arm)
+        if len(owed) > 3:
+            late = owed.pop(int(rng.integers(len(owed))))
+            reward = float(rng.normal()) - 0.002 * k
+            bandit.update(late, reward)
+            twin.update(late, reward)

@@ -251,6 +251,8 @@ class Bandit:
         with self._lock:
             slot = self._known(arm, kept=True)
             asked = self._pending[slot] > 0
+            if self._weighs and not asked and arm not in self._slot_of:
+                raise ValueError(f"arm must have been pulled, or be one that may be, got {arm!r}, which was removed")
             rounds = self._rounds if asked else self._rounds + 1
             self._check_limit(rounds)
             self._make_room(rounds)
@@ -363,11 +365,12 @@ class Bandit:
         """
         with self._lock:
             found = Explanation()
+            trial = states.copy(self._state)  # looking leaves traces
             for arm in self.arms:
                 slot = self._slot_of[arm]
                 reason = Reason(math.nan, math.nan, 0, math.nan)
                 if self._explain is not None:
-                    reason = self._explain(self._policy.params, self._state, self._rounds + 1, self._active, slot)
+                    reason = self._explain(self._policy.params, trial, self._rounds + 1, self._active, slot)
                 value, mean, window, width = reason
                 found[arm] = Choice(float(value), float(mean), int(window), float(width), self._pulls[slot])
             return found

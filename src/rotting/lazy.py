@@ -59,6 +59,7 @@ def _height_line(p: Any, s: Any, lev: float, i: int) -> float:
 
 def _choose_of_many(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     if arms.size < MANY or arms.size < s.winner.size:
+        s.entrants[0] = 0  # the lines move without it
         return _choose(p, s, t, key, arms)
     lev = level(p, t, arms.size)
     while True:
@@ -66,10 +67,12 @@ def _choose_of_many(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
         if s.pulls[leader] == 0:
             return leader
         before, after = runners_up(s, lev, leader)
+        top = height(s, lev, leader)
         value = search(p, s, lev, leader, max(before, after))
+        if height(s, lev, leader) < top:  # also when the arm is chosen: its reward, which enters it again, may be late
+            enter(s, lev, leader)
         if value > before and value >= after:
             return leader
-        enter(s, lev, leader)
 
 
 def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
@@ -119,7 +122,7 @@ def with_tournament(
         "runners_up": rebind(runners_up, height=line),
     }
     return {
-        "choose": rebind(_choose_of_many, **bound, **held),
+        "choose": rebind(_choose_of_many, height=line, **bound, **held),
         "update": rebind(_update, learn=learn, enter=held["enter"]),
         "forget": _forget,
     }
