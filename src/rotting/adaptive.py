@@ -1,7 +1,7 @@
 """The exact index of RAW-UCB and its kin, `min over h <= N_i of mean_i^h + width(h)`, without the scan of all windows.
 
-The search goes from the newest start to the oldest and skips every block whose bound (`history.py`) lies above what is sought;
-`lazy.py` searches about one arm a round.
+The search goes from the newest start to the oldest and skips every block whose bound (`history.py`) lies above what is sought,
+and all blocks of one size when their floor of an earlier search still does; `lazy.py` searches about one arm a round.
 """
 
 import math
@@ -14,11 +14,12 @@ from rotting.history import (
     History,
     blocks_within,
     extend_line,
+    keep_floor,
     keep_line,
-    largest_block,
+    kept_floor,
     lowest_mean,
     record,
-    surely_above,
+    window_floor,
     window_mean,
 )
 from rotting.lazy import choose_lazily, with_tournament
@@ -36,40 +37,76 @@ def width(p: Any, level: float, h: int, root: float) -> float:
     raise NotImplementedError
 
 
-def _try_window(p: Any, s: History, lev: float, i: int, h: int, best: float, threshold: float) -> float:
+def floor_since(s: History, i: int, k: int, first: int, level: float, limit: float) -> float:
+    """Stand for what the floor of an earlier search has become; `by_tightest_bound` binds it."""
+    raise NotImplementedError
+
+
+def _forgotten(s: History, i: int, k: int, first: int, level: float, limit: float) -> float:
+    return -math.inf
+
+
+def _try_window(p: Any, s: History, lev: float, i: int, h: int, best: float, threshold: float) -> tuple[float, float]:
+    """Return the lowest bound so far and one below that of window h; make h the arm's line when it is the lowest itself."""
     c = width(p, lev, h, math.sqrt(h))
-    if surely_above(s, i, h, min(best, threshold), c):
-        return best
+    floor = window_floor(s, i, h, c)
+    if floor > min(best, threshold):
+        return best, floor
     mean = window_mean(s, i, h)
     if mean + c < best:
         keep_line(s, i, mean, h)
-        return mean + c
-    return best
+        return mean + c, mean + c
+    return best, mean + c
+
+
+def _search_blocks(
+    p: Any, s: History, lev: float, i: int, threshold: float, best: float, first: int, end: int, whole: int, block: int
+) -> tuple[float, float]:
+    """Search the starts from `first` to `end`, in blocks of the size `whole`, the last of them number `block`."""
+    n, size, floor = s.pulls[i], whole, math.inf
+    while end > first:
+        longest, shortest = n - end + size, n - end + 1
+        low = lowest_mean(s, i, block, longest, shortest) + width(p, lev, longest, math.sqrt(longest))
+        if low > min(best, threshold):
+            floor = min(floor, low)
+            block -= blocks_within(size)
+        else:
+            block -= 1
+            if size > FAN:
+                size //= FAN
+                continue
+            for h in range(shortest, longest + 1):
+                best, low = _try_window(p, s, lev, i, h, best, threshold)
+                floor = min(floor, low)
+        end -= size
+        while size < whole and end % (size * FAN) == 0:
+            size *= FAN
+    return best, floor
 
 
 def _search(p: Any, s: History, lev: float, i: int, threshold: float) -> float:
     n = s.pulls[i]
-    best = float(s.line_mean[i] + width(p, lev, s.line_window[i], s.line_root[i]))
+    best = _line(p, s, lev, i)
     if threshold == -math.inf:  # there is no other arm
         return best
     end = n - n % FAN
     for h in range(1, n - end + 1):
-        best = _try_window(p, s, lev, i, h, best, threshold)
-    block = s.filled[i] - 1
+        best, _ = _try_window(p, s, lev, i, h, best, threshold)
+    block, size, k = s.filled[i] - 1, FAN, 0
     while end > 0:
-        size = largest_block(end)
-        while True:
-            longest, shortest = n - end + size, n - end + 1
-            if lowest_mean(s, i, block, longest, shortest) + width(p, lev, longest, math.sqrt(longest)) > min(best, threshold):
-                block -= blocks_within(size)
-                break
-            block -= 1
-            if size == FAN:
-                for h in range(shortest, longest + 1):
-                    best = _try_window(p, s, lev, i, h, best, threshold)
-                break
-            size //= FAN
-        end -= size
+        first = end - end % (size * FAN)
+        if first < end:
+            limit = min(best, threshold)
+            known, floor = max(first, s.floor_end[i, k]), math.inf
+            if known > first:
+                floor = floor_since(s, i, k, first, lev, limit)
+                if not floor > limit:
+                    known, floor = first, math.inf
+            if known < end:
+                best, low = _search_blocks(p, s, lev, i, threshold, best, known, end, size, block)
+                keep_floor(s, i, k, end, min(floor, low))
+            block -= (end - first) // size * blocks_within(size)
+        end, size, k = first, size * FAN, k + 1
     return best
 
 
@@ -111,12 +148,20 @@ def by_tightest_bound(
     Args:
         level: `level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
         width: `width(p, level, h, root)`, the width of window h, with root = sqrt(h); it must not increase with h.
-        straight: whether the width is `level / root`, with a level that never falls: then many arms meet in a tournament.
+        straight: whether the width is `level / root`, with a level that never falls: then the floors of a search last, and many
+            arms meet in a tournament.
     """
     trial = rebind(_try_window, width=width)
-    search = rebind(_search, width=width, _try_window=trial)
+    line = rebind(_line, width=width)
+    search = rebind(
+        _search,
+        _line=line,
+        _try_window=trial,
+        _search_blocks=rebind(_search_blocks, width=width, _try_window=trial),
+        floor_since=kept_floor if straight else _forgotten,
+    )
     explain = {"explain": rebind(_explain, level=level, width=width, _search=search)}
     if straight:
         noted = rebind(_search_and_note, _search=search)
         return {**with_tournament(level, noted, _intercept, _root, _update), **explain}
-    return {"choose": choose_lazily(level, rebind(_line, width=width), search), "update": _update, **explain}
+    return {"choose": choose_lazily(level, line, search), "update": _update, **explain}

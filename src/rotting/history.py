@@ -9,6 +9,14 @@ k = N - h. Starts are grouped in blocks of 8, of 64, of 512, ... For each block 
 divided by the largest h of the block if the numerator is positive and by the smallest if not; upper bounds likewise. A search
 skips the blocks whose bound settles the matter and opens the others, so that its cost grows with the logarithm of N, while
 what it finds is computed from the prefix sums and equals the scan of all windows bit for bit.
+
+Most of what a search learns stays true for many pulls, so it is kept as a floor, one for the blocks of each size. If at N pulls
+all those windows had `mean + w / sqrt(h) >= floor`, and the m rewards since then add up to G, then with any w' >= w
+
+    (h mean + G) / (h + m) + w' / sqrt(h + m)  >=  (h floor + G) / (h + m) + w (sqrt(h + m) - sqrt(h)) / (h + m),
+
+whose last term is not negative: a window falls no faster than h rewards of `floor` would. The first term is smallest at the
+shortest or at the longest of the windows.
 """
 
 import math
@@ -42,11 +50,17 @@ class History(NamedTuple):
     certain: Floats  # [K] the level up to which each match is decided
     entrants: Ints  # [1] arms in the tournament; 0 before it is held
     scratch: Ints  # [K] working space of `choose`
+    floor: Floats  # [K, sizes] below the upper bounds of the windows that start in blocks of each size, 8, 64, 512, ...
+    floor_pulls: Ints  # [K, sizes] at so many pulls,
+    floor_end: Ints  # [K, sizes] and for starts before this one
 
 
 def new_history(n_arms: int, capacity: int) -> History:
     """Return empty histories that can hold `capacity` rewards of each arm."""
     blocks = capacity // (FAN - 1) + 1  # at least capacity / 8 + capacity / 64 + ...
+    sizes = 1
+    while FAN << (SHIFT * sizes) <= capacity:
+        sizes += 1
     return History(
         np.zeros(n_arms, np.int64),
         np.zeros((n_arms, capacity + 1)),
@@ -63,6 +77,9 @@ def new_history(n_arms: int, capacity: int) -> History:
         np.zeros(n_arms),
         np.zeros(1, np.int64),
         np.zeros(n_arms, np.int64),
+        np.zeros((n_arms, sizes)),
+        np.zeros((n_arms, sizes), np.int64),
+        np.zeros((n_arms, sizes), np.int64),
     )
 
 
@@ -92,11 +109,11 @@ def window_mean(s: History, i: int, h: int) -> float:
     return difference(s.high[i, n], s.low[i, n], s.high[i, n - h], s.low[i, n - h]) / h
 
 
-def surely_above(s: History, i: int, h: int, limit: float, c: float) -> bool:
-    """Tell by plain arithmetic whether the mean of arm i's last h rewards, plus c, is above `limit` beyond any rounding."""
+def window_floor(s: History, i: int, h: int, c: float) -> float:
+    """Return, by plain arithmetic, a number that `window_mean(s, i, h) + c` is not below."""
     n = s.pulls[i]
-    total, before, needed = s.high[i, n], s.high[i, n - h], (limit - c) * h
-    return bool(total - before > needed + _SLACK * (abs(total) + abs(before) + abs(needed) + h * (abs(limit) + c)))
+    total, before = s.high[i, n], s.high[i, n - h]
+    return float((total - before - _SLACK * (abs(total) + abs(before))) / h + c - _SLACK * c)
 
 
 def keep_line(s: History, i: int, mean: float, h: int) -> None:
@@ -154,6 +171,29 @@ def mean_range(s: History, i: int, shortest: int, longest: int) -> tuple[float, 
         high = max(high, highest_mean(s, i, block, long, short))
         start = end
     return low, high
+
+
+def keep_floor(s: History, i: int, k: int, end: int, floor: float) -> None:
+    """Keep that no window that starts in the blocks of size number k before `end` has an upper bound below `floor` now."""
+    s.floor[i, k], s.floor_pulls[i, k], s.floor_end[i, k] = floor, s.pulls[i], end
+
+
+def kept_floor(s: History, i: int, k: int, first: int, level: float, limit: float) -> float:
+    """Return what the kept floor has become, for widths `level / sqrt(h)` of a level that never falls.
+
+    Args:
+        s: the histories.
+        i: the arm.
+        k: the number of the size.
+        first: the first start in blocks of that size.
+        level: that of now.
+        limit: what the floor is to be compared with; rounding is allowed for at its size.
+    """
+    n, then, floor = s.pulls[i], s.floor_pulls[i, k], s.floor[i, k]
+    total, before, more = s.high[i, n], s.high[i, then], n - then
+    gain = total - before - _SLACK * (abs(total) + abs(before))
+    h = then - first if gain > more * floor else then - s.floor_end[i, k] + 1
+    return float((h * floor + gain) / (h + more) - _SLACK * (abs(floor) + abs(limit) + level))
 
 
 def largest_block(end: int) -> int:
