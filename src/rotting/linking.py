@@ -7,6 +7,7 @@ function: interpreted, it just runs; `compile.py` compiles it together with all 
 
 import builtins
 import dis
+import functools
 import hashlib
 import math
 from collections.abc import Callable
@@ -19,10 +20,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _global_names(function: FunctionType) -> list[str]:
+@functools.cache
+def _loaded_names(code: CodeType) -> tuple[str, ...]:
     # Not co_names: that mixes in attribute names, and `reason.index` is not the global `index`.
-    loads = (each for each in dis.get_instructions(function.__code__) if each.opname == "LOAD_GLOBAL")
-    return list(dict.fromkeys(each.argval for each in loads))
+    loads = (each for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL")
+    return tuple(dict.fromkeys(each.argval for each in loads))
+
+
+def _global_names(function: FunctionType) -> tuple[str, ...]:
+    return _loaded_names(function.__code__)  # asked for time and again: reading the code takes longer than a short simulation
 
 
 def rebind(function: Callable[P, R], **bound: Callable[..., Any]) -> Callable[P, R]:
