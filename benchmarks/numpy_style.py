@@ -189,9 +189,9 @@ def game(name: str, problem: Problem, horizon: int, alpha: float, m: float | Non
 
     def turn() -> Sample:
         peer = make(name, problem.n_arms, alpha) if m is None else make(f"eff-{name}", problem.n_arms, alpha, m=m)
-        began = time.perf_counter()
+        began = time.thread_time()
         pulls = play(peer, table, horizon)
-        spent = time.perf_counter() - began
+        spent = time.thread_time() - began
         return Sample(spent * 1e6 / horizon, spent, named(name, problem, horizon), (tuple(pulls),))
 
     return turn

@@ -118,9 +118,9 @@ class Stretches:
         fixed = (self.policy.params, self.state, self.board, self.means, self.noise.scale, derive_key(SEED, "noise"), self.arms)
         chosen = np.zeros(until - self.rounds, np.int64)
         loop(*fixed, 1, 0, chosen)  # no rounds: compiles
-        began = time.perf_counter()
+        began = time.thread_time()
         loop(*fixed, self.rounds + 1, until, chosen)
-        spent = time.perf_counter() - began
+        spent = time.thread_time() - began
         self.rounds = until
         return spent, chosen.tolist()
 

@@ -47,6 +47,7 @@ class Progress:
         self.total = total
         self.label = label
         self.done = 0
+        self.doing = ""  # what takes the time now, if that is not the work counted
         self._stream = sys.stderr if stream is None else stream
         self._lock = threading.Lock()
         self._start = monotonic()
@@ -96,7 +97,8 @@ class Progress:
         left = f", about {clock_text(elapsed * (1 - share) / share)} left" if 0 < share < 1 else ""
         label = f"{self.label} " if self.label else ""
         count = f"{self.done:,}/{self.total:,}"
-        return f"{label}[{bar}] {int(share * 100):3d} %  {count}  {clock_text(elapsed)}{left}"
+        doing = f", {self.doing}" if self.doing else ""
+        return f"{label}[{bar}] {int(share * 100):3d} %  {count}  {clock_text(elapsed)}{left}{doing}"
 
     def _paint(self, now: float, end: str) -> None:
         # A closed pipe, a missing stream, an odd encoding: no trouble of a display may stop a computation.

@@ -1,16 +1,24 @@
 """Policies x runs on one problem: the same noise for every policy, on any number of threads."""
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import numpy as np
 
 from rotting.arrays import Floats, Ints
+from rotting.chunks import Chunk, Store
 from rotting.compile import compiled
 from rotting.game import CANCEL, DONE, link
+from rotting.linking import digest
 from rotting.oracle import optimal_rewards
 from rotting.policy import Policy
 from rotting.problems import Problem
@@ -18,15 +26,23 @@ from rotting.progress import Progress
 from rotting.results import Result
 from rotting.rng import derive_key
 from rotting.rules import at_least_one_int, nonnegative_int
+from rotting.version import __version__
 
 _CHECKPOINTS = 200  # enough for a smooth curve
 _CHUNK_ROUNDS = 2_000_000  # work of one task: small enough to share out, large enough to make crossings free
+_CHUNKS = 16  # tasks of a policy, at least, if it has as many runs
 
 
-class _Task(NamedTuple):
-    policy: int
-    first_run: int
-    runs: int
+@dataclass(frozen=True)
+class Games:
+    """Policies, the problem that each of them plays, and how often; the fields are the arguments of `simulate`."""
+
+    policies: Policy | Sequence[Policy]
+    problem: Problem
+    horizon: int | None = None
+    runs: int = 100
+    seed: int = 0
+    checkpoints: Iterable[int] | None = None
 
 
 def _default_checkpoints(horizon: int) -> Ints:
@@ -87,6 +103,7 @@ def simulate(
     workers: int | None = None,
     checkpoints: Iterable[int] | None = None,
     progress: bool | None = None,
+    keep: str | Path | None = None,
 ) -> Result:
     """Let each policy play `runs` games of `horizon` rounds, and return their pseudo-regrets.
 
@@ -102,6 +119,11 @@ def simulate(
         workers: threads; all CPUs by default.
         checkpoints: rounds at which regret is recorded; 200 evenly spaced ones by default. The horizon is always one.
         progress: show a progress bar; by default when standard error is a terminal.
+        keep: a folder for the games that are finished, so that the same call goes on where another was killed. They are known
+            by a digest of the settings and of the code, and are never taken for others.
+
+    Memory: 8 bytes per policy, run and checkpoint or arm for the result, and on each worker the state of one game (for the
+    exact windows of RAW-UCB and FEWA, 20 bytes per arm and round of the horizon).
 
     Example:
         >>> import rotting
@@ -110,76 +132,194 @@ def simulate(
         >>> result.regret.shape, result.pulls.sum(axis=2).min()
         ((2, 20, 200), np.int64(400))
     """
-    listed = _check_policies(policies)
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
-    horizon = problem.resolve_horizon(horizon)
-    for each in listed:
-        _check_fit(each, problem, horizon)
-    runs = at_least_one_int("runs", runs)
-    seed = nonnegative_int("seed", seed)
+    games = Games(policies, problem, horizon, runs, seed, checkpoints)
+    return simulate_all([games], workers=workers, progress=progress, keep=keep)[0]
+
+
+def simulate_all(
+    games: Sequence[Games],
+    workers: int | None = None,
+    progress: bool | None = None,
+    keep: str | Path | None = None,
+) -> list[Result]:
+    """Return the results of several simulations, that share the threads and the progress bar.
+
+    One policy's games are played while the next policy is being compiled.
+
+    Args:
+        games: what to simulate.
+        workers: threads; all CPUs by default.
+        progress: show a progress bar; by default when standard error is a terminal.
+        keep: as for `simulate`.
+
+    Example:
+        >>> import rotting
+        >>> problems = [rotting.problems.two_arms(L=L, horizon=50) for L in (0.5, 1.0)]
+        >>> [result.horizon for result in simulate_all([Games(rotting.UCB1(), each, runs=2) for each in problems])]
+        [50, 50]
+    """
     workers = default_workers() if workers is None else at_least_one_int("workers", workers)
-    marks = _default_checkpoints(horizon) if checkpoints is None else _check_checkpoints(checkpoints, horizon)
-    rewards, reference = optimal_rewards(problem, horizon)
-    regret = np.full((len(listed), runs, marks.size), np.nan)
-    pulls = np.zeros((len(listed), runs, problem.n_arms), np.int64)
-    times: list[list[float]] = [[] for _ in listed]
-
-    means = problem.means(horizon)
-    noise_key, policy_key = derive_key(seed, "noise"), derive_key(seed, "policy")
-    games = [compiled(link(each, problem.noise), each, allocates=True) for each in listed]
-
-    def play(task: _Task, marks: Ints, optimal: Floats, regret: Floats, pulls: Ints, signal: Ints) -> float:
-        policy, began = listed[task.policy], time.perf_counter()
-        games[task.policy](
-            policy.params, means, problem.noise.scale, noise_key, policy_key, task.first_run, marks, optimal, regret, pulls,
-            signal,
-        )  # fmt: skip
-        return time.perf_counter() - began
-
-    def run(task: _Task, signal: Ints) -> None:
-        rows = slice(task.first_run, task.first_run + task.runs)
-        spent = play(task, marks, rewards[marks - 1], regret[task.policy, rows], pulls[task.policy, rows], signal)
-        times[task.policy].append(spent)
-
-    # A game of one round each compiles what is not in the cache yet, outside the clock and the threads.
-    with Progress(len(listed), "compiled", show=progress) as bar:
-        for index in range(len(listed)):
-            one, row = np.ones(1, np.int64), np.zeros((1, problem.n_arms), np.int64)
-            play(_Task(index, 0, 1), one, rewards[:1], np.zeros((1, 1)), row, np.zeros(2, np.int64))
-            bar.advance()
-
-    chunk = max(1, min(_CHUNK_ROUNDS // horizon, -(-runs // workers)))
-    tasks = [_Task(index, first, min(chunk, runs - first)) for first in range(0, runs, chunk) for index in range(len(listed))]
-    total = len(listed) * runs * horizon
-    with Progress(total, "rounds", show=progress) as bar:
-        _share_out(tasks, run, workers, bar)
-    return Result(
-        policies=listed,
-        problem=problem.describe(),
-        horizon=horizon,
-        runs=runs,
-        seed=seed,
-        checkpoints=marks,
-        regret=regret,
-        pulls=pulls,
-        us_per_round=np.array([sum(each) * 1e6 / (runs * horizon) for each in times]),
-        reference=reference,
-    )
+    store = None if keep is None else Store(keep)
+    sets = [_Set(each) for each in games]
+    with Progress(sum(each.rounds for each in sets), "rounds", show=progress) as bar, _Pool(workers, bar) as pool:
+        for each in sets:
+            each.play(pool, store)
+        pool.finish()
+    return [each.result() for each in sets]
 
 
-def _share_out(tasks: list[_Task], run: Callable[[_Task, Ints], None], workers: int, bar: Progress) -> None:
-    """Run every task on `workers` threads; on an interrupt, or an error in one, stop the games under way and pass it on."""
-    signals = np.zeros((len(tasks), 2), np.int64)
-    with ThreadPoolExecutor(workers, thread_name_prefix="rotting") as pool:
-        try:
-            waiting: set[Future[None]] = {pool.submit(run, task, signals[k]) for k, task in enumerate(tasks)}
-            while waiting:
-                done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
-                for future in done:
-                    future.result()
-                bar.advance(int(signals[:, DONE].sum()) - bar.done)
-        except BaseException:
-            signals[:, CANCEL] = 1
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+class _Set:
+    """Games under way: their settings, checked, and the arrays of their result."""
+
+    def __init__(self, games: Games) -> None:
+        self.policies = _check_policies(games.policies)
+        if not isinstance(games.problem, Problem):
+            raise TypeError(f"problem must be a Problem such as Problem.rested(means), got {type(games.problem).__name__}")
+        self.problem = games.problem
+        self.horizon = horizon = self.problem.resolve_horizon(games.horizon)
+        for each in self.policies:
+            _check_fit(each, self.problem, horizon)
+        self.runs = runs = at_least_one_int("runs", games.runs)
+        self.seed = nonnegative_int("seed", games.seed)
+        marks = games.checkpoints
+        self.marks = _default_checkpoints(horizon) if marks is None else _check_checkpoints(marks, horizon)
+        self.regret = np.full((len(self.policies), runs, self.marks.size), np.nan)
+        self.pulls = np.zeros((len(self.policies), runs, self.problem.n_arms), np.int64)
+        self.seconds = np.zeros((len(self.policies), runs))
+        self.keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
+        self.reference = ""
+
+    @property
+    def rounds(self) -> int:
+        return self.regret.shape[0] * self.runs * self.horizon
+
+    def play(self, pool: "_Pool", store: Store | None) -> None:
+        """Hand every chunk of runs that the store does not have to the pool."""
+        cumulative, self.reference = optimal_rewards(self.problem, self.horizon)
+        optimal = cumulative[self.marks - 1]
+        # The same chunks on any number of workers, so that what one kept serves another.
+        size = max(1, min(_CHUNK_ROUNDS // self.horizon, -(-self.runs // _CHUNKS)))
+        firsts = range(0, self.runs, size)
+        settings = None if store is None else self._digest(optimal)
+        for index, policy in enumerate(self.policies):
+            linked = link(policy, self.problem.noise)
+            names = dict.fromkeys(firsts, "")
+            if store is not None:
+                names = {first: self._name(settings, policy, linked, first, size) for first in firsts}
+            missing = [first for first in firsts if store is None or not self._recall(store, names[first], index, first, pool)]
+            if missing:
+                pool.bar.doing = f"compiling {policy.name}"
+                pool.count()
+                game = self._ready(compiled(linked, policy, allocates=True), policy, optimal)
+                pool.bar.doing = ""
+                for first in missing:
+                    pool.submit(partial(self._play, game, optimal, index, first, size, store, names[first]))
+
+    def _ready(self, game: Callable[..., None], policy: Policy, optimal: Floats) -> Callable[..., None]:
+        """Return the game after one of one round, which compiles what is not in the cache yet, outside the clock."""
+        one, row = np.ones(1, np.int64), np.zeros((1, self.problem.n_arms), np.int64)
+        self._call(game, policy, 0, one, optimal[:1], np.zeros((1, 1)), row, np.zeros(2, np.int64))
+        return game
+
+    def _call(self, game: Callable[..., None], policy: Policy, first: int, *arrays: Floats | Ints) -> None:
+        means, noise = self.problem.means(self.horizon), self.problem.noise
+        game(policy.params, means, noise.scale, *self.keys, first, *arrays)
+
+    def _play(
+        self,
+        game: Callable[..., None],
+        optimal: Floats,
+        index: int,
+        first: int,
+        size: int,
+        store: Store | None,
+        name: str,
+        signal: Ints,
+    ) -> None:
+        rows = slice(first, first + size)
+        regret, pulls = self.regret[index, rows], self.pulls[index, rows]
+        began = time.thread_time()  # of this thread alone: others compile and play beside it
+        self._call(game, self.policies[index], first, self.marks, optimal, regret, pulls, signal)
+        spent = time.thread_time() - began
+        self.seconds[index, first] = spent
+        if store is not None and not signal[CANCEL]:
+            store.write(name, Chunk(regret, pulls, spent))
+
+    def _recall(self, store: Store, name: str, index: int, first: int, pool: "_Pool") -> bool:
+        """Take a chunk from the store; False if it has none."""
+        chunk = store.read(name)
+        if chunk is None:
+            return False
+        rows = slice(first, first + len(chunk.regret))
+        self.regret[index, rows], self.pulls[index, rows], self.seconds[index, first] = chunk
+        pool.recalled += len(chunk.regret) * self.horizon
+        pool.count()
+        return True
+
+    def _digest(self, optimal: Floats) -> str:
+        """Return a digest of the problem and the seed: by value, whatever code made them."""
+        digest = hashlib.sha256(repr((self.keys, self.problem.noise, __version__, version("numba"))).encode())
+        for array in (*self.problem.means(self.horizon), self.marks, optimal):
+            digest.update(f"{array.dtype}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def _name(self, settings: str | None, policy: Policy, linked: Callable[..., None], first: int, size: int) -> str:
+        """Return the name of a chunk: a digest of the settings, and of the code of the policy and of the game."""
+        runs = min(size, self.runs - first)
+        parts = (settings, policy.name, tuple(map(float, policy.params)), digest(linked), first, runs)  # type: ignore[arg-type]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def result(self) -> Result:
+        """Return the result, after the last game."""
+        return Result(
+            policies=self.policies,
+            problem=self.problem.describe(),
+            horizon=self.horizon,
+            runs=self.runs,
+            seed=self.seed,
+            checkpoints=self.marks,
+            regret=self.regret,
+            pulls=self.pulls,
+            us_per_round=self.seconds.sum(axis=1) * 1e6 / (self.runs * self.horizon),
+            reference=self.reference,
+        )
+
+
+class _Pool:
+    """Threads that play; on an interrupt, or an error in one, the games under way stop and the error is passed on."""
+
+    def __init__(self, workers: int, bar: Progress) -> None:
+        self.bar = bar
+        self.recalled = 0  # rounds
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="rotting")
+        self._waiting: set[Future[None]] = set()
+        self._signals: list[Ints] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for signal in self._signals:
+            signal[CANCEL] = error is not None
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def submit(self, play: Callable[[Ints], None]) -> None:
+        """Play when a thread is free."""
+        signal = np.zeros(2, np.int64)
+        self._signals.append(signal)
+        self._waiting.add(self._threads.submit(play, signal))
+
+    def count(self) -> None:
+        """Show how far the games are, and pass an error on."""
+        done = {future for future in self._waiting if future.done()}
+        self._waiting -= done
+        for future in done:
+            future.result()
+        self.bar.advance(self.recalled + sum(int(signal[DONE]) for signal in self._signals) - self.bar.done)
+
+    def finish(self) -> None:
+        """Wait for all games."""
+        while self._waiting:
+            wait(self._waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+            self.count()

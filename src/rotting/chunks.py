@@ -1,0 +1,70 @@
+"""Finished parts of a simulation on disk, so that one which was killed goes on where it stopped.
+
+A chunk is a file, named by a digest of everything that decides its content and written under another name first: it is there
+whole or not at all. A file that was damaged since is taken for absent.
+"""
+
+import hashlib
+import io
+import secrets
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.arrays import Floats, Ints
+
+
+class Chunk(NamedTuple):
+    """Some runs of one policy on one problem."""
+
+    regret: Floats  # [runs, checkpoints]
+    pulls: Ints  # [runs, K]
+    seconds: float  # that they took
+
+
+class Store:
+    """A folder of chunks; several processes may share it.
+
+    Args:
+        folder: made when the first chunk is written.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = Store(folder)
+        ...     store.write("ab12", Chunk(np.zeros((1, 2)), np.ones((1, 3), np.int64), 0.5))
+        ...     store.read("ab12").seconds, store.read("cd34")
+        (0.5, None)
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.chunk"
+
+    def read(self, key: str) -> Chunk | None:
+        """Return the chunk of that name, or None when there is none or the file is damaged."""
+        try:
+            content = self._path(key).read_bytes()
+        except FileNotFoundError:
+            return None
+        digest, body = content[:32], content[32:]
+        if hashlib.sha256(body).digest() != digest:
+            return None
+        with np.load(io.BytesIO(body), allow_pickle=False) as file:
+            return Chunk(file["regret"], file["pulls"], float(file["seconds"]))
+
+    def write(self, key: str, chunk: Chunk) -> None:
+        """Keep a chunk under that name."""
+        body = io.BytesIO()
+        np.savez(body, regret=chunk.regret, pulls=chunk.pulls, seconds=np.float64(chunk.seconds))
+        path = self._path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+        try:
+            partial.write_bytes(hashlib.sha256(body.getvalue()).digest() + body.getvalue())
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)

@@ -1,0 +1,162 @@
+"""Chunks on disk: found again when everything that decides them is the same, redone when damaged, whole after any kill."""
+
+import math
+import os
+import random
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotting import problems, simulation
+from rotting.chunks import Chunk, Store
+from rotting.noise import Gaussian
+from rotting.problems import Problem
+from rotting.registry import make
+from rotting.results import Result
+from rotting.simulation import Games, simulate, simulate_all
+
+PROBLEM = problems.two_arms(L=1.0, horizon=40)
+POLICIES = [make("ucb1"), make("eff-raw-ucb"), make("exp3", gamma=0.1, low=-9.0, high=9.0, outside="clip")]
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("runs", [1, 5, 16, 37])
+def test_kept_games_give_the_same_result(tmp_path: Path, runs: int) -> None:
+    plain = simulate(POLICIES, PROBLEM, runs=runs, seed=3)
+    first = simulate(POLICIES, PROBLEM, runs=runs, seed=3, keep=tmp_path, workers=1)
+    names = files(tmp_path)
+    second = simulate(POLICIES, PROBLEM, runs=runs, seed=3, keep=tmp_path, workers=3)
+    assert first == plain
+    assert second == plain
+    assert second.us_per_round.tolist() == first.us_per_round.tolist()
+    assert files(tmp_path) == names
+
+
+def test_what_is_kept_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(POLICIES, PROBLEM, runs=5, keep=tmp_path)
+    monkeypatch.delattr(simulation, "compiled")
+    simulate(POLICIES[::-1], PROBLEM, runs=5, keep=tmp_path)
+    with pytest.raises(NameError):
+        simulate(POLICIES, PROBLEM, runs=6, keep=tmp_path)
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"seed": 1},
+    {"policies": make("ucb1", sigma=2.0)},
+    {"policies": make("uniform")},
+    {"problem": problems.two_arms(L=1.0000001, horizon=40)},
+    {"problem": problems.two_arms(L=1.0, horizon=40, sigma=1.5)},
+    {"problem": Problem.restless([[0.0] * 40, [0.5] * 40], noise=Gaussian(1.0))},
+    {"horizon": 39},
+    {"checkpoints": [7]},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=[next(iter(each)) + str(k) for k, each in enumerate(CHANGES)])
+def test_nothing_is_taken_for_something_else(tmp_path: Path, change: dict[str, Any]) -> None:
+    usual: dict[str, Any] = {"policies": make("ucb1"), "problem": PROBLEM, "runs": 4, "seed": 0}
+    simulate(**usual, keep=tmp_path)
+    before = len(files(tmp_path))
+    assert simulate(**{**usual, **change}, keep=tmp_path) == simulate(**{**usual, **change})
+    assert len(files(tmp_path)) == 2 * before
+
+
+def test_other_code_is_another_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(make("ucb1"), PROBLEM, runs=4, keep=tmp_path)
+    before = len(files(tmp_path))
+    monkeypatch.setattr(simulation, "digest", lambda _: "another policy")
+    simulate(make("ucb1"), PROBLEM, runs=4, keep=tmp_path)
+    assert len(files(tmp_path)) == 2 * before
+
+
+@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "append"])
+def test_a_damaged_chunk_is_redone(tmp_path: Path, harm: str) -> None:
+    plain = simulate(make("ucb1"), PROBLEM, runs=4, seed=3, keep=tmp_path)
+    for path in files(tmp_path):
+        content = path.read_bytes()
+        middle = len(content) // 2
+        harmed = {
+            "truncate": content[:middle],
+            "flip": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+            "empty": b"",
+            "append": content + b"x",
+        }
+        path.write_bytes(harmed[harm])
+        assert Store(tmp_path).read(path.stem) is None
+    assert simulate(make("ucb1"), PROBLEM, runs=4, seed=3, keep=tmp_path) == plain
+    assert all(Store(tmp_path).read(path.stem) is not None for path in files(tmp_path))
+
+
+def test_a_chunk_survives_the_disk(tmp_path: Path) -> None:
+    chunk = Chunk(np.array([[0.1, np.pi]]), np.array([[3, 4]]), 0.25)
+    Store(tmp_path / "new").write("abc", chunk)
+    again = Store(tmp_path / "new").read("abc")
+    assert again is not None
+    assert (again.regret.tolist(), again.pulls.tolist(), again.seconds) == (chunk.regret.tolist(), [[3, 4]], 0.25)
+    assert [path.name for path in files(tmp_path)] == ["abc.chunk"]
+
+
+def test_several_simulations_equal_one_by_one(tmp_path: Path) -> None:
+    games = [Games(POLICIES, problems.two_arms(L=L, horizon=40), runs=3, seed=2) for L in (0.1, 2.0)]
+    one_by_one = [simulate(each.policies, each.problem, runs=3, seed=2) for each in games]
+    assert simulate_all(games, workers=2) == one_by_one
+    assert simulate_all(games, keep=tmp_path) == one_by_one
+    assert simulate_all([]) == []
+
+
+def test_an_error_in_a_thread_is_passed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Store, "write", full)
+    with pytest.raises(OSError, match="the disk is full"):
+        simulate(make("ucb1"), PROBLEM, runs=40, keep=tmp_path)
+
+
+SCRIPT = textwrap.dedent("""
+    import sys, rotting
+    policies = [rotting.UCB1(), rotting.EffRAWUCB(), rotting.Uniform()]
+    games = [rotting.simulation.Games(policies, rotting.problems.two_arms(L=L, horizon=2_000), runs=300) for L in (0.1, 1.0)]
+    print("playing", flush=True)
+    for L, result in zip("ab", rotting.simulation.simulate_all(games, workers=2, keep=sys.argv[1])):
+        result.save(sys.argv[2] + L)
+""")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_killed_ten_times_the_result_is_that_of_one_run(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import rotting.simulation\n" + SCRIPT)
+
+    def play(keep: str, out: str, seconds: float = math.inf) -> bool:
+        """Let it play for so long; tell whether it had to be killed."""
+        command = [sys.executable, str(script), str(tmp_path / keep), str(tmp_path / out)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "playing\n"
+            try:
+                assert process.wait(None if math.isinf(seconds) else seconds) == 0
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return True
+        return False
+
+    began = time.monotonic()
+    assert not play("one", "whole")
+    length = time.monotonic() - began
+    moments = random.Random(5)
+    killed = sum(play("two", f"late{k}", moments.uniform(0, 0.6 * length)) for k in range(10))
+    assert killed > 0
+    assert not play("two", "resumed")
+    for L in "ab":
+        assert Result.load(tmp_path / f"resumed{L}") == Result.load(tmp_path / f"whole{L}")
