@@ -33,6 +33,7 @@ NAMES = {
     "Result",
     "__version__",
     "check_policy",
+    "datasets",
     "doubling",
     "list_policies",
     "make",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rotting.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from rotting import datasets as datasets
     from rotting import problems as problems
     from rotting import registry as registry
     from rotting.anytime import doubling as doubling
@@ -49,6 +50,7 @@ _HOMES = {
     "Reason": "policy",
     "Result": "results",
     "check_policy": "checks",
+    "datasets": "",
     "doubling": "anytime",
     "list_policies": "registry",
     "make": "registry",

@@ -1,0 +1,27 @@
+"""Real data of things that wear out, as problems; and nights drawn to resemble data that few people have.
+
+The files are looked for in the folder that the environment variable `ROTTING_DATA` names, by default the user's data
+folder. One that is not there raises `MissingDataError`, which says where to get it.
+"""
+
+from rotting.datasets.batteries import batteries
+from rotting.datasets.files import DataWarning, MissingDataError, data_folder
+from rotting.datasets.news import news
+from rotting.datasets.nights import VARIANCE, VARIATION, Night, Nights, Reading
+from rotting.datasets.synthetic_nights import synthetic_nights
+from rotting.datasets.yahoo import yahoo_nights
+
+__all__ = [
+    "VARIANCE",
+    "VARIATION",
+    "DataWarning",
+    "MissingDataError",
+    "Night",
+    "Nights",
+    "Reading",
+    "batteries",
+    "data_folder",
+    "news",
+    "synthetic_nights",
+    "yahoo_nights",
+]

@@ -1,0 +1,102 @@
+"""Batteries that wear out with use: a rested problem of four lithium-ion cells.
+
+Data: B. Saha, K. Goebel. Battery data set. NASA Ames Prognostics Center of Excellence, 2007.
+"""
+
+import csv
+
+import numpy as np
+
+from rotting.arrays import Floats
+from rotting.datasets.files import Source, read_text
+from rotting.noise import Gaussian
+from rotting.problems import Piecewise, Problem
+from rotting.rules import positive
+
+SOURCE = Source(
+    "nasa-battery/capacity_by_discharge.csv",
+    "NASA's Prognostics data repository, the capacity of every discharge of the Li-ion battery aging data set "
+    "(https://www.nasa.gov/intelligent-systems-division/discovery-and-systems-health/pcoe/pcoe-data-set-repository/)",
+    "c49fc13780e6b679519158595ed17e654964279f593ab7e1e1e43af0ed994979",
+)
+COLUMNS = ["battery", "discharge_no", "capacity_ah"]
+NAMES = ("B0005", "B0006", "B0007", "B0018")
+NORMAL_MAD = 1.4826  # the standard deviation of a normal variable over its median absolute deviation
+
+
+def batteries(sigma: float | None = None) -> Problem:
+    """Return the rested problem of choosing which of four batteries to discharge.
+
+    A pull discharges a battery once, and pays the capacity that it delivered at that discharge, in ampere-hours. The four
+    fall from about 1.9 to 1.3, at different speeds, and cross. After a rest of days a battery recovers by up to 0.15 for
+    a while: these rises are in the means.
+
+    - Horizon: the most rounds for which a player who always takes the best battery stays within what was measured. A
+      battery that is pulled more often keeps its last value.
+    - Noise: Gaussian. By default its sigma is the scatter of the record from one discharge to the next, about 0.005 Ah,
+      so that these rewards are nearly exact; a larger one makes a harder game of the same batteries.
+
+    NASA distributes a MATLAB file per battery. The loader reads a table made from them, with columns `battery`,
+    `discharge_no` (1, 2, ...) and `capacity_ah`: the field `Capacity` of each cycle of the type `discharge`, in order.
+
+    Args:
+        sigma: the standard deviation of a reward, in Ah; None for that of the record.
+
+    Example:
+        >>> problem = batteries()  # doctest: +SKIP
+        >>> problem.kind, problem.n_arms  # doctest: +SKIP
+        ('rested', 4)
+    """
+    scale = None if sigma is None else positive("sigma", sigma)
+    capacities = capacity_tables(read_text(SOURCE))
+    tables = [capacities[name] for name in NAMES]
+    decays = [Piecewise(table, np.arange(len(table))) for table in tables]
+    return Problem.rested(decays, Gaussian(scatter(tables) if scale is None else scale), greedy_rounds(tables), "batteries")
+
+
+def capacity_tables(text: str) -> dict[str, Floats]:
+    """Return the capacity at every discharge of each battery, from the text of the file."""
+    header, *rows = csv.reader(text.splitlines()) if text else [[]]
+    if header != COLUMNS:
+        raise ValueError(f"{SOURCE.path} must have the columns {', '.join(COLUMNS)}, got {', '.join(header)[:60]!r}")
+    tables: dict[str, list[float]] = {name: [] for name in NAMES}
+    for line, row in enumerate(rows, start=2):
+        try:
+            name, number, capacity = row
+            if int(number) != len(tables[name]) + 1 or not 0 < float(capacity) < np.inf:
+                raise ValueError(row)  # noqa: TRY301 - one sentence for all that can be wrong with a line
+        except (KeyError, ValueError):
+            rule = f"a battery of {', '.join(NAMES)}, its next discharge and a capacity"
+            raise ValueError(f"{SOURCE.path} must have {rule} on each line, got {','.join(row)!r} on line {line}") from None
+        tables[name].append(float(capacity))
+    for name, table in tables.items():
+        if len(table) < 2:
+            raise ValueError(f"{SOURCE.path} must hold two discharges or more of {name}, got {len(table)}")
+    return {name: np.array(table) for name, table in tables.items()}
+
+
+def scatter(tables: list[Floats]) -> float:
+    """Return the scatter of one value about the trend, from the middle half of the changes, where no rest is.
+
+    Example:
+        >>> scatter([np.array([1.0, 0.5, 0.0, -0.25, -0.75, -1.25])]) == 0.0
+        True
+    """
+    changes = [np.diff(table) - np.median(np.diff(table)) for table in tables]
+    # A change is the difference of two values: its variance is twice theirs.
+    return float(NORMAL_MAD * np.median(np.abs(np.concatenate(changes))) / np.sqrt(2.0))
+
+
+def greedy_rounds(tables: list[Floats]) -> int:
+    """Return the rounds after which taking the best would need a value beyond the end of a table.
+
+    Example:
+        >>> greedy_rounds([np.array([3.0, 1.0]), np.array([2.0, 0.5, 0.0])])
+        3
+    """
+    pulls = [0] * len(tables)
+    while True:
+        best = int(np.argmax([table[min(n, len(table) - 1)] for table, n in zip(tables, pulls, strict=True)]))
+        if pulls[best] == len(tables[best]):
+            return sum(pulls)
+        pulls[best] += 1

@@ -1,0 +1,92 @@
+"""Where data files are, and what is said when one is missing or not as expected.
+
+The files are not part of the package: people fetch them from their distributors, once.
+"""
+
+import hashlib
+import os
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER_VARIABLE = "ROTTING_DATA"
+
+
+class MissingDataError(FileNotFoundError):
+    """A data file is not there; the message says which, where it was looked for, and where to get it."""
+
+
+class DataWarning(UserWarning):
+    """A data file was read, but something about it should be known."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that people fetch themselves.
+
+    Args:
+        path: its place in the data folder.
+        origin: where to get it, in words with an address.
+        sha256: the digest of the version that this package was tested with, None where none is known.
+    """
+
+    path: str
+    origin: str
+    sha256: str | None = None
+
+
+def data_folder() -> Path:
+    """Return the folder of the data files: `ROTTING_DATA`, or else the user's data folder.
+
+    Example:
+        >>> from unittest.mock import patch
+        >>> with patch.dict(os.environ, ROTTING_DATA="/data"):
+        ...     print(data_folder().as_posix())
+        /data
+    """
+    named = os.environ.get(FOLDER_VARIABLE)
+    return Path(named).expanduser() if named else _user_folder("XDG_DATA_HOME", ".local/share", "Application Support")
+
+
+def cache_folder() -> Path:
+    """Return the user's folder for files that can be computed again."""
+    return _user_folder("XDG_CACHE_HOME", ".cache", "Caches")
+
+
+def _user_folder(variable: str, default: str, on_mac: str) -> Path:
+    named = Path(os.environ.get(variable, ""))
+    if named.is_absolute():  # a relative one is to be ignored, says the XDG specification
+        return named / "rotting"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "rotting"
+    return Path.home() / (f"Library/{on_mac}" if sys.platform == "darwin" else default) / "rotting"
+
+
+def missing(source: Source, folder: Path) -> MissingDataError:
+    """Return the error that says that `source` is not in `folder`.
+
+    Example:
+        >>> print(missing(Source("sea/waves.csv", "https://example.org/waves"), Path("data")))
+        sea/waves.csv is not in 'data' (set ROTTING_DATA to look elsewhere); get it from https://example.org/waves
+    """
+    where = f"{source.path} is not in '{folder}' (set {FOLDER_VARIABLE} to look elsewhere)"
+    return MissingDataError(f"{where}; get it from {source.origin}")
+
+
+def read_text(source: Source) -> str:
+    """Return the text of a file of the data folder, with a warning when it is not the version that is known.
+
+    Another version is no error: distributors correct their files, and line ends change on the way. What a loader
+    cannot do without, the shape, it checks itself.
+    """
+    folder = data_folder()
+    try:
+        content = (folder / source.path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise missing(source, folder) from None
+    digest = hashlib.sha256(content).hexdigest()
+    if source.sha256 is not None and digest != source.sha256:
+        text = f"{source.path} is not the version that rotting knows: its SHA-256 is {digest}, not {source.sha256}"
+        warnings.warn(f"{text}; numbers may differ from published ones", DataWarning, stacklevel=3)
+    return content.decode("utf-8-sig")

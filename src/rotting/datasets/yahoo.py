@@ -1,0 +1,218 @@
+"""Yahoo!'s front page at night: the paper's restless problems, prepared from the user's R6A files as its authors did.
+
+The data, "R6A - Yahoo! Front Page Today Module User Click Log Dataset, version 1.0", may not be redistributed.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rotting.arrays import Floats, Ints
+from rotting.datasets import clicklog, nights
+from rotting.datasets.clicklog import DAY_TIMESTAMPS, FIRST_SECOND, SLOTS, Displays, read_displays
+from rotting.datasets.files import DataWarning, Source, cache_folder, data_folder, missing
+from rotting.datasets.nights import NIGHTS, TIMESTAMP_SECONDS, TIMESTAMPS, Night, Nights, Reading
+from rotting.progress import Progress
+from rotting.rules import at_least_one_int
+
+FOLDER = "yahoo-r6a"
+NAMES = tuple(f"ydata-fp-td-clicks-v1_0.200905{day:02d}" for day in range(1, 11))
+ORIGIN = "Yahoo! Webscope, data set R6A (https://webscope.sandbox.yahoo.com/catalog.php?datatype=r)"
+WINDOW, LEAST = 30_000, 14_000
+LEAST_TIMESTAMPS = 130  # of the 144 of a night: a few holes are passed over, a night that is half missing is no night
+
+
+def yahoo_nights(
+    folder: str | Path | None = None,
+    *,
+    window: int = WINDOW,
+    least: int = LEAST,
+    cache: str | Path | None = None,
+    workers: int | None = None,
+    progress: bool | None = None,
+) -> Nights:
+    """Return the paper's nights 2 to 9 from the ten files of R6A.
+
+    Night i lasts from 22:00 UTC of the day before 2009-05-i to 10:00 UTC of that day: in the United States, from 6 pm to 6 am
+    Eastern daylight time. For each article, the mean of its clicks over the `window` of its displays around each one
+    (what pandas calls `rolling(window, min_periods=least, center=True)`, over all ten days), then the mean of these per
+    timestamp of five minutes. A night keeps the articles that have a value at every timestamp at which anything was
+    displayed. A round is ten displays of the real traffic.
+
+    Displays are put in order of time first, so that files with unsorted lines give the same curves. Nothing is dropped
+    silently: malformed lines are counted with file and line number, a file that is missing, empty or cut off is named, and
+    a night for which fewer than 130 of 144 timestamps are left is left out with its reason. All this is in
+    `Nights.notes`, and a `DataWarning` says it.
+
+    All files are read once, in about a minute on two cores, in less than 1 GB of memory. The nights are then kept in
+    the user's cache folder, and read anew when a file, a parameter or this code changes.
+
+    Args:
+        folder: where the files `ydata-fp-td-clicks-v1_0.20090501.gz` to `...10.gz` are, gzipped or not; None is `yahoo-r6a` in
+            the data folder.
+        window: displays of an article that are averaged.
+        least: displays that such an average must have at least, at most `window`.
+        cache: the folder of prepared nights; None is the user's cache folder.
+        workers: files that are read at once; None for as many as there are cores.
+        progress: show how far the reading is; None for terminals only.
+
+    Example:
+        >>> nights = yahoo_nights()  # doctest: +SKIP
+        >>> night = nights[7]  # doctest: +SKIP
+        >>> result = rotting.simulate(rotting.EffRAWUCB(sigma=0.29**0.5), night.problem(), runs=10)  # doctest: +SKIP
+    """
+    window = at_least_one_int("window", window)
+    least = at_least_one_int("least", least)
+    if least > window:
+        raise ValueError(f"least must be at most window = {window}, got {least}")
+    count = os.cpu_count() or 1 if workers is None else at_least_one_int("workers", workers)
+    where = data_folder() / FOLDER if folder is None else Path(folder)
+    found = {name: path for name in NAMES if (path := _find(where, name)) is not None}
+    if not found:
+        first = f"{NAMES[0]}.gz"
+        if folder is None:
+            raise missing(Source(f"{FOLDER}/{first}", ORIGIN), data_folder())
+        raise missing(Source(first, ORIGIN), where)
+
+    key = _key(list(found.values()), window, least)
+    kept = (cache_folder() if cache is None else Path(cache)) / f"r6a-{key[:16]}.json"
+    result = _load(kept, key)
+    if result is None:
+        result = _prepare(found, window, least, count, progress)
+        _save(kept, key, result)
+    if result.notes:
+        warnings.warn("R6A: " + "; ".join(result.notes), DataWarning, stacklevel=2)
+    return result
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    return next((path for path in (folder / f"{name}.gz", folder / name) if path.is_file()), None)
+
+
+def _prepare(found: dict[str, Path], window: int, least: int, workers: int, progress: bool | None) -> Nights:
+    size = sum(path.stat().st_size for path in found.values())
+    with Progress(size, "bytes of R6A", show=progress) as bar, ThreadPoolExecutor(workers) as pool:
+        parts = dict(zip(found, pool.map(lambda path: read_displays(path, bar.advance), found.values()), strict=True))
+    readings = [parts[name].reading if name in parts else Reading(f"{name}.gz", trouble="is missing") for name in NAMES]
+    displays = list(parts.values())
+    traffic = np.zeros(SLOTS, np.int64)
+    for part in displays:
+        traffic += np.bincount(part.slots, minlength=SLOTS)
+    rates = {article: click_rates(*events, window, least) for article, events in _articles(displays)}
+
+    whole, skipped = [], {}
+    for number in NIGHTS:
+        night = _night(number, rates, traffic)
+        if isinstance(night, Night):
+            whole.append(night)
+        else:
+            skipped[number] = night
+    return Nights(tuple(whole), tuple(readings), skipped)
+
+
+def _articles(parts: Sequence[Displays]) -> Iterator[tuple[int, tuple[NDArray[np.uint16], NDArray[np.bool_]]]]:
+    """Yield each article, by its id, with its displays of all files in order of time."""
+    for article in np.unique(np.concatenate([part.articles for part in parts])).tolist():
+        slots, clicks = [], []
+        for part in parts:
+            k = int(np.searchsorted(part.articles, article))
+            if k < len(part.articles) and part.articles[k] == article:
+                its = slice(part.starts[k], part.starts[k + 1])
+                slots.append(part.slots[its])
+                clicks.append(part.clicks[its])
+        joined = np.concatenate(slots)
+        order = np.argsort(joined, kind="stable")  # displays of one timestamp stay as they are
+        yield article, (joined[order], np.concatenate(clicks)[order])
+
+
+def click_rates(slots: NDArray[np.uint16], clicks: NDArray[np.bool_], window: int, least: int) -> Floats:
+    """Return the mean per timestamp of the centred rolling mean of clicks, NaN where there is none.
+
+    Args:
+        slots: the timestamp of each display of one article, increasing.
+        clicks: whether it was clicked.
+        window: displays of a mean: the `window // 2` before a display, itself, and those after it.
+        least: displays that a mean must have at the ends, where the window is cut.
+
+    Example:
+        >>> slots, clicks = np.array([0, 0, 1, 1], np.uint16), np.array([True, False, False, True])
+        >>> click_rates(slots, clicks, window=3, least=2)[:3]
+        array([0.41666667, 0.41666667,        nan])
+    """
+    n = len(clicks)
+    totals = np.concatenate([[0], np.cumsum(clicks, dtype=np.int64)])
+    ends = np.arange(n) + (window - 1) // 2 + 1
+    low, high = np.maximum(ends - window, 0), np.minimum(ends, n)
+    seen = high - low
+    enough = seen >= least
+    means = (totals[high] - totals[low])[enough] / seen[enough]
+    counts = np.bincount(slots[enough], minlength=SLOTS)
+    sums = np.bincount(slots[enough], weights=means, minlength=SLOTS)
+    rates = np.full(SLOTS, np.nan)
+    np.divide(sums, counts, out=rates, where=counts > 0)
+    return rates
+
+
+def _night(number: int, rates: dict[int, Floats], traffic: Ints) -> Night | str:
+    """Return the night, or why there is none."""
+    # The first slot is of April 30 at 00:00: night 1 would start at 22:00 of that day.
+    start = (number - 1) * DAY_TIMESTAMPS + DAY_TIMESTAMPS * 22 // 24
+    slots = start + np.flatnonzero(traffic[start : start + TIMESTAMPS])
+    if len(slots) < LEAST_TIMESTAMPS:
+        return f"only {len(slots)} of its {TIMESTAMPS} timestamps have displays"
+    articles = {article: curve[slots] for article, curve in rates.items() if not np.isnan(curve[slots]).any()}
+    if not articles:
+        return "no article is there at every timestamp"
+    seconds = FIRST_SECOND + TIMESTAMP_SECONDS * slots
+    return Night(number, tuple(articles), seconds, np.array(list(articles.values())), traffic[slots], synthetic=False)
+
+
+def _key(paths: list[Path], window: int, least: int) -> str:
+    """Return a digest of all that decides the nights: the files as the system knows them, the settings, this code."""
+    files = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
+    code = [Path(module).read_bytes().hex() for module in (__file__, clicklog.__file__, nights.__file__)]
+    return hashlib.sha256(json.dumps([files, window, least, code]).encode()).hexdigest()
+
+
+def _save(path: Path, key: str, result: Nights) -> None:
+    data: dict[str, Any] = {
+        "key": key,
+        "nights": [night.to_json() for night in result.values()],
+        "readings": [asdict(reading) for reading in result.readings],
+        "skipped": list(result.skipped.items()),
+    }
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    # The nights are worth having even where nothing can be kept, on a full disk say.
+    with suppress(OSError):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_text(json.dumps(data, allow_nan=False), "utf-8")
+            partial.replace(path)  # all at once
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def _load(path: Path, key: str) -> Nights | None:
+    """Return the nights that were kept, None when there are none or the file is not what was written."""
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        if data["key"] != key:
+            return None
+        readings = [
+            Reading(**{**reading, "examples": tuple((line, text) for line, text in reading["examples"])})
+            for reading in data["readings"]
+        ]
+        return Nights(tuple(map(Night.from_json, data["nights"])), tuple(readings), dict(data["skipped"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
