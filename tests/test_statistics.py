@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rotting.statistics import LEVEL, Interval, mean_interval, quantiles, t_critical
+from rotting.statistics import LEVEL, Interval, jackknife, mean_interval, quantiles, t_critical
 
 # 97.5 % quantiles as tables of Student's t print them, to eight decimals.
 TABLE = {
@@ -104,3 +104,26 @@ def test_quantiles_interpolate_over_the_first_axis() -> None:
     low, high = quantiles(values, 0.25, 0.75)
     assert low.tolist() == [1.0, 20.0]
     assert high.tolist() == [3.0, 40.0]
+
+
+def test_the_jackknife_of_a_mean_is_students_interval() -> None:
+    values = np.random.default_rng(3).normal(size=17)
+    assert jackknife(lambda runs: float(runs.mean()), values) == pytest.approx(mean_interval(values), rel=1e-12)
+
+
+def test_the_jackknife_covers_a_ratio_as_often_as_it_says() -> None:
+    """400 samples at 95 %: fewer than 350 would be covered with a chance below 1e-8, if the level held."""
+    rng = np.random.default_rng(4)
+    covered = 0
+    for _ in range(400):
+        lower = rng.normal(5.0, 1.0, 60)
+        upper = 3.0 * lower + rng.normal(0.0, 2.0, 60)
+        _, low, high = jackknife(lambda runs: float(runs[0].mean() / runs[1].mean()), np.array([upper, lower]))
+        assert low is not None
+        assert high is not None
+        covered += low <= 3.0 <= high
+    assert 350 <= covered < 400
+
+
+def test_the_jackknife_of_one_run_has_no_ends() -> None:
+    assert jackknife(lambda runs: float(runs.sum()), np.array([2.0])) == (2.0, None, None)

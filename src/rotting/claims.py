@@ -4,10 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
-from rotting.arrays import Floats
-from rotting.statistics import Interval, mean_interval, t_critical
+from rotting.statistics import Interval
 
 
 class Verdict(StrEnum):
@@ -74,42 +71,3 @@ class Claim:
         mean, low, high = self.estimate
         interval = "" if low is None or high is None else f" [{low:{style}}, {high:{style}}]"
         return f"{mean:{style}}{interval}"
-
-
-def ratio(upper: Floats, lower: Floats) -> Interval:
-    """Return the ratio of two means over the same runs, with its 95 % interval.
-
-    The interval is Fieller's: all r for which `upper - r lower` has a mean that Student's test cannot tell from zero. Runs are
-    paired, so what a run gives to both cancels. Its ends are unknown when the mean of `lower` itself cannot be told from zero.
-
-    Args:
-        upper: one number per run.
-        lower: one number per run, in the same order.
-
-    Example:
-        >>> mean, low, high = ratio(np.array([4.0, 6.0, 8.0]), np.array([2.0, 3.0, 4.1]))
-        >>> round(mean, 2), round(low, 2), round(high, 2)
-        (1.98, 1.93, 2.45)
-
-    Reference:
-        Fieller (1954), Some problems in interval estimation.
-    """
-    a, b, n = float(upper.mean()), float(lower.mean()), len(upper)
-    if b == 0 or n < 2:
-        return Interval(math.nan if b == 0 else a / b, None, None)
-    (aa, ab), (_, bb) = np.cov(upper, lower) / n * t_critical(n - 1) ** 2
-    if b * b <= bb:
-        return Interval(a / b, None, None)
-    root = math.sqrt(max(0.0, (a * b - ab) ** 2 - (a * a - aa) * (b * b - bb)))
-    ends = ((a * b - ab - root) / (b * b - bb), (a * b - ab + root) / (b * b - bb))
-    return Interval(a / b, float(min(ends)), float(max(ends)))
-
-
-def difference(upper: Floats, lower: Floats) -> Interval:
-    """Return the mean difference over the same runs, with its 95 % interval.
-
-    Example:
-        >>> difference(np.array([2.0, 2.0]), np.array([1.0, 1.0]))
-        Interval(mean=1.0, low=1.0, high=1.0)
-    """
-    return mean_interval(upper - lower)

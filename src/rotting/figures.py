@@ -1,7 +1,7 @@
 """Figures as data: drawn by Matplotlib for print (`plotting.py`), and by the HTML report to be looked into."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,6 +65,7 @@ class Figure:
         caption: what is drawn, and what the bands and bars are.
         panels: from left to right, line by line.
         columns: panels in a line of a wide page.
+        first: labels that come first, so that several figures give them the same colours.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Figure:
     caption: str
     panels: tuple[Panel, ...]
     columns: int = 3
+    first: tuple[str, ...] = ()
 
     @property
     def families(self) -> list[list[str]]:
@@ -100,21 +102,37 @@ class Figure:
 
 
 BAND = "mean over the runs; the band holds 10 % to 90 % of them"
+_FAR = 4.0  # times the median: a policy that ends above would flatten the others
 
 
-def regret_curves(labels: Sequence[str], checkpoints: Ints, regret: Floats) -> tuple[Curve, ...]:
+def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: Floats) -> Panel:
     """Return each policy's mean regret over the rounds, with the band from 10 % to 90 % of its runs.
 
+    The axis ends above the policies that learn; the note says where the others end.
+
+    Args:
+        title: the panel's.
+        labels: one per policy.
+        checkpoints: the C rounds.
+        regret: one number per policy, run and checkpoint.
+
     Example:
-        >>> curve, = regret_curves(["UCB1"], np.array([1, 2]), np.array([[[1.0, 2.0], [3.0, 4.0]]]))
-        >>> curve.y, curve.low
+        >>> panel = regret_panel("an example", ["UCB1"], np.array([1, 2]), np.array([[[1.0, 2.0], [3.0, 4.0]]]))
+        >>> panel.curves[0].y, panel.curves[0].low
         (array([2., 3.]), array([1.2, 2.2]))
     """
     curves = []
     for label, runs in zip(labels, regret, strict=True):
         low, high = quantiles(runs, 0.1, 0.9)
         curves.append(Curve(label, checkpoints, runs.mean(axis=0), low, high))
-    return tuple(curves)
+    ends = np.array([curve.y[-1] for curve in curves])
+    far = ends > _FAR * np.median(ends)
+    panel = Panel(title, "round t", "regret (units of reward)", tuple(curves))
+    if not far.any():
+        return panel
+    top = 1.15 * max(float(quantiles(runs[:, -1], 0.9)[0]) for runs in regret[~far])
+    outside = ", ".join(f"{label} at {end:,.0f}" for label, end, out in zip(labels, ends, far, strict=True) if out)
+    return replace(panel, y_max=top, note=f"Outside, at the end: {outside}")
 
 
 def mean_points(label: str, x: Sequence[float], samples: Sequence[Floats]) -> Curve:
@@ -124,10 +142,11 @@ def mean_points(label: str, x: Sequence[float], samples: Sequence[Floats]) -> Cu
         >>> mean_points("UCB1", [1.0], [np.array([1.0, 3.0])]).y
         array([2.])
     """
-    intervals = [mean_interval(sample) for sample in samples]
-    mean = np.array([each.mean for each in intervals])
-    low, high = (
-        np.array([each.mean if end is None else end for each, end in zip(intervals, ends, strict=True)])
-        for ends in ([each.low for each in intervals], [each.high for each in intervals])
-    )
+    intervals = np.array([_ends(sample) for sample in samples])
+    mean, low, high = intervals.T
     return Curve(label, np.array(x), mean, low, high, points=True)
+
+
+def _ends(sample: Floats) -> tuple[float, float, float]:
+    mean, low, high = mean_interval(sample)
+    return (mean, mean, mean) if low is None or high is None else (mean, low, high)

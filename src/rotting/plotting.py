@@ -1,26 +1,68 @@
-"""Regret curves. Matplotlib is an extra and is imported only when something is drawn."""
+"""Pictures of figures and of regret. Matplotlib is an extra and is imported only when something is drawn."""
 
 import io
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rotting.arrays import Floats, Ints
+from rotting.figures import Figure, Panel, regret_panel
 from rotting.rules import PathExistsError
-from rotting.statistics import quantiles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure as Picture
     from matplotlib.lines import Line2D
 
 # Okabe and Ito's colours, told apart with every common colour blindness; grey for their yellow, too pale.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#8C8C8C")
 # Five styles against eight colours: 40 curves before a pair repeats, and neighbours differ in both.
 STYLES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 2, 3, 2)))
+# Seven markers: a third way to tell curves apart, out of step with the other two.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "handlelength": 3.6}
+SUBDUED = "#505050"
+
+PANEL_WIDTHS = {1: 6.4, 2: 3.7, 3: 3.5}  # inches of a panel, by the number of columns
+MANY = 3.2  # inches where there are more columns
+TITLE, TEXT, SMALL = 11.0, 9.0, 8.0  # sizes of letters, in points
+GLYPH, LINE = 0.52, 1.35  # the width of a mean letter and the height of a line, in sizes of the letter
+INCH = 72.0  # points
+
+
+class Look(NamedTuple):
+    """How a curve is told from the others: by colour, by line style, and by marker."""
+
+    colour: str
+    style: Any
+    marker: str
+
+
+def look(k: int) -> Look:
+    """Return the look of the k-th label of a figure.
+
+    Example:
+        >>> look(0)
+        Look(colour='#0072B2', style='-', marker='o')
+    """
+    return Look(COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)], MARKERS[k % len(MARKERS)])
+
+
+def look_numbers(figure: Figure) -> dict[str, int]:
+    """Return which look each label of a figure has: those that come first in several figures have the same in each.
+
+    Example:
+        >>> look_numbers(Figure("f", "t", "c", (), first=("RAW-UCB", "FEWA")))
+        {}
+    """
+    order = {label: k for k, label in enumerate(dict.fromkeys([*figure.first, *figure.labels]))}
+    return {label: order[label] for label in figure.labels}
 
 
 def check_new_file(path: str | Path) -> Path:
@@ -63,10 +105,7 @@ def plot_regret(
     """
     if path is not None:
         path = check_new_file(path)
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise ImportError("plotting needs Matplotlib: pip install 'rotting[plot]'") from error
+    new_picture = _new_picture()
     if ax is not None:
         lines = draw(ax, labels, checkpoints, regret, log)
         # Beside the axes: a place inside could cover a curve.
@@ -76,7 +115,7 @@ def plot_regret(
         rows = -(-len(labels) // columns)
         size = (7.2, 4.6 + 0.2 * rows)  # grows with the legend below it, which covers and narrows no curve
         if path is not None:
-            figure = Figure(size, layout="constrained")  # needs no display, and pyplot does not keep it alive
+            figure = new_picture(size, layout="constrained")  # needs no display, and pyplot does not keep it alive
         else:
             from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
 
@@ -86,32 +125,215 @@ def plot_regret(
         figure.legend(handles=lines, loc="outside lower center", ncols=columns, **LEGEND)
     ax.set_title(title, loc="left", fontsize="medium")
     if path is not None:
-        picture = io.BytesIO()
-        ax.figure.figure.savefig(picture, format=path.suffix[1:], dpi=200, bbox_inches="tight")
+        content = picture_bytes(ax.figure.figure, path.suffix[1:])
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:  # x: another process may have written it since the check
-            file.write(picture.getvalue())
+            file.write(content)
     return ax
 
 
 def draw(ax: "Axes", labels: Sequence[str], checkpoints: Ints, regret: Floats, log: bool) -> "list[Line2D]":
     """Draw the curves, the bands and the axes' labels; return the curves, the highest end first."""
-    alone = "o" if len(checkpoints) == 1 else None  # a line of one point is invisible
-    lines = []
-    for k, (label, runs) in enumerate(zip(labels, regret, strict=True)):
-        colour, style = COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)]
-        low, high = quantiles(runs, 0.1, 0.9)
-        ax.fill_between(checkpoints, low, high, color=colour, alpha=0.12, linewidth=0)
-        lines += ax.plot(checkpoints, runs.mean(axis=0), color=colour, linestyle=style, marker=alone, label=label)
-    ax.set_xlabel("round t" + (" (logarithmic)" if log else ""))
-    ax.set_ylabel("regret (units of reward)")
+    panel = replace(regret_panel("", labels, checkpoints, regret), x_log=log, y_max=None)
     if log:
-        ax.set_xscale("log")
-    else:
-        ax.xaxis.set_major_formatter("{x:,.0f}")
-    ax.yaxis.set_major_formatter("{x:,g}")
+        panel = replace(panel, x_label=f"{panel.x_label} (logarithmic)")
+    lines = _draw_panel(ax, panel, {label: look(k) for k, label in enumerate(labels)})
+    order = np.argsort([-curve.y[-1] for curve in panel.curves], kind="stable")  # the order in which the eye meets them
+    return [lines[k] for k in order]
+
+
+def draw_figure(figure: Figure) -> "Picture":
+    """Draw a figure for print: panels in lines of `figure.columns`, one legend below for all of them.
+
+    Curves of one label look the same in every panel. Labels of axes that repeat those of the panel to the left or below are
+    left out.
+
+    Args:
+        figure: what to draw.
+
+    Returns:
+        A Matplotlib figure that pyplot does not know; `picture_bytes` makes a file's content of it.
+
+    Example:
+        >>> from rotting.figures import Curve
+        >>> curve = Curve("UCB1", np.array([1, 2]), np.array([0.5, 1.0]))
+        >>> panel = Panel("one run", "round t", "regret", (curve,))
+        >>> picture = draw_figure(Figure("example", "An example", "A run.", (panel,)))
+        >>> picture.axes[0].get_title(loc="left")
+        'one run'
+    """
+    new_picture = _new_picture()
+    panels, columns = figure.panels, max(1, min(figure.columns, len(figure.panels)))
+    rows = -(-len(panels) // columns)
+    panel_width = PANEL_WIDTHS.get(columns, MANY)
+    width = columns * panel_width
+    title, caption = _wrapped(figure.title, width, TITLE, bold=True), _wrapped(figure.caption, width, SMALL)
+    handles = _legend_handles(figure, width)
+    legend_columns, legend_height = _legend_shape([str(handle.get_label()) for handle in handles], width)
+    heads = [[_head(panel, panel_width) for panel in panels[row * columns : (row + 1) * columns]] for row in range(rows)]
+    heads_height = sum(max(_height(head, TEXT) + _height(note, SMALL) for head, note in line) for line in heads) / INCH
+    top = (_height(title, TITLE) + _height(caption, SMALL) + 12) / INCH
+    height = top + heads_height + rows * (0.56 if rows > 2 else 0.74) * min(panel_width, 5.2) + legend_height / INCH
+    picture = new_picture((width, height), layout="constrained")
+    # The engine keeps room for the legend at the bottom; the top is kept from it for the title and the caption.
+    picture.set_layout_engine("constrained", rect=(0, 0, 1, 1 - top / height), w_pad=0.08, hspace=0.02, wspace=0.02)
+    words: dict[str, Any] = {"va": "top", "linespacing": LINE}
+    edge, first, second = 0.06 / width, 4 / INCH / height, (8 + _height(title, TITLE)) / INCH / height
+    picture.text(edge, 1 - first, title, size=TITLE, weight="bold", **words)
+    picture.text(edge, 1 - second, caption, size=SMALL, color=SUBDUED, **words)
+    looks = {label: look(k) for label, k in look_numbers(figure).items()}
+    for k, panel in enumerate(panels):
+        ax = picture.add_subplot(rows, columns, k + 1)
+        _draw_panel(ax, panel, looks)
+        _dress(ax, *heads[k // columns][k % columns])
+        if k % columns and panels[k - 1].y_label == panel.y_label:
+            ax.set_ylabel("")
+        if k + columns < len(panels) and panels[k + columns].x_label == panel.x_label:
+            ax.set_xlabel("")
+    if handles:
+        style = {**LEGEND, "fontsize": SMALL, "columnspacing": 1.5}
+        picture.legend(handles=handles, loc="outside lower center", ncols=legend_columns, **style)
+    return picture
+
+
+def picture_bytes(picture: "Picture", kind: str) -> bytes:
+    """Return the content of a picture file; the same picture gives the same bytes.
+
+    Args:
+        picture: what to write.
+        kind: a suffix that Matplotlib knows, such as png or pdf.
+    """
+    from matplotlib import rc_context  # noqa: PLC0415 - an extra
+
+    content = io.BytesIO()
+    metadata: dict[str, Any] | None = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
+    # Fonts of type 42 stay text, those of type 3 are refused by journals. The ids in an SVG are random unless salted.
+    with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "rotting"}):
+        picture.savefig(content, format=kind, dpi=200, bbox_inches="tight", metadata=metadata)
+    return content.getvalue()
+
+
+def _y_limits(panel: Panel) -> tuple[float, float]:
+    """Return the ends of a linear y axis: `y_max` or all curves, down to zero when nothing is below it and it is near."""
+    drawn = [values for curve in panel.curves for values in (curve.y, curve.low, curve.high) if values is not None]
+    values = np.concatenate([np.zeros(0), *drawn])
+    values = values[np.isfinite(values)]
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    top = panel.y_max if panel.y_max is not None else high + 0.05 * ((high - low) or 1.0)
+    near = -1e-6 * top <= low <= top / 2  # rounding may put a regret of zero just below
+    return (0.0 if near else low - 0.05 * ((top - low) or 1.0)), top
+
+
+def _new_picture() -> "type[Picture]":
+    try:
+        from matplotlib.figure import Figure as Picture  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ImportError("plotting needs Matplotlib: pip install 'rotting[plot]'") from error
+    return Picture
+
+
+def _draw_panel(ax: "Axes", panel: Panel, looks: Mapping[str, Look]) -> "list[Line2D]":
+    """Draw the curves with their intervals, and the axes; return one line per curve."""
+    lines = []
+    for curve in panel.curves:
+        colour, style, marker = looks[curve.label]
+        if curve.low is not None and curve.high is not None:
+            if curve.points:
+                ends = np.maximum(0, [curve.y - curve.low, curve.high - curve.y])  # rounding may put an end across
+                ax.errorbar(curve.x, curve.y, yerr=ends, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
+            else:
+                ax.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.12, linewidth=0)
+        thin: dict[str, Any] = {"linewidth": 1.2, "marker": marker, "markersize": 4} if curve.points else {}
+        alone = {"marker": "o"} if len(curve.x) == 1 else {}  # a line of one point is invisible
+        lines += ax.plot(curve.x, curve.y, color=colour, linestyle=style, label=curve.label, **{**alone, **thin})
+    ax.set_xlabel(panel.x_label)
+    ax.set_ylabel(panel.y_label)
     ax.margins(x=0.01)
+    for axis, scale, log in ((ax.xaxis, ax.set_xscale, panel.x_log), (ax.yaxis, ax.set_yscale, panel.y_log)):
+        if log:
+            scale("log")
+        _write_ticks(axis, log)
+    if panel.y_log:
+        ax.set_ylim(top=panel.y_max)
+    else:
+        ax.set_ylim(*_y_limits(panel))
     ax.grid(alpha=0.25, linewidth=0.6)
     ax.spines[["top", "right"]].set_visible(False)
-    order = np.argsort(-regret[:, :, -1].mean(axis=1), kind="stable")  # the order in which the eye meets them
-    return [lines[k] for k in order]
+    return lines
+
+
+def _write_ticks(axis: "Axis", log: bool) -> None:
+    """Write numbers in full, with a comma for thousands; a logarithmic axis of few decades gets more of them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - an extra
+
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
+    if log:
+        low, high = sorted(axis.get_view_interval())
+        few = high < 30 * low
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _dress(ax: "Axes", title: str, note: str) -> None:
+    """Give a panel of a figure its title, its note under that, and letters and ticks that fit."""
+    if ax.get_xscale() == "linear":
+        ax.locator_params(axis="x", nbins=5)  # more would touch: 150,000
+    ax.set_title(title, loc="left", size=TEXT, pad=5 + _height(note, SMALL), linespacing=LINE)
+    # Above the axes: a place inside could cover a curve.
+    ax.annotate(
+        note,
+        (0, 1),
+        xytext=(0, 3),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        va="bottom",
+        size=SMALL,
+        color=SUBDUED,
+        linespacing=LINE,
+    )
+    ax.xaxis.label.set_fontsize(TEXT)
+    ax.yaxis.label.set_fontsize(TEXT)
+    ax.tick_params(labelsize=SMALL)
+
+
+def _head(panel: Panel, width: float) -> tuple[str, str]:
+    """Return a panel's title and note, in lines that are no wider than its axes."""
+    axes = width - 0.6
+    return _wrapped(panel.title, axes, TEXT), _wrapped(panel.note, axes, SMALL)
+
+
+def _legend_handles(figure: Figure, width: float) -> "list[Line2D]":
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra
+
+    marked = {curve.label for panel in figure.panels for curve in panel.curves if curve.points}
+    handles = []
+    for label, k in look_numbers(figure).items():
+        colour, style, marker = look(k)
+        shape = marker if label in marked else ""
+        words = _wrapped(label, width - 0.6, SMALL)
+        handles.append(Line2D([], [], color=colour, linestyle=style, marker=shape, markersize=4, label=words))
+    return handles
+
+
+def _legend_shape(labels: Sequence[str], width: float) -> tuple[int, float]:
+    """Return the number of columns of a legend, and its height in points."""
+    if not labels:
+        return 1, 0.0
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    entry = (longest * GLYPH + 6.5) * SMALL  # with its line and the gap to the next
+    fitting = max(1, min(len(labels), int(width * INCH / entry)))
+    rows = -(-len(labels) // fitting)
+    columns = -(-len(labels) // rows)  # lines of even length
+    tallest = max(_height(label, SMALL) for label in labels)
+    return columns, rows * (tallest + 0.4 * SMALL) + 2 * SMALL
+
+
+def _wrapped(text: str, width: float, size: float, bold: bool = False) -> str:
+    """Return text in lines that fit into a width in inches."""
+    letter = GLYPH * size * (1.12 if bold else 1.0)
+    return "\n".join(textwrap.fill(line, max(12, int(width * INCH / letter))) for line in text.split("\n"))
+
+
+def _height(text: str, size: float) -> float:
+    """Return the height of lines of text, in points."""
+    return (text.count("\n") + 1) * LINE * size if text else 0.0

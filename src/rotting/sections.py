@@ -10,8 +10,27 @@ from rotting.tables import Table
 
 
 @dataclass(frozen=True, eq=False)
+class Findings:
+    """What an experiment has to say of its results.
+
+    Args:
+        paragraphs: what was done and what the reader sees; plain text.
+        figures: the pictures.
+        tables: by the name of their files, in lower case with hyphens.
+        claims: what the paper says, decided.
+        notes: what the reader must know to trust it.
+    """
+
+    paragraphs: tuple[str, ...]
+    figures: tuple[Figure, ...] = ()
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Section:
-    """What an experiment found.
+    """An experiment in the report.
 
     Args:
         id: the experiment's.

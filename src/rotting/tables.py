@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rotting.statistics import Interval
+
 
 @dataclass(frozen=True)
 class Column:
@@ -64,6 +66,17 @@ class Table:
         head = row("th", [column.head for column in self.columns])
         body = "".join(f"<tr>{row('td', cells)}</tr>" for cells in self._cells())
         return f"<p>{caption}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def interval_text(interval: Interval, style: str = ",.1f") -> str:
+    """Write a mean and half of its interval.
+
+    Example:
+        >>> interval_text(Interval(12.34, 12.14, 12.54)), interval_text(Interval(12.34, None, None))
+        ('12.3 ± 0.2', '12.3')
+    """
+    mean, _, high = interval
+    return format(mean, style) if high is None else f"{mean:{style}} ± {high - mean:{style}}"
 
 
 def number_format(values: Sequence[float], half_widths: Sequence[float]) -> str:

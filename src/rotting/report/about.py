@@ -1,0 +1,69 @@
+"""What a report says of itself: what it is, when and where it was made, and with what."""
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+
+from rotting.version import __version__
+
+
+@dataclass(frozen=True)
+class About:
+    """What a report says of itself.
+
+    Args:
+        title: the report's.
+        paragraphs: what stands below the title; plain text.
+        seed: of every experiment.
+        date: when the report was made; with a time zone.
+        seconds: how long everything took.
+        versions: of the software, by its name; `versions()` has those of here.
+        machine: what it ran on; `machine()` has that of here.
+    """
+
+    title: str
+    paragraphs: tuple[str, ...]
+    seed: int
+    date: datetime
+    seconds: float
+    versions: Mapping[str, str]
+    machine: Mapping[str, str]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of rotting, Python, NumPy and Numba.
+
+    Example:
+        >>> list(versions())
+        ['rotting', 'Python', 'NumPy', 'Numba']
+    """
+    return {
+        "rotting": __version__,
+        "Python": platform.python_version(),
+        "NumPy": metadata.version("numpy"),
+        "Numba": metadata.version("numba"),
+    }
+
+
+def machine() -> dict[str, str]:
+    """Return the model of the processor, the number of its cores, and the operating system.
+
+    Example:
+        >>> list(machine())
+        ['processor', 'cores', 'system']
+    """
+    return {"processor": _processor(), "cores": str(os.cpu_count() or "unknown"), "system": platform.system()}
+
+
+def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the model; Linux keeps it in a file, and what Python knows elsewhere may be the architecture only."""
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text("utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return " ".join(value.split())
+    return platform.processor() or platform.machine() or "unknown"

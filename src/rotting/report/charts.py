@@ -1,0 +1,128 @@
+"""What the page's script draws: a figure as numbers for JSON, its legend, and its panels in words."""
+
+import math
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+from rotting.arrays import Floats, Ints
+from rotting.figures import Curve, Figure, Panel
+from rotting.plotting import COLOURS, look, look_numbers
+
+DIGITS = 6
+LINE_WIDTH = 2.0
+# By Matplotlib's name of a marker: Plotly's, and its outline in a box of 12 by 12 around (0, 0).
+SYMBOLS = {
+    "o": ("circle", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z"),
+    "s": ("square", "M-4 -4h8v8h-8z"),
+    "^": ("triangle-up", "M0 -5L5 4H-5z"),
+    "D": ("diamond", "M0 -5L5 0L0 5L-5 0z"),
+    "v": ("triangle-down", "M0 5L5 -4H-5z"),
+    "P": ("cross", "M-1.7 -5h3.4v3.3h3.3v3.4h-3.3v3.3h-3.4v-3.3h-3.3v-3.4h3.3z"),
+    "X": ("x", "M-4.8 -2.6l2.2 -2.2l2.6 2.6l2.6 -2.6l2.2 2.2l-2.6 2.6l2.6 2.6l-2.2 2.2l-2.6 -2.6l-2.6 2.6l-2.2 -2.2l2.6 -2.6z"),
+}
+
+
+def rounded(values: Iterable[float]) -> list[float | int | None]:
+    """Return numbers with six digits, as JSON writes them shortest; what is no finite number is None.
+
+    Example:
+        >>> rounded([1000.0, 0.12345678, float("nan")])
+        [1000, 0.123457, None]
+    """
+    written: list[float | int | None] = []
+    for value in map(float, values):
+        if not math.isfinite(value):
+            written.append(None)
+            continue
+        short = float(f"{value:.{DIGITS}g}")
+        written.append(int(short) if short.is_integer() and abs(short) < 10**15 else short)
+    return written
+
+
+def chart_data(figure: Figure) -> dict[str, Any]:
+    """Return what the script needs to draw a figure. Curves over the same x share it: they are many.
+
+    Example:
+        >>> import numpy as np
+        >>> curve = Curve("UCB1", np.array([1, 2]), np.array([0.5, 1.0]))
+        >>> chart_data(Figure("f", "t", "c", (Panel("p", "round t", "regret", (curve, curve)),)))["xs"]
+        [[1, 2]]
+    """
+    places = {label: k for k, label in enumerate(figure.labels)}
+    xs: dict[bytes, int] = {}
+    values: list[list[float | int | None]] = []
+
+    def place(x: Floats | Ints) -> int:
+        key = x.astype(float).tobytes()
+        if key not in xs:
+            xs[key] = len(xs)
+            values.append(rounded(x))
+        return xs[key]
+
+    def curve_data(curve: Curve) -> dict[str, Any]:
+        data: dict[str, Any] = {"label": places[curve.label], "x": place(curve.x), "y": rounded(curve.y)}
+        if curve.low is not None and curve.high is not None:
+            data |= {"low": rounded(curve.low), "high": rounded(curve.high)}
+        return {**data, "points": True} if curve.points else data
+
+    panels = [
+        {
+            "x_label": panel.x_label,
+            "y_label": panel.y_label,
+            "x_log": panel.x_log,
+            "y_log": panel.y_log,
+            "y_max": panel.y_max,
+            "curves": [curve_data(curve) for curve in panel.curves],
+        }
+        for panel in figure.panels
+    ]
+    labels = [
+        {"text": label, "colour": k % len(COLOURS), "dash": _dash(k), "symbol": SYMBOLS[look(k).marker][0]}
+        for label, k in look_numbers(figure).items()
+    ]
+    return {"labels": labels, "xs": values, "panels": panels}
+
+
+def _dash(k: int) -> str:
+    """Return the dashes of the k-th look in pixels; `solid` for none."""
+    style = look(k).style
+    return "solid" if style == "-" else ",".join(f"{LINE_WIDTH * length:g}px" for length in style[1])
+
+
+def legend(figure: Figure) -> str:
+    """Return the legend: a button per label, which says with more than colour what its curve looks like."""
+    marked = {curve.label for panel in figure.panels for curve in panel.curves if curve.points}
+    places, looks = {label: k for k, label in enumerate(figure.labels)}, look_numbers(figure)
+    groups = []
+    for family in figure.families:
+        entries = "".join(
+            f'<button type="button" data-label="{places[label]}" aria-pressed="true">'
+            f"{_swatch(looks[label], label in marked)}<span>{escape(label)}</span></button>"
+            for label in family
+        )
+        groups.append(f'<div class="family">{entries}</div>')
+    return f'<div class="legend" role="group" aria-label="Curves shown">{"".join(groups)}</div>'
+
+
+def _swatch(k: int, marked: bool) -> str:
+    dash = _dash(k)
+    dashes = "" if dash == "solid" else f' stroke-dasharray="{dash.replace("px", "")}"'
+    colour = f"var(--c{k % len(COLOURS)})"
+    line = f'<path d="M0 0H44" style="stroke:{colour}" stroke-width="2.5"{dashes} fill="none"/>'
+    shape = SYMBOLS[look(k).marker][1]
+    marker = f'<path d="{shape}" transform="translate(22 0)" style="fill:{colour}"/>' if marked else ""
+    return f'<svg width="44" height="12" viewBox="0 -6 44 12" aria-hidden="true" focusable="false">{line}{marker}</svg>'
+
+
+def panel_text(panel: Panel) -> str:
+    """Return a panel in words, for those who do not see it: the axes, and where each curve ends."""
+    ends = []
+    for curve in panel.curves:
+        if len(curve.x):
+            interval = ""
+            if curve.low is not None and curve.high is not None:
+                interval = f" [{curve.low[-1]:,.4g}, {curve.high[-1]:,.4g}]"
+            ends.append(f"{curve.label} {curve.y[-1]:,.4g}{interval}")
+    words = f"{panel.title}: {panel.y_label} against {panel.x_label}."
+    return f"{words} At the right end: {'; '.join(ends)}." if ends else words

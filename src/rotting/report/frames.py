@@ -1,0 +1,105 @@
+"""Tables for programs: rows as flat columns, in CSV and in Parquet. Polars is an extra, imported when something is written."""
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rotting.claims import Claim
+from rotting.statistics import Interval
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row whose values are numbers, words and None; an interval `x` becomes `x`, `x_low` and `x_high`.
+
+    Example:
+        >>> flat({"policy": "UCB1", "regret": Interval(2.0, 1.5, 2.5)})
+        {'policy': 'UCB1', 'regret': 2.0, 'regret_low': 1.5, 'regret_high': 2.5}
+    """
+    cells: dict[str, Any] = {}
+    for name, value in row.items():
+        parts = {name: value}
+        if isinstance(value, Interval):
+            parts = {name: value.mean, f"{name}_low": value.low, f"{name}_high": value.high}
+        for key, part in parts.items():
+            if key in cells:
+                raise ValueError(f"rows must have one value per column, got two called {key!r}")
+            cells[key] = part.item() if isinstance(part, np.generic) else part
+    return cells
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> "pl.DataFrame":
+    """Return rows as a data frame, with the columns of all of them in the order in which they appear.
+
+    Args:
+        rows: dicts of numbers, words, intervals and None; a column that a row lacks is null there.
+
+    Example:
+        >>> frame([{"L": 1, "regret": 2.5}, {"L": 2}]).rows()
+        [(1, 2.5), (2, None)]
+    """
+    try:
+        import polars as pl  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ImportError("the report needs Polars: pip install 'rotting[report]'") from error
+    cells = [flat(row) for row in rows]
+    names = dict.fromkeys(name for row in cells for name in row)
+    columns = {name: [row.get(name) for row in cells] for name in names}
+    return pl.DataFrame({name: pl.Series(name, *_typed(name, values)) for name, values in columns.items()})
+
+
+def _typed(name: str, values: list[Any]) -> tuple[list[Any], Any]:
+    """Return values of one type and its Polars type; whole numbers among others become numbers of the same value."""
+    import polars as pl  # noqa: PLC0415 - an extra
+
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return [None if value is None else float(value) for value in values], pl.Float64
+    types: dict[frozenset[type], Any] = {
+        frozenset(): pl.Null,
+        frozenset([bool]): pl.Boolean,
+        frozenset([int]): pl.Int64,
+        frozenset([float]): pl.Float64,
+        frozenset([str]): pl.String,
+    }
+    if frozenset(kinds) not in types:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise TypeError(f"column {name!r} must hold numbers, or words, or truth values, got {names}")
+    return values, types[frozenset(kinds)]
+
+
+def csv_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return rows as CSV; every float with the digits that give it back.
+
+    Example:
+        >>> csv_bytes([{"L": 0.1, "regret": None}]).splitlines()
+        [b'L,regret', b'0.1,']
+    """
+    return frame(rows).write_csv().encode()
+
+
+def parquet_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return rows as Parquet."""
+    content = io.BytesIO()
+    frame(rows).write_parquet(content)
+    return content.getvalue()
+
+
+def claim_row(section: str, claim: Claim) -> dict[str, Any]:
+    """Return a claim as a row; an end of the claimed region that is open is None."""
+    return {
+        "section": section,
+        "claim": claim.id,
+        "words": claim.words,
+        "source": claim.source,
+        "quantity": claim.quantity,
+        "measured": claim.estimate,
+        "claimed_low": claim.low if math.isfinite(claim.low) else None,
+        "claimed_high": claim.high if math.isfinite(claim.high) else None,
+        "verdict": claim.verdict.value,
+    }

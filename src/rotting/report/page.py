@@ -1,0 +1,293 @@
+"""The HTML page: one file that asks nobody for anything. Text is escaped here, once, where it enters the page."""
+
+import base64
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib import resources
+
+from rotting.claims import Claim, Verdict
+from rotting.figures import Figure
+from rotting.plotting import COLOURS
+from rotting.report.about import About
+from rotting.report.charts import chart_data, legend, panel_text
+from rotting.sections import Section
+from rotting.tables import Column, Table
+
+MARKS = {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.OPEN: "?"}
+CLASSES = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails", Verdict.OPEN: "open"}
+COUNTED = {Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold", Verdict.OPEN: "undecided"}
+
+# The same hues on a dark page: lighter, and white where black would vanish.
+DARK_COLOURS = ("#4A9FE8", "#FF7F3A", "#22C795", "#E59BC6", "#F4F4F4", "#F2B134", "#9AD7FA", "#9C9C9C")
+PAPER = "(paper)"  # in the head of a column: its numbers are the paper's
+LONG = 32  # letters of a cell that may be broken into lines
+
+
+def page(sections: Sequence[Section], about: About) -> str:
+    """Return the report's HTML. The same arguments give the same text.
+
+    Args:
+        sections: in the order of the page.
+        about: what the page says of itself.
+    """
+    scripts = [_script(_plotly()), _script(_own("charts.js"))]
+    body = [
+        '<a class="skip" href="#main">Skip to the content</a>',
+        _header(sections, about),
+        _contents(sections),
+        '<main id="main">',
+        _claims(sections),
+        *map(_section, sections),
+        _colophon(about),
+        "</main>",
+        *(f"<script>{script}</script>" for script in scripts),
+    ]
+    head = [
+        '<meta charset="utf-8">',
+        # Before anything else is read: only these two scripts run, and nothing is fetched, whatever the text holds.
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f"<title>{escape(about.title)}</title>",
+        '<link rel="icon" href="data:,">',
+        f"<style>{_colours()}{_own('style.css')}</style>",
+    ]
+    lines = ["<!DOCTYPE html>", '<html lang="en-GB">', "<head>", *head, "</head>", "<body>", *body, "</body>", "</html>"]
+    return "\n".join(lines) + "\n"
+
+
+# --- What is inlined -----------------------------------------------------------------------------------------
+
+
+def _plotly() -> str:
+    try:
+        from plotly.offline import get_plotlyjs  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ImportError("the report needs Plotly: pip install 'rotting[report]'") from error
+    source: str = get_plotlyjs()
+    return source
+
+
+def _own(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _script(source: str) -> str:
+    """Return a script as it may stand in a page: it cannot end its element, and its line ends are those a browser hashes."""
+    return source.replace("\r\n", "\n").replace("\r", "\n").replace("</script", "<\\/script")
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
+
+
+def _colours() -> str:
+    """Return the curves' colours as CSS variables: a script reads them, so that the style sheet alone knows the scheme."""
+    light, dark = ("".join(f"--c{k}:{colour};" for k, colour in enumerate(colours)) for colours in (COLOURS, DARK_COLOURS))
+    return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root:not(.printing){{{dark}}}}}\n"
+
+
+# --- The parts of the page -----------------------------------------------------------------------------------
+
+
+def _paragraphs(texts: Sequence[str]) -> str:
+    return "".join(f"<p>{escape(text)}</p>" for text in texts)
+
+
+def _notes(texts: Sequence[str]) -> str:
+    return "".join(f'<p class="note" role="note"><strong>Note.</strong> {escape(text)}</p>' for text in texts)
+
+
+def _contents(sections: Sequence[Section]) -> str:
+    links = [("claims", "Claims"), *((section.id, section.title) for section in sections), ("made", "How this was made")]
+    items = "".join(f'<li><a href="#{escape(name)}">{escape(title)}</a></li>' for name, title in links)
+    return f'<nav aria-labelledby="contents"><p id="contents" class="nav-head">Contents</p><ol>{items}</ol></nav>'
+
+
+def _header(sections: Sequence[Section], about: About) -> str:
+    when = f'<time datetime="{about.date.isoformat()}">{_date(about)}</time>'
+    experiments = f"{len(sections)} experiment{'s' if len(sections) != 1 else ''}"
+    line = f"{when} · {experiments} · {_duration(about.seconds)} · seed {about.seed}"
+    return f'<header><h1>{escape(about.title)}</h1><p class="meta">{line}</p>{_paragraphs(about.paragraphs)}</header>'
+
+
+def _date(about: About) -> str:
+    zone = about.date.strftime("%Z")
+    return escape(f"{about.date.day} {about.date:%B %Y, %H:%M} {zone}".strip())
+
+
+def _duration(seconds: float) -> str:
+    """Write a length of time in words.
+
+    Example:
+        >>> _duration(4.21), _duration(75), _duration(3723)
+        ('4.2 s', '1 min 15 s', '1 h 2 min')
+    """
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _verdict(verdict: Verdict) -> str:
+    return f'<span class="verdict {CLASSES[verdict]}"><span aria-hidden="true">{MARKS[verdict]}</span> {verdict}</span>'
+
+
+def _together(verdict: Verdict, count: int) -> str:
+    return f"{MARKS[verdict]} {count} {COUNTED[verdict]}".replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _claims(sections: Sequence[Section]) -> str:
+    decided = [(section, claim) for section in sections for claim in section.claims]
+    if not decided:
+        return '<section id="claims"><h2>Claims</h2><p>These experiments decide no claim of the paper.</p></section>'
+    counts = Counter(claim.verdict for _, claim in decided)
+    tiles = "".join(
+        f'<li class="{CLASSES[verdict]}"><span class="mark" aria-hidden="true">{MARKS[verdict]}</span>'
+        f'<span class="count">{counts[verdict]}</span> {COUNTED[verdict]}</li>'
+        for verdict in Verdict
+    )
+    heads = ("claim", "source", "quantity", "measured", "claimed region", "verdict")
+    row = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in heads)
+    rows = "".join(_claim(section, claim) for section, claim in decided)
+    return (
+        f'<section id="claims"><h2>Claims</h2><ul class="tiles">{tiles}</ul>'
+        "<p>What the paper says, and what was measured here with its 95 % interval. A claim holds when the whole interval is "
+        "in the claimed region, and does not when none of it is; otherwise it is undecided.</p>"
+        # The roles stay when a narrow window turns the rows into cards.
+        f'<table class="ledger" role="table" aria-label="Claims"><thead role="rowgroup"><tr role="row">{row}</tr></thead>'
+        f'<tbody role="rowgroup">{rows}</tbody></table>{_links("claims", TABLE_KINDS)}</section>'
+    )
+
+
+def _claim(section: Section, claim: Claim) -> str:
+    cells = {
+        "source": escape(claim.source),
+        "quantity": escape(claim.quantity),
+        "measured": f'<span class="number">{escape(claim.measured)}</span>',
+        "claimed region": f'<span class="number">{escape(claim.region)}</span>',
+        "verdict": _verdict(claim.verdict),
+    }
+    words = f'<a href="#{escape(section.id)}">{escape(claim.words)}</a>'
+    rest = "".join(f'<td role="cell" data-head="{head}">{cell}</td>' for head, cell in cells.items())
+    return f'<tr role="row" class="{CLASSES[claim.verdict]}"><th role="rowheader" scope="row">{words}</th>{rest}</tr>'
+
+
+def _section(section: Section) -> str:
+    decided = Counter(claim.verdict for claim in section.claims)
+    verdicts = ", ".join(_together(verdict, decided[verdict]) for verdict in Verdict if decided[verdict])
+    claims = f' · <a href="#claims">claims: {verdicts}</a>' if verdicts else ""
+    settings = escape(json.dumps(dict(section.settings), indent=2, allow_nan=False, ensure_ascii=False))
+    parts = [
+        f'<section id="{escape(section.id)}"><h2>{escape(section.title)}</h2>',
+        f'<p class="meta">{escape(section.reference)} · {_duration(section.seconds)}{claims}</p>',
+        _notes(section.notes),
+        _paragraphs(section.paragraphs),
+        *(_figure(section.id, figure) for figure in section.figures),
+        *(_table(section.id, name, table) for name, table in section.tables.items()),
+        f'<details><summary>Settings</summary><pre tabindex="0">{settings}</pre>',
+        f"{_links(f'{section.id}/settings', ('json',))}</details>",
+        "</section>",
+    ]
+    return "".join(parts)
+
+
+TABLE_KINDS = ("csv", "parquet", "md")
+KINDS = {"csv": "CSV", "parquet": "Parquet", "md": "Markdown", "png": "PNG", "pdf": "PDF", "json": "JSON"}
+
+
+def _links(name: str, kinds: Sequence[str]) -> str:
+    links = " ".join(f'<a href="{escape(name)}.{kind}">{KINDS[kind]}</a>' for kind in kinds)
+    return f'<p class="files">Files: {links}</p>'
+
+
+# --- Figures -------------------------------------------------------------------------------------------------
+
+
+def _figure(section: str, figure: Figure) -> str:
+    name = escape(f"{section}-{figure.name}")
+    scales = "".join(
+        f'<span class="scale" role="group" aria-label="{axis} axis"><span aria-hidden="true">{axis} axis</span>'
+        f'<button type="button" data-axis="{axis}" data-log="0">linear</button>'
+        f'<button type="button" data-axis="{axis}" data-log="1">log</button></span>'
+        for axis in "xy"
+    )
+    panels = "".join(
+        f'<div class="panel"><h4>{escape(panel.title)}</h4>'
+        + (f'<p class="panel-note">{escape(panel.note)}</p>' if panel.note else "")
+        + f'<div class="plot" role="img" aria-label="{escape(panel_text(panel))}"></div></div>'
+        for panel in figure.panels
+    )
+    # In a data block a browser reads nothing but the end of the element, which needs a `<`.
+    data = json.dumps(chart_data(figure), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return (
+        f'<figure class="chart" id="{name}" aria-labelledby="{name}-title"><h3 id="{name}-title">{escape(figure.title)}</h3>'
+        f'<div class="controls">{scales}<button type="button" class="reset">reset</button></div>'
+        f"{legend(figure)}"
+        f'<div class="panels" style="--columns:{max(1, min(figure.columns, len(figure.panels)))}">{panels}</div>'
+        f"<figcaption>{escape(figure.caption)}"
+        '<span class="hint"> Point at a curve for its values; drag to zoom, double-click to zoom out. In the legend a click '
+        "hides a curve, a double click (or Shift and Enter) shows it alone.</span></figcaption>"
+        "<noscript><p>The figures of this page need JavaScript; the files below do not.</p></noscript>"
+        f"{_links(f'{section}/{figure.name}', ('png', 'pdf'))}"
+        f'<script type="application/json">{data}</script></figure>'
+    )
+
+
+# --- Tables --------------------------------------------------------------------------------------------------
+
+
+def _table(section: str, name: str, table: Table) -> str:
+    label = escape(f"{section}-{name}-lines")
+    first, *others = table.lines or (name.replace("-", " "),)
+    more = "".join(f"<p>{escape(line)}</p>" for line in others)
+    paper = (
+        '<p class="paper-key">Columns in <span class="paper">slanted shaded figures</span> are the numbers the paper prints; '
+        "all others were computed here.</p>"
+        if any(PAPER in column.head for column in table.columns)
+        else ""
+    )
+    head = "".join(_head(column) for column in table.columns)
+    rows = "".join(f"<tr>{''.join(_cell(k, column, row) for k, column in enumerate(table.columns))}</tr>" for row in table.rows)
+    return (
+        f'<div class="table"><h3 id="{label}">{escape(first)}</h3>{more}'
+        f'<div class="scroll" role="region" aria-labelledby="{label}" tabindex="0"><table aria-labelledby="{label}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f"{paper}{_links(f'{section}/{name}', TABLE_KINDS)}</div>"
+    )
+
+
+def _head(column: Column) -> str:
+    paper = ' class="paper"' if PAPER in column.head else ""
+    return f'<th scope="col"{paper}>{escape(column.head)}</th>'
+
+
+def _cell(k: int, column: Column, row: Mapping[str, object]) -> str:
+    text = column.write(dict(row))
+    classes = [name for name, has in (("paper", PAPER in column.head), ("long", len(text) > LONG)) if has]
+    attribute = f' class="{" ".join(classes)}"' if classes else ""
+    return f"<td{attribute}>{escape(text)}</td>" if k else f'<th scope="row"{attribute}>{escape(text)}</th>'
+
+
+# --- The end -------------------------------------------------------------------------------------------------
+
+
+def _colophon(about: About) -> str:
+    facts = {
+        **about.versions,
+        **{name.capitalize(): value for name, value in about.machine.items()},
+        "Seed": str(about.seed),
+        "Date": _date(about),
+        "Total time": _duration(about.seconds),
+    }
+    rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
+    return (
+        f'<section id="made"><h2>How this was made</h2><dl>{rows}</dl>'
+        "<p>Every number on this page was computed by these experiments, except those marked as the paper's. "
+        "The same settings and seed give the same numbers; times depend on the machine.</p></section>"
+    )

@@ -1,0 +1,109 @@
+"""The files of a report: all names are checked, then all contents made, then all written, none of them over another."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rotting.plotting import draw_figure, picture_bytes
+from rotting.report.about import About
+from rotting.report.frames import claim_row, csv_bytes, parquet_bytes
+from rotting.report.page import MARKS, page
+from rotting.rules import PathExistsError
+from rotting.sections import Section
+from rotting.tables import Column, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+Maker = Callable[[], bytes]
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def write(sections: Sequence[Section], folder: str | Path, about: About) -> Path:
+    """Write `report.html`, the claims, and a folder per section with its figures, tables and settings.
+
+    Needs the extra `rotting[report]`. The same sections and the same `about` give the same bytes. Nothing is overwritten: when
+    a file of one of these names is there, nothing is written at all.
+
+    Args:
+        sections: what experiments found, in the order of the report.
+        folder: an existing folder. It gets `report.html`, `claims.csv`, `claims.parquet`, `claims.md`, and per section
+            `<id>/settings.json`, `<id>/<figure>.png` and `.pdf`, `<id>/<table>.csv`, `.parquet` and `.md`.
+        about: what the report says of itself.
+
+    Returns:
+        The path of `report.html`.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"folder must be an existing folder, got '{folder}'")
+    _check_names(sections)
+    makers = {name: make for section in sections for name, make in _section_files(section).items()}
+    makers |= _claims_files(sections)
+    makers["report.html"] = lambda: page(sections, about).encode()
+    for name in makers:
+        if os.path.lexists(folder / name):
+            raise PathExistsError(f"folder must have no file of the report's, but '{folder / name}' exists")
+    contents = {name: make() for name, make in makers.items()}  # all of them: what fails leaves no half of a report
+    for name, content in contents.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        with (folder / name).open("xb") as file:  # x: another process may have written it since the check
+            file.write(content)
+    return folder / "report.html"
+
+
+def _check_names(sections: Sequence[Section]) -> None:
+    """Refuse names that are no names of files, or that two things have."""
+    groups = {"section": [section.id for section in sections]}
+    for section in sections:
+        groups[f"figure of section {section.id!r}"] = [figure.name for figure in section.figures]
+        groups[f"table of section {section.id!r}"] = list(section.tables)
+    for what, names in groups.items():
+        for k, name in enumerate(names):
+            if not NAME.fullmatch(name):
+                raise ValueError(f"the name of a {what} must be of small letters, digits and hyphens, got {name!r}")
+            if name in names[:k]:
+                raise ValueError(f"the name of a {what} must be its own, got {name!r} twice")
+
+
+def _section_files(section: Section) -> dict[str, Maker]:
+    settings = json.dumps(dict(section.settings), indent=2, allow_nan=False)
+    files: dict[str, Maker] = {f"{section.id}/settings.json": f"{settings}\n".encode}
+    for figure in section.figures:
+        draw = cache(partial(draw_figure, figure))
+        for kind in ("png", "pdf"):
+            files[f"{section.id}/{figure.name}.{kind}"] = partial(_picture, draw, kind)
+    for name, table in section.tables.items():
+        files |= _table_files(f"{section.id}/{name}", table, table.rows)
+    return files
+
+
+def _picture(draw: "Callable[[], Picture]", kind: str) -> bytes:
+    return picture_bytes(draw(), kind)
+
+
+def _claims_files(sections: Sequence[Section]) -> dict[str, Maker]:
+    claims = [(section.id, claim) for section in sections for claim in section.claims]
+    columns = (
+        Column("claim", lambda row: str(row["claim"].words)),
+        Column("source", lambda row: str(row["claim"].source)),
+        Column("quantity", lambda row: str(row["claim"].quantity)),
+        Column("measured", lambda row: str(row["claim"].measured)),
+        Column("claimed region", lambda row: str(row["claim"].region)),
+        Column("verdict", lambda row: f"{MARKS[row['claim'].verdict]} {row['claim'].verdict}"),
+    )
+    table = Table(("Claims of the paper, and what was measured",), columns, [{"claim": claim} for _, claim in claims])
+    rows = [claim_row(section, claim) for section, claim in claims]
+    return _table_files("claims", table, rows)
+
+
+def _table_files(name: str, table: Table, rows: Sequence[Mapping[str, Any]]) -> dict[str, Maker]:
+    return {
+        f"{name}.csv": partial(csv_bytes, rows),
+        f"{name}.parquet": partial(parquet_bytes, rows),
+        f"{name}.md": f"{table.to_markdown()}\n".encode,
+    }
