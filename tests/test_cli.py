@@ -208,6 +208,7 @@ BAD: list[tuple[Sequence[str], str]] = [
     (["simulat"], "command must be one of list, simulate, reproduce, got 'simulat'; did you mean 'simulate'?"),
     (["list", "polices"], "got 'polices'; did you mean 'policies'?"),
     (["reproduce", "rested-two-arm"], "got 'rested-two-arm'; did you mean 'rested-two-arms'?"),
+    (["reproduce", "runtime", "rested"], "got 'rested'"),
     (["reproduce", "--out", "taken"], "out must be new, but 'taken' exists"),
     (["reproduce", "--workers", "0"], "workers must be a whole number, 1 or more, got 0"),
     (["reproduce", "--quick", "--full"], "not allowed with argument"),
@@ -229,74 +230,6 @@ def test_bad_input_gets_one_line_and_writes_nothing(
     assert err.count("\n") == 1
     assert message in err
     assert sorted(map(str, Path().rglob("*"))) == ["taken", "taken/file"]
-
-
-# --- reproduce -----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch) -> experiments.Experiment:
-    experiment = experiments.find("rested-two-arms")
-    settings = experiment.sizes["quick"]
-    small = dataclasses.replace(settings, drops=settings.curves, horizon=20, runs=2)
-    monkeypatch.setitem(experiment.sizes, "quick", small)
-    return experiment
-
-
-def test_reproduce_writes_a_new_folder_each_time(tiny: experiments.Experiment, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("matplotlib")
-    assert cli.main(["reproduce"]) == 0
-    out, err = capsys.readouterr()
-    assert "RAW-UCB 1.4" in out
-    assert "FEWA 4" in out
-    assert "100 %  12/12" in err
-    first = Path("reproduced/rested-two-arms")
-    assert sorted(each.name for each in first.iterdir()) == ["figure.png", "results", "settings.json", "table.md"]
-    assert strict((first / "settings.json").read_text())["horizon"] == 20
-    results = {each.name: Result.load(each) for each in (first / "results").iterdir()}
-    assert set(results) == {"L=0.2328", "L=4.235"}
-
-    assert cli.main(["reproduce", "--quick", "--no-progress"]) == 0
-    assert "12/12" not in capsys.readouterr().err
-    assert sorted(each.name for each in Path("reproduced").iterdir()) == ["rested-two-arms", "rested-two-arms-2"]
-    again = Result.load("reproduced/rested-two-arms-2/results/L=4.235")
-    assert again == results["L=4.235"]
-
-
-def test_reproduce_into_a_folder(tiny: experiments.Experiment, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("matplotlib")
-    assert cli.main(["reproduce", "--out", "mine", "--workers", "1"]) == 0
-    assert "figure: mine/figure.png" in capsys.readouterr().out
-    assert [str(each) for each in Path().iterdir()] == ["mine"]
-
-
-def test_an_experiment_simulates_as_simulate_does(tiny: experiments.Experiment) -> None:
-    settings = tiny.sizes["quick"]
-    result = tiny.run(settings, 1, False)["L=4.235"]
-    problem = two_arms(settings.drops[1], settings.horizon)
-    assert result == simulate(result.policies, problem, runs=settings.runs, seed=settings.seed)
-
-
-def test_a_folder_made_meanwhile_is_left_alone(tiny: experiments.Experiment, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    settings = tiny.sizes["quick"]
-    results = tiny.run(settings, 1, False)
-    taken = tmp_path / "taken"
-    taken.mkdir()
-    with pytest.raises(FileExistsError, match="exists"):
-        experiments.write(tiny, settings, results, taken)
-    assert experiments.write(tiny, settings, results, taken, numbered=True) == tmp_path / "taken-2"
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["taken", "taken-2"]
-    assert not list(taken.iterdir())
-
-
-def test_every_experiment_is_data_with_both_sizes() -> None:
-    for name in experiments.list_experiments():
-        experiment = experiments.find(name)
-        assert experiment.id == name
-        assert set(experiment.sizes) == {"quick", "full"}
-        for settings in experiment.sizes.values():
-            json.dumps(dataclasses.asdict(settings), allow_nan=False)
 
 
 # --- Interrupts, pipes, imports ------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +16,11 @@ from rotting.rules import suggest
 from rotting.version import __version__
 
 if TYPE_CHECKING:
+    from rotting.claims import Claim
     from rotting.noise import Noise
     from rotting.policy import Policy
     from rotting.problems import Problem
+    from rotting.tables import Table
 
 FAILED, REFUSED, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 SYNTAX = "NAME:key=value,key=value"
@@ -293,25 +296,54 @@ def _simulate(options: argparse.Namespace) -> None:
 
 def _reproduce(options: argparse.Namespace) -> None:
     from rotting import experiments
+    from rotting.datasets.files import cache_folder
 
+    began = time.monotonic()
     with _refusing():
-        name = experiments.check_id(options.experiment)
-    default = experiments.free_name(Path("reproduced", name))
-    out = _new_place("out", str(default) if options.out is None else options.out)
-    _new_picture("a plot", str(out / "figure.png"))
+        names = [experiments.check_id(name) for name in options.experiment] or experiments.list_experiments()
+    default = Path("reproduced", names[0] if len(names) == 1 else options.size)
+    out = _new_place("out", str(experiments.free_name(default)) if options.out is None else options.out)
+    _needs_report()
     workers: Any = None if options.workers is None else _value(options.workers)
     if workers is not None:
         from rotting.rules import at_least_one_int
 
         with _refusing():
             workers = at_least_one_int("workers", workers)
-    experiment = experiments.find(name)
-    settings = experiment.sizes[options.size]
-    _say(f"{name}: {experiment.title}, {options.size} size")
-    results = experiment.run(settings, workers, options.progress)
-    where = experiments.write(experiment, settings, results, out, numbered=options.out is None)
-    print(experiment.table(settings, results))
-    print(f"\nfigure: {where / 'figure.png'}\nresults: {where}")
+    keep = cache_folder() / "games"
+    _say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {keep}: a run that is stopped goes on there.")
+    outcomes = experiments.run(names, options.size, workers, options.progress, keep)
+    where = experiments.write(outcomes, out, began, numbered=options.out is None)
+    claims = [claim for outcome in outcomes for claim in outcome.section.claims]
+    if claims:
+        print(_claims_table(claims))
+    for note in dict.fromkeys(note for outcome in outcomes for note in outcome.section.notes):
+        print(f"\nnote: {note}")
+    print(f"\nreport: {where / 'report.html'}")
+
+
+def _claims_table(claims: "Sequence[Claim]") -> "Table":
+    from rotting.tables import Column, Table
+
+    rows = [{"claim": claim} for claim in claims]
+    return Table(
+        ("Claims of the paper: what was measured, with its 95 % interval",),
+        (
+            Column("claim", lambda row: str(row["claim"].id)),
+            Column("measured", lambda row: str(row["claim"].measured)),
+            Column("claimed", lambda row: str(row["claim"].region)),
+            Column("verdict", lambda row: str(row["claim"].verdict)),
+        ),
+        rows,
+    )
+
+
+def _needs_report() -> None:
+    """Say before the work, not after it, that the report cannot be written."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("matplotlib", "plotly", "polars")):
+        raise UserError("a report needs Matplotlib, Plotly and Polars: pip install 'rotting[report]'")
 
 
 def _json(data: Any) -> str:
@@ -371,11 +403,11 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--out", metavar="FOLDER", help="save the result in a new folder")
     simulate.add_argument("--plot", metavar="FILE.png", help="draw regret over the rounds into a new file")
 
-    more = "A table, a picture and every result, in a new folder."
-    reproduce = command("reproduce", _reproduce, "Run an experiment of the paper again", more)
-    reproduce.add_argument("experiment", nargs="?", default="rested-two-arms", help="default: rested-two-arms")
+    more = "A report to look at (report.html), figures, tables and every result, in a new folder."
+    reproduce = command("reproduce", _reproduce, "Run the experiments of the paper again, and see which claims hold", more)
+    reproduce.add_argument("experiment", nargs="*", help="rested-two-arms, restless-nights, ...; default: all of them")
     sizes = reproduce.add_mutually_exclusive_group()
-    quick, full = "a size for a minute or two (the default)", "the paper's size: about an hour"
+    quick, full = "a size for a few minutes (the default)", "the paper's size: hours"
     sizes.add_argument("--quick", dest="size", action="store_const", const="quick", default="quick", help=quick)
     sizes.add_argument("--full", dest="size", action="store_const", const="full", help=full)
     reproduce.add_argument("--out", metavar="FOLDER", help="a new folder; default: the next free one in reproduced/")

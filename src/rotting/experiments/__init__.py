@@ -1,30 +1,44 @@
-"""One file, one experiment of a paper: settings as data, `run`, `table`, `plot`.
+"""One file, one experiment of a paper: settings as data, the games to play, and what is to be said of their results.
 
 A module `my_figure.py` here defines `EXPERIMENT = Experiment("my-figure", ...)` and is found by that id.
 """
 
 import importlib
 import itertools
-import json
 import os
 import pkgutil
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rotting import report
 from rotting.results import Result
 from rotting.rules import PathExistsError, suggest
-from rotting.tables import Table
-from rotting.version import __version__
+from rotting.sections import Findings, Section
+from rotting.simulation import Games, simulate_all
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+Results = Mapping[str, Result]
+"""The results of an experiment, by the names of its games."""
 
-Results = dict[str, Result]
-"""The results of an experiment, by a name that a folder can have."""
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What an experiment is about to do.
+
+    Args:
+        games: by a name that a folder can have.
+        notes: what the reader must know, such as files that are missing.
+        data: whatever else the experiment's section is made from.
+    """
+
+    games: Mapping[str, Games]
+    notes: tuple[str, ...] = ()
+    data: Any = None
 
 
 @dataclass(frozen=True)
@@ -35,34 +49,46 @@ class Experiment:
         id: its stable name, that of its module with hyphens.
         title: what it is, in a few words.
         reference: where it is published.
-        sizes: settings (a dataclass that JSON can carry) under "quick" and "full".
-        run: `run(settings, workers, progress) -> results`.
-        table: `table(settings, results)`, for people.
-        plot: `plot(settings, results)`, a Matplotlib figure.
+        sizes: settings (a dataclass that JSON can carry, with a `seed`) under "quick" and "full".
+        prepare: `prepare(settings)`, reads data and says what to play.
+        findings: `findings(settings, plan, results)`, what is to be said.
+        order: its place in the report.
     """
 
     id: str
     title: str
     reference: str
     sizes: Mapping[str, Any]
-    run: Callable[[Any, int | None, bool | None], Results]
-    table: Callable[[Any, Results], Table]
-    plot: Callable[[Any, Results], "Figure"]
+    prepare: Callable[[Any], Plan]
+    findings: Callable[[Any, Plan, Results], Findings]
+    order: int
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """An experiment that was run."""
+
+    section: Section
+    results: Results = field(repr=False)
 
 
 def list_experiments() -> list[str]:
-    """Return the ids of all experiments.
+    """Return the ids of all experiments, in the order of the report.
 
     Example:
-        >>> "rested-two-arms" in list_experiments()
-        True
+        >>> list_experiments()[0]
+        'rested-two-arms'
     """
-    return sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__))
+    return sorted(_ids(), key=lambda name: find(name).order)
+
+
+def _ids() -> list[str]:
+    return [info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__)]
 
 
 def check_id(name: str) -> str:
     """Return `name` when an experiment has it, or say which one was meant."""
-    known = list_experiments()
+    known = _ids()
     if name not in known:
         raise ValueError(f"experiment must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
     return name
@@ -80,34 +106,78 @@ def find(name: str) -> Experiment:
     return experiment
 
 
+def run(
+    names: Sequence[str],
+    size: str = "quick",
+    workers: int | None = None,
+    progress: bool | None = None,
+    keep: str | Path | None = None,
+) -> list[Outcome]:
+    """Run experiments and return what is to be said of them, in the order of the report.
+
+    Args:
+        names: ids of experiments; games that several of them need are played once.
+        size: "quick" or "full".
+        workers: threads; all CPUs by default.
+        progress: show a progress bar; by default when standard error is a terminal.
+        keep: a folder for finished games, from which a run that was killed goes on; None to keep nothing.
+    """
+    wanted = set(map(check_id, names))
+    chosen = [find(name) for name in list_experiments() if name in wanted]
+    plans = [each.prepare(each.sizes[size]) for each in chosen]
+    games = list(dict.fromkeys(game for plan in plans for game in plan.games.values()))
+    played = dict(zip(games, simulate_all(games, workers, progress, keep), strict=True))
+    outcomes = []
+    for experiment, plan in zip(chosen, plans, strict=True):
+        settings = experiment.sizes[size]
+        results = {name: played[game] for name, game in plan.games.items()}
+        found = experiment.findings(settings, plan, results)
+        section = Section(
+            id=experiment.id,
+            title=experiment.title,
+            reference=experiment.reference,
+            paragraphs=found.paragraphs,
+            figures=found.figures,
+            tables=found.tables,
+            claims=found.claims,
+            settings={"size": size, **asdict(settings), "policies": _policies(results)},
+            notes=(*plan.notes, *found.notes),
+            seconds=sum(float(each.us_per_round.sum()) * each.runs * each.horizon / 1e6 for each in results.values()),
+        )
+        outcomes.append(Outcome(section, results))
+    return outcomes
+
+
+def _policies(results: Results) -> list[str]:
+    return list(dict.fromkeys(repr(policy) for result in results.values() for policy in result.policies))
+
+
 def free_name(path: Path) -> Path:
     """Return `path` if nothing has that name, else the first free one of `path-2`, `path-3`, ..."""
     names = itertools.chain([path], (path.with_name(f"{path.name}-{n}") for n in itertools.count(2)))
     return next(name for name in names if not os.path.lexists(name))
 
 
-def write(experiment: Experiment, settings: Any, results: Results, path: Path, numbered: bool = False) -> Path:
-    """Write a new folder with `settings.json`, `table.md`, `figure.png` and every result; return where it is.
+def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool = False) -> Path:
+    """Write a new folder with the report, and per experiment its figures, tables, settings and results; return where it is.
 
     The folder appears whole or not at all, and never in the place of another.
 
     Args:
-        experiment: what was run.
-        settings: with what.
-        results: what came out.
+        outcomes: what was run.
         path: the folder.
+        began: when, by `time.monotonic()`.
         numbered: take the next free name when something has that name, instead of refusing.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     partial.mkdir()
     try:
-        about = {"experiment": experiment.id, "reference": experiment.reference, "rotting": __version__, **asdict(settings)}
-        (partial / "settings.json").write_text(json.dumps(about, indent=2, allow_nan=False) + "\n", "utf-8")
-        (partial / "table.md").write_text(experiment.table(settings, results).to_markdown() + "\n", "utf-8")
-        for name, result in results.items():
-            result.save(partial / "results" / name)
-        experiment.plot(settings, results).savefig(partial / "figure.png", dpi=160)
+        for outcome in outcomes:
+            for name, result in outcome.results.items():
+                result.save(partial / outcome.section.id / "results" / name)
+        sections = [outcome.section for outcome in outcomes]
+        report.write(sections, partial, _about(sections, time.monotonic() - began))
         target = free_name(path) if numbered else path
         if os.path.lexists(target):  # a rename would replace an empty folder without a word
             raise PathExistsError(f"path must be a new folder, but '{target}' exists")
@@ -115,3 +185,21 @@ def write(experiment: Experiment, settings: Any, results: Results, path: Path, n
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return target
+
+
+def _about(sections: Sequence[Section], seconds: float) -> report.About:
+    return report.About(
+        title="A single algorithm for both restless and rested rotting bandits: reproduced",
+        paragraphs=(
+            (
+                "Every figure and table of Seznec, Ménard, Lazaric and Valko (AISTATS 2020), played again, and each of the "
+                "paper's verbal claims with what was measured. Every number here is computed from the runs behind this "
+                "report, except those marked as the paper's."
+            ),
+        ),
+        seed=sections[0].settings["seed"],
+        date=datetime.now(UTC),
+        seconds=seconds,
+        versions=report.versions(),
+        machine=report.machine(),
+    )

@@ -1,0 +1,141 @@
+"""Real things that wear out: news items that are shared less and less, batteries that deliver less and less."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rotting import registry
+from rotting.datasets import MissingDataError, batteries, news
+from rotting.experiments import Experiment, Plan, Results
+from rotting.figures import BAND, Curve, Figure, Panel, regret_panel
+from rotting.means import bounds
+from rotting.noise import Noise
+from rotting.policies.exp3_s import Exp3S
+from rotting.policies.glr_ucb import GLRUCB
+from rotting.policy import Policy
+from rotting.problems import Problem
+from rotting.sections import Findings
+from rotting.simulation import Games
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides the results, beside the data."""
+
+    runs: int
+    battery_noise: float  # Ah, where the record's own scatter makes no problem of learning
+    seed: int = 0
+
+
+SIZES = {"quick": Settings(runs=40, battery_noise=0.1), "full": Settings(runs=500, battery_noise=0.1)}
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A problem, and what its axes count."""
+
+    load: Callable[[Settings], Problem]
+    arm: str
+    clock: str
+    reward: str
+
+
+CASES: Mapping[str, _Case] = {
+    "news": _Case(lambda _: news(), "a group of news items", "round t", "chance of a share within 20 minutes"),
+    "batteries": _Case(lambda s: batteries(s.battery_noise), "a battery", "own pulls", "capacity of a discharge (Ah)"),
+    "batteries-as-recorded": _Case(lambda _: batteries(), "a battery", "own pulls", "capacity of a discharge (Ah)"),
+}
+
+
+def policies(problem: Problem) -> dict[str, Policy]:
+    """Return the policies, told the scale of the noise and, where they ask for it, T and the range of the rewards."""
+    T = problem.resolve_horizon()
+    sigma = _scale(problem.noise)
+    low, high = _range(problem, T, sigma)
+    return {
+        "RAW-UCB 1.4": registry.make("raw-ucb", alpha=1.4, sigma=sigma),
+        "EFF-RAW-UCB 1.4": registry.make("eff-raw-ucb", alpha=1.4, sigma=sigma, m=2.0),
+        "FEWA 0.06": registry.make("fewa", alpha=0.06, sigma=sigma),
+        "GLR-UCB": GLRUCB.from_horizon(T, sigma=sigma),
+        "Exp3.S": Exp3S.from_horizon(T, low=low, high=high, outside="clip"),
+        "wSWA 0.02": registry.make("wswa", alpha=0.02, sigma=sigma),
+        "UCB1": registry.make("ucb1", sigma=sigma),
+        "uniform": registry.make("uniform"),
+    }
+
+
+LABELS = ("RAW-UCB 1.4", "EFF-RAW-UCB 1.4", "FEWA 0.06", "GLR-UCB", "Exp3.S", "wSWA 0.02", "UCB1", "uniform")
+
+
+def _scale(noise: Noise) -> float:
+    """Return sigma: that of the Gaussian, or 1/2, which every reward in [0, 1] has."""
+    return noise.scale if np.isfinite(noise.scale) and noise.scale > 0 else 0.5
+
+
+def _range(problem: Problem, horizon: int, sigma: float) -> tuple[float, float]:
+    """Return the range of the rewards, or of the means and three standard deviations more where rewards have none."""
+    low, high = problem.reward_bounds(horizon)
+    if np.isfinite([low, high]).all():
+        return low, high
+    lows, highs = zip(*(bounds(problem.means(horizon), i, horizon) for i in range(problem.n_arms)), strict=True)
+    return min(lows) - 3 * sigma, max(highs) + 3 * sigma
+
+
+def prepare(settings: Settings) -> Plan:
+    """Load what is there; a file that is missing is said in a note, and the rest goes on."""
+    games, notes = {}, []
+    for name, case in CASES.items():
+        try:
+            problem = case.load(settings)
+        except MissingDataError as error:
+            notes.append(f"Without {name}: {error}.")
+            continue
+        games[name] = Games(tuple(policies(problem).values()), problem, runs=settings.runs, seed=settings.seed)
+    return Plan(games, tuple(dict.fromkeys(notes)))
+
+
+def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+    """Return the means, regret over time, and a table per problem."""
+    figures = []
+    for name, result in results.items():
+        problem = plan.games[name].problem
+        panels = (_means(problem, CASES[name]), regret_panel("Regret", LABELS, result.checkpoints, result.regret))
+        figures.append(
+            Figure(name, f"{name.capitalize()}: means and regret", f"Regret: {BAND}.", panels, columns=2, first=LABELS)
+        )
+    return Findings(
+        paragraphs=(
+            (
+                "News items on Facebook, restless: an arm is a group of items, a pull shows one of them and pays 1 if it is "
+                "shared within 20 minutes; interest fades over two days. Batteries, rested: a pull discharges one and pays "
+                "its capacity, which falls with every discharge and recovers a little after rests. Nothing is smoothed to "
+                "make it fall. The record of the batteries scatters so little that learning is no problem: beside it the "
+                f"same batteries are played with a noise of {settings.battery_noise:g} Ah."
+            ),
+        ),
+        figures=tuple(figures),
+        tables={name: result.table() for name, result in results.items()},
+    )
+
+
+def _means(problem: Problem, case: _Case) -> Panel:
+    T = problem.resolve_horizon()
+    clock = np.unique(np.linspace(0, T - 1, 400).astype(np.int64))
+    rested = problem.kind == "rested"
+    curves = []
+    for i in range(problem.n_arms):
+        means = [problem.mean(i, t=int(k) + 1, n=int(k)) for k in clock]
+        curves.append(Curve(case.arm, clock + (not rested), np.array(means)))
+    return Panel("Means of the arms", case.clock, case.reward, tuple(curves))
+
+
+EXPERIMENT = Experiment(
+    id="real-decay",
+    title="Real things that wear out",
+    reference="not in the paper: Moniz and Torgo 2018 (UCI no. 432), and Saha and Goebel 2007 (NASA Ames)",
+    sizes=SIZES,
+    prepare=prepare,
+    findings=findings,
+    order=5,
+)

@@ -1,0 +1,137 @@
+"""The rested ten-arm game of the paper before: every arm but one drops, from very little to very much."""
+
+from dataclasses import dataclass
+
+from rotting import registry
+from rotting.claims import Claim
+from rotting.comparisons import growth, mean_ratio
+from rotting.experiments import Experiment, Plan, Results
+from rotting.figures import BAND, Figure, regret_panel
+from rotting.policies.d_ucb import DUCB
+from rotting.policies.exp3_s import Exp3S
+from rotting.policies.glr_ucb import GLRUCB
+from rotting.policies.sw_ucb import SWUCB
+from rotting.policy import Policy
+from rotting.problems import ten_arms
+from rotting.sections import Findings
+from rotting.simulation import Games
+
+SIGMA = 1.0
+DROPS = 9  # arms that drop once: the breakpoints of the policies that want to know their number
+HIGHEST = 10.0  # the largest mean
+SW, D, UCB1, WSWA = "SW-UCB", "D-UCB", "UCB1", "wSWA 0.02"
+RAW, RAW_4, FEWA, FEWA_4 = "RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides the results."""
+
+    horizon: int
+    runs: int
+    seed: int = 0
+
+
+SIZES = {"quick": Settings(horizon=25_000, runs=40), "full": Settings(horizon=25_000, runs=500)}
+
+
+def policies(horizon: int) -> dict[str, Policy]:
+    """Return the policies; those made for changes are told T and how many there are, Exp3.S also the range of rewards."""
+    high = HIGHEST + 3 * SIGMA
+    return {
+        RAW: registry.make("raw-ucb", alpha=1.4, sigma=SIGMA),
+        RAW_4: registry.make("raw-ucb", alpha=4.0, sigma=SIGMA),
+        FEWA: registry.make("fewa", alpha=0.06, sigma=SIGMA),
+        FEWA_4: registry.make("fewa", alpha=4.0, sigma=SIGMA),
+        "Exp3.S": Exp3S.from_switches(horizon, DROPS, low=-high, high=high, outside="clip"),
+        "GLR-UCB": GLRUCB.from_horizon(horizon, sigma=SIGMA),
+        "EFF-RAW-UCB 1.4": registry.make("eff-raw-ucb", alpha=1.4, sigma=SIGMA, m=2.0),
+        WSWA: registry.make("wswa", alpha=0.02, sigma=SIGMA),
+        SW: SWUCB.from_breakpoints(horizon, DROPS),
+        D: DUCB.from_breakpoints(horizon, DROPS),
+        UCB1: registry.make("ucb1", sigma=SIGMA),
+    }
+
+
+LABELS = tuple(policies(25_000))
+
+
+def prepare(settings: Settings) -> Plan:
+    """Let every policy play the one problem."""
+    T = settings.horizon
+    games = Games(tuple(policies(T).values()), ten_arms(T, SIGMA), runs=settings.runs, seed=settings.seed)
+    return Plan({"ten-arms": games})
+
+
+def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+    """Return regret over time, a table, and what the papers say of forgetting and of wSWA."""
+    result = results["ten-arms"]
+    panel = regret_panel(f"T = {settings.horizon:,}, {settings.runs:,} runs", LABELS, result.checkpoints, result.regret)
+    figure = Figure("regret", "Regret on the rested ten-arm game", f"The {BAND}.", (panel,), columns=1)
+    return Findings(
+        paragraphs=(
+            (
+                "Ten arms, Gaussian rewards of variance 1. One arm is worth 0; the others are worth +mu for 1,000 pulls and "
+                "-mu after, with mu from 0.001 to 10. The appendix leaves out SW-UCB, D-UCB and wSWA, as earlier papers found "
+                "them unable to learn or less consistent: they play here."
+            ),
+        ),
+        figures=(figure,),
+        tables={"regret": result.table()},
+        claims=tuple(_claims(settings, results)),
+    )
+
+
+def _claims(settings: Settings, results: Results) -> list[Claim]:
+    result = results["ten-arms"]
+    T = settings.horizon
+    quarters = [int((abs(result.checkpoints - t)).argmin()) for t in (T // 4, T // 2, T)]
+    where = "appendix, algorithms and parameters"
+
+    def of(label: str) -> int:
+        return LABELS.index(label)
+
+    final = result.regret[:, None, :, -1]
+    claims = [
+        Claim(
+            f"ten-arms-{name}-does-not-learn",
+            where,
+            f"{label} is unable to learn in the rested setting: its regret grows like t.",
+            "regret from T/2 to T over regret from T/4 to T/2: 1 for log t, 2 for t",
+            growth(*(result.regret[of(label), :, k] for k in quarters)),
+            low=1.6,
+        )
+        for name, label in (("sw-ucb", SW), ("d-ucb", D))
+    ]
+    claims.append(
+        Claim(
+            "ten-arms-wswa-worse-than-fewa",
+            where,
+            "SWA is less consistent than FEWA on rested rotting bandits.",
+            "regret of wSWA 0.02 over FEWA 0.06",
+            mean_ratio(final[of(WSWA)], final[of(FEWA)]),
+            low=1.0,
+        )
+    )
+    claims.append(
+        Claim(
+            "ten-arms-raw-4-beats-fewa-4",
+            "experiment on Yahoo!, RAW-UCB vs FEWA",
+            "RAW-UCB consistently outperforms FEWA on the full (rested and restless) benchmark.",
+            "regret of FEWA 4 over RAW-UCB 4",
+            mean_ratio(final[of(FEWA_4)], final[of(RAW_4)]),
+            low=1.0,
+        )
+    )
+    return claims
+
+
+EXPERIMENT = Experiment(
+    id="rested-ten-arms",
+    title="The rested ten-arm game",
+    reference="Seznec, Locatelli, Carpentier, Lazaric, Valko, AISTATS 2019: the benchmark before this paper's",
+    sizes=SIZES,
+    prepare=prepare,
+    findings=findings,
+    order=2,
+)

@@ -1,0 +1,230 @@
+"""Experiments: settings are data, games are played once, a folder appears whole, and the report says what was measured."""
+
+import dataclasses
+import json
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rotting import cli, experiments
+from rotting.claims import Claim, Verdict
+from rotting.comparisons import geometric_mean, growth, mean_ratio, smallest, spread_ratio
+from rotting.datasets import Night, Nights
+from rotting.experiments import real_decay, rested_two_arms, restless_nights, runtime
+from rotting.figures import regret_panel
+from rotting.problems import two_arms
+from rotting.results import Result
+from rotting.simulation import simulate, simulate_all
+from rotting.statistics import Interval
+
+REPORT = ("matplotlib", "plotly", "polars")
+
+
+def tiny_night(number: int) -> Night:
+    rates = np.array([[0.5, 0.4, 0.3, 0.2], [0.45, 0.42, 0.1, 0.1], [0.2, 0.2, 0.2, 0.2]])
+    return Night(number, (1, 2, 3), np.arange(4) * 300, rates, np.array([50, 120, 80, 90]), synthetic=True)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every experiment in a size of a blink, kept games in a folder of the test's own, no data files."""
+    for package in REPORT:
+        pytest.importorskip(package)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("ROTTING_DATA", str(tmp_path / "nothing"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(restless_nights, "synthetic_nights", lambda: Nights((tiny_night(2), tiny_night(7))))
+    for name in experiments.list_experiments():
+        sizes = experiments.find(name).sizes
+        quick = sizes["quick"]
+        small = {
+            "runs": 3,
+            "horizon": 40,
+            "drops": rested_two_arms.GRID[::4] + quick.curves if name == "rested-two-arms" else (),
+        }
+        fields = {field.name for field in dataclasses.fields(quick)}
+        monkeypatch.setitem(sizes, "quick", dataclasses.replace(quick, **{k: v for k, v in small.items() if k in fields}))
+
+
+def test_every_experiment_is_data_with_both_sizes() -> None:
+    orders = set()
+    for name in experiments.list_experiments():
+        experiment = experiments.find(name)
+        assert experiment.id == name
+        assert set(experiment.sizes) == {"quick", "full"}
+        orders.add(experiment.order)
+        for settings in experiment.sizes.values():
+            json.dumps(dataclasses.asdict(settings), allow_nan=False)
+            assert settings.seed == 0
+    assert len(orders) == len(experiments.list_experiments())
+
+
+def test_the_grid_is_the_authors() -> None:
+    assert len(rested_two_arms.GRID) == 30
+    assert rested_two_arms.GRID[0] == 0.02
+    assert math.isclose(rested_two_arms.GRID[-1], 0.02 * 1.25**29, rel_tol=1e-6)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_reproduce_writes_a_new_folder_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["reproduce", "rested-two-arms"]) == 0
+    out, err = capsys.readouterr()
+    assert "rested-glr-large" in out
+    assert "100 %" in err
+    assert out.endswith("report: reproduced/rested-two-arms/report.html\n")
+    first = Path("reproduced/rested-two-arms")
+    assert "RAW-UCB 4" in (first / "report.html").read_text()
+    results = {each.name: Result.load(each) for each in (first / "rested-two-arms/results").iterdir()}
+    assert "L=4.235" in results
+    settings = json.loads((first / "rested-two-arms/settings.json").read_text())
+    assert settings["horizon"] == 40
+    assert settings["size"] == "quick"
+
+    assert cli.main(["reproduce", "rested-two-arms", "--quick", "--no-progress"]) == 0
+    assert "100 %" not in capsys.readouterr().err
+    assert sorted(each.name for each in Path("reproduced").iterdir()) == ["rested-two-arms", "rested-two-arms-2"]
+    again = Result.load("reproduced/rested-two-arms-2/rested-two-arms/results/L=4.235")
+    assert again == results["L=4.235"]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_reproduce_without_a_name_is_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["reproduce", "--out", "mine", "--workers", "1", "--no-progress"]) == 0
+    out = capsys.readouterr().out
+    assert out.endswith("report: mine/report.html\n")
+    assert "note: These nights are SYNTHETIC" in out
+    assert out.count("SYNTHETIC") == 1
+    assert "note: Without news: news-popularity/Facebook_Palestine.csv is not in" in out
+    assert not [each for each in Path().iterdir() if each.name not in {"mine", "cache"}]
+    assert sorted(each.name for each in Path("mine").iterdir() if each.is_dir()) == sorted(experiments.list_experiments())
+    page = Path("mine/report.html").read_text()
+    for name in experiments.list_experiments():
+        assert experiments.find(name).title in page
+
+
+@pytest.mark.usefixtures("tiny")
+def test_an_experiment_simulates_as_simulate_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    (outcome,) = experiments.run(["rested-two-arms"], workers=1, progress=False)
+    L = rested_two_arms.EASY
+    result = outcome.results[f"L={L:.4g}"]
+    assert result == simulate(result.policies, two_arms(L, 40), runs=3, seed=0)
+    assert outcome.section.seconds > 0
+
+
+@pytest.mark.usefixtures("tiny")
+def test_games_that_two_experiments_need_are_played_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = []
+    real = simulate_all
+
+    def counted(games, *rest):  # type: ignore[no-untyped-def]
+        played.extend(games)
+        return real(games, *rest)
+
+    monkeypatch.setattr(experiments, "simulate_all", counted)
+    nights, times = experiments.run(["runtime", "restless-nights"], progress=False)
+    assert [each.section.id for each in (nights, times)] == ["restless-nights", "runtime"]
+    assert len(played) == 2
+    rows = times.section.tables["seconds-per-night"].rows
+    us = nights.results["night-7"].us_per_round[0]
+    assert rows[1][restless_nights.LABELS[0]] == us * tiny_night(7).horizon / 1e6
+
+
+def test_the_papers_times_are_marked() -> None:
+    assert set(runtime.PAPER) == set(range(2, 10))
+    assert {len(row) for row in runtime.PAPER.values()} == {len(restless_nights.LABELS)}
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_folder_made_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    outcomes = experiments.run(["runtime"], progress=False)
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    with pytest.raises(FileExistsError, match="exists"):
+        experiments.write(outcomes, taken, time.monotonic())
+    assert experiments.write(outcomes, taken, time.monotonic(), numbered=True) == tmp_path / "taken-2"
+    assert sorted(each.name for each in tmp_path.iterdir() if each.name != "cache") == ["taken", "taken-2"]
+    assert not list(taken.iterdir())
+
+
+@pytest.mark.usefixtures("tiny")
+def test_the_users_own_nights_are_played_when_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = dataclasses.replace(tiny_night(3), synthetic=False)
+    monkeypatch.setattr(restless_nights, "yahoo_nights", lambda: Nights((own,), skipped={2: "it is missing"}))
+    plan = restless_nights.prepare(restless_nights.SIZES["quick"])
+    assert list(plan.games) == ["night-3"]
+    assert plan.notes == ("night 2 is left out: it is missing",)
+    (outcome,) = experiments.run(["restless-nights"], progress=False)
+    assert "synthetic" not in str(outcome.section).lower()
+    assert {claim.id for claim in outcome.section.claims}.isdisjoint({"nights-easy-logarithmic"})
+
+
+@pytest.mark.slow
+def test_real_decay_plays_the_data_that_is_there() -> None:
+    plan = real_decay.prepare(dataclasses.replace(real_decay.SIZES["quick"], runs=2))
+    if plan.notes:
+        pytest.skip(plan.notes[0])
+    (outcome,) = (each for each in experiments.run(["real-decay"], progress=False))
+    assert list(outcome.results) == list(real_decay.CASES)
+    assert [figure.name for figure in outcome.section.figures] == list(real_decay.CASES)
+    for result in outcome.results.values():
+        assert list(real_decay.LABELS).index("uniform") == len(result.policies) - 1
+        assert result.regret[0, :, -1].mean() < result.regret[-1, :, -1].mean()  # RAW-UCB against choosing blindly
+
+
+# --- Claims, comparisons, figures ------------------------------------------------------------------------------
+
+
+def claim(low: float | None, high: float | None, least: float = -math.inf, most: float = math.inf) -> Claim:
+    return Claim("id", "source", "words", "quantity", Interval(1.0, low, high), least, most)
+
+
+@pytest.mark.parametrize(
+    ("each", "verdict"),
+    [
+        (claim(0.9, 1.1, least=0.5), Verdict.HOLDS),
+        (claim(0.9, 1.1, least=0.9, most=1.1), Verdict.HOLDS),
+        (claim(0.9, 1.1, least=1.0), Verdict.OPEN),
+        (claim(0.9, 1.1, least=1.2), Verdict.FAILS),
+        (claim(0.9, 1.1, most=0.5), Verdict.FAILS),
+        (claim(0.9, 1.1, least=2.0, most=3.0), Verdict.FAILS),
+        (claim(None, None, least=0.5), Verdict.OPEN),
+        (claim(math.nan, math.nan, least=0.5), Verdict.OPEN),
+    ],
+)
+def test_verdicts(each: Claim, verdict: Verdict) -> None:
+    assert each.verdict == verdict
+
+
+def test_claims_in_words() -> None:
+    assert claim(0.9, 1.1, least=4.0).region == "at least 4"
+    assert claim(0.9, 1.1, most=1.25).region == "at most 1.25"
+    assert claim(0.9, 1.1, least=3.0, most=5.0).region == "between 3 and 5"
+    assert claim(0.9, 1.1).measured == "1.00 [0.90, 1.10]"
+    assert claim(None, None).measured == "1.00"
+
+
+def test_comparisons_of_exact_multiples_have_no_width() -> None:
+    lower = np.random.default_rng(1).uniform(1, 2, (3, 30))
+    upper = lower * np.array([[2.0], [4.0], [8.0]])
+    assert mean_ratio(upper, lower) == pytest.approx((4.0, 4.0, 4.0))
+    assert mean_ratio(upper, lower, smallest) == pytest.approx((2.0, 2.0, 2.0))
+    assert spread_ratio(upper, lower) == pytest.approx((4.0, 4.0, 4.0))
+    assert geometric_mean(np.array([2.0, 8.0])) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(("curve", "value"), [(np.log, 1.0), (np.sqrt, math.sqrt(2)), (float, 2.0)])
+def test_growth_tells_rates_apart(curve: object, value: float) -> None:
+    early, middle, late = (np.full(5, curve(t)) for t in (100.0, 200.0, 400.0))  # type: ignore[operator]
+    assert growth(early, middle, late).mean == pytest.approx(value)
+
+
+def test_a_panel_ends_above_those_who_learn_and_names_the_others() -> None:
+    regret = np.array([10.0, 12.0, 11.0, 500.0])[:, None, None] * np.linspace(0, 1, 5)[None, None, :] * np.ones((1, 3, 1))
+    panel = regret_panel("title", ["a", "b", "c", "far"], np.arange(1, 6), regret)
+    assert panel.y_max is not None
+    assert 12 < panel.y_max < 20
+    assert panel.note == "Outside, at the end: far at 500"
+    assert regret_panel("title", ["a", "b"], np.arange(1, 6), regret[:2]).y_max is None
