@@ -1,6 +1,5 @@
 """The command: what it prints, what it refuses in one line, what it leaves on disk."""
 
-import dataclasses
 import json
 import os
 import signal
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 
 from conftest import INTERPRETED
-from rotting import cli, experiments
+from rotting import cli, guarantees
 from rotting.problems import list_problems, two_arms
 from rotting.registry import list_policies, make
 from rotting.results import Result
@@ -310,3 +309,22 @@ def test_the_same_result_compiled_and_interpreted() -> None:
     means = [[each["mean"] for each in one["policies"]] for one in shown]
     assert np.isfinite(means).all()
     assert means[0] == means[1]
+
+
+# --- theory --------------------------------------------------------------------------------------------------
+
+
+def test_theory_prints_the_constants_and_the_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["theory", "two-arms:L=0.5", "--horizon", "100"]) == 0
+    out, err = capsys.readouterr()
+    assert not err
+    assert out == f"{guarantees.table(two_arms(L=0.5, horizon=100))}\n"
+    assert cli.main(["theory", "two-arms:L=0.5", "--horizon", "100", "--policy", "raw-ucb:alpha=5", "ucb1", "--json"]) == 0
+    shown = strict(capsys.readouterr().out)
+    assert shown["constants"]["rested"] == {"largest_fall": 0.5, "smallest_reward": 0.0, "optimal_pulls": [75, 25]}
+    assert list(shown["theorems"][3]["bounds"]) == ["RAWUCB(alpha=5.0, sigma=1.0)", "UCB1(sigma=1.0)"]
+
+
+def test_theory_refuses_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["theory", "stationary:means=0.5/0.25"]) == cli.REFUSED
+    assert "horizon must be given" in capsys.readouterr().err

@@ -40,6 +40,7 @@ NAMES = {
     "problems",
     "registry",
     "simulate",
+    "theory",
 }
 POLICIES = {each.__name__ for each in list_policies() if each.__module__.startswith("rotting.policies.")}
 PUBLIC = [name for name in sorted(NAMES | POLICIES) if name != "__version__"]

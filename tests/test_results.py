@@ -14,10 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rotting import registry, results
+from rotting import guarantees, problems, registry, results
 from rotting.oracle import GREEDY_BOTH, OPTIMAL
 from rotting.plotting import COLOURS, STYLES
 from rotting.results import Result
+from rotting.simulation import simulate
 from rotting.statistics import mean_interval
 from rotting.tables import number_format
 
@@ -576,3 +577,23 @@ def test_load_refuses_what_no_result_holds_even_with_its_checksum(saved: Path, n
     (saved / "result.json").write_text(json.dumps(data))
     with pytest.raises(ValueError, match="cannot be read as a result"):
         Result.load(saved)
+
+
+def test_bounds_that_apply_are_drawn_and_a_loaded_result_asks_for_its_problem(tmp_path: Path) -> None:
+    problem = problems.two_arms(L=1.0, horizon=50)
+    policies = [registry.make("raw-ucb", alpha=5), registry.make("ucb1")]
+    played = simulate(policies, problem, runs=3)
+    ax = played.plot(bounds=True)
+    labels = [bound.label for bound in guarantees.bounds(problem, policies[0])]
+    assert [line.get_label() for line in ax.get_lines()] == [*played.labels, *labels]
+    assert (ax.get_yscale(), played.plot().get_yscale()) == ("log", "linear")
+    assert "what is proved" in ax.get_title(loc="left")
+    assert "no theorem applies" in simulate(policies[1], problem, runs=1).plot(bounds=True).get_title(loc="left")
+    played.save(tmp_path / "result")
+    loaded = Result.load(tmp_path / "result")
+    assert loaded == played
+    assert len(loaded.plot(bounds=problem).get_lines()) == 4
+    with pytest.raises(ValueError, match="bounds must be the problem itself for a result that was loaded, got True"):
+        loaded.plot(bounds=True)
+    with pytest.raises(ValueError, match="bounds must be the problem that was played, two-arms, got"):
+        loaded.plot(bounds=problems.two_arms(L=2.0, horizon=50))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rotting import datasets as datasets
     from rotting import problems as problems
     from rotting import registry as registry
+    from rotting import theory as theory
     from rotting.anytime import doubling as doubling
     from rotting.bandit import Bandit as Bandit
     from rotting.checks import check_policy as check_policy
@@ -57,6 +58,7 @@ _HOMES = {
     "problems": "",
     "registry": "",
     "simulate": "simulation",
+    "theory": "",
 }
 
 

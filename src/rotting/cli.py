@@ -294,6 +294,20 @@ def _simulate(options: argparse.Namespace) -> None:
         print(_json(result.to_json()) if options.json else result.table())
 
 
+def _theory(options: argparse.Namespace) -> None:
+    from rotting import guarantees
+
+    policies = [_policy(text) for text in options.policy or []]
+    problem = _problem(options.problem, options.horizon)
+    horizon: Any = None if options.horizon is None else _value(options.horizon)
+    with _refusing():
+        known, table = guarantees.constants(problem, horizon), guarantees.table(problem, policies or None, horizon)
+    if options.json:
+        print(_json({"problem": problem.describe(), "constants": known.to_json(), "theorems": table.rows}))
+    else:
+        print(table)
+
+
 def _reproduce(options: argparse.Namespace) -> None:
     from rotting import experiments
     from rotting.datasets.files import cache_folder
@@ -361,6 +375,7 @@ examples:
   rotting list policies
   rotting simulate --problem two-arms:L=0.3 --policy raw-ucb:alpha=1.4 ucb1 --horizon 2000 --runs 200
   rotting simulate --problem stationary:means=0.9/0.5,noise=bernoulli --policy ucb1:sigma=0.5 --horizon 1000 --json
+  rotting theory two-arms:L=0.3 --horizon 2000
   rotting reproduce
 
 Policies and problems are written {SYNTAX}; `rotting list` names them all.
@@ -403,6 +418,15 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--out", metavar="FOLDER", help="save the result in a new folder")
     simulate.add_argument("--plot", metavar="FILE.png", help="draw regret over the rounds into a new file")
 
+    more = "Constants of the problem, what each theorem promises at the horizon, and why one does not apply."
+    theory = command("theory", _theory, "Show what the paper proves on a problem", more)
+    theory.add_argument("problem", metavar="PROBLEM", help=written)
+    theory.add_argument(
+        "--policy", action="extend", nargs="+", metavar="POLICY", help="default: the four, with the smallest alpha allowed"
+    )
+    theory.add_argument("--horizon", metavar="N", help="default: the problem's own")
+    theory.add_argument("--json", action="store_true", help="strict JSON on standard output, instead of a table")
+
     more = "A report to look at (report.html), figures, tables and every result, in a new folder."
     reproduce = command("reproduce", _reproduce, "Run the experiments of the paper again, and see which claims hold", more)
     reproduce.add_argument("experiment", nargs="*", help="rested-two-arms, restless-nights, ...; default: all of them")
@@ -418,7 +442,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(arguments: Sequence[str]) -> int:
     parser = _parser()
-    names = ["list", "simulate", "reproduce"]
+    names = ["list", "simulate", "theory", "reproduce"]
     if arguments and not arguments[0].startswith("-") and arguments[0] not in names:
         hint = suggest(arguments[0], names)
         raise UserError(f"command must be one of {', '.join(names)}, got {arguments[0]!r}{hint}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rotting.arrays import Floats, Ints
-from rotting.figures import Figure, Panel, regret_panel
+from rotting.figures import Curve, Figure, Panel, regret_panel
 from rotting.rules import PathExistsError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ STYLES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2
 # Seven markers: a third way to tell curves apart, out of step with the other two.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
+THIN: tuple[Any, ...] = ((0, (1, 1)), (0, (4, 2)), (0, (4, 1, 1, 1)), (0, (1, 3)), (0, (8, 2)))  # styles of bounds
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "handlelength": 3.6}
 SUBDUED = "#505050"
 
@@ -83,6 +84,7 @@ def plot_regret(
     ax: "Axes | None" = None,
     path: str | Path | None = None,
     log: bool = False,
+    bounds: Sequence[Sequence[tuple[str, Floats]]] = (),
 ) -> "Axes":
     """Draw each policy's mean regret over the rounds, and the band from 10 % to 90 % of its runs.
 
@@ -94,6 +96,8 @@ def plot_regret(
         ax: where to draw; None makes a figure, one that pyplot shows unless it goes to `path`.
         path: a new picture file; its suffix says the format.
         log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
+        bounds: for each policy, labels and values of bounds at the rounds, thin in the policy's colour; regret is then on a
+            logarithmic axis, for bounds are far above.
 
     Example:
         >>> regret = np.cumsum(np.ones((1, 5, 3)), axis=2)
@@ -107,12 +111,13 @@ def plot_regret(
         path = check_new_file(path)
     new_picture = _new_picture()
     if ax is not None:
-        lines = draw(ax, labels, checkpoints, regret, log)
+        lines = draw(ax, labels, checkpoints, regret, log, bounds)
         # Beside the axes: a place inside could cover a curve.
         ax.legend(handles=lines, loc="upper left", bbox_to_anchor=(1.01, 1.0), **LEGEND)
     else:
-        columns = 1 if max(map(len, labels)) > 40 else 2
-        rows = -(-len(labels) // columns)
+        entries = [*labels, *(label for each in bounds for label, _ in each)]
+        columns = 1 if max(map(len, entries)) > 40 else 2
+        rows = -(-len(entries) // columns)
         size = (7.2, 4.6 + 0.2 * rows)  # grows with the legend below it, which covers and narrows no curve
         if path is not None:
             figure = new_picture(size, layout="constrained")  # needs no display, and pyplot does not keep it alive
@@ -121,7 +126,7 @@ def plot_regret(
 
             figure = plt.figure(figsize=size, layout="constrained")
         ax = figure.add_subplot()
-        lines = draw(ax, labels, checkpoints, regret, log)
+        lines = draw(ax, labels, checkpoints, regret, log, bounds)
         figure.legend(handles=lines, loc="outside lower center", ncols=columns, **LEGEND)
     ax.set_title(title, loc="left", fontsize="medium")
     if path is not None:
@@ -132,12 +137,30 @@ def plot_regret(
     return ax
 
 
-def draw(ax: "Axes", labels: Sequence[str], checkpoints: Ints, regret: Floats, log: bool) -> "list[Line2D]":
-    """Draw the curves, the bands and the axes' labels; return the curves, the highest end first."""
+def draw(
+    ax: "Axes",
+    labels: Sequence[str],
+    checkpoints: Ints,
+    regret: Floats,
+    log: bool,
+    bounds: Sequence[Sequence[tuple[str, Floats]]] = (),
+) -> "list[Line2D]":
+    """Draw the curves, the bands, the bounds and the axes' labels; return the curves, the highest end first."""
     panel = replace(regret_panel("", labels, checkpoints, regret), x_log=log, y_max=None)
     if log:
         panel = replace(panel, x_label=f"{panel.x_label} (logarithmic)")
-    lines = _draw_panel(ax, panel, {label: look(k) for k, label in enumerate(labels)})
+    looks = {label: look(k) for k, label in enumerate(labels)}
+    for k, proved in enumerate(bounds):
+        for j, (label, values) in enumerate(proved):
+            looks[label] = Look(look(k).colour, THIN[j % len(THIN)], look(k).marker)
+            panel = replace(panel, curves=(*panel.curves, Curve(label, checkpoints, values)), y_log=True)
+    lines = _draw_panel(ax, panel, looks)
+    if panel.y_log:
+        # Regret begins at zero, far below everything on a logarithmic axis.
+        ends = [curve.y[-1] for curve in panel.curves if curve.y[-1] > 0]
+        ax.set_ylim(bottom=min(ends) / 100)
+        for line in lines[len(labels) :]:
+            line.set_linewidth(0.9)
     order = np.argsort([-curve.y[-1] for curve in panel.curves], kind="stable")  # the order in which the eye meets them
     return [lines[k] for k in order]
 

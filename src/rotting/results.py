@@ -7,7 +7,7 @@ import secrets
 import shutil
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 
 from rotting import registry
 from rotting.arrays import Floats, Ints
+from rotting.guarantees import Bound
+from rotting.guarantees import bounds as bounds_of
 from rotting.oracle import OPTIMAL
 from rotting.plotting import plot_regret
 from rotting.policy import Policy
+from rotting.problems import Problem
 from rotting.rules import PathExistsError, at_least_one_int, nonnegative_int, suggest
 from rotting.statistics import mean_interval, quantiles
 from rotting.tables import Column, Table, number_format
@@ -57,6 +60,7 @@ class Result:
         pulls: pulls of each arm at the horizon, `[P, R, K]`.
         us_per_round: microseconds that a round took, `[P]`.
         reference: what regret is measured against.
+        played: the problem itself, as `simulate` hands it over; it is not saved, and a loaded result has None.
 
     Example:
         >>> ucb1, raw_ucb = registry.make("ucb1"), registry.make("raw-ucb", alpha=1.4)
@@ -83,6 +87,7 @@ class Result:
     pulls: Ints
     us_per_round: Floats
     reference: str
+    played: Problem | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -244,7 +249,9 @@ class Result:
             raise ValueError(f"baseline must be a policy of this result, got {policy!r}")
         return self.policies.index(policy)
 
-    def plot(self, ax: "Axes | None" = None, path: str | Path | None = None, log: bool = False) -> "Axes":
+    def plot(
+        self, ax: "Axes | None" = None, path: str | Path | None = None, log: bool = False, bounds: "bool | Problem" = False
+    ) -> "Axes":
         """Draw each policy's mean regret over the rounds, and the band from 10 % to 90 % of its runs.
 
         Needs the extra `rotting[plot]`.
@@ -253,14 +260,39 @@ class Result:
             ax: where to draw; None makes a figure.
             path: a new picture file (.png, .pdf, .svg); an existing one is refused.
             log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
+            bounds: draw every bound of `rotting.theory` that applies to a policy here, too, and regret on a logarithmic axis. A
+                result that was loaded does not know its problem: give the problem itself.
 
         Returns:
             The Axes; `.figure` is its figure.
         """
+        proved = self._bounds(bounds)
         spread = f"mean of {self.runs:,} runs, band from 10 % to 90 % of them" if self.runs > 1 else "a single run"
         against = "the optimal policy" if self.is_optimal else self.reference
         title = f"{self._problem_name}: {spread}\nregret against {against}"
-        return plot_regret(self.labels, self.checkpoints, self.regret, title, ax=ax, path=path, log=log)
+        if bounds is not False:
+            title += ", and what is proved of it" if any(proved) else "; no theorem applies"
+        return plot_regret(
+            self.labels,
+            self.checkpoints,
+            self.regret,
+            title,
+            ax=ax,
+            path=path,
+            log=log,
+            bounds=[[(bound.label, bound.values) for bound in each] for each in proved],
+        )
+
+    def _bounds(self, problem: "bool | Problem") -> list[tuple[Bound, ...]]:
+        """Return the bounds of each policy, none where none is asked for or applies."""
+        if problem is False:
+            return [()] * len(self.policies)
+        known = self.played if problem is True else problem
+        if known is None:
+            raise ValueError("bounds must be the problem itself for a result that was loaded, got True")
+        if json.loads(json.dumps(known.describe())) != self.problem:
+            raise ValueError(f"bounds must be the problem that was played, {self._problem_name}, got {known!r}")
+        return [bounds_of(known, policy, self.horizon, self.checkpoints.tolist()) for policy in self.policies]
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a data frame with a row per policy, run and checkpoint: `policy`, `run`, `round`, `regret`.

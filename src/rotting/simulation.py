@@ -283,6 +283,7 @@ class _Set:
             pulls=self.pulls,
             us_per_round=self.seconds.sum(axis=1) * 1e6 / (self.runs * self.horizon),
             reference=self.reference,
+            played=self.problem,
         )
 
 

@@ -1,0 +1,63 @@
+"""The hard instances against a policy: the worst of several that are drawn."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.guarantees import HardFamily
+from rotting.policy import Policy
+from rotting.problems import Problem
+from rotting.results import Result
+from rotting.rules import at_least_one_int, nonnegative_int
+from rotting.simulation import simulate
+from rotting.statistics import Interval, mean_interval
+
+
+class Worst(NamedTuple):
+    """The hardest problem found for a policy, and how the policy fares on it."""
+
+    problem: Problem
+    best: list[int]  # its best arm in each piece
+    result: Result  # of runs that had no part in the choice of the problem
+    found: list[float]  # the mean regret on every problem drawn, in the runs that chose
+
+    @property
+    def regret(self) -> Interval:
+        """The mean regret at the horizon, with its 95 % interval."""
+        return mean_interval(self.result.regret[0, :, -1])
+
+
+def worst(
+    policy: Policy, family: HardFamily, draws: int = 16, runs: int = 100, seed: int = 0, workers: int | None = None
+) -> Worst:
+    """Draw problems of a hard family, and return the one on which a policy has the largest mean regret.
+
+    The mean regret of the worst is measured again on runs of its own, for the largest of several noisy means is too large. By
+    Lemma 5 some problem of the family costs any policy at least `family.bound`; so does an average one.
+
+    Args:
+        policy: who plays.
+        family: the problems.
+        draws: how many to draw, with the seeds `seed`, `seed + 1`, ...
+        runs: games on each, and again on the worst.
+        seed: a whole number; the same seed gives the same result.
+        workers: threads; all CPUs by default.
+
+    Example:
+        >>> from rotting.registry import make
+        >>> family = HardFamily(n_arms=2, horizon=200, pieces=2)
+        >>> worst(make("ucb1"), family, draws=4, runs=50).regret.mean > family.bound
+        True
+
+    Reference: Lemma 5 (lem:lb).
+    """
+    draws, runs, seed = at_least_one_int("draws", draws), at_least_one_int("runs", runs), nonnegative_int("seed", seed)
+    drawn = [family.random_best(seed + k) for k in range(draws)]
+
+    def play(problem: Problem, seed: int) -> Result:
+        return simulate(policy, problem, runs=runs, seed=seed, workers=workers, checkpoints=[], progress=False)
+
+    found = [float(play(family.problem(best), seed).regret[0, :, -1].mean()) for best in drawn]
+    best = drawn[int(np.argmax(found))]
+    problem = family.problem(best)
+    return Worst(problem, best, play(problem, seed + 1), found)

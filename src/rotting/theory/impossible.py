@@ -1,0 +1,217 @@
+"""What cannot be learned: a rested and a restless arm together, in two problems that no policy can tell apart in time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rotting.arrays import Floats, Ints
+from rotting.figures import Curve, Figure, Panel
+from rotting.means import Means, pulls_of, rounds_of, row_of
+from rotting.noise import Noiseless
+from rotting.oracle import greedy_rewards
+from rotting.policy import Policy
+from rotting.problems import Abrupt, Constant, Problem, Rested, Restless
+from rotting.results import Result
+from rotting.rules import Rule
+from rotting.simulation import simulate
+from rotting.tables import Column, Table, number_format
+
+# The optimum is found by dynamic programming over T^2 states, which must fit into memory.
+HORIZON = Rule("a whole number from 2 to 5000", low=2, high=5_000, whole=True)
+
+
+def unlearnable(horizon: int) -> tuple[Problem, Problem]:
+    """Return the two problems of the impossibility, without noise, with means in [0, 1].
+
+    Let H = floor(T / 2). In both, arm 1 is restless: it pays 1/2 in the rounds 1, ..., H and 0 afterwards. Arm 0 pays 1 for its
+    first H pulls and then 0 in the first problem, and 1 for ever in the second. In the first the optimal policy takes what is
+    there only now, and then arm 0: 3/2 H. In the second it takes arm 0 always: T. Nothing tells them apart up to round H.
+
+    A slip of the paper: arm 1 pays while `t < T / 2`, only T / 2 - 1 rounds for an even T. The greedy oracle's regret would
+    then be T / 4 - 1/2, below floor(T / 4) when 4 divides T. Its proof counts floor(T / 2) rounds, and so do we.
+
+    Args:
+        horizon: T, from 2 to 5,000.
+
+    Example:
+        >>> first, second = unlearnable(8)
+        >>> first.mean(0, t=8, n=3), first.mean(0, t=8, n=4), second.mean(0, t=8, n=4), first.mean(1, t=4, n=0)
+        (1.0, 0.0, 1.0, 0.5)
+
+    Reference: Proposition 1 (prop:unlearnable).
+    """
+    T = int(HORIZON.check("horizon", horizon))
+    now = Restless(Abrupt(0.5, 0.0, at=T // 2))
+    return (
+        Problem([Rested(Abrupt(1.0, 0.0, at=T // 2)), now], Noiseless(), T, "unlearnable, arm 0 falls"),
+        Problem([Rested(Constant(1.0)), now], Noiseless(), T, "unlearnable, arm 0 stays"),
+    )
+
+
+def greedy_floor(horizon: int) -> int:
+    """Return floor(T / 4): the greedy oracle's regret on the first problem is at least this (Proposition 1)."""
+    return int(HORIZON.check("horizon", horizon)) // 4
+
+
+def learner_floor(horizon: int) -> int:
+    """Return floor(T / 8): any policy's larger mean regret of the two problems is at least this (Proposition 1)."""
+    return int(HORIZON.check("horizon", horizon)) // 8
+
+
+def optimal_arms(problem: Problem, horizon: int | None = None) -> Ints:
+    """Return the arms that an optimal policy pulls, by dynamic programming; for problems of two arms.
+
+    After t rounds all that matters is how often arm 0 was pulled. Ties go to arm 1, whose reward may be there only now.
+
+    Args:
+        problem: two arms that follow any clock, rise or fall.
+        horizon: T, from 2 to 5,000; the problem's own by default.
+
+    Example:
+        >>> optimal_arms(unlearnable(8)[0]).tolist()
+        [1, 1, 1, 1, 0, 0, 0, 0]
+    """
+    if problem.n_arms != 2:
+        raise ValueError(f"problem must have 2 arms, got {problem.n_arms}")
+    T = int(HORIZON.check("horizon", problem.resolve_horizon(horizon)))
+    m = problem.means(T)
+    value = np.zeros(T + 1)  # of what is left, by the pulls of arm 0
+    take = np.zeros((T + 1, T + 1), dtype=bool)  # [t, pulls of arm 0 before t]: whether arm 0 is better
+    for t in range(T, 0, -1):
+        first = _over_counts(m, 0, t) + value[1 : t + 1]
+        second = _over_counts(m, 1, t)[::-1] + value[:t]
+        take[t, :t] = first > second
+        value = np.maximum(first, second)
+    arms = np.empty(T, np.int64)
+    pulls = 0
+    for t in range(1, T + 1):
+        arms[t - 1] = 0 if take[t, pulls] else 1
+        pulls += int(take[t, pulls])
+    return arms
+
+
+def _over_counts(m: Means, i: int, t: int) -> Floats:
+    """Return the means of arm i at round t after 0, ..., t - 1 pulls."""
+    kt = int(np.searchsorted(rounds_of(m, i)[0], t, side="right")) - 1
+    kn = np.searchsorted(pulls_of(m, i)[0], np.arange(t), side="right") - 1
+    return np.asarray(row_of(m, i, kt)[kn])
+
+
+@dataclass(frozen=True, eq=False)
+class Unlearnable:
+    """How policies fare on the two problems.
+
+    Args:
+        horizon: T.
+        falls: on the problem whose arm 0 falls.
+        stays: on the one whose arm 0 stays.
+    """
+
+    horizon: int
+    falls: Result
+    stays: Result
+
+    @property
+    def regrets(self) -> Floats:
+        """`[policy, 2]`, the mean regret at the horizon on the first and on the second problem."""
+        return np.stack([each.regret[:, :, -1].mean(axis=1) for each in (self.falls, self.stays)], axis=1)
+
+    @property
+    def worst(self) -> Floats:
+        """The larger of both, one per policy: at least floor(T / 8)."""
+        return np.asarray(self.regrets.max(axis=1))
+
+    def table(self) -> Table:
+        """Return the mean regrets; the rows have the keys `policy`, `falls`, `stays`, `worst` and `floor`."""
+        rows: list[dict[str, Any]] = [
+            {
+                "policy": label,
+                "falls": float(falls),
+                "stays": float(stays),
+                "worst": float(worst),
+                "floor": learner_floor(self.horizon),
+            }
+            for label, (falls, stays), worst in zip(self.falls.labels, self.regrets, self.worst, strict=True)
+        ]
+        style = number_format([row["worst"] for row in rows], [])
+        columns = (
+            Column("policy", lambda row: str(row["policy"])),
+            Column("arm 0 falls", lambda row: format(row["falls"], style)),
+            Column("arm 0 stays", lambda row: format(row["stays"], style)),
+            Column("the larger", lambda row: format(row["worst"], style)),
+            Column("floor(T / 8)", lambda row: format(row["floor"], ",d")),
+        )
+        heading = (
+            f"Mean regret on the two unlearnable problems, horizon {self.horizon:,}; Proposition 1 says at least floor(T / 8)"
+        )
+        return Table((heading,), columns, rows)
+
+    def figure(self) -> Figure:
+        """Return a figure: why the greedy oracle fails, and that no policy does well on both problems."""
+        T, half = self.horizon, self.horizon // 2
+        problem, _ = unlearnable(T)
+        arms, rounds = optimal_arms(problem), np.arange(1, T + 1)
+        earlier = np.where(arms == 0, np.cumsum(arms == 0), np.cumsum(arms == 1)) - 1
+        gains = np.array([problem.mean(*step) for step in zip(arms.tolist(), rounds.tolist(), earlier.tolist(), strict=True)])
+        reward = Panel(
+            title="The problem whose arm 0 falls",
+            x_label="round t",
+            y_label="cumulative reward",
+            curves=(
+                Curve("optimal policy", rounds, gains.cumsum()),
+                Curve("greedy oracle", rounds, greedy_rewards(problem)),
+            ),
+            note=f"the greedy oracle loses {half / 2:g}, at least floor(T / 4) = {greedy_floor(T)}",
+        )
+        # Whatever a policy does on arm 1 in the first half of the game costs it on one problem or on the other.
+        edge = half / 2
+        points = tuple(
+            Curve(label, np.array([stays]), np.array([falls]), points=True)
+            for label, (falls, stays) in zip(self.falls.labels, self.regrets, strict=True)
+        )
+        both = Panel(
+            title="Both problems: no policy is below the line",
+            x_label="regret where arm 0 stays",
+            y_label="regret where arm 0 falls",
+            curves=(Curve("least possible", np.array([0.0, edge]), np.array([edge, 0.0])), *points),
+            note=f"one of both is at least floor(T / 8) = {learner_floor(T)}",
+        )
+        return Figure(
+            name="unlearnable",
+            title="Rested and restless rotting together cannot be learned",
+            caption=(
+                f"Proposition 1, T = {T:,}, no noise. Left: the optimal policy (dynamic programming) takes the restless arm "
+                "while it pays, the greedy oracle does not. Right: mean regret of each policy on the two problems, which look "
+                "alike for half the game."
+            ),
+            panels=(reward, both),
+            columns=2,
+        )
+
+
+def play_unlearnable(
+    policies: Policy | Sequence[Policy], horizon: int, runs: int = 1, seed: int = 0, workers: int | None = None
+) -> Unlearnable:
+    """Let policies play both problems; in a run, both get the same random numbers.
+
+    Args:
+        policies: one or several; those tuned to a horizon for T rounds or more.
+        horizon: T, from 2 to 5,000.
+        runs: games of each; one is enough for policies that draw nothing, as there is no noise.
+        seed: a whole number.
+        workers: threads; all CPUs by default.
+
+    Example:
+        >>> from rotting.registry import make
+        >>> played = play_unlearnable([make("greedy-oracle"), make("ucb1")], horizon=80)
+        >>> played.regrets[0].tolist(), bool(played.worst[1] >= learner_floor(80))
+        ([20.0, 0.0], True)
+
+    Reference: Proposition 1 (prop:unlearnable).
+    """
+    falls, stays = (
+        simulate(policies, problem, runs=runs, seed=seed, workers=workers, progress=False) for problem in unlearnable(horizon)
+    )
+    return Unlearnable(falls.horizon, falls, stays)
