@@ -16,7 +16,7 @@ $(READY): requirements-dev.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-reproduce: $(READY)  ## Run the paper's rested benchmark in a quick size: table and plot
+reproduce: $(READY)  ## Run the paper's experiments in a quick size: a report with figures, tables and claims
 	$(BIN)/rotting reproduce
 
 docs: $(READY)  ## Write docs/policies.md anew from the code: properties and regret of every policy
