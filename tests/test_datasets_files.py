@@ -107,6 +107,44 @@ def test_a_table_of_capacities_is_checked(change: tuple[str, str], words: str) -
         capacity_tables(capacity_text().replace(*change))
 
 
+def write_matlab(folder: Path, capacities: dict[str, list[float]]) -> None:
+    """Files of the shape of NASA's: B0005.cycle(k) with type, ambient temperature, time and data, charges in between."""
+    savemat = pytest.importorskip("scipy.io").savemat
+    for name, values in capacities.items():
+        cycles: list[dict[str, object]] = []
+        for value in values:
+            charge = {"Voltage_measured": np.array([3.9, 4.2]), "Time": np.array([0.0, 2.5])}
+            cycles.append({"type": "charge", "ambient_temperature": 24.0, "time": np.arange(6.0), "data": charge})
+            cycles.append(
+                {
+                    "type": "discharge",
+                    "ambient_temperature": 24.0,
+                    "time": np.arange(6.0),
+                    "data": {**charge, "Capacity": value},
+                }
+            )
+            cycles.append({"type": "impedance", "ambient_temperature": 24.0, "time": np.arange(6.0), "data": {"Re": 0.05}})
+        (folder / "nasa-battery").mkdir(exist_ok=True)
+        savemat(folder / "nasa-battery" / f"{name}.mat", {name: {"cycle": np.array(cycles)}})
+
+
+def test_the_distributors_own_battery_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROTTING_DATA", str(tmp_path))
+    capacities = {"B0005": [1.9, 1.8, 1.85], "B0006": [2.0, 1.5], "B0007": [1.8, 1.7], "B0018": [1.85, 1.2, 1.1, 1.0]}
+    write_matlab(tmp_path, capacities)
+    problem = batteries(sigma=0.1)
+    for i, values in enumerate(capacities.values()):
+        assert [problem.mean(i, t=n + 1, n=n) for n in range(len(values))] == values
+    write_matlab(tmp_path, {"B0018": [1.85, 0.0]})
+    with pytest.raises(
+        ValueError, match=r"B0018.mat must hold two discharges or more, each with a capacity above 0, got \[1.85, 0.0\]"
+    ):
+        batteries()
+    pytest.importorskip("scipy.io").savemat(tmp_path / "nasa-battery" / "B0018.mat", {"other": 1.0})
+    with pytest.raises(ValueError, match=r"B0018.mat must hold B0018.cycle"):
+        batteries()
+
+
 def test_a_battery_without_discharges_is_refused() -> None:
     with pytest.raises(ValueError, match="must hold two discharges or more of B0018, got 0"):
         capacity_tables("".join(line for line in capacity_text().splitlines(keepends=True) if "B0018" not in line))

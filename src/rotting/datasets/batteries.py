@@ -4,18 +4,20 @@ Data: B. Saha, K. Goebel. Battery data set. NASA Ames Prognostics Center of Exce
 """
 
 import csv
+from pathlib import Path
 
 import numpy as np
 
 from rotting.arrays import Floats
-from rotting.datasets.files import Source, read_text
+from rotting.datasets.files import Source, data_folder, read_text
 from rotting.noise import Gaussian
 from rotting.problems import Piecewise, Problem
 from rotting.rules import positive
 
+FOLDER = "nasa-battery"
 SOURCE = Source(
-    "nasa-battery/capacity_by_discharge.csv",
-    "NASA's Prognostics data repository, the capacity of every discharge of the Li-ion battery aging data set "
+    f"{FOLDER}/capacity_by_discharge.csv",
+    "NASA's Prognostics data repository: B0005.mat, B0006.mat, B0007.mat and B0018.mat of the Li-ion battery aging data set "
     "(https://www.nasa.gov/intelligent-systems-division/discovery-and-systems-health/pcoe/pcoe-data-set-repository/)",
     "c49fc13780e6b679519158595ed17e654964279f593ab7e1e1e43af0ed994979",
 )
@@ -36,8 +38,9 @@ def batteries(sigma: float | None = None) -> Problem:
     - Noise: Gaussian. By default its sigma is the scatter of the record from one discharge to the next, about 0.005 Ah,
       so that these rewards are nearly exact; a larger one makes a harder game of the same batteries.
 
-    NASA distributes a MATLAB file per battery. The loader reads a table made from them, with columns `battery`,
-    `discharge_no` (1, 2, ...) and `capacity_ah`: the field `Capacity` of each cycle of the type `discharge`, in order.
+    NASA distributes a MATLAB file per battery, `B0005.mat` and so on; with them in the folder `nasa-battery`, and the extra
+    `rotting[datasets]`, the capacity of each cycle of the type `discharge` is read from there. Without them a table of the
+    same is read, `capacity_by_discharge.csv` with the columns `battery`, `discharge_no` (1, 2, ...) and `capacity_ah`.
 
     Args:
         sigma: the standard deviation of a reward, in Ah; None for that of the record.
@@ -48,10 +51,32 @@ def batteries(sigma: float | None = None) -> Problem:
         ('rested', 4)
     """
     scale = None if sigma is None else positive("sigma", sigma)
-    capacities = capacity_tables(read_text(SOURCE))
+    originals = {name: data_folder() / FOLDER / f"{name}.mat" for name in NAMES}
+    if all(path.is_file() for path in originals.values()):
+        capacities = {name: capacities_of(path) for name, path in originals.items()}
+    else:
+        capacities = capacity_tables(read_text(SOURCE))
     tables = [capacities[name] for name in NAMES]
     decays = [Piecewise(table, np.arange(len(table))) for table in tables]
     return Problem.rested(decays, Gaussian(scatter(tables) if scale is None else scale), greedy_rounds(tables), "batteries")
+
+
+def capacities_of(path: Path) -> Floats:
+    """Return the capacity at every discharge of the battery whose MATLAB file this is."""
+    try:
+        from scipy.io import loadmat  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ImportError("NASA's MATLAB files need SciPy: pip install 'rotting[datasets]'") from error
+    try:
+        cycles = loadmat(path, simplify_cells=True)[path.stem]["cycle"]
+        capacities = [float(cycle["data"]["Capacity"]) for cycle in cycles if cycle["type"] == "discharge"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path.name} must hold {path.stem}.cycle with type and data.Capacity, as NASA's does: {error}"
+        ) from error
+    if len(capacities) < 2 or not all(0 < each < np.inf for each in capacities):
+        raise ValueError(f"{path.name} must hold two discharges or more, each with a capacity above 0, got {capacities[:5]}")
+    return np.array(capacities)
 
 
 def capacity_tables(text: str) -> dict[str, Floats]:

@@ -11,7 +11,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from rotting.results import Result
 from rotting.rules import PathExistsError, suggest
 from rotting.sections import Findings, Section
 from rotting.simulation import Games, simulate_all
+from rotting.tables import Table
 
 Results = Mapping[str, Result]
 """The results of an experiment, by the names of its games."""
@@ -152,6 +153,19 @@ def _policies(results: Results) -> list[str]:
     return list(dict.fromkeys(repr(policy) for result in results.values() for policy in result.policies))
 
 
+def regret_table(result: Result, labels: Sequence[str], line: str) -> Table:
+    """Return the regrets at the horizon under the labels that the figures have.
+
+    Args:
+        result: what was played.
+        labels: one per policy.
+        line: what stands above the table.
+    """
+    table = result.table()
+    rows = [{**row, "policy": label} for row, label in zip(table.rows, labels, strict=True)]
+    return replace(table, lines=(line, *table.lines[1:]), rows=rows)
+
+
 def free_name(path: Path) -> Path:
     """Return `path` if nothing has that name, else the first free one of `path-2`, `path-3`, ..."""
     names = itertools.chain([path], (path.with_name(f"{path.name}-{n}") for n in itertools.count(2)))
@@ -192,9 +206,9 @@ def _about(sections: Sequence[Section], seconds: float) -> report.About:
         title="A single algorithm for both restless and rested rotting bandits: reproduced",
         paragraphs=(
             (
-                "Every figure and table of Seznec, Ménard, Lazaric and Valko (AISTATS 2020), played again, and each of the "
-                "paper's verbal claims with what was measured. Every number here is computed from the runs behind this "
-                "report, except those marked as the paper's."
+                "Figures and tables of Seznec, Ménard, Lazaric and Valko (AISTATS 2020), played again, and the paper's "
+                "verbal claims with what was measured. Every number here is computed from the runs behind this report, "
+                "except those marked as the paper's."
             ),
         ),
         seed=sections[0].settings["seed"],

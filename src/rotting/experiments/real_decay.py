@@ -7,7 +7,7 @@ import numpy as np
 
 from rotting import registry
 from rotting.datasets import MissingDataError, batteries, news
-from rotting.experiments import Experiment, Plan, Results
+from rotting.experiments import Experiment, Plan, Results, regret_table
 from rotting.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.means import bounds
 from rotting.noise import Noise
@@ -115,7 +115,12 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             ),
         ),
         figures=tuple(figures),
-        tables={name: result.table() for name, result in results.items()},
+        tables={
+            name: regret_table(
+                result, LABELS, f"{name.capitalize()}: regret after {result.horizon:,} rounds, {result.runs:,} runs"
+            )
+            for name, result in results.items()
+        },
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rotting import registry
 from rotting.claims import Claim
 from rotting.comparisons import growth, mean_ratio
-from rotting.experiments import Experiment, Plan, Results
+from rotting.experiments import Experiment, Plan, Results, regret_table
 from rotting.figures import BAND, Figure, regret_panel
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.exp3_s import Exp3S
@@ -77,7 +77,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             ),
         ),
         figures=(figure,),
-        tables={"regret": result.table()},
+        tables={"regret": regret_table(result, LABELS, f"Regret after {settings.horizon:,} rounds, {settings.runs:,} runs")},
         claims=tuple(_claims(settings, results)),
     )
 
