@@ -60,9 +60,9 @@ def library() -> Any:
 
 
 def game(
-    loop: str, problem: Problem, horizon: int, rounds: int, alpha: float = 1.4, m: float = 2.0, threads: int = 1
+    loop: str, problem: Problem, horizon: int, rounds: int, alpha: float = 1.4, m: float = 2.0, threads: int | None = None
 ) -> Contestant:
-    """Return games in C of runs 0, 1, ... of ours, about `rounds` rounds in all, shared out to `threads`.
+    """Return games in C of runs 0, 1, ... of ours, about `rounds` rounds in all, shared out to threads.
 
     Args:
         loop: the function in `limit.c`.
@@ -71,7 +71,8 @@ def game(
         rounds: rounds in all.
         alpha: confidence level.
         m: ratio of neighbouring windows.
-        threads: how many to use; the time is that on the wall.
+        threads: how many to use, timed by the clock on the wall; None for one, timed by its own CPU time as all contestants
+            per core are.
     """
     if not isinstance(problem.noise, Gaussian):
         raise TypeError(f"problem must have Gaussian noise, got {problem.noise!r}")
@@ -88,14 +89,16 @@ def game(
     pointers = [each.ctypes.data for each in arrays]
     setting = _Problem(problem.n_arms, horizon, *pointers, problem.noise.scale, derive_key(SEED, "noise"))
     runs = max(1, rounds // horizon)
-    share = -(-runs // threads)
+    count = threads or 1
+    share = -(-runs // count)
 
     def turn() -> Sample:
         function = getattr(library(), loop)
-        pulls = np.zeros((share * threads, problem.n_arms), np.int64)
-        collected = np.zeros(share * threads)
+        pulls = np.zeros((share * count, problem.n_arms), np.int64)
+        collected = np.zeros(share * count)
 
         def part(first: int) -> None:
+            began = time.thread_time()
             function(
                 ctypes.byref(setting),
                 ctypes.c_double(alpha),
@@ -106,16 +109,18 @@ def game(
                 pulls[first:].ctypes.data_as(ctypes.c_void_p),
                 collected[first:].ctypes.data_as(ctypes.c_void_p),
             )
+            own.append(time.thread_time() - began)
 
-        workers = [threading.Thread(target=part, args=(share * k,)) for k in range(threads)]
-        began = time.thread_time()
+        own: list[float] = []
+        workers = [threading.Thread(target=part, args=(share * k,)) for k in range(count)]
+        began = time.perf_counter()
         for each in workers:
             each.start()
         for each in workers:
             each.join()
-        spent = time.thread_time() - began
+        spent = own[0] if threads is None else time.perf_counter() - began
         assert arrays[0].size == problem.n_arms  # the arrays behind the pointers live as long as this function
         played = named(LOOPS[loop], problem, horizon)
-        return Sample(spent * 1e6 / (share * threads * horizon), spent, played, tuple_of(pulls))
+        return Sample(spent * 1e6 / (share * count * horizon), spent, played, tuple_of(pulls))
 
     return turn

@@ -50,6 +50,7 @@ def test_c_plays_our_games(loop: str, policy: Policy, problem: Problem) -> None:
     assert len(mine.pulls) == 3
     assert theirs.pulls == mine.pulls
     assert theirs.game == mine.game
+    assert theirs.us > 1e-3  # no loop plays a round in a nanosecond: it was not timed
     assert limit.game(loop, problem, T, 4 * T, threads=2)().pulls[:3] == mine.pulls
 
 

@@ -1,8 +1,8 @@
 """Chunks on disk: found again when everything that decides them is the same, redone when damaged, whole after any kill."""
 
-import math
 import os
 import random
+import signal
 import subprocess
 import sys
 import textwrap
@@ -113,19 +113,29 @@ def test_several_simulations_equal_one_by_one(tmp_path: Path) -> None:
     assert simulate_all([]) == []
 
 
-def test_an_error_in_a_thread_is_passed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_full_disk_does_not_stop_the_games(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def full(*_: object) -> None:
         raise OSError("the disk is full")
 
     monkeypatch.setattr(Store, "write", full)
-    with pytest.raises(OSError, match="the disk is full"):
+    with pytest.warns(RuntimeWarning, match="finished games are not kept: the disk is full"):
+        result = simulate(make("ucb1"), PROBLEM, runs=40, keep=tmp_path)
+    assert result == simulate(make("ucb1"), PROBLEM, runs=40)
+
+
+def test_an_error_in_a_thread_is_passed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(Store, "write", broken)
+    with pytest.raises(RuntimeError, match="out of order"):
         simulate(make("ucb1"), PROBLEM, runs=40, keep=tmp_path)
 
 
 SCRIPT = textwrap.dedent("""
     import sys, rotting
     policies = [rotting.UCB1(), rotting.EffRAWUCB(), rotting.Uniform()]
-    games = [rotting.simulation.Games(policies, rotting.problems.two_arms(L=L, horizon=2_000), runs=300) for L in (0.1, 1.0)]
+    games = [rotting.simulation.Games(policies, rotting.problems.two_arms(L=L, horizon=5_000), runs=600) for L in (0.1, 1.0)]
     print("playing", flush=True)
     for L, result in zip("ab", rotting.simulation.simulate_all(games, workers=2, keep=sys.argv[1])):
         result.save(sys.argv[2] + L)
@@ -138,25 +148,28 @@ def test_killed_ten_times_the_result_is_that_of_one_run(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import rotting.simulation\n" + SCRIPT)
 
-    def play(keep: str, out: str, seconds: float = math.inf) -> bool:
-        """Let it play for so long; tell whether it had to be killed."""
+    def play(keep: str, out: str, until: int | None = None) -> None:
+        """Let it play to the end, or kill it a moment after so many chunks are there."""
         command = [sys.executable, str(script), str(tmp_path / keep), str(tmp_path / out)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "playing\n"
-            try:
-                assert process.wait(None if math.isinf(seconds) else seconds) == 0
-            except subprocess.TimeoutExpired:
+            while until is not None and len(files(tmp_path / keep)) < until:
+                assert process.poll() is None
+            if until is not None:
+                time.sleep(moments.uniform(0, 0.05))
+                assert process.poll() is None
                 process.kill()
-                return True
-        return False
+        assert process.returncode == (0 if until is None else -signal.SIGKILL)
 
-    began = time.monotonic()
-    assert not play("one", "whole")
-    length = time.monotonic() - began
     moments = random.Random(5)
-    killed = sum(play("two", f"late{k}", moments.uniform(0, 0.6 * length)) for k in range(10))
-    assert killed > 0
-    assert not play("two", "resumed")
+    play("one", "whole")
+    for _ in range(10):
+        play("two", "killed", until=len(files(tmp_path / "two")) + moments.randint(0, 4))
+    chunks = [path.name for path in files(tmp_path / "one")]
+    assert 10 < len(files(tmp_path / "two")) < len(chunks)
+    play("two", "resumed")
+    assert [path.name for path in files(tmp_path / "two") if path.suffix == ".chunk"] == chunks
+    assert not list(tmp_path.glob("killed*"))
     for L in "ab":
         assert Result.load(tmp_path / f"resumed{L}") == Result.load(tmp_path / f"whole{L}")

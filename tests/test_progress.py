@@ -180,3 +180,14 @@ def test_threads_share_a_bar() -> None:
 
 def test_clock_text_never_goes_below_zero() -> None:
     assert clock_text(-1) == "0:00"
+
+
+def test_what_was_found_does_not_hasten_the_rest() -> None:
+    bar = Progress(100, show=True, stream=io.StringIO())
+    bar.found = 80
+    bar.advance(80)
+    assert "left" not in bar._line(bar._start + 10)
+    bar.advance(10)
+    assert bar._line(bar._start + 10).endswith("90 %  90/100  0:10, about 0:10 left")
+    bar.doing = "compiling fewa"
+    assert bar._line(bar._start + 10).endswith("about 0:10 left, compiling fewa")

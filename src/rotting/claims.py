@@ -25,9 +25,10 @@ class Claim:
         words: what it says.
         quantity: what was measured to decide it.
         estimate: the measured value and its 95 % interval.
-        low: the claim holds for values of at least this,
+        low: the claim holds for values of at least this, in our reading,
         high: and of at most this.
         decimals: of the numbers when written.
+        synthetic: whether it was measured on data drawn to resemble the paper's, so that it decides nothing about those.
 
     Example:
         >>> Claim("four", "appendix", "four times better", "ratio", Interval(3.9, 3.7, 4.1), low=2.0, high=8.0).verdict
@@ -44,6 +45,7 @@ class Claim:
     low: float = -math.inf
     high: float = math.inf
     decimals: int = 2
+    synthetic: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -56,8 +58,13 @@ class Claim:
         return Verdict.FAILS if high < self.low or low > self.high else Verdict.OPEN
 
     @property
+    def decision(self) -> str:
+        """The verdict in words, and on what it was reached when that is not the paper's data."""
+        return f"{self.verdict} (synthetic data)" if self.synthetic else str(self.verdict)
+
+    @property
     def region(self) -> str:
-        """The claimed region in words."""
+        """What we take the claim to mean for the quantity, in words."""
         if math.isinf(self.high):
             return f"at least {self.low:,g}"
         if math.isinf(self.low):

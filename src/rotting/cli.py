@@ -345,8 +345,8 @@ def _claims_table(claims: "Sequence[Claim]") -> "Table":
         (
             Column("claim", lambda row: str(row["claim"].id)),
             Column("measured", lambda row: str(row["claim"].measured)),
-            Column("claimed", lambda row: str(row["claim"].region)),
-            Column("verdict", lambda row: str(row["claim"].verdict)),
+            Column("claim says", lambda row: str(row["claim"].region)),
+            Column("verdict", lambda row: str(row["claim"].decision)),
         ),
         rows,
     )

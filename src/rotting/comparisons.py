@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rotting.arrays import Floats
-from rotting.statistics import Interval, jackknife
+from rotting.statistics import LEVEL, Interval, jackknife
 
 Combine = Callable[[Floats], float]
 """Makes one number of one per problem."""
@@ -21,32 +21,49 @@ def geometric_mean(values: Floats) -> float:
         >>> geometric_mean(np.array([1.0, 4.0]))
         2.0
     """
-    return float(np.exp(np.log(values).mean()))
+    with np.errstate(divide="ignore", invalid="ignore"):  # a ratio of 0 makes it 0, and none that is known makes it unknown
+        return float(np.exp(np.log(values).mean()))
 
 
-def smallest(values: Floats) -> float:
-    """Return the smallest value.
-
-    Example:
-        >>> smallest(np.array([1.0, 4.0]))
-        1.0
-    """
-    return float(values.min())
-
-
-def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean) -> Interval:
+def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean, level: float = LEVEL) -> Interval:
     """Return how many times larger the mean regret `upper` is than `lower`, over all problems.
 
     Args:
         upper: regret at the end `[problem, run]`.
         lower: that of the policy to compare with.
         combine: of the problems' ratios; their geometric mean by default.
+        level: of the interval.
 
     Example:
         >>> mean_ratio(np.array([[2.0, 2.0], [8.0, 8.0]]), np.ones((2, 2)))
         Interval(mean=4.0, low=4.0, high=4.0)
     """
-    return jackknife(lambda runs: combine(_over(*runs.mean(axis=2))), np.stack([upper, lower]))
+    return jackknife(lambda runs: combine(_over(*runs.mean(axis=2))), np.stack([upper, lower]), level=level)
+
+
+def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
+    """Return the smallest over the problems of the ratio of mean regrets, for claims that hold on all of them.
+
+    Above the interval's low end is every problem's ratio, each at 95 %: when it is above 1, all are. Below its high end is the
+    smallest ratio, at 95 % for all problems together (Bonferroni): when it is below 1, some problem's ratio surely is. (Leaving
+    out runs from the smallest itself would not do: the smallest of many noisy ratios is too small.)
+
+    Args:
+        upper: regret at the end `[problem, run]`.
+        lower: that of the policy to compare with.
+
+    Example:
+        >>> smallest_ratio(np.array([[2.0, 2.0], [8.0, 8.0]]), np.ones((2, 2)))
+        Interval(mean=2.0, low=2.0, high=2.0)
+    """
+    problems = len(upper)
+    each = [mean_ratio(a[None], b[None]) for a, b in zip(upper, lower, strict=True)]
+    together = 1 - (1 - LEVEL) / problems
+    adjusted = [mean_ratio(a[None], b[None], level=together) for a, b in zip(upper, lower, strict=True)]
+    lows = [low for _, low, _ in each if low is not None]
+    highs = [high for _, _, high in adjusted if high is not None]
+    mean = min(ratio.mean for ratio in each)
+    return Interval(mean, min(lows), min(highs)) if len(lows) == problems == len(highs) else Interval(mean, None, None)
 
 
 def spread_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean) -> Interval:
@@ -60,14 +77,15 @@ def spread_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean
 
 
 def growth(early: Floats, middle: Floats, late: Floats) -> Interval:
-    """Return what the second doubling of the rounds adds to the mean regret, over what the first one adds.
+    """Return what the mean regret gains from the middle to the late round, over what it gains from the early to the middle one.
 
-    It is 1 for a regret that grows like log t, sqrt(2) like sqrt(t), and 2 like t.
+    Rounds t, 2 t and 4 t tell 1 (it grows like log t), sqrt(2) (like its root) and 2 (like t) apart; rounds T / 2, 3 T / 4
+    and T tell 0.71, 0.84 and 1.
 
     Args:
-        early: regret of each run at a round t.
-        middle: at 2 t.
-        late: at 4 t.
+        early: regret of each run at the early round.
+        middle: at the middle one.
+        late: at the late one.
 
     Example:
         >>> growth(np.full(3, 1.0), np.full(3, 2.0), np.full(3, 4.0))

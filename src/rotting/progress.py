@@ -47,6 +47,7 @@ class Progress:
         self.total = total
         self.label = label
         self.done = 0
+        self.found = 0  # of these, done before the bar began: they say nothing about the time that the rest takes
         self.doing = ""  # what takes the time now, if that is not the work counted
         self._stream = sys.stderr if stream is None else stream
         self._lock = threading.Lock()
@@ -94,7 +95,8 @@ class Progress:
         filled = int(share * BAR)
         bar = "#" * filled + "." * (BAR - filled)
         elapsed = now - self._start
-        left = f", about {clock_text(elapsed * (1 - share) / share)} left" if 0 < share < 1 else ""
+        now_done = self.done - self.found
+        left = f", about {clock_text(elapsed * (self.total - self.done) / now_done)} left" if now_done > 0 and share < 1 else ""
         label = f"{self.label} " if self.label else ""
         count = f"{self.done:,}/{self.total:,}"
         doing = f", {self.doing}" if self.doing else ""

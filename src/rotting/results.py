@@ -58,7 +58,7 @@ class Result:
         checkpoints: the C rounds at which regret is kept, increasing, the last is the horizon.
         regret: cumulative pseudo-regret `[P, R, C]`.
         pulls: pulls of each arm at the horizon, `[P, R, K]`.
-        us_per_round: microseconds that a round took, `[P]`.
+        us_per_round: microseconds of CPU time that a round took, `[P]`.
         reference: what regret is measured against.
         played: the problem itself, as `simulate` hands it over; it is not saved, and a loaded result has None.
 

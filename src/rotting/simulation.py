@@ -3,6 +3,7 @@
 import hashlib
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -243,7 +244,10 @@ class _Set:
         spent = time.thread_time() - began
         self.seconds[index, first] = spent
         if store is not None and not signal[CANCEL]:
-            store.write(name, Chunk(regret, pulls, spent))
+            try:
+                store.write(name, Chunk(regret, pulls, spent))
+            except OSError as error:  # a full disk costs what was to be kept, not hours of games
+                warnings.warn(f"finished games are not kept: {error}", RuntimeWarning, stacklevel=1)
 
     def _recall(self, store: Store, name: str, index: int, first: int, pool: "_Pool") -> bool:
         """Take a chunk from the store; False if it has none."""
@@ -252,13 +256,16 @@ class _Set:
             return False
         rows = slice(first, first + len(chunk.regret))
         self.regret[index, rows], self.pulls[index, rows], self.seconds[index, first] = chunk
-        pool.recalled += len(chunk.regret) * self.horizon
+        pool.bar.found += len(chunk.regret) * self.horizon
         pool.count()
         return True
 
     def _digest(self, optimal: Floats) -> str:
         """Return a digest of the problem and the seed: by value, whatever code made them."""
-        digest = hashlib.sha256(repr((self.keys, self.problem.noise, __version__, version("numba"))).encode())
+        noise = self.problem.noise
+        # A game that was played without the compiler gives the same regret, but not the same times.
+        engine = __version__, version("numba"), os.environ.get("NUMBA_DISABLE_JIT", "0")
+        digest = hashlib.sha256(repr((self.keys, noise, noise.scale, engine)).encode())
         for array in (*self.problem.means(self.horizon), self.marks, optimal):
             digest.update(f"{array.dtype}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
@@ -292,7 +299,6 @@ class _Pool:
 
     def __init__(self, workers: int, bar: Progress) -> None:
         self.bar = bar
-        self.recalled = 0  # rounds
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="rotting")
         self._waiting: set[Future[None]] = set()
         self._signals: list[Ints] = []
@@ -317,7 +323,7 @@ class _Pool:
         self._waiting -= done
         for future in done:
             future.result()
-        self.bar.advance(self.recalled + sum(int(signal[DONE]) for signal in self._signals) - self.bar.done)
+        self.bar.advance(self.bar.found + sum(int(signal[DONE]) for signal in self._signals) - self.bar.done)
 
     def finish(self) -> None:
         """Wait for all games."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import cache
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from rotting.arrays import Floats
 
 LEVEL = 0.95
-NORMAL = 1.959963984540054  # the standard normal's 97.5 % quantile: the limit of many degrees of freedom
 SERIES_UP_TO = 200  # degrees of freedom summed term by term; above, the asymptotic expansion is as accurate
 
 
@@ -22,9 +22,9 @@ class Interval(NamedTuple):
     high: float | None
 
 
-def _expansion(degrees: int) -> float:
+def _expansion(degrees: int, level: float) -> float:
     """Cornish-Fisher expansion of the quantile in powers of 1 / degrees (Abramowitz and Stegun 26.7.5)."""
-    x = NORMAL
+    x = NormalDist().inv_cdf((1 + level) / 2)  # the limit of many degrees of freedom
     terms = (
         (x**3 + x) / 4,
         (5 * x**5 + 16 * x**3 + 3 * x) / 96,
@@ -48,30 +48,35 @@ def _inside(degrees: int, angle: float) -> float:
 
 
 @cache
-def t_critical(degrees: int) -> float:
-    """Return c with P(|T| < c) = 0.95 for Student's t.
+def t_critical(degrees: int, level: float = LEVEL) -> float:
+    """Return c with P(|T| < c) = level for Student's t.
 
-    One and two degrees of freedom have closed forms, `tan(0.95 pi / 2)` and `0.95 sqrt(2 / (1 - 0.95^2))`.
+    One and two degrees of freedom have closed forms, `tan(level pi / 2)` and `level sqrt(2 / (1 - level^2))`.
     Up to 200, Newton's method inverts the exact finite sum for P(|T| < c); above, the expansion in powers of
-    1 / degrees is used, whose first term left out is below 1e-11.
+    1 / degrees is used, whose first term left out is below 1e-11 at 95 %.
 
     Args:
         degrees: degrees of freedom, 1 or more; one less than the number of values.
+        level: of the interval, between 0 and 1.
 
     Example:
         >>> round(t_critical(1), 6), round(t_critical(9), 6), round(t_critical(1999), 6)
         (12.706205, 2.262157, 1.961151)
+        >>> round(t_critical(10, 0.99), 5)
+        3.16927
 
     Reference:
         Abramowitz and Stegun, Handbook of Mathematical Functions, section 26.7.
     """
     if degrees < 1:
         raise ValueError(f"degrees must be a whole number, 1 or more, got {degrees!r}")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, got {level!r}")
     if degrees == 1:
-        return math.tan(LEVEL * math.pi / 2)
+        return math.tan(level * math.pi / 2)
     if degrees == 2:
-        return LEVEL * math.sqrt(2 / (1 - LEVEL**2))
-    start = _expansion(degrees)
+        return level * math.sqrt(2 / (1 - level**2))
+    start = _expansion(degrees, level)
     if degrees > SERIES_UP_TO:
         return start
     # In the angle atan(t / sqrt(degrees)) the probability is concave and its slope is a power of the cosine:
@@ -79,7 +84,7 @@ def t_critical(degrees: int) -> float:
     angle = math.atan(start / math.sqrt(degrees))
     scale = 2 / math.sqrt(math.pi) * math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2))
     for _ in range(50):
-        step = (LEVEL - _inside(degrees, angle)) / (scale * math.cos(angle) ** (degrees - 1))
+        step = (level - _inside(degrees, angle)) / (scale * math.cos(angle) ** (degrees - 1))
         angle += step
         if abs(step) < 1e-15:
             break
@@ -114,16 +119,18 @@ def mean_interval(values: Floats) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
-def jackknife(statistic: Callable[[Floats], float], values: Floats, groups: int = 20) -> Interval:
-    """Return a statistic of independent runs and its 95 % interval, by leaving out one group of runs after the other.
+def jackknife(statistic: Callable[[Floats], float], values: Floats, groups: int = 20, level: float = LEVEL) -> Interval:
+    """Return a statistic of independent runs and its interval, by leaving out one group of runs after the other.
 
-    With T the statistic of all runs and T_g the one without group g, the G pseudo-values `G T - (G - 1) T_g` are taken for a
-    sample of independent estimates. Good for smooth statistics, such as ratios of means.
+    With T the statistic of all runs and T_g the one without group g of G, the interval is `T -+ t (G - 1) s / sqrt(G)`, where s
+    is the standard deviation of the T_g and t Student's with G - 1 degrees of freedom. Good for smooth statistics, such as
+    ratios of means; not for the smallest of several.
 
     Args:
         statistic: computes a number from an array like `values`, with fewer runs.
         values: whatever was measured, the runs on the last axis.
         groups: G, at most; with fewer runs, every run is a group.
+        level: of the interval.
 
     Example:
         >>> values = np.array([[2.0, 4.0, 6.0, 8.0], [1.0, 2.0, 3.0, 4.0]])
@@ -140,7 +147,7 @@ def jackknife(statistic: Callable[[Floats], float], values: Floats, groups: int 
         return Interval(whole, None, None)
     group = np.arange(runs) % count
     without = np.array([statistic(values[..., group != g]) for g in range(count)])
-    half = t_critical(count - 1) * (count - 1) * float(without.std(ddof=1)) / math.sqrt(count)
+    half = t_critical(count - 1, level) * (count - 1) * float(without.std(ddof=1)) / math.sqrt(count)
     return Interval(whole, whole - half, whole + half)
 
 

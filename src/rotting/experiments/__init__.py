@@ -51,7 +51,7 @@ class Experiment:
         title: what it is, in a few words.
         reference: where it is published.
         sizes: settings (a dataclass that JSON can carry, with a `seed`) under "quick" and "full".
-        prepare: `prepare(settings)`, reads data and says what to play.
+        prepare: `prepare(settings, workers, progress)`, reads data and says what to play.
         findings: `findings(settings, plan, results)`, what is to be said.
         order: its place in the report.
     """
@@ -60,7 +60,7 @@ class Experiment:
     title: str
     reference: str
     sizes: Mapping[str, Any]
-    prepare: Callable[[Any], Plan]
+    prepare: Callable[[Any, int | None, bool | None], Plan]
     findings: Callable[[Any, Plan, Results], Findings]
     order: int
 
@@ -125,7 +125,9 @@ def run(
     """
     wanted = set(map(check_id, names))
     chosen = [find(name) for name in list_experiments() if name in wanted]
-    plans = [each.prepare(each.sizes[size]) for each in chosen]
+    # Experiments that look at the same games prepare them with the same function, once.
+    prepared = {each.prepare: each.prepare(each.sizes[size], workers, progress) for each in chosen}
+    plans = [prepared[each.prepare] for each in chosen]
     games = list(dict.fromkeys(game for plan in plans for game in plan.games.values()))
     played = dict(zip(games, simulate_all(games, workers, progress, keep), strict=True))
     outcomes = []
@@ -202,6 +204,11 @@ def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool 
 
 
 def _about(sections: Sequence[Section], seconds: float) -> report.About:
+    size = sections[0].settings["size"]
+    sizes = {
+        "quick": "This is the quick size: fewer runs than the paper's, so that intervals are wide and claims can stay open.",
+        "full": "This is the full size, with as many runs as the paper's.",
+    }
     return report.About(
         title="A single algorithm for both restless and rested rotting bandits: reproduced",
         paragraphs=(
@@ -210,6 +217,7 @@ def _about(sections: Sequence[Section], seconds: float) -> report.About:
                 "verbal claims with what was measured. Every number here is computed from the runs behind this report, "
                 "except those marked as the paper's."
             ),
+            sizes[size],
         ),
         seed=sections[0].settings["seed"],
         date=datetime.now(UTC),

@@ -1,12 +1,13 @@
 """Real things that wear out: news items that are shared less and less, batteries that deliver less and less."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from rotting import registry
-from rotting.datasets import MissingDataError, batteries, news
+from rotting.datasets import DataWarning, batteries, news
 from rotting.experiments import Experiment, Plan, Results, regret_table
 from rotting.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.means import bounds
@@ -14,7 +15,7 @@ from rotting.noise import Noise
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
-from rotting.problems import Problem
+from rotting.problems import Problem, two_arms
 from rotting.sections import Findings
 from rotting.simulation import Games
 
@@ -65,9 +66,6 @@ def policies(problem: Problem) -> dict[str, Policy]:
     }
 
 
-LABELS = ("RAW-UCB 1.4", "EFF-RAW-UCB 1.4", "FEWA 0.06", "GLR-UCB", "Exp3.S", "wSWA 0.02", "UCB1", "uniform")
-
-
 def _scale(noise: Noise) -> float:
     """Return sigma: that of the Gaussian, or 1/2, which every reward in [0, 1] has."""
     return noise.scale if np.isfinite(noise.scale) and noise.scale > 0 else 0.5
@@ -82,15 +80,21 @@ def _range(problem: Problem, horizon: int, sigma: float) -> tuple[float, float]:
     return min(lows) - 3 * sigma, max(highs) + 3 * sigma
 
 
-def prepare(settings: Settings) -> Plan:
-    """Load what is there; a file that is missing is said in a note, and the rest goes on."""
+LABELS = tuple(policies(two_arms()))
+
+
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
+    """Load what is there; a file that is missing or cannot be read is said in a note, and the rest goes on."""
     games, notes = {}, []
     for name, case in CASES.items():
         try:
-            problem = case.load(settings)
-        except MissingDataError as error:
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always", DataWarning)
+                problem = case.load(settings)
+        except (OSError, ValueError) as error:
             notes.append(f"Without {name}: {error}.")
             continue
+        notes += [f"{name.capitalize()}: {each.message}." for each in said]
         games[name] = Games(tuple(policies(problem).values()), problem, runs=settings.runs, seed=settings.seed)
     return Plan(games, tuple(dict.fromkeys(notes)))
 

@@ -8,7 +8,7 @@ import numpy as np
 from rotting import registry
 from rotting.arrays import Floats
 from rotting.claims import Claim
-from rotting.comparisons import growth, mean_ratio, smallest, spread_ratio
+from rotting.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
 from rotting.datasets import VARIANCE, VARIATION, DataWarning, MissingDataError, Night, Nights, synthetic_nights, yahoo_nights
 from rotting.experiments import Experiment, Plan, Results
 from rotting.figures import BAND, Curve, Figure, Panel, regret_panel
@@ -59,21 +59,23 @@ def policies(horizon: int) -> dict[str, Policy]:
 LABELS = tuple(policies(200_000))
 
 
-def load() -> tuple[Nights, tuple[str, ...]]:
+def load(workers: int | None = None, progress: bool | None = None) -> tuple[Nights, tuple[str, ...]]:
     """Return the user's nights, or else the synthetic ones, and what the reader must know of them."""
+    synthetic = "These nights are SYNTHETIC: drawn to resemble the paper's, which Yahoo! does not let anybody pass on."
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # said in the notes
-            nights = yahoo_nights()
+            nights = yahoo_nights(workers=workers, progress=progress)
     except MissingDataError as error:
-        note = "These nights are SYNTHETIC: drawn to resemble the paper's, which Yahoo! does not let anybody pass on."
-        return synthetic_nights(), (note, f"With your copy of the data this section is the paper's: {error}.")
+        return synthetic_nights(), (synthetic, f"With your copy of the data this section is the paper's: {error}.")
+    if not nights:  # the files that are there make no whole night
+        return synthetic_nights(), (synthetic, *nights.notes)
     return nights, tuple(nights.notes)
 
 
-def prepare(settings: Settings) -> Plan:
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
     """Let every policy play every night."""
-    nights, notes = load()
+    nights, notes = load(workers, progress)
     games = {
         f"night-{night.number}": Games(
             tuple(policies(night.horizon).values()), night.problem(), runs=settings.runs, seed=settings.seed
@@ -106,9 +108,13 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
                 "nothing makes them fall, or stay constant between changes. "
                 f"{len(nights)} {title}, {settings.runs:,} runs of each policy."
             ),
+            (
+                "Where the paper is silent or slips, we follow the authors' code: a night is 6 pm to 6 am Eastern daylight "
+                "time, 22:00 to 10:00 UTC; EFF-FEWA has m = 1.1. Unlike there, Exp3.S gets rewards scaled to [0, 1]."
+            ),
         ),
         figures=(
-            Figure("two-nights", f"A hard and an easy night ({title})", caption, tuple(pairs), columns=2, first=LABELS),
+            *([Figure("two-nights", f"A hard and an easy night ({title})", caption, tuple(pairs), 2, LABELS)] if pairs else []),
             Figure(
                 "click-rates",
                 f"Click rates of all {title}",
@@ -176,7 +182,6 @@ def _claims(nights: Nights, results: Results) -> list[Claim]:
     def of(label: str) -> Floats:
         return np.asarray(final[:, LABELS.index(label)])
 
-    where = " (synthetic nights)" if nights.synthetic else ""
     fewa, exp3s, glr = (f"experiment on Yahoo!, RAW-UCB vs {peer}" for peer in ("FEWA", "Exp3.S", "GLR-UCB"))
     speed = np.array([results[f"night-{number}"].us_per_round for number in nights])
     claims = [
@@ -185,7 +190,7 @@ def _claims(nights: Nights, results: Results) -> list[Claim]:
             fewa,
             "RAW-UCB consistently outperforms FEWA on the restless benchmark (empirical tuning).",
             "regret of EFF-FEWA 0.06 over EFF-RAW-UCB 1.4, smallest over the nights",
-            mean_ratio(of(FEWA), of(RAW), smallest),
+            smallest_ratio(of(FEWA), of(RAW)),
             low=1.0,
         ),
         Claim(
@@ -217,7 +222,7 @@ def _claims(nights: Nights, results: Results) -> list[Claim]:
             exp3s,
             "Exp3.S is consistently outperformed by RAW-UCB with tuned confidence bounds.",
             "regret of Exp3.S over EFF-RAW-UCB 1.4, smallest over the nights",
-            mean_ratio(of(EXP3_S), of(RAW), smallest),
+            smallest_ratio(of(EXP3_S), of(RAW)),
             low=1.0,
         ),
         Claim(
@@ -232,20 +237,35 @@ def _claims(nights: Nights, results: Results) -> list[Claim]:
         Claim(
             "nights-raw-faster-than-glr",
             glr,
-            "The efficient RAW-UCB runs about 10 times faster than GLR-UCB. (Here GLR-UCB's test skips most splits.)",
-            "time per round of GLR-UCB over EFF-RAW-UCB (m = 1.1), mean over the nights",
+            "The efficient RAW-UCB runs about 10 times faster than GLR-UCB.",
+            "time per round of GLR-UCB over EFF-RAW-UCB (m = 1.1), mean over the nights; not the paper's code",
             mean_interval(speed[:, LABELS.index(GLR)] / speed[:, LABELS.index(RAW)]),
             low=5.0,
             high=20.0,
         ),
         Claim(
-            "nights-m-trades-little",
-            "appendix, the efficient update trick",
-            "m trades regret for speed: with m = 2 the regret is about that of m = 1.1.",
+            "nights-raw-faster-than-fewa",
+            fewa,
+            "RAW-UCB is faster to run than FEWA.",
+            "time per round of EFF-FEWA 0.06 over EFF-RAW-UCB 1.4, both m = 1.1, mean over the nights",
+            mean_interval(speed[:, LABELS.index(FEWA)] / speed[:, LABELS.index(RAW)]),
+            low=1.0,
+        ),
+        Claim(
+            "nights-m-costs-regret",
+            "appendix, the numerical cost of adaptive windows",
+            "m trades regret for speed: a larger m costs regret.",
             "regret of EFF-RAW-UCB with m = 2 over m = 1.1, both 1.4, geometric mean over the nights",
             mean_ratio(of(RAW_2), of(RAW)),
-            low=0.8,
-            high=1.25,
+            low=1.0,
+        ),
+        Claim(
+            "nights-m-saves-time",
+            "appendix, the numerical cost of adaptive windows",
+            "m trades regret for speed: a larger m saves time.",
+            "time per round of EFF-RAW-UCB with m = 1.1 over m = 2, both 1.4, mean over the nights",
+            mean_interval(speed[:, LABELS.index(RAW)] / speed[:, LABELS.index(RAW_2)]),
+            low=1.0,
         ),
     ]
     if EASY in nights:
@@ -275,7 +295,7 @@ def _claims(nights: Nights, results: Results) -> list[Claim]:
                 low=1.0,
             )
         )
-    return [replace(claim, quantity=claim.quantity + where) for claim in claims]
+    return [replace(claim, synthetic=nights.synthetic) for claim in claims]
 
 
 EXPERIMENT = Experiment(

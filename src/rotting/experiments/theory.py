@@ -75,7 +75,7 @@ def _families(settings: Settings) -> list[HardFamily]:
     return [HardFamily(settings.hard_arms, settings.hard_horizon, pieces) for pieces in settings.hard_pieces]
 
 
-def prepare(settings: Settings) -> Plan:
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
     """Play the five problems with the tuning of the theorems, hard instances, and the two problems of Proposition 1."""
     runs, seed = settings.runs, settings.seed
     games = {}

@@ -134,8 +134,10 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _verdict(verdict: Verdict) -> str:
-    return f'<span class="verdict {CLASSES[verdict]}"><span aria-hidden="true">{MARKS[verdict]}</span> {verdict}</span>'
+def _verdict(claim: Claim) -> str:
+    mark = f'<span aria-hidden="true">{MARKS[claim.verdict]}</span>'
+    where = ' <span class="where">on synthetic data</span>' if claim.synthetic else ""
+    return f'<span class="verdict {CLASSES[claim.verdict]}">{mark} {claim.verdict}</span>{where}'
 
 
 def _together(verdict: Verdict, count: int) -> str:
@@ -146,23 +148,33 @@ def _claims(sections: Sequence[Section]) -> str:
     decided = [(section, claim) for section in sections for claim in section.claims]
     if not decided:
         return '<section id="claims"><h2>Claims</h2><p>These experiments decide no claim of the paper.</p></section>'
-    counts = Counter(claim.verdict for _, claim in decided)
+    counts = Counter(claim.verdict for _, claim in decided if not claim.synthetic)
+    drawn = Counter(claim.verdict for _, claim in decided if claim.synthetic)
     tiles = "".join(
         f'<li class="{CLASSES[verdict]}"><span class="mark" aria-hidden="true">{MARKS[verdict]}</span>'
         f'<span class="count">{counts[verdict]}</span> {COUNTED[verdict]}</li>'
         for verdict in Verdict
     )
-    heads = ("claim", "source", "quantity", "measured", "claimed region", "verdict")
+    heads = ("claim", "source", "quantity", "measured", "our reading", "verdict")
     row = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in heads)
     rows = "".join(_claim(section, claim) for section, claim in decided)
     return (
         f'<section id="claims"><h2>Claims</h2><ul class="tiles">{tiles}</ul>'
-        "<p>What the paper says, and what was measured here with its 95 % interval. A claim holds when the whole interval is "
-        "in the claimed region, and does not when none of it is; otherwise it is undecided.</p>"
+        "<p>What the paper says, what was measured here with its 95 % interval, and the region in which we take the claim to "
+        "hold, for the paper seldom gives numbers. A claim holds when the whole interval is in that region, and does not when "
+        f"none of it is; otherwise it is undecided. Of {len(decided)} intervals, one in twenty may miss.{_drawn(drawn)}</p>"
         # The roles stay when a narrow window turns the rows into cards.
         f'<table class="ledger" role="table" aria-label="Claims"><thead role="rowgroup"><tr role="row">{row}</tr></thead>'
         f'<tbody role="rowgroup">{rows}</tbody></table>{_links("claims", TABLE_KINDS)}</section>'
     )
+
+
+def _drawn(counts: Mapping[Verdict, int]) -> str:
+    """Return a sentence on the claims that are not in the counts above, as they were measured on other data."""
+    if not counts:
+        return ""
+    verdicts = ", ".join(_together(verdict, counts[verdict]) for verdict in Verdict if counts[verdict])
+    return f" Not counted above, for they were measured on synthetic data: {verdicts}."
 
 
 def _claim(section: Section, claim: Claim) -> str:
@@ -170,8 +182,8 @@ def _claim(section: Section, claim: Claim) -> str:
         "source": escape(claim.source),
         "quantity": escape(claim.quantity),
         "measured": f'<span class="number">{escape(claim.measured)}</span>',
-        "claimed region": f'<span class="number">{escape(claim.region)}</span>',
-        "verdict": _verdict(claim.verdict),
+        "our reading": f'<span class="number">{escape(claim.region)}</span>',
+        "verdict": _verdict(claim),
     }
     words = f'<a href="#{escape(section.id)}">{escape(claim.words)}</a>'
     rest = "".join(f'<td role="cell" data-head="{head}">{cell}</td>' for head, cell in cells.items())

@@ -93,8 +93,8 @@ def _claims_files(sections: Sequence[Section]) -> dict[str, Maker]:
         Column("source", lambda row: str(row["claim"].source)),
         Column("quantity", lambda row: str(row["claim"].quantity)),
         Column("measured", lambda row: str(row["claim"].measured)),
-        Column("claimed region", lambda row: str(row["claim"].region)),
-        Column("verdict", lambda row: f"{MARKS[row['claim'].verdict]} {row['claim'].verdict}"),
+        Column("our reading", lambda row: str(row["claim"].region)),
+        Column("verdict", lambda row: f"{MARKS[row['claim'].verdict]} {row['claim'].decision}"),
     )
     table = Table(("Claims of the paper, and what was measured",), columns, [{"claim": claim} for _, claim in claims])
     rows = [claim_row(section, claim) for section, claim in claims]
