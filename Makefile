@@ -3,20 +3,25 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+USABLE := $(VENV)/.usable
 
 .PHONY: help reproduce docs bench test lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(READY): requirements-dev.lock pyproject.toml
+# Two steps: what a user needs, in the versions of the lock, and what development needs on top.
+$(USABLE): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "rotting needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements-dev.lock --editable '.[report,datasets]'
 	@touch $@
 
-reproduce: $(READY)  ## Run the paper's experiments in a quick size: a report with figures, tables and claims
+$(READY): $(USABLE)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
+
+reproduce: $(USABLE)  ## Run the paper's experiments in a quick size: a report with figures, tables and claims
 	$(BIN)/rotting reproduce
 
 docs: $(READY)  ## Write docs/policies.md anew from the code: properties and regret of every policy
