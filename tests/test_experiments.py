@@ -97,7 +97,7 @@ def test_reproduce_without_a_name_is_everything(capsys: pytest.CaptureFixture[st
     assert out.endswith("report: mine/report.html\n")
     assert "note: These nights are SYNTHETIC" in out
     assert out.count("SYNTHETIC") == 1
-    assert "note: Without news: news-popularity/Facebook_Palestine.csv is not in" in out
+    assert "note: Something is left out: news-popularity/Facebook_Palestine.csv is not in" in out
     assert not [each for each in Path().iterdir() if each.name not in {"mine", "cache"}]
     assert sorted(each.name for each in Path("mine").iterdir() if each.is_dir()) == sorted(experiments.list_experiments())
     page = Path("mine/report.html").read_text()
@@ -275,5 +275,5 @@ def test_a_panel_ends_above_those_who_learn_and_names_the_others() -> None:
     panel = regret_panel("title", ["a", "b", "c", "far"], np.arange(1, 6), regret)
     assert panel.y_max is not None
     assert 12 < panel.y_max < 20
-    assert panel.note == "Outside, at the end: far at 500"
+    assert panel.note == "Ending higher: far at 500"
     assert regret_panel("title", ["a", "b"], np.arange(1, 6), regret[:2]).y_max is None

@@ -190,4 +190,4 @@ def test_what_was_found_does_not_hasten_the_rest() -> None:
     bar.advance(10)
     assert bar._line(bar._start + 10).endswith("90 %  90/100  0:10, about 0:10 left")
     bar.doing = "compiling fewa"
-    assert bar._line(bar._start + 10).endswith("about 0:10 left, compiling fewa")
+    assert bar._line(bar._start + 10).endswith("90/100  0:10, compiling fewa")

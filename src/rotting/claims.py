@@ -74,7 +74,8 @@ class Claim:
     @property
     def measured(self) -> str:
         """The estimate and its interval, written."""
-        style = f",.{self.decimals}f"
-        mean, low, high = self.estimate
-        interval = "" if low is None or high is None else f" [{low:{style}}, {high:{style}}]"
-        return f"{mean:{style}}{interval}"
+        mean, low, high = (None if end is None else self._written(end) for end in self.estimate)
+        return f"{mean}" if low is None or high is None else f"{mean} [{low}, {high}]"
+
+    def _written(self, value: float) -> str:
+        return f"{round(value, self.decimals) + 0.0:,.{self.decimals}f}"  # + 0.0: no minus before a zero

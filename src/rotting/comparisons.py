@@ -38,7 +38,7 @@ def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean, 
         >>> mean_ratio(np.array([[2.0, 2.0], [8.0, 8.0]]), np.ones((2, 2)))
         Interval(mean=4.0, low=4.0, high=4.0)
     """
-    return jackknife(lambda runs: combine(_over(*runs.mean(axis=2))), np.stack([upper, lower]), level=level)
+    return _positive(lambda runs: combine(_over(*runs.mean(axis=2))), np.stack([upper, lower]), level)
 
 
 def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
@@ -73,7 +73,7 @@ def spread_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean
         >>> spread_ratio(np.array([[2.0, 4.0, 6.0]]), np.array([[1.0, 2.0, 3.0]]))
         Interval(mean=2.0, low=2.0, high=2.0)
     """
-    return jackknife(lambda runs: combine(_over(*runs.std(axis=2))), np.stack([upper, lower]))
+    return _positive(lambda runs: combine(_over(*runs.std(axis=2))), np.stack([upper, lower]), LEVEL)
 
 
 def growth(early: Floats, middle: Floats, late: Floats) -> Interval:
@@ -92,6 +92,14 @@ def growth(early: Floats, middle: Floats, late: Floats) -> Interval:
         Interval(mean=2.0, low=2.0, high=2.0)
     """
     return jackknife(lambda runs: float(_over(*np.diff(runs, axis=0)[::-1].mean(axis=1))), np.stack([early, middle, late]))
+
+
+def _positive(statistic: Callable[[Floats], float], values: Floats, level: float) -> Interval:
+    """Leave out runs on the logarithmic scale, on which a ratio can move either way, and below zero nothing."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        mean, low, high = jackknife(lambda runs: float(np.log(statistic(runs))), values, level=level)
+        ends = (None, None) if low is None or high is None else (float(np.exp(low)), float(np.exp(high)))
+        return Interval(float(np.exp(mean)), *ends)
 
 
 def _over(upper: Floats, lower: Floats) -> Floats:

@@ -131,8 +131,9 @@ def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: F
     if not far.any():
         return panel
     top = 1.15 * max(float(quantiles(runs[:, -1], 0.9)[0]) for runs in regret[~far])
-    outside = ", ".join(f"{label} at {end:,.0f}" for label, end, out in zip(labels, ends, far, strict=True) if out)
-    return replace(panel, y_max=top, note=f"Outside, at the end: {outside}")
+    style = ",.0f" if top >= 10 else ",.2f"
+    higher = ", ".join(f"{label} at {end:{style}}" for label, end, out in zip(labels, ends, far, strict=True) if out)
+    return replace(panel, y_max=top, note=f"Ending higher: {higher}")
 
 
 def mean_points(label: str, x: Sequence[float], samples: Sequence[Floats]) -> Curve:

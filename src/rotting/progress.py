@@ -10,6 +10,7 @@ from typing import Self, TextIO
 BAR = 24
 TERMINAL_SECONDS = 0.1  # between two paintings of a terminal's line
 LOG_SECONDS = 5.0  # between two lines of a log file
+TELLING = 0.02  # share of the work after which the time left is guessed
 
 
 def clock_text(seconds: float) -> str:
@@ -96,7 +97,9 @@ class Progress:
         bar = "#" * filled + "." * (BAR - filled)
         elapsed = now - self._start
         now_done = self.done - self.found
-        left = f", about {clock_text(elapsed * (self.total - self.done) / now_done)} left" if now_done > 0 and share < 1 else ""
+        # While something else takes the time, and at the very beginning, the pace says nothing.
+        known = share < 1 and not self.doing and now_done > TELLING * (self.total - self.found)
+        left = f", about {clock_text(elapsed * (self.total - self.done) / now_done)} left" if known else ""
         label = f"{self.label} " if self.label else ""
         count = f"{self.done:,}/{self.total:,}"
         doing = f", {self.doing}" if self.doing else ""

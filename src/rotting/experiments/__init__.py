@@ -27,6 +27,13 @@ Results = Mapping[str, Result]
 """The results of an experiment, by the names of its games."""
 
 
+ORDER = (
+    *("RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4", "Exp3.S", "GLR-UCB", "EFF-RAW-UCB 1.4", "wSWA 0.02"),
+    *("SW-UCB", "D-UCB", "UCB1", "uniform"),
+)
+"""Labels of policies, so that each has one colour in all figures that name it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """What an experiment is about to do.

@@ -8,7 +8,7 @@ import numpy as np
 
 from rotting import registry
 from rotting.datasets import DataWarning, batteries, news
-from rotting.experiments import Experiment, Plan, Results, regret_table
+from rotting.experiments import ORDER, Experiment, Plan, Results, regret_table
 from rotting.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.means import bounds
 from rotting.noise import Noise
@@ -37,15 +37,24 @@ class _Case:
     """A problem, and what its axes count."""
 
     load: Callable[[Settings], Problem]
+    title: str
     arm: str
     clock: str
     reward: str
 
 
 CASES: Mapping[str, _Case] = {
-    "news": _Case(lambda _: news(), "a group of news items", "round t", "chance of a share within 20 minutes"),
-    "batteries": _Case(lambda s: batteries(s.battery_noise), "a battery", "own pulls", "capacity of a discharge (Ah)"),
-    "batteries-as-recorded": _Case(lambda _: batteries(), "a battery", "own pulls", "capacity of a discharge (Ah)"),
+    "news": _Case(lambda _: news(), "News", "a group of news items", "round t", "chance of a share within 20 minutes"),
+    "batteries": _Case(
+        lambda settings: batteries(settings.battery_noise),
+        "Batteries, with a noise added",
+        "a battery",
+        "own pulls",
+        "capacity of a discharge (Ah)",
+    ),
+    "batteries-as-recorded": _Case(
+        lambda _: batteries(), "Batteries, as recorded", "a battery", "own pulls", "capacity of a discharge (Ah)"
+    ),
 }
 
 
@@ -92,7 +101,7 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
                 warnings.simplefilter("always", DataWarning)
                 problem = case.load(settings)
         except (OSError, ValueError) as error:
-            notes.append(f"Without {name}: {error}.")
+            notes.append(f"Something is left out: {error}.")
             continue
         notes += [f"{name.capitalize()}: {each.message}." for each in said]
         games[name] = Games(tuple(policies(problem).values()), problem, runs=settings.runs, seed=settings.seed)
@@ -106,22 +115,26 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
         problem = plan.games[name].problem
         panels = (_means(problem, CASES[name]), regret_panel("Regret", LABELS, result.checkpoints, result.regret))
         figures.append(
-            Figure(name, f"{name.capitalize()}: means and regret", f"Regret: {BAND}.", panels, columns=2, first=LABELS)
+            Figure(name, f"{CASES[name].title}: means and regret", f"Regret: {BAND}.", panels, columns=2, first=ORDER)
         )
     return Findings(
         paragraphs=(
             (
-                "News items on Facebook, restless: an arm is a group of items, a pull shows one of them and pays 1 if it is "
-                "shared within 20 minutes; interest fades over two days. Batteries, rested: a pull discharges one and pays "
-                "its capacity, which falls with every discharge and recovers a little after rests. Nothing is smoothed to "
-                "make it fall. The record of the batteries scatters so little that learning is no problem: beside it the "
-                f"same batteries are played with a noise of {settings.battery_noise:g} Ah."
+                "News items on Facebook, restless: an arm is one of eight groups of items that had ten shares or more, a pull "
+                "shows one of them and pays 1 if it is shared within 20 minutes. Its chance is the mean over the three hours "
+                "around; it fades over two days, and nothing forces it to fall."
+            ),
+            (
+                "Batteries, rested: a pull discharges one and pays its capacity, which falls with every discharge and recovers "
+                "a little after rests. Beyond the end of its record a battery keeps its last value; the game ends where the "
+                "best play would get there. The record scatters so little that learning is no problem: beside it the same "
+                f"batteries are played with a noise of {settings.battery_noise:g} Ah."
             ),
         ),
         figures=tuple(figures),
         tables={
             name: regret_table(
-                result, LABELS, f"{name.capitalize()}: regret after {result.horizon:,} rounds, {result.runs:,} runs"
+                result, LABELS, f"{CASES[name].title}: regret after {result.horizon:,} rounds, {result.runs:,} runs"
             )
             for name, result in results.items()
         },

@@ -8,7 +8,7 @@ from rotting import registry
 from rotting.arrays import Floats
 from rotting.claims import Claim
 from rotting.comparisons import mean_ratio
-from rotting.experiments import Experiment, Plan, Results, regret_table
+from rotting.experiments import ORDER, Experiment, Plan, Results, regret_table
 from rotting.figures import BAND, Figure, regret_panel
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.exp3_s import Exp3S
@@ -70,7 +70,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
     """Return regret over time, a table, and what the papers say of forgetting and of wSWA."""
     result = results["ten-arms"]
     panel = regret_panel(f"T = {settings.horizon:,}, {settings.runs:,} runs", LABELS, result.checkpoints, result.regret)
-    figure = Figure("regret", "Regret on the rested ten-arm game", f"The {BAND}.", (panel,), columns=1)
+    figure = Figure("regret", "Regret on the rested ten-arm game", f"The {BAND}.", (panel,), columns=1, first=ORDER)
     return Findings(
         paragraphs=(
             (

@@ -274,7 +274,7 @@ def _claims(nights: Nights, results: Results) -> list[Claim]:
                 "nights-easy-logarithmic",
                 "experiment on Yahoo!, results",
                 "On the easy night, RAW-UCB's regret grows like log t.",
-                "regret from T/2 to T over regret from T/4 to T/2 on night 7: 1 for log t, 1.41 for its root, 2 for t",
+                "regret from T/2 to T over regret from T/4 to T/2 on night 7: 1 for log t, 1.41 for sqrt(t), 2 for t",
                 _growth(results, EASY, RAW),
                 high=1.2,
             )
@@ -285,7 +285,7 @@ def _claims(nights: Nights, results: Results) -> list[Claim]:
             Claim(
                 "nights-exp3s-worse-on-easy",
                 exp3s,
-                "It is particularly true on easy instances, such as night 7.",
+                "RAW-UCB outperforms Exp3.S particularly on easy instances, such as night 7.",
                 "regret of Exp3.S over EFF-RAW-UCB 1.4 on night 7, over its geometric mean on the other nights",
                 mean_ratio(
                     of(EXP3_S)[[easy, *others]],
