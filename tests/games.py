@@ -9,7 +9,23 @@ import numpy as np
 import naive
 from rotting import states
 from rotting.compile import compiled
+from rotting.experiments.theory import problems
+from rotting.guarantees import HardFamily
+from rotting.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless
 from rotting.policy import Policy
+from rotting.problems import (
+    Abrupt,
+    Constant,
+    Exponential,
+    Linear,
+    Logistic,
+    Piecewise,
+    Polynomial,
+    Problem,
+    stationary,
+    ten_arms,
+    two_arms,
+)
 from rotting.registry import list_policies
 from rotting.rng import uniform
 
@@ -156,3 +172,49 @@ def tables(n_arms: int, horizon: int) -> dict[str, np.ndarray]:
         "offset coins": 1e6 + rng.integers(0, 2, (n_arms, horizon)),
         "tiny": 1e-9 * noise,
     }
+
+
+def suite(T: int) -> dict[str, Problem]:
+    """Problems of the whole suite, of every kind that some theorem speaks of; little noise, so that the bounds say something.
+
+    The presets, the problems of the experiments and of the lemmas, every kind of decay, and every noise with a scale.
+    """
+    quiet = Gaussian(0.01)
+    pieces = [Piecewise([2.0, 0.0, -2.0], starts=[0, T // 3, T // 2]), Piecewise([1.0, -1.0], starts=[0, T // 3])]
+    slow = [
+        Linear(3.0, slope=-4 / T),
+        Exponential(4.0, rate=8 / T),
+        Logistic(2.0, -1.0, at=T / 3, width=T / 20),
+        Constant(-1.0),
+    ]
+    steep = [Polynomial(2.0, power=0.5, scale=T / 50), Linear(1.5, slope=-2 / T, floor=0.2), Constant(0.1)]
+    coins = [Abrupt(0.95, 0.05, at=T // 5), Linear(0.9, slope=-1 / T, floor=0.1), Constant(0.3)]
+    once = [Abrupt(0.9, 0.05, at=30), Linear(0.8, slope=-0.004, floor=0.1), Constant(0.4)]  # of the lemmas' tests
+    often = [Piecewise([0.95, 0.6, 0.02], starts=[0, 40, 90]), Exponential(0.85, rate=0.01, limit=0.05), Constant(0.35)]
+    listed = {
+        "rested lemma": Problem.rested(once, quiet, T),
+        "restless lemma": Problem.restless(often, quiet, T),
+        "two-arms": two_arms(L=1.0, horizon=T, sigma=0.02),
+        "two-arms, a long fall": two_arms(L=20.0, horizon=T),
+        "ten-arms": ten_arms(horizon=T, sigma=0.02),
+        "stationary, two arms": stationary([1.0, 0.0], quiet, T),
+        "stationary, no gap": stationary([0.5, 0.5], quiet, T),
+        "rested pieces": Problem.rested(pieces, quiet, T),
+        "rested, falling slowly": Problem.rested(slow, quiet, T),
+        "rested, falling steeply": Problem.rested(steep, quiet, T),
+        "restless pieces": Problem.restless([*pieces, Abrupt(0.5, -1.5, at=2 * T // 3)], quiet, T),
+        "restless, falling slowly": Problem.restless(slow, quiet, T),
+        "restless, falling steeply": Problem.restless(steep, quiet, T),
+        "restless, a large fall": Problem.restless([Abrupt(50.0, -50.0, at=T // 2), 0.0], Gaussian(1.0), T),
+        "rested coins": Problem.rested(coins, Bernoulli(), T),
+        "restless coins": Problem.restless(coins, Bernoulli(), T),
+        "stationary coins": stationary([0.95, 0.5, 0.05], Bernoulli(), T),
+        "rested counts": Problem.rested([Abrupt(3.9, 0.1, at=T // 5), 2.0], Binomial(4), T),
+        "restless counts": Problem.restless([Abrupt(3.9, 0.1, at=T // 5), 2.0], Binomial(4), T),
+        "rested shares": Problem.rested(coins, Beta(9_999.0), T),
+        "restless shares": Problem.restless(coins, Beta(9_999.0), T),
+        "rested, no noise": Problem.rested([[40.0] * (T // 2) + [0.0] * (T - T // 2), 20.0], Noiseless(), T),
+        "restless, no noise": Problem.restless([Abrupt(40.0, 0.0, at=T // 2), 20.0], Noiseless(), T),
+        "hard": HardFamily(n_arms=3, horizon=T, pieces=4, sigma=0.02).random(seed=0),
+    }
+    return listed | problems(T, sigma=0.05)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from rotting.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless,
 from rotting.policy import Policy
 from rotting.registry import make
 from rotting.rng import derive_key
+from rotting.states import new_state
 
 FOUR = ("raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa")
 RESTLESS_ALPHA = dict(zip(FOUR, (4.0, 3.0, 4.0, 3.0), strict=True))
@@ -71,6 +73,28 @@ def test_piecewise_gap_dependent_by_hand() -> None:
     ]
     assert found[0] == pytest.approx(by_hand, rel=1e-14)
     assert found == pytest.approx([750.6476914132295, 5985.918540203936, 2791.584396391029, 23531.105373276786], rel=1e-14)
+
+
+def test_the_pulls_of_a_piece_cost_no_more_than_there_are() -> None:
+    """Lemma 8: a gap of 1/64 costs 8 * 9.210340 * 64 = 4715.69 as printed, and in 65 rounds 64 / 64 = 1."""
+    policy, gaps = make("raw-ucb", alpha=4, sigma=0.5), [[0.0, 0.5], [0.015625, 0.0]]
+    rest = 2.8284271247461903 * 3.0348542587702927 * 4
+    printed = theory.piecewise_gap_dependent(policy, 10_000, gaps, V=0.0)
+    assert printed == pytest.approx(8 * 9.210340371976182736 * (2 + 64) + rest, rel=1e-14)
+    found = theory.piecewise_gap_dependent(policy, 10_000, gaps, V=0.0, lengths=[9_935, 65])
+    assert found == pytest.approx(8 * 9.210340371976182736 * 2 + 1 + rest, rel=1e-14)
+    # The lemma's third form, the width times sqrt(64), is between the two.
+    assert 1 < 2.8284271247461903 * 3.0348542587702927 * 8 < 8 * 9.210340371976182736 * 64
+
+
+@given(gap=st.floats(1e-4, 10), T=st.integers(2, 10**6), data=st.data())
+def test_the_lengths_of_pieces_make_the_bound_no_larger_and_keep_it_growing(gap: float, T: int, data: st.DataObject) -> None:
+    policy, length = make("raw-ucb", alpha=4), data.draw(st.integers(1, T))
+    printed = theory.piecewise_gap_dependent(policy, T, [[0.0, gap]], V=1.0)
+    found = theory.piecewise_gap_dependent(policy, T, [[0.0, gap]], V=1.0, lengths=[length])
+    assert found <= printed
+    assert found <= theory.piecewise_gap_dependent(policy, T, [[0.0, gap]], V=1.0, lengths=[length + 1])
+    assert found <= theory.piecewise_gap_dependent(policy, T + 1, [[0.0, gap]], V=1.0, lengths=[length])
 
 
 def test_rested_gap_free_by_hand() -> None:
@@ -166,6 +190,9 @@ def test_other_policies_and_other_grids_have_no_theory() -> None:
         (lambda p: theory.piecewise_minimax(p, 10, 2, pieces=0, V=1.0), "pieces must be a whole number, 1 or more, got 0"),
         (lambda p: theory.piecewise_gap_dependent(p, 10, [0.0, 1.0], V=1.0), "gaps must be a table"),
         (lambda p: theory.piecewise_gap_dependent(p, 10, [[0.0, -1.0]], V=1.0), "gaps must be finite numbers, zero or more"),
+        (lambda p: theory.rested_gap_dependent(p, 10, [], L=1.0), r"gaps must have one pseudo-gap per arm, got \[\]"),
+        (lambda p: theory.piecewise_gap_dependent(p, 10, [[0.0, 1.0]], V=1.0, lengths=[4, 6]), "lengths must be 1 numbers"),
+        (lambda p: theory.piecewise_gap_dependent(p, 10, [[0.0, 1.0]], V=1.0, lengths=[0]), r"each 1 or more, got \[0.0\]"),
         (lambda p: theory.rested_gap_free(p, 10, 2, L=math.nan), "L must be a finite number, zero or more, got nan"),
         (lambda p: theory.rested_gap_dependent(p, 10, [math.nan], L=1.0), r"gaps\[0\] must be a number, zero or more, got nan"),
         (lambda _: theory.piecewise_lower(10, 1, pieces=1), "n_arms must be 2 or more"),
@@ -228,7 +255,13 @@ def test_lower_bounds_grow_and_stay_below_the_upper_ones(T: int, K: int, sigma: 
     assert theory.variation_lower(T, K, V, sigma) <= theory.variation_lower(T, K, V * more, sigma)
     assert theory.variation_lower(T, K, V, sigma) <= theory.variation_lower(T, math.ceil(K * more), V, sigma)
     assert theory.variation_lower(T, K, V, sigma) <= theory.variation_lower(T, K, V, sigma * more) * (1 + 1e-12)
-    assert theory.piecewise_lower(T, K, U, sigma) <= theory.piecewise_lower(T, math.ceil(K * more), U + 1, sigma * more)
+    for larger in (
+        theory.piecewise_lower(math.ceil(T * more), K, U, sigma),
+        theory.piecewise_lower(T, math.ceil(K * more), U, sigma),
+        theory.piecewise_lower(T, K, math.ceil(U * more), sigma),
+        theory.piecewise_lower(T, K, U, sigma * more),
+    ):
+        assert theory.piecewise_lower(T, K, U, sigma) <= larger * (1 + 1e-12)
     policy = make("raw-ucb", alpha=4, sigma=sigma)
     assert theory.variation_lower(T, K, V, sigma) <= theory.variation_budget(policy, T, K, V)
     assert theory.piecewise_lower(T, K, U, sigma) <= theory.piecewise_minimax(policy, T, K, U, V)
@@ -246,49 +279,68 @@ def test_the_probability_of_the_unfavourable_event_by_hand() -> None:
     assert theory.unfavourable(make("raw-ucb", alpha=1.4), 10, 3) == 1.0
 
 
-def test_what_the_unfavourable_events_cost_is_less_than_the_theorems_allow() -> None:
-    """At most 5 K V and 5 K L of the 6; as printed, 6 K t^(1 - alpha) adds up to 9.87 K, with the proof's t - 1 to 2.66 K."""
-    t = np.arange(1, 1_000_001, dtype=np.float64)
-    full, eff = np.sum((t - 1) / 2 * t * 2 * t**-4), np.sum(3 * (t - 1) * 2 * t**-3)
-    rested_full, rested_eff = np.sum((t - 1) / 2 * t * 2 * t**-5 * t), np.sum(3 * (t - 1) * 2 * t**-4 * t)
-    for cost in (full, eff, rested_full, rested_eff):
-        assert cost < 5
-    assert np.sum(6 * t**-2) > 9
+@pytest.mark.parametrize("K", [1, 2, 30])
+@pytest.mark.parametrize("name", FOUR)
+def test_what_the_unfavourable_events_cost_is_less_than_the_theorems_allow(name: str, K: int) -> None:
+    """Lemmas 6 and 10: the probabilities add up to less than 5 K, and so do t times they: 5 K V and 5 K L of the 6."""
+    N = 20_000
+    for alpha, power in ((RESTLESS_ALPHA[name], 0), (RESTED_ALPHA[name], 1)):
+        policy = make(name, alpha=alpha)
+        cost = sum(theory.unfavourable(policy, t, K) * t**power for t in range(1, N + 1))
+        assert cost + 6 * K / N < 5 * K  # the rest of the sum of 6 K / t^2 is at most that
 
 
 NOISES: dict[str, tuple[Noise, float]] = {"gaussian": (Gaussian(0.3), 0.0), "bernoulli": (Bernoulli(), 0.35)}
 
 
+@cache
+def drawn(noise: str) -> np.ndarray:
+    """Errors of rewards [draw, arm, pull], over sigma: two arms, eleven pulls."""
+    law, mean = NOISES[noise]
+    key, sigma = derive_key(1, "tests"), theory.subgaussian_scale(law)
+    assert sigma is not None
+    shape = (300 if INTERPRETED else 4_000, 2, 11)
+    rewards = np.array([law.draw(mean, law.scale, key, *place) for place in np.ndindex(shape)]).reshape(shape)
+    return np.asarray((rewards - mean) / sigma)
+
+
+def worst_error(policy: Policy, errors: np.ndarray) -> np.ndarray:
+    """The largest `sqrt(h)` times a policy's mean of h errors, over all statistics that it has after each pull of an arm."""
+    if policy.name.startswith("eff-"):
+        state, worst = new_state(policy, 1, len(errors)), []
+        for error in errors:
+            policy.kernel.update(policy.params, state, 1, 0, error)  # its own EFF_UPDATE
+            known = state.known[0]
+            worst.append(np.max(np.abs(state.mean[0, :known]) * np.sqrt(state.windows[:known])))
+        return np.array(worst)
+    sums = np.abs(np.subtract.outer(*[np.concatenate([[0.0], np.cumsum(errors)])] * 2))
+    return np.array([np.max(sums[n, :n] / np.sqrt(n - np.arange(n))) for n in range(1, len(sums))])
+
+
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("name", FOUR)
 def test_the_event_is_unfavourable_less_often_than_its_bound(name: str, noise: str) -> None:
-    """All statistics after any n <= t - 1 pulls of K = 2 arms: whatever a policy pulls, its own are among them."""
-    law, mean = NOISES[noise]
-    draws, K, t = 300 if INTERPRETED else 4_000, 2, 12
-    key = derive_key(1, "tests")
-    sigma = theory.subgaussian_scale(law)
-    assert sigma is not None
-    rewards = np.array(
-        [[[law.draw(mean, law.scale, key, run, i, n) for n in range(t - 1)] for i in range(K)] for run in range(draws)]
-    )
-    totals = np.concatenate([np.zeros((draws, K, 1)), np.cumsum(rewards - mean, axis=2)], axis=2)
-    told, seen = 0, 0.0
-    for alpha in (1.0, 2.2, 2.6, 3.0):
-        policy = make(name, alpha=alpha, sigma=sigma)
-        failed = np.zeros(draws, dtype=bool)
-        for n in range(1, t):
-            for h in range(1, n + 1):
-                # Property 3 of EFF_UPDATE with m = 2: windows 2^j, each refreshed every 2^(j - 1) pulls.
-                if name.startswith("eff-") and (h & (h - 1) or n % max(1, h // 2)):
-                    continue
-                width = sigma * math.sqrt(2 * alpha * math.log(t) / h)
-                failed |= np.any(np.abs(totals[:, :, n] - totals[:, :, n - h]) / h > width, axis=1)
-        bound = theory.unfavourable(policy, t, K)
-        assert failed.mean() <= bound
+    """All statistics after any n <= t - 1 pulls of K = 2 arms: whatever a policy pulls, its own are among them.
+
+    At alpha = 4 and t = 4, a tuning of the theorems, the bounds are 0.125 and 0.1875; Gaussian frequencies are 0.0070 and
+    0.0065 there, at alpha = 3 and t = 12 0.0083 and 0.0045 with bounds of 0.167 and 0.083, and Bernoulli ones are lower. If
+    the bound were the probability, the frequency would be three standard errors below it in one test of 700; as it is, these
+    are so far below that no seed would fail.
+    """
+    errors = drawn(noise)
+    draws, K, _ = errors.shape
+    policy = make(name)
+    worst = np.array([[worst_error(policy, arm) for arm in run] for run in errors]).max(axis=1)  # [draw, pull]
+    rates = {}
+    for t, alpha in ((12, 1.0), (4, 4.0), (12, 2.2), (12, 2.6), (12, 3.0)):
+        rate = float(np.mean(worst[:, : t - 1].max(axis=1) > math.sqrt(2 * alpha * math.log(t))))
+        bound = theory.unfavourable(make(name, alpha=alpha), t, K)
+        assert rate <= bound
         if bound < 1:
-            told, seen = told + 1, max(seen, failed.mean())
-    assert told >= 2
-    assert seen > 0 or noise != "gaussian"  # it does fail, where the bound says something
+            rates[t, alpha] = rate
+            assert rate <= bound - 3 * math.sqrt(bound * (1 - bound) / draws)
+    assert {(4, 4.0), (12, 2.6), (12, 3.0)} <= set(rates)
+    assert max(rates.values()) > 0 or noise != "gaussian"  # it does fail, where the bound says something
 
 
 @pytest.mark.parametrize(

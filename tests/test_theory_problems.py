@@ -2,7 +2,8 @@
 
 import json
 import math
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rotting import theory
-from rotting.noise import Bernoulli, Gaussian, Poisson
+from rotting import cli, theory
+from rotting.guarantees import why_no_bounds
+from rotting.noise import Bernoulli, Gaussian, Noiseless, Poisson
 from rotting.oracle import OPTIMAL, optimal_rewards
 from rotting.policy import Policy
 from rotting.problems import Abrupt, General, Linear, Piecewise, Problem, Product, Rested, Restless, Sum, stationary, two_arms
 from rotting.registry import make
+from rotting.simulation import simulate
 
 FOUR = ("raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa")
 levels = st.integers(-8, 8).map(lambda k: k / 8)
@@ -56,7 +59,10 @@ def test_restless_constants_are_what_they_are_defined_as(means: np.ndarray, data
     assert known.budget(t) == max(known.variation(t), known.spread(t))
     gaps = [[max(columns[k]) - mean for mean in columns[k]] for k in [0, *changes]]
     assert known.gaps(t).tolist() == gaps
-    assert known.inverse_gaps(t) == pytest.approx(sum(1 / gap for row in gaps for gap in row if gap > 0))
+    positive = [gap for row in gaps for gap in row if gap > 0]
+    assert known.gap_range(t) == ((min(positive), max(positive)) if positive else None)
+    assert known.lengths(t).tolist() == [b - a for a, b in pairwise([0, *changes, t])]
+    assert known.largest_regret(t) == pytest.approx(sum(max(column) - min(column) for column in columns))
     assert known.n_arms == K
 
 
@@ -90,6 +96,7 @@ def test_rested_constants_are_what_they_are_defined_as(means: np.ndarray, data: 
     best = optimal_rewards(Problem.rested(means), t)
     assert best.how == OPTIMAL
     assert best.cumulative[-1] == sum(means[i, : pulls[i]].sum() for i in range(K))
+    assert known.largest_regret(t) == best.cumulative[-1] - means[:, :t].sum(axis=1).min()
 
     policy = make(data.draw(st.sampled_from(FOUR)), alpha=data.draw(st.sampled_from([0.01, 0.1, 1.0])), sigma=0.25)
     level = theory.constant(policy) ** 2 * policy.sigma**2 * math.log(t)
@@ -152,7 +159,9 @@ PROBLEMS: dict[str, tuple[Problem, str, tuple[str, str]]] = {
     # The clocks that matter are those up to the horizon.
     "not yet": (Problem([Rested(Abrupt(1, 0, at=200)), Restless(LINEAR)], horizon=100), "restless", ("", "the rounds")),
     # A product with zero has steps, but its mean never changes.
-    "zero": (Problem([Product(0.0, LINEAR), Rested(0.5)], horizon=100), "restless", ("", "the rounds")),
+    "zero": (Problem([Product(0.0, LINEAR), Rested(0.5)], horizon=100), "stationary", ("", "")),
+    "zero for ever": (Problem([Product(LINEAR, 0.0), Rested(0.5)], horizon=100), "stationary", ("", "")),
+    "zero at last": (Problem([Product(1.0, [1.0, 0.0]), Rested(0.5)], horizon=2), "restless", ("", "the rounds")),
 }
 
 
@@ -170,10 +179,14 @@ def test_the_table_says_what_applies_and_why_not(name: str) -> None:
         assert row["why"] in str(table)
     shown = theory.table(problem)
     for row, other in zip(shown.rows, table.rows, strict=True):
-        values = row["bounds"]
-        assert row == other | {"bounds": values}
-        assert list(values) == ["RAW-UCB", "EFF-RAW-UCB", "FEWA", "EFF-FEWA"]
-        assert all((value is not None) == row["applies"] for value in values.values())
+        assert {name: row[name] for name in other} == other
+        assert set(row) == {*other, "bounds", "why_not", "arms"}
+        for key in ("bounds", "why_not", "arms"):
+            assert list(row[key]) == ["RAW-UCB", "EFF-RAW-UCB", "FEWA", "EFF-FEWA"]
+        assert all((value is not None) == row["applies"] for value in row["bounds"].values())
+        assert all(no == (None if row["applies"] else row["why"]) for no in row["why_not"].values())
+        dependent = row["applies"] and row["theorem"] == "rested gap-dependent"
+        assert all((arms is not None) == dependent for arms in row["arms"].values())
     written = json.loads(json.dumps([shown.rows, theory.constants(problem).to_json()], allow_nan=False))
     assert [written[1][setting] is not None for setting in ("restless", "rested")] == [
         each is not None for each in (theory.constants(problem).restless, theory.constants(problem).rested)
@@ -183,7 +196,7 @@ def test_the_table_says_what_applies_and_why_not(name: str) -> None:
 
 
 def test_pieces_of_a_mean_that_never_changes_are_one() -> None:
-    assert restless(PROBLEMS["zero"][0]).pieces() == 1
+    assert restless(PROBLEMS["zero"][0]).pieces() == restless(PROBLEMS["zero for ever"][0]).pieces() == 1
 
 
 @pytest.mark.parametrize(
@@ -202,8 +215,72 @@ def test_a_policy_without_a_guarantee_is_told_why(policy: Policy, why: str) -> N
     assert why in table.rows[0]["why"]
     assert repr(policy) in str(table)
     assert theory.bounds(problem, policy) == ()
-    assert theory.table(problem, [policy]).rows[0]["bounds"] == {repr(policy): None}
+    shown = theory.table(problem, [policy])
+    assert shown.rows[0]["bounds"] == {repr(policy): None}
+    assert why in shown.rows[0]["why_not"][repr(policy)]
+    assert f"{policy!r}: {shown.rows[0]['why_not'][repr(policy)]}" in shown.lines
+    assert [why in reason for reason in why_no_bounds(problem, policy)] == [True]
     assert theory.applicable(problem, make("fewa", alpha=4, sigma=0.5)).rows[0]["applies"]
+
+
+def test_the_table_shows_the_constants_of_every_arm_and_piece() -> None:
+    """Two pieces of 60 and 40 rounds with the gaps 1/2, 0 and 0, 1/4; the worst play loses 60 / 2 + 40 / 4 = 40."""
+    problem = Problem.restless([0.5, Abrupt(1.0, 0.25, at=60)], Gaussian(0.001), horizon=100)
+    text = str(theory.table(problem))
+    assert "gaps in rounds 1 to 60: 0.5, 0\n" in text
+    assert "gaps in rounds 61 to 100: 0, 0.25\n" in text
+    assert "largest regret of any play: 40;" in text
+    known = theory.constants(problem)
+    assert known.largest_regret() == 40.0
+    written = known.to_json()["restless"]
+    assert (written["gaps"], written["gap_range"]) == ([[0.5, 0.0], [0.0, 0.25]], (0.25, 0.5))
+    drift = theory.constants(Problem.restless([LINEAR, 0.5], horizon=100)).to_json()["restless"]
+    assert drift["pieces"] > 12
+    assert drift["gaps"] is None
+
+    problem, policy = two_arms(L=1.0, horizon=100, sigma=0.05), make("raw-ucb", alpha=5, sigma=0.05)
+    used = rested(problem)
+    row = theory.table(problem, [policy]).rows[4]
+    assert row["arms"][repr(policy)] == {"overpulls": used.overpulls(policy), "pseudo_gaps": used.pseudo_gaps(policy)}
+    assert f"{policy!r}: most overpulls of each arm h+ = 25, 2, with pseudo-gaps 0, 0.5" in str(theory.table(problem, [policy]))
+
+
+def test_a_bound_that_no_play_can_reach_is_marked() -> None:
+    """Of `two_arms` with L = 1 and T = 100, the worst play gets -25 where the best gets 12.5."""
+    for sigma, marked in ((1.0, True), (1e-6, False)):
+        problem = two_arms(L=1.0, horizon=100, sigma=sigma)
+        shown = theory.table(problem)
+        most = theory.constants(problem).largest_regret()
+        assert most == 37.5
+        values = [value for row in shown.rows for value in row["bounds"].values() if value is not None]
+        assert all((value >= most) == marked for value in values)
+        assert [f"{value:,.1f}*" in str(shown) for value in values] == [marked] * len(values)
+    assert theory.constants(PROBLEMS["both"][0]).largest_regret() is None
+
+
+@pytest.mark.parametrize("clock", [Problem.rested, Problem.restless])
+@given(data=st.data())
+def test_no_play_has_more_than_the_largest_regret(clock: Callable[..., Problem], data: st.DataObject) -> None:
+    means = data.draw(tables(fall=True))[:3, :6]
+    K, T = means.shape
+    problem = clock(means)
+
+    def total(arms: Sequence[int]) -> float:
+        pulls, collected = [0] * K, 0.0
+        for t, i in enumerate(arms, start=1):
+            collected += problem.mean(i, t, pulls[i])
+            pulls[i] += 1
+        return collected
+
+    totals = [total(arms) for arms in product(range(K), repeat=T)]
+    assert theory.constants(problem).largest_regret() == max(totals) - min(totals)
+
+
+def test_without_noise_the_bounds_are_those_of_another_sigma_and_say_so() -> None:
+    problem = stationary([0.5, 0.25], Noiseless(), 100)
+    shown = theory.table(problem)
+    assert any("the bounds are those of sigma = 1" in line for line in shown.lines)
+    assert shown.rows[0]["bounds"] == theory.table(stationary([0.5, 0.25], Gaussian(1.0), 100)).rows[0]["bounds"]
 
 
 # --- Round by round -----------------------------------------------------------------------------------------
@@ -241,7 +318,7 @@ def test_bounds_are_the_functions_of_the_constants() -> None:
     variation, minimax, gaps = (float(each.values[-1]) for each in theory.bounds(GAMES["restless"], policy))
     assert variation == theory.variation_budget(policy, 100, 2, rest.budget())
     assert minimax == theory.piecewise_minimax(policy, 100, 2, rest.pieces(), rest.spread())
-    assert gaps == pytest.approx(theory.piecewise_gap_dependent(policy, 100, rest.gaps(), rest.spread()), rel=1e-12)
+    assert gaps == theory.piecewise_gap_dependent(policy, 100, rest.gaps(), rest.spread(), rest.lengths())
     used = rested(GAMES["rested"])
     free, dependent = (float(each.values[-1]) for each in theory.bounds(GAMES["rested"], policy))
     assert free == theory.rested_gap_free(policy, 100, 2, used.largest_fall())
@@ -268,3 +345,44 @@ def test_an_offset_of_all_means_changes_nothing() -> None:
             shifted = [Piecewise([offset + 1.0, offset + 0.25], starts=[0, 20]), offset + 0.5]
             values.append([each.values.tolist() for each in theory.bounds(arms(shifted, Gaussian(0.5), 100), policy)])
         assert values[0] == values[1], kind
+
+
+# --- Plots and the command line -----------------------------------------------------------------------------
+
+
+def test_a_plot_without_bounds_says_why() -> None:
+    pytest.importorskip("matplotlib")
+    policies = [make("raw-ucb", alpha=1.4), make("ucb1")]
+    title = simulate(policies, two_arms(horizon=20), runs=2).plot(bounds=True).get_title(loc="left").replace("\n", " ")
+    assert "no theorem applies alpha must be in [5, inf) for RAW-UCB in Propositions 6 and 7 (rested), got 1.4 policy" in title
+    assert "means follow the pulls" not in title  # the problem is fit for the propositions
+    both = Problem([Rested(LINEAR), Restless(LINEAR)], horizon=10)
+    title = simulate(policies, both, runs=2).plot(bounds=True).get_title(loc="left")
+    assert title.count("Proposition 1") == 1
+    title = (
+        simulate([*policies, make("raw-ucb", alpha=5)], two_arms(horizon=20), runs=2).plot(bounds=True).get_title(loc="left")
+    )
+    assert title.endswith("and what is proved of it")
+
+
+@pytest.mark.parametrize("means", [[0.5], [0.5, 0.5], [0.5, 0.25]])
+def test_a_plot_of_a_game_without_regret_is_drawn(means: list[float]) -> None:
+    """One round, of one arm or of arms that are alike: no regret, and bounds of zero, have no place on a logarithmic axis."""
+    pytest.importorskip("matplotlib")
+    problem = stationary(means, horizon=1)
+    ax = simulate(make("raw-ucb", alpha=5), problem, runs=2).plot(bounds=True)
+    assert len(ax.get_lines()) == 1 + len(theory.THEOREMS)
+    assert ax.get_yscale() == ("log" if len(set(means)) > 1 else "linear")
+
+
+def test_the_command_says_why_a_policy_has_no_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["theory", "two-arms:L=0.5", "--horizon", "100", "--policy", "raw-ucb", "raw-ucb:alpha=5"]
+    why = "alpha must be in [5, inf) for RAW-UCB in Propositions 6 and 7 (rested), got 1.4"
+    assert cli.main(asked) == 0
+    assert f"RAWUCB(alpha=1.4, sigma=1.0): {why}\n" in capsys.readouterr().out
+    assert cli.main([*asked, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    row = shown["theorems"][4]
+    assert row["why_not"] == {"RAWUCB(alpha=1.4, sigma=1.0)": why, "RAWUCB(alpha=5.0, sigma=1.0)": None}
+    assert row["arms"]["RAWUCB(alpha=5.0, sigma=1.0)"] == {"overpulls": [25, 75], "pseudo_gaps": [0.0, 0.25]}
+    assert shown["constants"]["largest_regret"] == 18.75

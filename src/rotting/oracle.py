@@ -80,6 +80,36 @@ def greedy_rewards(problem: Problem, horizon: int | None = None) -> Floats:
     return cumulative_sum(_greedy(m, rounds))
 
 
+def optimal_pair(m: Means, horizon: int) -> Ints:
+    """Return the arms that an optimal policy pulls, where there are two; ties go to the second.
+
+    After t rounds all that matters is how often the first arm was pulled, whatever clocks both follow. It takes memory and time
+    of the order of the horizon squared.
+
+    Args:
+        m: the means of two arms, up to the horizon.
+        horizon: T.
+
+    Example:
+        >>> problem = Problem.rested([[1.0, 0.25, 0.0], [0.5, 0.5, 0.5]])
+        >>> optimal_pair(problem.means(), 3)
+        array([1, 1, 0])
+    """
+    value = np.zeros(horizon + 1)  # of what is left, by the pulls of the first arm
+    take = np.zeros((horizon + 1, horizon + 1), dtype=bool)  # [t, pulls of the first arm before t]: whether it is better
+    for t in range(horizon, 0, -1):
+        first = _over_counts(m, 0, t) + value[1 : t + 1]
+        second = _over_counts(m, 1, t)[::-1] + value[:t]
+        take[t, :t] = first > second
+        value = np.maximum(first, second)
+    arms = np.empty(horizon, np.int64)
+    pulls = 0
+    for t in range(1, horizon + 1):
+        arms[t - 1] = 0 if take[t, pulls] else 1
+        pulls += int(take[t, pulls])
+    return arms
+
+
 def cumulative_sum(values: Floats) -> Floats:
     """Return the running sums of `values` to about one unit in the last place, however large their offset.
 

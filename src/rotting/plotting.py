@@ -153,14 +153,16 @@ def draw(
     for k, proved in enumerate(bounds):
         for j, (label, values) in enumerate(proved):
             looks[label] = Look(look(k).colour, THIN[j % len(THIN)], look(k).marker)
-            panel = replace(panel, curves=(*panel.curves, Curve(label, checkpoints, values)), y_log=True)
+            panel = replace(panel, curves=(*panel.curves, Curve(label, checkpoints, values)))
+    # One arm, or one round, has no regret and may have no bound on it: nothing for a logarithmic axis.
+    ends = [curve.y[-1] for curve in panel.curves if curve.y[-1] > 0]
+    panel = replace(panel, y_log=bool(ends and any(bounds)))
     lines = _draw_panel(ax, panel, looks)
     if panel.y_log:
         # Regret begins at zero, far below everything on a logarithmic axis.
-        ends = [curve.y[-1] for curve in panel.curves if curve.y[-1] > 0]
         ax.set_ylim(bottom=min(ends) / 100)
-        for line in lines[len(labels) :]:
-            line.set_linewidth(0.9)
+    for line in lines[len(labels) :]:
+        line.set_linewidth(0.9)
     order = np.argsort([-curve.y[-1] for curve in panel.curves], kind="stable")  # the order in which the eye meets them
     return [lines[k] for k in order]
 

@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import shutil
+import textwrap
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from rotting import registry
 from rotting.arrays import Floats, Ints
-from rotting.guarantees import Bound
+from rotting.guarantees import Bound, why_no_bounds
 from rotting.guarantees import bounds as bounds_of
 from rotting.oracle import OPTIMAL
 from rotting.plotting import plot_regret
@@ -38,6 +39,7 @@ ARRAYS_FILE = "arrays.npz"
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 ARRAYS: dict[str, np.dtype[Any]] = {"checkpoints": INT, "regret": FLOAT, "pulls": INT, "us_per_round": FLOAT}
 UNKNOWN = "-"
+TITLE = 90  # letters of a line above a plot
 # Two policies can collect the same reward in another order, and then differ by rounding only.
 TIE = 1e-9
 
@@ -266,12 +268,16 @@ class Result:
         Returns:
             The Axes; `.figure` is its figure.
         """
-        proved = self._bounds(bounds)
+        known = self._known(bounds)
+        proved = [() if known is None else self._bounds(known, policy) for policy in self.policies]
         spread = f"mean of {self.runs:,} runs, band from 10 % to 90 % of them" if self.runs > 1 else "a single run"
         against = "the optimal policy" if self.is_optimal else self.reference
         title = f"{self._problem_name}: {spread}\nregret against {against}"
-        if bounds is not False:
-            title += ", and what is proved of it" if any(proved) else "; no theorem applies"
+        if any(proved):
+            title += ", and what is proved of it"
+        elif known is not None:
+            reasons = dict.fromkeys(why for policy in self.policies for why in why_no_bounds(known, policy, self.horizon))
+            title += "\n".join(["; no theorem applies", *(textwrap.fill(why, TITLE) for why in reasons)])
         return plot_regret(
             self.labels,
             self.checkpoints,
@@ -283,16 +289,19 @@ class Result:
             bounds=[[(bound.label, bound.values) for bound in each] for each in proved],
         )
 
-    def _bounds(self, problem: "bool | Problem") -> list[tuple[Bound, ...]]:
-        """Return the bounds of each policy, none where none is asked for or applies."""
+    def _known(self, problem: "bool | Problem") -> "Problem | None":
+        """Return the problem whose bounds are asked for, None where none are."""
         if problem is False:
-            return [()] * len(self.policies)
+            return None
         known = self.played if problem is True else problem
         if known is None:
             raise ValueError("bounds must be the problem itself for a result that was loaded, got True")
         if json.loads(json.dumps(known.describe())) != self.problem:
             raise ValueError(f"bounds must be the problem that was played, {self._problem_name}, got {known!r}")
-        return [bounds_of(known, policy, self.horizon, self.checkpoints.tolist()) for policy in self.policies]
+        return known
+
+    def _bounds(self, problem: "Problem", policy: "Policy") -> tuple[Bound, ...]:
+        return bounds_of(problem, policy, self.horizon, self.checkpoints.tolist())
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a data frame with a row per policy, run and checkpoint: `policy`, `run`, `round`, `regret`.

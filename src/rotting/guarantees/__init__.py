@@ -8,7 +8,16 @@ or a proof has a slip, the docstring says so, and what is meant.
 from rotting.guarantees.constants import Constants, Rested, Restless, constants
 from rotting.guarantees.events import unfavourable
 from rotting.guarantees.lower import PIECEWISE_RATE, VARIATION_RATE, HardFamily, piecewise_lower, variation_lower
-from rotting.guarantees.theorems import THEOREMS, Bound, Theorem, applicable, bounds, table, theoretical_policies
+from rotting.guarantees.theorems import (
+    THEOREMS,
+    Bound,
+    Theorem,
+    applicable,
+    bounds,
+    table,
+    theoretical_policies,
+    why_no_bounds,
+)
 from rotting.guarantees.tuning import constant, subgaussian_scale
 from rotting.guarantees.upper import (
     piecewise_gap_dependent,
@@ -43,4 +52,5 @@ __all__ = [
     "unfavourable",
     "variation_budget",
     "variation_lower",
+    "why_no_bounds",
 ]

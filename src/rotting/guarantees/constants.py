@@ -10,11 +10,13 @@ import numpy as np
 
 from rotting.arrays import Floats, Ints
 from rotting.guarantees.tuning import constant, subgaussian_scale
-from rotting.means import Means, column_of, pulls_of, rounds_of, row_of
+from rotting.means import PRODUCT, Means, column_of, pulls_of, rounds_of, row_of
 from rotting.oracle import cumulative_sum
 from rotting.policy import Policy
 from rotting.problems.problem import Problem, Rotting
 from rotting.rules import at_least_one_int
+
+SHOWN = 12  # stationary pieces whose gaps are listed; a drift has one per round
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +59,26 @@ class Restless:
         """Return V_t, the smallest budget that satisfies Assumption 2: the larger of variation and spread."""
         return max(self.variation(t), self.spread(t))
 
-    def gaps(self, t: int | None = None) -> Floats:
-        """Return `[Upsilon_t, K]`, how far each arm is below the best of each piece up to round t."""
-        means = self.means[: self.pieces(t)]
-        return np.asarray(means.max(axis=1, keepdims=True) - means)
+    def lengths(self, t: int | None = None) -> Ints:
+        """Return `[Upsilon_t]`, tau_k: how many rounds up to t each piece has (written `t_{k+1} - t_k` in Appendix D)."""
+        return np.diff(self.starts[: self.pieces(t)], append=_round(t, self.horizon) + 1)
 
-    def inverse_gaps(self, t: int | None = None) -> float:
-        """Return the sum of the inverses of all positive gaps up to round t."""
-        return float(self._inverses[self.pieces(t) - 1])
+    def gaps(self, t: int | None = None) -> Floats:
+        """Return `[Upsilon_t, K]`, Delta_{i,k}: how far each arm is below the best of each piece up to round t.
+
+        Reference: before Lemma 8 (lem:OP-piecewise) and in Theorem 3 (th:piecewise_pd).
+        """
+        return self._gaps[: self.pieces(t)]
+
+    def gap_range(self, t: int | None = None) -> tuple[float, float] | None:
+        """Return the smallest positive gap up to round t and the largest; None where all arms are alike."""
+        gaps = self.gaps(t)
+        positive = gaps[gaps > 0]
+        return (float(positive.min()), float(positive.max())) if positive.size else None
+
+    def largest_regret(self, t: int | None = None) -> float:
+        """Return the regret of the worst play of t rounds, always the worst arm: a bound above it says nothing."""
+        return float(self.lengths(t) @ self.gaps(t).max(axis=1))
 
     @cached_property
     def _variations(self) -> Floats:
@@ -77,10 +91,8 @@ class Restless:
         return np.asarray(np.maximum.accumulate(highs) - np.minimum.accumulate(lows))
 
     @cached_property
-    def _inverses(self) -> Floats:
-        gaps = self.gaps()
-        inverse = np.divide(1.0, gaps, out=np.zeros_like(gaps), where=gaps > 0)
-        return np.asarray(np.cumsum(inverse.sum(axis=1)))
+    def _gaps(self) -> Floats:
+        return np.asarray(self.means.max(axis=1, keepdims=True) - self.means)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,16 +117,24 @@ class Rested:
     def largest_fall(self, t: int | None = None) -> float:
         """Return L: the largest `mu_i(n - 1) - mu_i(n)` over i and n < t, where `mu_i(-1)` is the best first mean.
 
-        A slip of the paper: its sign is reversed there.
+        Reference: equation eq:LT of Section 5. A slip of the paper: its sign is reversed there.
         """
         return float(self._falls[_round(t, self.horizon) - 1])
 
     def smallest_reward(self, t: int | None = None) -> float:
-        """Return `mu_t^-`, the smallest mean that the optimal policy collects in t rounds: the t-th largest of all."""
+        """Return `mu_t^-`, the smallest mean that the optimal policy collects in t rounds: the t-th largest of all.
+
+        Reference: Lemma 12 (lem:UB-OP-PD).
+        """
         return float(self._sorted[-_round(t, self.horizon)])
 
     def optimal_pulls(self, t: int | None = None) -> list[int]:
-        """Return `N_{i,t}*`, how often the optimal policy pulls each arm in t rounds; ties go to the lowest arm."""
+        """Return `N_{i,t}*`, how often the optimal policy pulls each arm in t rounds; ties go to the lowest arm.
+
+        The optimal policy takes the t largest means (Heidari, Kearns, Roth 2016).
+
+        Reference: the proof of Lemma 9 (lem:regret-decompo).
+        """
         t = _round(t, self.horizon)
         least = self.smallest_reward(t)
         above = [int(np.searchsorted(row, -least, side="left")) for row in self._negated]
@@ -142,7 +162,10 @@ class Rested:
         return self._gap(i, h, self.smallest_reward(t), self.optimal_pulls(t)[i])
 
     def limits(self, t: int | None = None) -> list[int]:
-        """Return how often each arm can be overpulled in t rounds, `t - N_{i,t}*`."""
+        """Return how often each arm can be overpulled in t rounds, `t - N_{i,t}*`.
+
+        Reference: the largest value of `h_{i,T}` in Lemma 9 (lem:regret-decompo).
+        """
         t = _round(t, self.horizon)
         return [t - pulls for pulls in self.optimal_pulls(t)]
 
@@ -170,6 +193,14 @@ class Rested:
         least, pulls = self.smallest_reward(t), self.optimal_pulls(t)
         return [self._gap(i, h - 1, least, pulls[i]) if h > 1 else math.inf for i, h in enumerate(self.overpulls(policy, t))]
 
+    def largest_regret(self, t: int | None = None) -> float:
+        """Return the regret of the worst play of t rounds: a bound above it says nothing.
+
+        What n pulls of a falling arm are worth is concave in n, so that no mixture of arms is worth less than each arm alone.
+        """
+        t = _round(t, self.horizon)
+        return float(self._best[t - 1]) - min(float(total[t]) for total in self._totals)
+
     def _gap(self, i: int, h: int, least: float, pulls: int) -> float:
         mean = float(self._totals[i][pulls + h] - self._totals[i][pulls]) / h
         return max(0.0, least - mean)
@@ -185,6 +216,10 @@ class Rested:
     @cached_property
     def _sorted(self) -> Floats:
         return np.sort(self.means, axis=None)
+
+    @cached_property
+    def _best(self) -> Floats:
+        return cumulative_sum(self._sorted[: -self.horizon - 1 : -1])
 
     @cached_property
     def _falls(self) -> Floats:
@@ -215,8 +250,20 @@ class Constants:
     restless: Restless | None
     rested: Rested | None
 
+    def largest_regret(self, t: int | None = None) -> float | None:
+        """Return the regret of the worst play of t rounds (the horizon by default); None where no theorem has constants.
+
+        No policy can have more, so a bound above it is vacuous.
+        """
+        known = self.restless or self.rested
+        return None if known is None else known.largest_regret(t)
+
     def to_json(self) -> dict[str, Any]:
-        """Return the numbers at the horizon, for strict JSON; None for a setting that is not the problem's."""
+        """Return the numbers at the horizon, for strict JSON; None for a setting that is not the problem's.
+
+        `gaps` has a list of gaps per piece, and is None where there are more than 12 pieces; `gap_range` is the smallest
+        positive gap and the largest, None where all arms are alike.
+        """
         restless, rested = self.restless, self.rested
         return {
             "horizon": self.horizon,
@@ -224,6 +271,7 @@ class Constants:
             "kind": self.kind,
             "rotting": bool(self.rotting),
             "sigma": self.sigma,
+            "largest_regret": self.largest_regret(),
             "restless": None
             if restless is None
             else {
@@ -231,6 +279,8 @@ class Constants:
                 "variation": restless.variation(),
                 "spread": restless.spread(),
                 "budget": restless.budget(),
+                "gap_range": restless.gap_range(),
+                "gaps": restless.gaps().tolist() if restless.pieces() <= SHOWN else None,
             },
             "rested": None
             if rested is None
@@ -261,7 +311,7 @@ def constants(problem: Problem, horizon: int | None = None) -> Constants:
     T = problem.resolve_horizon(horizon)
     m = problem.means(T)
     rotting = problem.is_rotting(T)
-    pulls, rounds = bool(np.any(np.diff(m.pull_first) > 1)), bool(np.any(np.diff(m.round_first) > 1))
+    pulls, rounds = (any(follows(m, i) for i in range(problem.n_arms)) for follows in (_follows_pulls, _follows_rounds))
     kind = "both" if pulls and rounds else "rested" if pulls else "restless" if rounds else "stationary"
     restless = None if pulls else _restless(m, T)
     rested = None if rounds or not rotting else _rested(m, T)
@@ -276,6 +326,19 @@ def _restless(m: Means, horizon: int) -> Restless:
     # A piece begins where some mean changes; a product with zero has steps at which none does.
     changes = np.concatenate([[True], np.any(means[1:] != means[:-1], axis=1)])
     return Restless(horizon, starts[changes], means[changes])
+
+
+def _follows_pulls(m: Means, i: int) -> bool:
+    return len(pulls_of(m, i)[0]) > 1 and not _stays_zero(m, i, rounds_of(m, i)[1])
+
+
+def _follows_rounds(m: Means, i: int) -> bool:
+    return len(rounds_of(m, i)[0]) > 1 and not _stays_zero(m, i, pulls_of(m, i)[1])
+
+
+def _stays_zero(m: Means, i: int, factors: Floats) -> bool:
+    """Whether an arm is a product whose other factor is always zero: what it is multiplied with does not matter."""
+    return bool(m.kinds[i] == PRODUCT and not factors.any())
 
 
 def _rested(m: Means, horizon: int) -> Rested:

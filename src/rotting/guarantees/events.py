@@ -12,12 +12,14 @@ def unfavourable(policy: Policy, t: int, n_arms: int) -> float:
     - EFF-RAW-UCB and EFF-FEWA with m = 2, the delayed windows: `3 K t delta_t = 6 K t^(1 - alpha)`.
 
     With `delta_t = 2 t^-alpha` and `c(h, delta_t) = sigma sqrt(2 alpha ln(t) / h)`; never more than 1. It holds at every round,
-    before the K first pulls are done as well, for any alpha.
+    before the K first pulls are done as well, for any alpha. The policy's sigma must cover the noise: the rewards are
+    sigma-sub-Gaussian for it, as for `subgaussian_scale(noise)` and more.
 
     The proofs count `t (t - 1) / 2` and `3 (t - 1)` statistics an arm, and round up to `t^2 / 2` and `3 t`. The `6 K V` and
     `6 K L` need the `t - 1` for the efficient policies, a slip of Lemma 6 (lem:FP) and Lemma 10 (lem:rested-B): the sum
     over t of `6 K t^(1 - alpha)` is `pi^2 K` at alpha = 3, about 9.9 K, and not below 5 K as they say; that of
-    `6 K (t - 1) t^-alpha` is `6 (zeta(2) - zeta(3)) K`, about 2.7 K.
+    `6 K (t - 1) t^-alpha` is `6 (zeta(2) - zeta(3)) K`, about 2.7 K. (As no probability is above 1, as here, the sum is below
+    5 K as well.)
 
     Args:
         policy: one of the four, for its alpha and its windows.

@@ -32,9 +32,14 @@ def _check_pieces(pieces: int, horizon: int) -> int:
 
 
 def _cube_root(x: float) -> int:
-    """Return the largest whole number whose cube is at most x."""
-    root = math.floor(math.cbrt(x))
-    return root + 1 if (root + 1) ** 3 <= x else root
+    """Return the largest whole number whose cube is at most x.
+
+    Example:
+        >>> _cube_root(8.0), _cube_root(math.nextafter(8.0, 0.0)), _cube_root(512.0)
+        (2, 1, 8)
+    """
+    root = round(math.cbrt(x))  # the one wanted, or one more
+    return root if root**3 <= x else root - 1
 
 
 def piecewise_lower(horizon: int, n_arms: int, pieces: int, sigma: float = 1.0, V: float | None = None) -> float:
@@ -147,7 +152,8 @@ class HardFamily:
             20
 
         Reference: the proof of Proposition 3 (prop:variation_lb), equation eq:set_upsilon. A slip: for one piece it asks for
-        `Delta <= V` and calls that `V >= sigma sqrt(K / (8 T))`, which is `2 Delta <= V`; the rate needs the latter.
+        `Delta <= V`, which is `V >= sigma sqrt(K / (32 T))`, and prints `V >= sigma sqrt(K / (8 T))`, which is `2 Delta <= V`:
+        that is sufficient, and we ask for it as printed.
         """
         T, K, sigma = _check(horizon, n_arms, sigma)
         V = _check_budget(T, K, sigma, V)

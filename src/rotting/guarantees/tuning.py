@@ -104,11 +104,8 @@ def subgaussian_scale(noise: Noise) -> float | None:
     return None
 
 
-def why_wrong_scale(policy: Policy, noise: Noise) -> str | None:
-    """Return why a policy's sigma is too small for the noise, or None."""
-    scale = subgaussian_scale(noise)
-    if scale is None:
-        return f"noise must be sub-Gaussian, got {noise!r}"
+def why_wrong_scale(policy: Policy, noise: Noise, scale: float) -> str | None:
+    """Return why a policy's sigma is too small for the noise and its sub-Gaussian scale, or None."""
     if policy.sigma < scale:
         return f"sigma must be at least {scale:g}, the sub-Gaussian scale of {noise!r}, got {policy.sigma!r}"
     return None

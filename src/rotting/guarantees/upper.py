@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from rotting.arrays import Floats
 from rotting.guarantees.tuning import RESTED, RESTLESS, checked_constant
 from rotting.policy import Policy
 from rotting.rules import at_least_one_int, nonnegative
@@ -19,7 +20,7 @@ def variation_budget(policy: Policy, horizon: int, n_arms: int, V: float) -> flo
     """Return the bound for restless arms that fall by a budget.
 
     `4 (C^2 sigma^2 V K T^2 ln T)^(1/3) + 2 (C sigma V^2 K^2 T sqrt(ln T))^(1/3) + 6 K V`: the statement keeps the first term,
-    its proof all three.
+    its proof all three. `unfavourable` tells why `6 K V` is right for the efficient policies, too.
 
     Args:
         policy: RAW-UCB or FEWA with alpha >= 4, EFF-RAW-UCB or EFF-FEWA with m = 2 and alpha >= 3.
@@ -45,6 +46,8 @@ def variation_budget(policy: Policy, horizon: int, n_arms: int, V: float) -> flo
 def piecewise_minimax(policy: Policy, horizon: int, n_arms: int, pieces: int, V: float) -> float:
     """Return the bound for restless arms with few changes: `C sigma sqrt(ln T) (sqrt(U K T) + U K) + 6 K V`.
 
+    `unfavourable` tells why `6 K V` is right for the efficient policies, too.
+
     Args:
         policy: RAW-UCB or FEWA with alpha >= 4, EFF-RAW-UCB or EFF-FEWA with m = 2 and alpha >= 3.
         horizon: T.
@@ -65,21 +68,34 @@ def piecewise_minimax(policy: Policy, horizon: int, n_arms: int, pieces: int, V:
     return width * (math.sqrt(U * K * T) + U * K) + 6 * K * nonnegative("V", V)
 
 
-def piecewise_gap_dependent(policy: Policy, horizon: int, gaps: npt.ArrayLike, V: float) -> float:
+def piecewise_gap_dependent(
+    policy: Policy, horizon: int, gaps: npt.ArrayLike, V: float, lengths: npt.ArrayLike | None = None
+) -> float:
     """Return the bound for restless arms with few changes and clear gaps.
 
     `sum over pieces k and arms i with gap_{i,k} > 0 of C^2 sigma^2 ln(T) / gap_{i,k}, + C sigma U K sqrt(ln T) + 6 K V`.
+
+    As printed, the first term grows without end as a gap goes to zero. It bounds what the pulls after the first cost in a
+    piece, `(h - 1) gap` by Lemma 8 (lem:OP-piecewise), and there are at most `h <= tau_k` of them: the smaller of
+    `C^2 sigma^2 ln(T) / gap` and `(tau_k - 1) gap` stands where the lengths are given. (The lemma's third form,
+    `C sigma sqrt((tau_k - 1) ln T)`, is the geometric mean of these two, and so never the smallest.)
+
+    `unfavourable` tells why `6 K V` is right for the efficient policies, too.
 
     Args:
         policy: RAW-UCB or FEWA with alpha >= 4, EFF-RAW-UCB or EFF-FEWA with m = 2 and alpha >= 3.
         horizon: T.
         gaps: `[U, K]`, how far each arm is below the best of its piece; zero for the best.
         V: the means lie in an interval of this length.
+        lengths: `[U]`, tau_k, the rounds of each piece; None for the bound as printed.
 
     Example:
         >>> from rotting.registry import make
         >>> round(piecewise_gap_dependent(make("raw-ucb", alpha=4), 10_000, gaps=[[0.0, 1.0], [0.5, 0.0]], V=1.0), 1)
         964.9
+        >>> policy, gaps = make("raw-ucb", alpha=4), [[0.0, 1.0], [0.005, 0.0]]
+        >>> round(piecewise_gap_dependent(policy, 10_000, gaps, V=1.0, lengths=[5_000, 5_000]), 1)
+        400.4
 
     Reference: Theorem 3 (th:piecewise_pd), with the second-order terms of its proof. The statement sums over all arms, and so
     divides by zero for the best one of each piece: only the others count, as the proof says.
@@ -89,19 +105,29 @@ def piecewise_gap_dependent(policy: Policy, horizon: int, gaps: npt.ArrayLike, V
         raise ValueError(f"gaps must be a table [pieces, arms], got an array of shape {table.shape}")
     if not np.all(np.isfinite(table) & (table >= 0)):
         raise ValueError(f"gaps must be finite numbers, zero or more, got {table.tolist()}")
-    pieces, n_arms = table.shape
-    return piecewise_from_sum(policy, horizon, n_arms, pieces, float(np.sum(1 / table[table > 0])), V)
-
-
-def piecewise_from_sum(policy: Policy, horizon: int, n_arms: int, pieces: int, inverse_gaps: float, V: float) -> float:
-    """Return `piecewise_gap_dependent` from the sum of the inverse positive gaps."""
     C = checked_constant(policy, RESTLESS)
-    width = C * float(policy.sigma) * math.sqrt(math.log(at_least_one_int("horizon", horizon)))
-    return width**2 * inverse_gaps + width * pieces * n_arms + 6 * n_arms * nonnegative("V", V)
+    T, V = at_least_one_int("horizon", horizon), nonnegative("V", V)
+    width = C * float(policy.sigma) * math.sqrt(math.log(T))
+    pieces, n_arms = len(table), len(table[0])
+    positive = table > 0
+    costs = width**2 / table[positive]
+    if lengths is not None:
+        most = (_check_lengths(lengths, pieces)[:, None] - 1) * table
+        costs = np.minimum(costs, most[positive])
+    return float(costs.sum()) + width * pieces * n_arms + 6 * n_arms * V
+
+
+def _check_lengths(lengths: npt.ArrayLike, pieces: int) -> Floats:
+    checked = np.asarray(lengths, np.float64)
+    if checked.shape != (pieces,) or not np.all(checked >= 1):
+        raise ValueError(f"lengths must be {pieces} numbers of rounds, one per piece, each 1 or more, got {checked.tolist()}")
+    return checked
 
 
 def rested_gap_free(policy: Policy, horizon: int, n_arms: int, L: float) -> float:
     """Return the bound for rested arms: `C sigma sqrt(ln T) (sqrt(K T) + K) + 6 K L`.
+
+    `unfavourable` tells why `6 K L` is right for the efficient policies, too.
 
     Args:
         policy: RAW-UCB or FEWA with alpha >= 5, EFF-RAW-UCB or EFF-FEWA with m = 2 and alpha >= 4.
@@ -114,7 +140,7 @@ def rested_gap_free(policy: Policy, horizon: int, n_arms: int, L: float) -> floa
         >>> round(rested_gap_free(make("raw-ucb", alpha=5), horizon=10_000, n_arms=2, L=1.0), 1)
         2764.8
 
-    Reference: Proposition 6 (prop:rested-PI). Lemma 10 (lem:rested-B) says alpha > 4 and means alpha >= 5 for its constant.
+    Reference: Proposition 6 (prop:rested-PI).
     """
     C = checked_constant(policy, RESTED)
     T, K = at_least_one_int("horizon", horizon), at_least_one_int("n_arms", n_arms)
@@ -132,7 +158,8 @@ def rested_gap_dependent(
     The first term bounds what `h_i+` overpulls can cost. As printed it is infinite where the pseudo-gap is zero, as for the
     first arm of `two_arms`, whose overpulls are worth what the optimal policy collects last. But no arm is overpulled more than
     `T - N_i*` times, so by Lemma 11 (lem:rested-A) they cost at most `C sigma sqrt((T - N_i* - 1) ln T)`: the smaller of the
-    two stands. Where `h_i+ <= 1` they cost nothing: such an arm has the gap `math.inf`.
+    two stands. Where `h_i+ <= 1` they cost nothing: such an arm has the gap `math.inf`. `unfavourable` tells why `6 L` is
+    right for the efficient policies, too.
 
     Args:
         policy: RAW-UCB or FEWA with alpha >= 5, EFF-RAW-UCB or EFF-FEWA with m = 2 and alpha >= 4.
@@ -147,10 +174,14 @@ def rested_gap_dependent(
         >>> round(rested_gap_dependent(make("raw-ucb", alpha=5), 10_000, gaps=[math.inf, 0.5], L=0.5), 1)
         781.2
 
-    Reference: Proposition 7 (prop:rested-PD), Lemma 12 (lem:UB-OP-PD).
+    Reference: Proposition 7 (prop:rested-PD), Lemma 12 (lem:UB-OP-PD). A slip in the proof of Lemma 11: it prints
+    `A_1 <= 1 c(1, delta_t) <= 2 c(1, delta_T)`, where Lemma 4 (lem:core-full) gives `C / sqrt(2 alpha) c(1, delta_T)`, two
+    widths for RAW-UCB and more for the others; its end, `A_1 <= C sigma sqrt(ln T)`, is right.
     """
     C = checked_constant(policy, RESTED)
     T, L = at_least_one_int("horizon", horizon), nonnegative("L", L)
+    if len(gaps) == 0:
+        raise ValueError(f"gaps must have one pseudo-gap per arm, got {gaps!r}")
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
     if limits is None:
         limits = [T] * len(gaps)

@@ -1,12 +1,16 @@
 """The paper's theorems, executable: regret bounds, hard instances, and what cannot be learned.
 
 >>> import rotting
->>> policy, problem = rotting.RAWUCB(alpha=5), rotting.problems.two_arms(L=0.5, horizon=10_000)
+>>> problem = rotting.problems.two_arms(L=0.5, horizon=10_000, sigma=0.1)
+>>> policy = rotting.RAWUCB(alpha=5, sigma=0.1)
 >>> [(bound.name, round(float(bound.values[-1]))) for bound in bounds(problem, policy)]
-[('rested gap-free', 2759), ('rested gap-dependent', 2478)]
+[('rested gap-free', 281), ('rested gap-dependent', 121)]
+>>> constants(problem).largest_regret()
+1875.0
 
 - `bounds(problem, policy)` gives what is proved of a policy on a problem, round by round; `applicable` says which theorem
-  applies and why another does not, `table` shows it all, and `constants(problem)` is what the bounds are made of.
+  applies and why another does not, `table` shows it all, and `constants(problem)` is what the bounds are made of. Its
+  `largest_regret()` is that of the worst play: a bound above it says nothing.
 - `variation_budget`, `piecewise_minimax`, `piecewise_gap_dependent`, `rested_gap_free` and `rested_gap_dependent` are the
   bounds as functions of such constants; `constant(policy)` is the C in them, `unfavourable` bounds the probability of the event
   that they leave out.

@@ -8,9 +8,8 @@ import numpy as np
 
 from rotting.arrays import Floats, Ints
 from rotting.figures import Curve, Figure, Panel
-from rotting.means import Means, pulls_of, rounds_of, row_of
 from rotting.noise import Noiseless
-from rotting.oracle import greedy_rewards
+from rotting.oracle import greedy_rewards, optimal_pair
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Constant, Problem, Rested, Restless
 from rotting.results import Result
@@ -29,8 +28,10 @@ def unlearnable(horizon: int) -> tuple[Problem, Problem]:
     first H pulls and then 0 in the first problem, and 1 for ever in the second. In the first the optimal policy takes what is
     there only now, and then arm 0: 3/2 H. In the second it takes arm 0 always: T. Nothing tells them apart up to round H.
 
-    A slip of the paper: arm 1 pays while `t < T / 2`, only T / 2 - 1 rounds for an even T. The greedy oracle's regret would
-    then be T / 4 - 1/2, below floor(T / 4) when 4 divides T. Its proof counts floor(T / 2) rounds, and so do we.
+    Slips of the paper: arm 1 pays while `t < T / 2`, only T / 2 - 1 rounds for an even T. The greedy oracle's regret would then
+    be T / 4 - 1/2, below floor(T / 4) when 4 divides T. Arm 0 pays while `n < T / 2`, ceil(T / 2) pulls for an odd T. The proof
+    counts floor(T / 2) of both, and so do we. Its last step writes `J(pi_O)` on the first problem for `J(pi_0)`: regret is
+    against the policy that takes arm 1 first, not against the greedy oracle.
 
     Args:
         horizon: T, from 2 to 5,000.
@@ -72,31 +73,13 @@ def optimal_arms(problem: Problem, horizon: int | None = None) -> Ints:
     Example:
         >>> optimal_arms(unlearnable(8)[0]).tolist()
         [1, 1, 1, 1, 0, 0, 0, 0]
+
+    Reference: `pi_0` in the proof of Proposition 1 (prop:unlearnable), for its first problem.
     """
     if problem.n_arms != 2:
         raise ValueError(f"problem must have 2 arms, got {problem.n_arms}")
     T = int(HORIZON.check("horizon", problem.resolve_horizon(horizon)))
-    m = problem.means(T)
-    value = np.zeros(T + 1)  # of what is left, by the pulls of arm 0
-    take = np.zeros((T + 1, T + 1), dtype=bool)  # [t, pulls of arm 0 before t]: whether arm 0 is better
-    for t in range(T, 0, -1):
-        first = _over_counts(m, 0, t) + value[1 : t + 1]
-        second = _over_counts(m, 1, t)[::-1] + value[:t]
-        take[t, :t] = first > second
-        value = np.maximum(first, second)
-    arms = np.empty(T, np.int64)
-    pulls = 0
-    for t in range(1, T + 1):
-        arms[t - 1] = 0 if take[t, pulls] else 1
-        pulls += int(take[t, pulls])
-    return arms
-
-
-def _over_counts(m: Means, i: int, t: int) -> Floats:
-    """Return the means of arm i at round t after 0, ..., t - 1 pulls."""
-    kt = int(np.searchsorted(rounds_of(m, i)[0], t, side="right")) - 1
-    kn = np.searchsorted(pulls_of(m, i)[0], np.arange(t), side="right") - 1
-    return np.asarray(row_of(m, i, kt)[kn])
+    return optimal_pair(problem.means(T), T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +155,7 @@ class Unlearnable:
             for label, (falls, stays) in zip(self.falls.labels, self.regrets, strict=True)
         )
         both = Panel(
-            title="Both problems: no policy is below the line",
+            title="Both problems: the line is the least possible",
             x_label="regret where arm 0 stays",
             y_label="regret where arm 0 falls",
             curves=(Curve("least possible", np.array([0.0, edge]), np.array([edge, 0.0])), *points),
