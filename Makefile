@@ -14,7 +14,7 @@ help:  ## Say what each target does
 $(USABLE): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "rotting needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements-dev.lock --editable '.[report,datasets]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements-dev.lock --editable '.[report]'
 	@touch $@
 
 $(READY): $(USABLE)

@@ -100,7 +100,7 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always", DataWarning)
                 problem = case.load(settings)
-        except (OSError, ValueError) as error:
+        except (ImportError, OSError, ValueError) as error:
             notes.append(f"Something is left out: {error}.")
             continue
         notes += [f"{name.capitalize()}: {each.message}." for each in said]
