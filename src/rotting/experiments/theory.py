@@ -9,7 +9,7 @@ from rotting import registry
 from rotting.arrays import Floats, Ints
 from rotting.claims import Claim
 from rotting.comparisons import smallest_ratio
-from rotting.experiments import Experiment, Plan, Results
+from rotting.experiments import ORDER, Experiment, Plan, Results
 from rotting.figures import BAND, Curve, Figure, Panel, mean_points, regret_panel
 from rotting.noise import Gaussian
 from rotting.policy import Policy
@@ -295,7 +295,7 @@ def _hard_figure(
         panel("Proposition 4", "pieces", pieces, of_pieces),
         panel("Proposition 3", "variation budget", budgets, of_budget),
     )
-    return Figure("hard-instances", "Hard instances: regret and its lower bound", caption, panels, columns=2)
+    return Figure("hard-instances", "Hard instances: regret and its lower bound", caption, panels, columns=2, first=ORDER)
 
 
 def _upper_claims(plan: Plan, results: Results) -> list[Claim]:

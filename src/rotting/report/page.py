@@ -137,7 +137,7 @@ def _duration(seconds: float) -> str:
 def _verdict(claim: Claim) -> str:
     mark = f'<span aria-hidden="true">{MARKS[claim.verdict]}</span>'
     where = ' <span class="where">on synthetic data</span>' if claim.synthetic else ""
-    return f'<span class="verdict {CLASSES[claim.verdict]}">{mark} {claim.verdict}</span>{where}'
+    return f'<span class="verdict {CLASSES[claim.verdict]}">{mark}&nbsp;{claim.verdict}</span>{where}'
 
 
 def _together(verdict: Verdict, count: int) -> str:
@@ -177,11 +177,17 @@ def _drawn(counts: Mapping[Verdict, int]) -> str:
     return f" Not counted above, for they were measured on synthetic data: {verdicts}."
 
 
+def _parts(measured: str) -> list[str]:
+    """Split between the estimate and its interval, the only place where a line may end."""
+    estimate, bracket, ends = measured.partition(" [")
+    return [estimate, f"[{ends}"] if bracket else [estimate]
+
+
 def _claim(section: Section, claim: Claim) -> str:
     cells = {
         "source": escape(claim.source),
         "quantity": escape(claim.quantity),
-        "measured": f'<span class="number">{escape(claim.measured)}</span>',
+        "measured": " ".join(f'<span class="number">{escape(part)}</span>' for part in _parts(claim.measured)),
         "our reading": f'<span class="number">{escape(claim.region)}</span>',
         "verdict": _verdict(claim),
     }
