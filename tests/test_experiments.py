@@ -44,6 +44,9 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             "runs": 3,
             "horizon": 40,
             "drops": rested_two_arms.GRID[::4] + quick.curves if name == "rested-two-arms" else (),
+            "hard_horizon": 40,
+            "hard_draws": 2,
+            "impossible_horizon": 20,
         }
         fields = {field.name for field in dataclasses.fields(quick)}
         monkeypatch.setitem(sizes, "quick", dataclasses.replace(quick, **{k: v for k, v in small.items() if k in fields}))
