@@ -20,6 +20,7 @@ from rotting.chunks import Chunk, Store
 from rotting.compile import compiled
 from rotting.game import CANCEL, DONE, link
 from rotting.linking import digest
+from rotting.means import Means
 from rotting.oracle import optimal_rewards
 from rotting.policy import Policy
 from rotting.problems import Problem
@@ -196,12 +197,13 @@ class _Set:
 
     def play(self, pool: "_Pool", store: Store | None) -> None:
         """Hand every chunk of runs that the store does not have to the pool."""
+        means = self.problem.means(self.horizon)  # held here: a problem keeps those of one horizon only
         cumulative, self.reference = optimal_rewards(self.problem, self.horizon)
         optimal = cumulative[self.marks - 1]
         # The same chunks on any number of workers, so that what one kept serves another.
         size = max(1, min(_CHUNK_ROUNDS // self.horizon, -(-self.runs // _CHUNKS)))
         firsts = range(0, self.runs, size)
-        settings = None if store is None else self._digest(optimal)
+        settings = None if store is None else self._digest(means, optimal)
         for index, policy in enumerate(self.policies):
             linked = link(policy, self.problem.noise)
             names = dict.fromkeys(firsts, "")
@@ -211,20 +213,18 @@ class _Set:
             if missing:
                 pool.bar.doing = f"compiling {policy.name}"
                 pool.count()
-                game = self._ready(compiled(linked, policy, allocates=True), policy, optimal)
+                game = partial(
+                    compiled(linked, policy, allocates=True), policy.params, means, self.problem.noise.scale, *self.keys
+                )
+                self._warm_up(game, optimal)
                 pool.bar.doing = ""
                 for first in missing:
                     pool.submit(partial(self._play, game, optimal, index, first, size, store, names[first]))
 
-    def _ready(self, game: Callable[..., None], policy: Policy, optimal: Floats) -> Callable[..., None]:
-        """Return the game after one of one round, which compiles what is not in the cache yet, outside the clock."""
-        one, row = np.ones(1, np.int64), np.zeros((1, self.problem.n_arms), np.int64)
-        self._call(game, policy, 0, one, optimal[:1], np.zeros((1, 1)), row, np.zeros(2, np.int64))
-        return game
-
-    def _call(self, game: Callable[..., None], policy: Policy, first: int, *arrays: Floats | Ints) -> None:
-        means, noise = self.problem.means(self.horizon), self.problem.noise
-        game(policy.params, means, noise.scale, *self.keys, first, *arrays)
+    def _warm_up(self, game: Callable[..., None], optimal: Floats) -> None:
+        """Play one round, which compiles what is not in the cache yet, outside the clock."""
+        row = np.zeros((1, self.problem.n_arms), np.int64)
+        game(0, np.ones(1, np.int64), optimal[:1], np.zeros((1, 1)), row, np.zeros(2, np.int64))
 
     def _play(
         self,
@@ -240,7 +240,7 @@ class _Set:
         rows = slice(first, first + size)
         regret, pulls = self.regret[index, rows], self.pulls[index, rows]
         began = time.thread_time()  # of this thread alone: others compile and play beside it
-        self._call(game, self.policies[index], first, self.marks, optimal, regret, pulls, signal)
+        game(first, self.marks, optimal, regret, pulls, signal)
         spent = time.thread_time() - began
         self.seconds[index, first] = spent
         if store is not None and not signal[CANCEL]:
@@ -260,13 +260,13 @@ class _Set:
         pool.count()
         return True
 
-    def _digest(self, optimal: Floats) -> str:
+    def _digest(self, means: Means, optimal: Floats) -> str:
         """Return a digest of the problem and the seed: by value, whatever code made them."""
         noise = self.problem.noise
         # A game that was played without the compiler gives the same regret, but not the same times.
         engine = __version__, version("numba"), os.environ.get("NUMBA_DISABLE_JIT", "0")
         digest = hashlib.sha256(repr((self.keys, noise, noise.scale, engine)).encode())
-        for array in (*self.problem.means(self.horizon), self.marks, optimal):
+        for array in (*means, self.marks, optimal):
             digest.update(f"{array.dtype}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
