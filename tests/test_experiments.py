@@ -244,19 +244,19 @@ def test_comparisons_of_exact_multiples_have_no_width() -> None:
 
 
 def test_the_smallest_of_many_equal_ratios_is_not_called_smaller() -> None:
-    """300 times 30 problems whose true ratio is 1.01, so that a claim of at least 1 is true: it must hardly ever fail.
+    """100 times 30 problems whose true ratio is 1.01, so that a claim of at least 1 is true: it must hardly ever fail.
 
-    At 5 % for all problems together, more than 30 failures of 300 have a chance below 1e-4; with the fixed seed there are few.
+    At 5 % for all problems together, more than 15 failures of 100 have a chance below 1e-4; with the fixed seed there are few.
     """
     rng = np.random.default_rng(7)
     verdicts = []
-    for _ in range(300):
+    for _ in range(100):
         lower = rng.normal(1.0, 0.3, (30, 40))
         upper = 1.01 * rng.normal(1.0, 0.3, (30, 40))
         estimate = smallest_ratio(upper, lower)
         verdicts.append(Claim("id", "source", "words", "quantity", estimate, low=1.0).verdict)
-    assert verdicts.count(Verdict.FAILS) <= 30
-    assert verdicts.count(Verdict.HOLDS) <= 30
+    assert verdicts.count(Verdict.FAILS) <= 15
+    assert verdicts.count(Verdict.HOLDS) <= 15
 
 
 def test_one_smaller_ratio_among_many_is_found() -> None:
