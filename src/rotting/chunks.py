@@ -1,18 +1,18 @@
 """Finished parts of a simulation on disk, so that one which was killed goes on where it stopped.
 
-A chunk is a file, named by a digest of everything that decides its content and written under another name first: it is there
-whole or not at all. A file that was damaged since is taken for absent.
+A chunk is a file, named by a digest of everything that decides its content, there whole or not at all. A file that was damaged
+since is taken for absent.
 """
 
 import hashlib
 import io
-import secrets
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from rotting.arrays import Floats, Ints
+from rotting.whole import write_whole
 
 
 class Chunk(NamedTuple):
@@ -60,11 +60,4 @@ class Store:
         """Keep a chunk under that name."""
         body = io.BytesIO()
         np.savez(body, regret=chunk.regret, pulls=chunk.pulls, seconds=np.float64(chunk.seconds))
-        path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-        try:
-            partial.write_bytes(hashlib.sha256(body.getvalue()).digest() + body.getvalue())
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        write_whole(self._path(key), hashlib.sha256(body.getvalue()).digest() + body.getvalue())

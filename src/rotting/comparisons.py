@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rotting.arrays import Floats
-from rotting.statistics import LEVEL, Interval, jackknife
+from rotting.statistics import LEVEL, Interval, jackknife, jackknife_error, t_critical
 
 Combine = Callable[[Floats], float]
 """Makes one number of one per problem."""
@@ -25,20 +25,19 @@ def geometric_mean(values: Floats) -> float:
         return float(np.exp(np.log(values).mean()))
 
 
-def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean, level: float = LEVEL) -> Interval:
+def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean) -> Interval:
     """Return how many times larger the mean regret `upper` is than `lower`, over all problems.
 
     Args:
         upper: regret at the end `[problem, run]`.
         lower: that of the policy to compare with.
         combine: of the problems' ratios; their geometric mean by default.
-        level: of the interval.
 
     Example:
         >>> mean_ratio(np.array([[2.0, 2.0], [8.0, 8.0]]), np.ones((2, 2)))
         Interval(mean=4.0, low=4.0, high=4.0)
     """
-    return _positive(lambda runs: combine(_over(*runs.mean(axis=2))), np.stack([upper, lower]), level)
+    return _positive(lambda runs: combine(_over(*runs.mean(axis=2))), np.stack([upper, lower]))
 
 
 def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
@@ -56,14 +55,15 @@ def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
         >>> smallest_ratio(np.array([[2.0, 2.0], [8.0, 8.0]]), np.ones((2, 2)))
         Interval(mean=2.0, low=2.0, high=2.0)
     """
-    problems = len(upper)
-    each = [mean_ratio(a[None], b[None]) for a, b in zip(upper, lower, strict=True)]
-    together = 1 - (1 - LEVEL) / problems
-    adjusted = [mean_ratio(a[None], b[None], level=together) for a, b in zip(upper, lower, strict=True)]
-    lows = [low for _, low, _ in each if low is not None]
-    highs = [high for _, _, high in adjusted if high is not None]
-    mean = min(ratio.mean for ratio in each)
-    return Interval(mean, min(lows), min(highs)) if len(lows) == problems == len(highs) else Interval(mean, None, None)
+    together = 1 - (1 - LEVEL) / len(upper)
+    ratios, lows, highs = [], [], []
+    for runs in np.stack([upper, lower], axis=1):
+        ratio, error, degrees = _log_error(lambda left: float(_over(*left.mean(axis=1))), runs)
+        ratios.append(_exp(ratio))
+        if degrees:
+            lows.append(_exp(ratio - t_critical(degrees) * error))
+            highs.append(_exp(ratio + t_critical(degrees, together) * error))
+    return Interval(min(ratios), min(lows, default=None), min(highs, default=None))
 
 
 def spread_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean) -> Interval:
@@ -73,7 +73,7 @@ def spread_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean
         >>> spread_ratio(np.array([[2.0, 4.0, 6.0]]), np.array([[1.0, 2.0, 3.0]]))
         Interval(mean=2.0, low=2.0, high=2.0)
     """
-    return _positive(lambda runs: combine(_over(*runs.std(axis=2))), np.stack([upper, lower]), LEVEL)
+    return _positive(lambda runs: combine(_over(*runs.std(axis=2))), np.stack([upper, lower]))
 
 
 def growth(early: Floats, middle: Floats, late: Floats) -> Interval:
@@ -94,12 +94,23 @@ def growth(early: Floats, middle: Floats, late: Floats) -> Interval:
     return jackknife(lambda runs: float(_over(*np.diff(runs, axis=0)[::-1].mean(axis=1))), np.stack([early, middle, late]))
 
 
-def _positive(statistic: Callable[[Floats], float], values: Floats, level: float) -> Interval:
+def _positive(statistic: Callable[[Floats], float], values: Floats) -> Interval:
+    log, error, degrees = _log_error(statistic, values)
+    if not degrees:
+        return Interval(_exp(log), None, None)
+    half = t_critical(degrees) * error
+    return Interval(_exp(log), _exp(log - half), _exp(log + half))
+
+
+def _log_error(statistic: Callable[[Floats], float], values: Floats) -> tuple[float, float, int]:
     """Leave out runs on the logarithmic scale, on which a ratio can move either way, and below zero nothing."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        mean, low, high = jackknife(lambda runs: float(np.log(statistic(runs))), values, level=level)
-        ends = (None, None) if low is None or high is None else (float(np.exp(low)), float(np.exp(high)))
-        return Interval(float(np.exp(mean)), *ends)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return jackknife_error(lambda runs: float(np.log(statistic(runs))), values)
+
+
+def _exp(log: float) -> float:
+    with np.errstate(over="ignore"):  # an end too far to be told is infinite
+        return float(np.exp(log))
 
 
 def _over(upper: Floats, lower: Floats) -> Floats:

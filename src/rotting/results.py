@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import secrets
 import shutil
 import textwrap
 import zipfile
@@ -27,6 +26,7 @@ from rotting.rules import PathExistsError, at_least_one_int, nonnegative_int, su
 from rotting.statistics import mean_interval, quantiles
 from rotting.tables import Column, Table, number_format
 from rotting.version import __version__
+from rotting.whole import name_beside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -353,7 +353,7 @@ class Result:
         if os.path.lexists(path):
             raise PathExistsError(f"path must be a new folder, but '{path}' exists")
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+        partial = name_beside(path)
         partial.mkdir()
         try:
             with (partial / ARRAYS_FILE).open("wb") as file:

@@ -119,23 +119,16 @@ def mean_interval(values: Floats) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
-def jackknife(statistic: Callable[[Floats], float], values: Floats, groups: int = 20, level: float = LEVEL) -> Interval:
-    """Return a statistic of independent runs and its interval, by leaving out one group of runs after the other.
+def jackknife_error(statistic: Callable[[Floats], float], values: Floats, groups: int = 20) -> tuple[float, float, int]:
+    """Return a statistic of independent runs, its standard error, and the error's degrees of freedom.
 
-    With T the statistic of all runs and T_g the one without group g of G, the interval is `T -+ t (G - 1) s / sqrt(G)`, where s
-    is the standard deviation of the T_g and t Student's with G - 1 degrees of freedom. Good for smooth statistics, such as
-    ratios of means; not for the smallest of several.
+    With T the statistic of all runs and T_g the one without group g of G, the error is `(G - 1) s / sqrt(G)`, where s is the
+    standard deviation of the T_g. Good for smooth statistics, such as ratios of means; not for the smallest of several.
 
     Args:
         statistic: computes a number from an array like `values`, with fewer runs.
         values: whatever was measured, the runs on the last axis.
-        groups: G, at most; with fewer runs, every run is a group.
-        level: of the interval.
-
-    Example:
-        >>> values = np.array([[2.0, 4.0, 6.0, 8.0], [1.0, 2.0, 3.0, 4.0]])
-        >>> jackknife(lambda runs: runs[0].mean() / runs[1].mean(), values)
-        Interval(mean=2.0, low=2.0, high=2.0)
+        groups: G, at most; with fewer runs, every run is a group, and of a single run the error is unknown: 0 degrees.
 
     Reference:
         Tukey (1958), Bias and confidence in not quite large samples.
@@ -144,10 +137,24 @@ def jackknife(statistic: Callable[[Floats], float], values: Floats, groups: int 
     whole = float(statistic(values))
     count = min(groups, runs)
     if count < 2:
-        return Interval(whole, None, None)
+        return whole, math.nan, 0
     group = np.arange(runs) % count
     without = np.array([statistic(values[..., group != g]) for g in range(count)])
-    half = t_critical(count - 1, level) * (count - 1) * float(without.std(ddof=1)) / math.sqrt(count)
+    return whole, (count - 1) * float(without.std(ddof=1)) / math.sqrt(count), count - 1
+
+
+def jackknife(statistic: Callable[[Floats], float], values: Floats, groups: int = 20) -> Interval:
+    """Return a statistic of independent runs and its 95 % interval, by the error of `jackknife_error` and Student's t.
+
+    Example:
+        >>> values = np.array([[2.0, 4.0, 6.0, 8.0], [1.0, 2.0, 3.0, 4.0]])
+        >>> jackknife(lambda runs: runs[0].mean() / runs[1].mean(), values)
+        Interval(mean=2.0, low=2.0, high=2.0)
+    """
+    whole, error, degrees = jackknife_error(statistic, values, groups)
+    if degrees == 0:
+        return Interval(whole, None, None)
+    half = t_critical(degrees) * error
     return Interval(whole, whole - half, whole + half)
 
 

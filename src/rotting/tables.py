@@ -79,6 +79,11 @@ def interval_text(interval: Interval, style: str = ",.1f") -> str:
     return format(mean, style) if high is None else f"{mean:{style}} ± {high - mean:{style}}"
 
 
+def interval_column(head: str, style: str = ",.1f") -> Column:
+    """Return the column of a row's interval of that name, written as `interval_text` does."""
+    return Column(head, lambda row: interval_text(row[head], style))
+
+
 def number_format(values: Sequence[float], half_widths: Sequence[float]) -> str:
     """Return one format for numbers that stand in one table, with the digits that their intervals support.
 

@@ -6,7 +6,6 @@ The data, "R6A - Yahoo! Front Page Today Module User Click Log Dataset, version 
 import hashlib
 import json
 import os
-import secrets
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,7 @@ from rotting.datasets.files import DataWarning, Source, cache_folder, data_folde
 from rotting.datasets.nights import NIGHTS, TIMESTAMP_SECONDS, TIMESTAMPS, Night, Nights, Reading
 from rotting.progress import Progress
 from rotting.rules import at_least_one_int
+from rotting.whole import write_whole
 
 FOLDER = "yahoo-r6a"
 NAMES = tuple(f"ydata-fp-td-clicks-v1_0.200905{day:02d}" for day in range(1, 11))
@@ -192,15 +192,9 @@ def _save(path: Path, key: str, result: Nights) -> None:
         "readings": [asdict(reading) for reading in result.readings],
         "skipped": list(result.skipped.items()),
     }
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     # The nights are worth having even where nothing can be kept, on a full disk say.
     with suppress(OSError):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_text(json.dumps(data, allow_nan=False), "utf-8")
-            partial.replace(path)  # all at once
-        finally:
-            partial.unlink(missing_ok=True)
+        write_whole(path, json.dumps(data, allow_nan=False).encode())
 
 
 def _load(path: Path, key: str) -> Nights | None:

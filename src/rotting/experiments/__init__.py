@@ -7,7 +7,6 @@ import importlib
 import itertools
 import os
 import pkgutil
-import secrets
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from rotting import report
+from rotting.arrays import Floats
 from rotting.results import Result
 from rotting.rules import PathExistsError, suggest
 from rotting.sections import Findings, Section
 from rotting.simulation import Games, simulate_all
 from rotting.tables import Table
+from rotting.whole import name_beside
 
 Results = Mapping[str, Result]
 """The results of an experiment, by the names of its games."""
@@ -162,6 +163,12 @@ def _policies(results: Results) -> list[str]:
     return list(dict.fromkeys(repr(policy) for result in results.values() for policy in result.policies))
 
 
+def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:
+    """Return the regret of each run of a policy at the checkpoints nearest to these shares of the horizon."""
+    places = [int(abs(result.checkpoints - share * result.horizon).argmin()) for share in shares]
+    return [result.regret[index, :, k] for k in places]
+
+
 def regret_table(result: Result, labels: Sequence[str], line: str) -> Table:
     """Return the regrets at the horizon under the labels that the figures have.
 
@@ -193,7 +200,7 @@ def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool 
         numbered: take the next free name when something has that name, instead of refusing.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    partial = name_beside(path)
     partial.mkdir()
     try:
         for outcome in outcomes:

@@ -11,13 +11,13 @@ from rotting.datasets import DataWarning, batteries, news
 from rotting.experiments import ORDER, Experiment, Plan, Results, regret_table
 from rotting.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.means import bounds
-from rotting.noise import Noise
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
 from rotting.problems import Problem, two_arms
 from rotting.sections import Findings
 from rotting.simulation import Games
+from rotting.theory import subgaussian_scale
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ CASES: Mapping[str, _Case] = {
 def policies(problem: Problem) -> dict[str, Policy]:
     """Return the policies, told the scale of the noise and, where they ask for it, T and the range of the rewards."""
     T = problem.resolve_horizon()
-    sigma = _scale(problem.noise)
+    sigma = subgaussian_scale(problem.noise)
+    assert sigma is not None  # only Poisson rewards have none
     low, high = _range(problem, T, sigma)
     return {
         "RAW-UCB 1.4": registry.make("raw-ucb", alpha=1.4, sigma=sigma),
@@ -73,11 +74,6 @@ def policies(problem: Problem) -> dict[str, Policy]:
         "UCB1": registry.make("ucb1", sigma=sigma),
         "uniform": registry.make("uniform"),
     }
-
-
-def _scale(noise: Noise) -> float:
-    """Return sigma: that of the Gaussian, or 1/2, which every reward in [0, 1] has."""
-    return noise.scale if np.isfinite(noise.scale) and noise.scale > 0 else 0.5
 
 
 def _range(problem: Problem, horizon: int, sigma: float) -> tuple[float, float]:

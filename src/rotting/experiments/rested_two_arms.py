@@ -9,7 +9,7 @@ from rotting import registry
 from rotting.arrays import Floats
 from rotting.claims import Claim
 from rotting.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
-from rotting.experiments import Experiment, Plan, Results
+from rotting.experiments import Experiment, Plan, Results, regret_at
 from rotting.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
@@ -19,7 +19,7 @@ from rotting.results import Result
 from rotting.sections import Findings
 from rotting.simulation import Games
 from rotting.statistics import mean_interval, quantiles
-from rotting.tables import Column, Table, interval_text
+from rotting.tables import Column, Table, interval_column
 
 # The authors' code: L / 2 = 0.01 * 1.25**i (the text says 1e-3 to 10).
 GRID = tuple(round(0.02 * 1.25**i, 6) for i in range(30))
@@ -138,10 +138,7 @@ def _table(settings: Settings, results: Results) -> Table:
         final = results[_name(L)].regret[:, :, -1]
         rows.append({"L": L, **{label: mean_interval(runs) for label, runs in zip(LABELS, final, strict=True)}})
 
-    def column(label: str) -> Column:
-        return Column(label, lambda row: interval_text(row[label]))
-
-    heads = (Column("L", lambda row: f"{row['L']:.3g}"), *map(column, LABELS))
+    heads = (Column("L", lambda row: f"{row['L']:.3g}"), *map(interval_column, LABELS))
     return Table(("Mean regret at the end, and half of its 95 % interval",), heads, rows)
 
 
@@ -167,6 +164,7 @@ def _claims(settings: Settings, results: Results) -> list[Claim]:
         late = [each.checkpoints * 100 >= settings.horizon for each in curves]
         return np.concatenate([each.regret[LABELS.index(label)][:, k].T for each, k in zip(curves, late, strict=True)])
 
+    easy = results[_name(settings.curves[-1])]
     speed = np.array([results[_name(L)].us_per_round for L in settings.drops])
     vs_fewa, restless = "appendix, result: RAW-UCB vs FEWA", "appendix, result: restless algorithms"
     everywhere = "geometric mean over all L"
@@ -291,7 +289,7 @@ def _claims(settings: Settings, results: Results) -> list[Claim]:
             restless,
             "Random exploration leads to a linear regret rate in rested rotting bandits.",
             "easy problem, regret of Exp3.S from 3T/4 to T over T/2 to 3T/4: 1 for t, 0.84 for sqrt(t), 0.71 for log t",
-            growth(*_at_quarters(results[_name(settings.curves[-1])], EXP3_S)),
+            growth(*regret_at(easy, LABELS.index(EXP3_S), 0.5, 0.75, 1.0)),
             low=0.9,
             high=1.1,
         ),
@@ -300,7 +298,7 @@ def _claims(settings: Settings, results: Results) -> list[Claim]:
             restless,
             "On the easy problem, after the first pulls past the break, GLR-UCB pulls the worse arm at a log T rate.",
             "easy problem, regret of GLR-UCB from 3T/4 to T over T/2 to 3T/4: 1 for t, 0.84 for sqrt(t), 0.71 for log t",
-            growth(*_at_quarters(results[_name(settings.curves[-1])], GLR)),
+            growth(*regret_at(easy, LABELS.index(GLR), 0.5, 0.75, 1.0)),
             high=0.8,
         ),
         Claim(
@@ -334,12 +332,6 @@ def _claims(settings: Settings, results: Results) -> list[Claim]:
 def _larger_share(result: Result, label: str) -> Floats:
     pulls = result.pulls[LABELS.index(label)]
     return np.asarray(pulls.max(axis=1) / pulls.sum(axis=1))
-
-
-def _at_quarters(result: Result, label: str) -> list[Floats]:
-    """Return the regret of each run at T / 2, 3 T / 4 and T."""
-    rounds = [int(abs(result.checkpoints - share * result.horizon).argmin()) for share in (0.5, 0.75, 1.0)]
-    return [result.regret[LABELS.index(label), :, k] for k in rounds]
 
 
 EXPERIMENT = Experiment(

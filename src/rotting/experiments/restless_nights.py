@@ -10,18 +10,18 @@ from rotting.arrays import Floats
 from rotting.claims import Claim
 from rotting.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
 from rotting.datasets import VARIANCE, VARIATION, DataWarning, MissingDataError, Night, Nights, synthetic_nights, yahoo_nights
-from rotting.experiments import Experiment, Plan, Results
+from rotting.datasets.nights import DISPLAYS
+from rotting.experiments import Experiment, Plan, Results, regret_at
 from rotting.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
 from rotting.sections import Findings
 from rotting.simulation import Games
-from rotting.statistics import Interval, mean_interval
-from rotting.tables import Column, Table, interval_text
+from rotting.statistics import mean_interval
+from rotting.tables import Column, Table, interval_column
 
 SIGMA = VARIANCE**0.5
-DISPLAYS = 10.0  # of a round: the largest reward
 HARD, EASY = 2, 7  # the nights of the paper's main figure
 RAW, RAW_2, RAW_4 = "EFF-RAW-UCB 1.4, m = 1.1", "EFF-RAW-UCB 1.4, m = 2", "EFF-RAW-UCB 4, m = 1.1"
 FEWA, FEWA_4, EXP3_S, GLR = "EFF-FEWA 0.06", "EFF-FEWA 4", "Exp3.S", "GLR-UCB"
@@ -51,7 +51,7 @@ def policies(horizon: int) -> dict[str, Policy]:
         RAW_4: tuned("eff-raw-ucb", 4.0, 1.1),
         FEWA: tuned("eff-fewa", 0.06, 1.1),
         FEWA_4: tuned("eff-fewa", 4.0, 1.1),
-        EXP3_S: Exp3S.from_budget(horizon, VARIATION, low=0.0, high=DISPLAYS),
+        EXP3_S: Exp3S.from_budget(horizon, VARIATION, low=0.0, high=float(DISPLAYS)),
         GLR: GLRUCB.from_horizon(horizon, sigma=SIGMA),
     }
 
@@ -156,24 +156,14 @@ def _table(nights: Nights, results: Results) -> Table:
         regrets = {label: mean_interval(runs) for label, runs in zip(LABELS, final, strict=True)}
         rows.append({"night": night.number, "K": night.n_arms, "T": night.horizon, **regrets})
 
-    def column(label: str) -> Column:
-        return Column(label, lambda row: interval_text(row[label], ",.0f"))
-
     heads = (
         Column("night", lambda row: str(row["night"])),
         Column("K", lambda row: str(row["K"])),
         Column("T", lambda row: f"{row['T']:,}"),
-        *map(column, LABELS),
+        *(interval_column(label, ",.0f") for label in LABELS),
     )
     kind = "synthetic nights: mean" if nights.synthetic else "mean"
     return Table((f"{kind.capitalize()} regret at the end (clicks), and half of its 95 % interval",), heads, rows)
-
-
-def _growth(results: Results, number: int, label: str) -> Interval:
-    result = results[f"night-{number}"]
-    quarters = [int(abs(result.checkpoints - result.horizon * share).argmin()) for share in (0.25, 0.5, 1.0)]
-    early, middle, late = (result.regret[LABELS.index(label), :, k] for k in quarters)
-    return growth(early, middle, late)
 
 
 def _claims(nights: Nights, results: Results) -> list[Claim]:
@@ -275,7 +265,7 @@ def _claims(nights: Nights, results: Results) -> list[Claim]:
                 "experiment on Yahoo!, results",
                 "On the easy night, RAW-UCB's regret grows like log t.",
                 "regret from T/2 to T over regret from T/4 to T/2 on night 7: 1 for log t, 1.41 for sqrt(t), 2 for t",
-                _growth(results, EASY, RAW),
+                growth(*regret_at(results[f"night-{EASY}"], LABELS.index(RAW), 0.25, 0.5, 1.0)),
                 high=1.2,
             )
         )

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rotting import registry
-from rotting.arrays import Floats, Ints
+from rotting.arrays import Floats
 from rotting.claims import Claim
 from rotting.comparisons import smallest_ratio
 from rotting.experiments import ORDER, Experiment, Plan, Results
@@ -14,10 +15,11 @@ from rotting.figures import BAND, Curve, Figure, Panel, mean_points, regret_pane
 from rotting.noise import Gaussian
 from rotting.policy import Policy
 from rotting.problems import Linear, Piecewise, Problem, stationary, two_arms
+from rotting.results import Result
 from rotting.sections import Findings
 from rotting.simulation import Games
 from rotting.statistics import mean_interval
-from rotting.tables import Column, Table, interval_text
+from rotting.tables import Column, Table, interval_column
 from rotting.theory import (
     HardFamily,
     Unlearnable,
@@ -128,7 +130,8 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
 
 def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
     """Return measured regret over its bounds, the hard instances over theirs, and the impossibility."""
-    rows = _upper_rows(plan, results)
+    proved = _proved(plan, results)
+    rows = _upper_rows(plan, results, proved)
     telling = sum(not row["vacuous"] for row in rows)
     pieces, budgets = _of_pieces(settings), _of_budget(settings)
     of_pieces, of_budget = (_worst_regrets(settings, hard, results) for hard in (pieces, budgets))
@@ -153,7 +156,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             ),
         ),
         figures=(
-            _upper_figure(plan, results),
+            _upper_figure(results, proved),
             _hard_figure(settings, pieces, of_pieces, budgets, of_budget),
             impossible.figure(),
         ),
@@ -164,7 +167,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             "impossible": impossible.table(),
         },
         claims=(
-            *_upper_claims(plan, results),
+            *_upper_claims(results, proved),
             _lower_claim("theory-lower-pieces", "Lemma 5, Proposition 4", pieces, of_pieces),
             _lower_claim("theory-lower-budget", "Proposition 3", budgets, of_budget),
             _impossible_claim(impossible),
@@ -172,20 +175,38 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
     )
 
 
-def _tightest(problem: Problem, policy: Policy, checkpoints: Ints) -> tuple[str, Floats]:
-    """Return the name of the bound that is smallest at the horizon, and its values."""
-    found = bounds(problem, policy, checkpoints=[int(t) for t in checkpoints])
-    best = min(found, key=lambda each: float(each.values[-1]))
-    return f"{best.name} ({best.reference.partition(' (')[0]})", best.values
+class Proved(NamedTuple):
+    """The bound that is smallest at the horizon."""
+
+    theorem: str
+    values: Floats  # at the checkpoints that are drawn; the last is the horizon
 
 
-def _upper_rows(plan: Plan, results: Results) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
+def _drawn(result: Result) -> NDArray[np.bool_]:
+    return result.checkpoints >= 10  # a bound of the first rounds says nothing, on a logarithmic axis at length
+
+
+def _proved(plan: Plan, results: Results) -> dict[str, list[Proved]]:
+    """Return the tightest bound of each policy on each of the five problems."""
+    proved: dict[str, list[Proved]] = {}
     for name in plan.data:
         result, problem = results[name], plan.games[name].problem
-        most = constants(problem).largest_regret()
-        for label, policy, regret in zip(FOUR, result.policies, result.regret, strict=True):
-            theorem, values = _tightest(problem, policy, result.checkpoints[-1:])
+        rounds = result.checkpoints[_drawn(result)].tolist()
+        proved[name] = [_tightest(problem, policy, rounds) for policy in result.policies]
+    return proved
+
+
+def _tightest(problem: Problem, policy: Policy, rounds: list[int]) -> Proved:
+    best = min(bounds(problem, policy, checkpoints=rounds), key=lambda each: float(each.values[-1]))
+    return Proved(f"{best.name} ({best.reference.partition(' (')[0]})", best.values)
+
+
+def _upper_rows(plan: Plan, results: Results, proved: dict[str, list[Proved]]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for name, tightest in proved.items():
+        result = results[name]
+        most = constants(plan.games[name].problem).largest_regret()
+        for label, policy, regret, (theorem, values) in zip(FOUR, result.policies, result.regret, tightest, strict=True):
             measured, bound = mean_interval(regret[:, -1]), float(values[-1])
             rows.append(
                 {
@@ -206,7 +227,7 @@ def _upper_table(rows: list[dict[str, Any]]) -> Table:
     columns = (
         Column("problem", lambda row: str(row["problem"])),
         Column("policy", lambda row: str(row["policy"])),
-        Column("regret", lambda row: interval_text(row["regret"])),
+        interval_column("regret"),
         Column("bound", lambda row: f"{row['bound']:,.0f}{'*' * row['vacuous']}"),
         Column("theorem", lambda row: str(row["theorem"])),
         Column("regret / bound", lambda row: f"{row['ratio']:.3f}"),
@@ -217,15 +238,15 @@ def _upper_table(rows: list[dict[str, Any]]) -> Table:
     return Table((f"{line} regret", *starred), columns, rows)
 
 
-def _upper_figure(plan: Plan, results: Results) -> Figure:
+def _upper_figure(results: Results, proved: dict[str, list[Proved]]) -> Figure:
     panels = []
-    for name in plan.data:
-        result, problem = results[name], plan.games[name].problem
-        late = result.checkpoints >= 10  # a bound of the first rounds says nothing, on a logarithmic axis at length
+    for name, tightest in proved.items():
+        result = results[name]
+        late = _drawn(result)
         panel = regret_panel(name, FOUR, result.checkpoints[late], result.regret[:, :, late])
         curves = tuple(
-            Curve(f"{label}: bound", result.checkpoints[late], _tightest(problem, policy, result.checkpoints[late])[1])
-            for label, policy in zip(FOUR, result.policies, strict=True)
+            Curve(f"{label}: bound", result.checkpoints[late], values)
+            for label, (_, values) in zip(FOUR, tightest, strict=True)
         )
         panels.append(Panel(name, panel.x_label, panel.y_label, (*panel.curves, *curves), x_log=True, y_log=True))
     caption = f"Regret: {BAND}. Bounds: the tightest theorem that applies, at every round."
@@ -262,13 +283,10 @@ def _hard_table(settings: Settings, what: str, families: list[Hard], regrets: di
     def size(name: str) -> Column:
         return Column(name, lambda row: f"{row[name]:g}")
 
-    def column(label: str) -> Column:
-        return Column(label, lambda row: interval_text(row[label]))
-
     heads = (
         *map(size, dict.fromkeys((what, "pieces"))),
         Column(LOWER, lambda row: f"{row['bound']:,.1f}"),
-        *map(column, regrets),
+        *map(interval_column, regrets),
     )
     line = f"Mean regret on the worst hard instance, with half of its 95 % interval; T = {settings.hard_horizon:,}"
     return Table((f"{line}, K = {settings.hard_arms}",), heads, rows)
@@ -298,15 +316,11 @@ def _hard_figure(
     return Figure("hard-instances", "Hard instances: regret and its lower bound", caption, panels, columns=2, first=ORDER)
 
 
-def _upper_claims(plan: Plan, results: Results) -> list[Claim]:
+def _upper_claims(results: Results, proved: dict[str, list[Proved]]) -> list[Claim]:
     claims = []
     for place, label in enumerate(FOUR):
-        regrets, values = [], []
-        for name in plan.data:
-            result = results[name]
-            _, tightest = _tightest(plan.games[name].problem, result.policies[place], result.checkpoints[-1:])
-            regrets.append(result.regret[place, :, -1])
-            values.append(float(tightest[-1]))
+        regrets = [results[name].regret[place, :, -1] for name in proved]
+        values = [float(tightest[place].values[-1]) for tightest in proved.values()]
         claims.append(
             Claim(
                 f"theory-upper-{label.lower()}",
