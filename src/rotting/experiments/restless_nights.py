@@ -118,7 +118,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             Figure(
                 "click-rates",
                 f"Click rates of all {title}",
-                "Every article of the night; the thick one is the best of the moment.",
+                "Every article of the night, and the best of the moment.",
                 tuple(_rewards(night, night.label) for night in nights.values()),
                 columns=4,
                 first=LABELS,
