@@ -192,7 +192,8 @@ def _claim(section: Section, claim: Claim) -> str:
         "verdict": _verdict(claim),
     }
     words = f'<a href="#{escape(section.id)}">{escape(claim.words)}</a>'
-    rest = "".join(f'<td role="cell" data-head="{head}">{cell}</td>' for head, cell in cells.items())
+    # One element a cell: in a narrow window it stands beside the cell's head, in a grid.
+    rest = "".join(f'<td role="cell" data-head="{head}"><div>{cell}</div></td>' for head, cell in cells.items())
     return f'<tr role="row" class="{CLASSES[claim.verdict]}"><th role="rowheader" scope="row">{words}</th>{rest}</tr>'
 
 
