@@ -8,7 +8,7 @@ import pytest
 
 from conftest import INTERPRETED
 from games import examples
-from rotting.arrays import Ints
+from rotting.arrays import Floats, Ints
 from rotting.bandit import Bandit
 from rotting.checks import PolicyCheckError, check_policy
 from rotting.policies import ucb1
@@ -92,6 +92,27 @@ def unequal_arms(p: Any, n_arms: int, capacity: int) -> Any:
 
 def not_a_corner(p: Any, n_arms: int, capacity: int) -> Any:
     return ucb1.State(np.full(n_arms, capacity), np.zeros(n_arms), np.zeros(n_arms))
+
+
+class TunedState(NamedTuple):
+    pulls: Ints
+    high: Floats
+    low: Floats
+    n_arms: Ints  # [1] stands for a tuning that depends on K
+
+
+def tunes_once(p: Any, n_arms: int, capacity: int) -> Any:
+    return TunedState(*ucb1.init(p, n_arms, capacity), np.array([n_arms]))
+
+
+def tunes_again(p: Any, s: TunedState) -> None:
+    s.n_arms[0] = s.pulls.size
+
+
+def test_what_depends_on_the_number_of_arms_must_be_tuned_anew() -> None:
+    with pytest.raises(PolicyCheckError, match="a bandit that grew before its first reward must equal one that began"):
+        check_policy(broken(init=tunes_once))
+    check_policy(broken(init=tunes_once, tune=tunes_again))
 
 
 @pytest.mark.parametrize(

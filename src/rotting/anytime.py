@@ -85,6 +85,7 @@ def doubled_kernel(kernel: Kernel) -> Kernel:
         None if kernel.explain is None else rebind(_explain, explain=kernel.explain),
         None if kernel.chances is None else rebind(_chances, _advance=advance, chances=kernel.chances),
         kernel.forget,
+        tune=kernel.tune,
     )
 
 

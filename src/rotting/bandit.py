@@ -268,6 +268,8 @@ class Bandit:
     def add_arm(self, arm: Hashable, resume: bool = False) -> None:
         """Let `arm` be pulled from now on, as the paper treats a new arm: it is explored at the next pull.
 
+        A tuning that depends on the number of arms is made anew; what was learned stays.
+
         Args:
             arm: its id.
             resume: go on with the statistics it had when it was removed with `keep=True`, instead of afresh.

@@ -144,6 +144,20 @@ def _check_randomness(policy: Policy) -> None:
     _require("chances must be those of `choose`", not far, f"{out} against {drawn / _KEYS}")
 
 
+def _check_growth(policy: Policy) -> None:
+    arms = list(range(_ARMS))
+    grown = Bandit(policy, arms[:1], seed=3)
+    for arm in arms[1:]:
+        grown.add_arm(arm)
+    begun = Bandit(policy, arms, seed=3)
+    _require(
+        "a bandit that grew before its first reward must equal one that began with all arms; what depends on their number is "
+        "tuned anew by the kernel's `tune`",
+        grown.get_state() == begun.get_state(),
+        policy,
+    )
+
+
 def _check_live(policy: Policy) -> None:
     table = _rewards(_ARMS + 1, 3 * _ROUNDS)
     bandit = Bandit(policy, arms=["a", "b", "c"], seed=3)
@@ -179,8 +193,8 @@ def check_policy(policy: Policy) -> None:
 
     It checks that the policy is a value (equality, JSON), that its state can grow and be saved, that it plays the same game
     interpreted and compiled, once and again, with more room, with one arm, with fewer rounds than arms, that it respects the
-    available arms, that it declares its randomness with the right chances, and that it works live: saved and restored, with
-    arms added and removed.
+    available arms, that it declares its randomness with the right chances, that a bandit which grew before its first reward
+    equals one that began with all arms, and that it works live: saved and restored, with arms added and removed.
 
     Args:
         policy: the policy to check. Rewards in [0, 1] are fed to it.
@@ -199,4 +213,5 @@ def check_policy(policy: Policy) -> None:
     if not policy.sees_means:
         if policy.limit is not None and policy.limit < 3 * _ROUNDS:
             raise ValueError(f"policy must be tuned for at least {3 * _ROUNDS} rounds to be checked, got {policy!r}")
+        _check_growth(policy)
         _check_live(policy)

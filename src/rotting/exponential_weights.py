@@ -5,11 +5,13 @@ that is added starts level with the leader.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rotting.arrays import Floats, Ints
+from rotting.linking import rebind
 from rotting.ranges import to_unit
 from rotting.rng import uniform
 
@@ -32,13 +34,22 @@ def new_weights(n_arms: int) -> Weights:
     )
 
 
-def start(s: Weights, horizon: int, gamma: float, alpha: float, batch: int) -> None:
-    """Make all arms equal and set the tuning."""
+def tune(p: Any, s: Weights) -> None:
+    """Stand for the policy's own tuning of `rates` and of the length of a batch; `starting` binds it."""
+    raise NotImplementedError
+
+
+def _reset(p: Any, s: Weights, horizon: int) -> None:
     s.log_weights[:] = 0.0
     s.scratch[:] = 0.0
-    s.rates[0], s.rates[1] = gamma, alpha
-    s.batch[0], s.batch[1] = batch, 0
+    s.batch[1] = 0
     s.epoch[0], s.epoch[1] = 0, horizon
+    tune(p, s)
+
+
+def starting(tune: Callable[..., None]) -> Callable[..., None]:
+    """Return the `reset(p, s, horizon)` that makes all arms equal and tunes by `tune(p, s)`."""
+    return rebind(_reset, tune=tune)
 
 
 def gamma_of_horizon(n_arms: int, horizon: int) -> float:

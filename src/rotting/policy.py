@@ -38,6 +38,10 @@ class Kernel:
         reset: `reset(p, s, horizon)`, for a policy tuned to a horizon: makes the state as `init` would for that horizon, in
             place, with the tuning kept in the state. `init` itself calls it; `rotting.doubling` needs it, and a state
             field `epoch` [2] (rounds before this epoch, its length).
+        tune: `tune(p, s)`, for a state that keeps what depends on the number of arms elsewhere than in rows of theirs: writes
+            that anew, in place, for the arms that `s` has and the horizon in `s.epoch`, and leaves what was learned. `reset`
+            calls it, and a state that has grown is tuned by it: a bandit that grew to K arms before its first reward equals one
+            that began with K.
     """
 
     params: type
@@ -48,6 +52,7 @@ class Kernel:
     chances: Callable[..., None] | None = None
     forget: Callable[..., None] | None = None
     reset: Callable[..., None] | None = None
+    tune: Callable[..., None] | None = None
 
 
 class Parameter(NamedTuple):

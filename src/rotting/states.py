@@ -1,7 +1,8 @@
 """Policy states as data: grown, given a fresh arm, written as JSON and read back, without knowing the policy.
 
 A state is a NamedTuple of arrays. Probing `init` with other sizes tells which arrays have an axis of arms (always the first),
-and a smaller state is the leading corner of a larger one; nothing else is needed.
+and a smaller state is the leading corner of a larger one, but for what is tuned to the number of arms (`Kernel.tune`); nothing
+else is needed.
 """
 
 import base64
@@ -23,10 +24,12 @@ def copy(state: Any) -> Any:
 
 
 def grow(policy: Policy, state: Any, n_arms: int, capacity: int) -> Any:
-    """Return a state of a larger size that has seen what `state` has."""
+    """Return a state of a larger size that has seen what `state` has, tuned to its number of arms."""
     larger = new_state(policy, n_arms, capacity)
     for old, new in zip(state, larger, strict=True):
         new[tuple(slice(0, size) for size in old.shape)] = old
+    if policy.kernel.tune is not None:
+        policy.kernel.tune(policy.params, larger)
     return larger
 
 

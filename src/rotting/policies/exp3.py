@@ -2,7 +2,7 @@
 
 from typing import Annotated, NamedTuple, Self
 
-from rotting.exponential_weights import Weights, chances, choose, forget, gamma_of_horizon, new_weights, start, update
+from rotting.exponential_weights import Weights, chances, choose, forget, gamma_of_horizon, new_weights, starting, update
 from rotting.policy import Kernel, Policy
 from rotting.ranges import check_range
 from rotting.rules import FRACTION, INDEX, at_least_one_int, option
@@ -16,9 +16,12 @@ class Params(NamedTuple):
     outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
 
 
-def reset(p: Params, s: Weights, horizon: int) -> None:
-    gamma = gamma_of_horizon(s.log_weights.size, horizon) if horizon > 0 else p.gamma
-    start(s, horizon, gamma, 0.0, 0)
+def tune(p: Params, s: Weights) -> None:
+    horizon = int(s.epoch[1])
+    s.rates[0] = gamma_of_horizon(s.log_weights.size, horizon) if horizon > 0 else p.gamma
+
+
+reset = starting(tune)
 
 
 def init(p: Params, n_arms: int, capacity: int) -> Weights:
@@ -57,7 +60,7 @@ class Exp3(Policy):
     """
 
     name = "exp3"
-    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset)
+    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset, tune=tune)
     first_pulls = False
     without_horizon = ("gamma",)
     needs_horizon = True

@@ -3,7 +3,7 @@
 import math
 from typing import Annotated, NamedTuple, Self
 
-from rotting.exponential_weights import Weights, chances, choose, forget, new_weights, start
+from rotting.exponential_weights import Weights, chances, choose, forget, new_weights, starting
 from rotting.exponential_weights import update_and_share as update
 from rotting.policy import Kernel, Policy
 from rotting.ranges import check_range
@@ -31,12 +31,15 @@ def tuned_gamma(n_arms: int, horizon: int, segments: int, budget: float) -> floa
     return min(1.0, math.sqrt(n_arms * log / horizon))
 
 
-def reset(p: Params, s: Weights, horizon: int) -> None:
+def tune(p: Params, s: Weights) -> None:
+    horizon = int(s.epoch[1])
     if horizon > 0:
-        gamma = tuned_gamma(s.log_weights.size, horizon, p.segments, p.budget)
-        start(s, horizon, gamma, 1.0 / horizon, 0)
+        s.rates[0], s.rates[1] = tuned_gamma(s.log_weights.size, horizon, p.segments, p.budget), 1.0 / horizon
     else:
-        start(s, 0, p.gamma, p.alpha, 0)
+        s.rates[0], s.rates[1] = p.gamma, p.alpha
+
+
+reset = starting(tune)
 
 
 def init(p: Params, n_arms: int, capacity: int) -> Weights:
@@ -83,7 +86,7 @@ class Exp3S(Policy):
     """
 
     name = "exp3-s"
-    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset)
+    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset, tune=tune)
     first_pulls = False
     without_horizon = ("gamma", "alpha")
     with_horizon = ("segments", "budget")

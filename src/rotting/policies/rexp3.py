@@ -4,7 +4,7 @@ import math
 from typing import Annotated, NamedTuple, Self
 
 from rotting.arrays import Floats, Ints
-from rotting.exponential_weights import Weights, forget, gamma_of_horizon, mix, new_weights, start
+from rotting.exponential_weights import Weights, forget, gamma_of_horizon, mix, new_weights, starting
 from rotting.exponential_weights import choose as draw
 from rotting.exponential_weights import update as learn
 from rotting.policy import Kernel, Policy
@@ -28,12 +28,17 @@ def tuned_batch(n_arms: int, horizon: int, budget: float) -> int:
     return max(1, math.ceil(min(float(horizon), scale * math.pow(horizon / budget, 2.0 / 3.0))))
 
 
-def reset(p: Params, s: Weights, horizon: int) -> None:
+def tune(p: Params, s: Weights) -> None:
+    n_arms, horizon = s.log_weights.size, int(s.epoch[1])
+    batch, gamma = p.batch, p.gamma
     if horizon > 0:
-        batch = tuned_batch(s.log_weights.size, horizon, p.budget)
-        start(s, horizon, gamma_of_horizon(s.log_weights.size, batch), 0.0, batch)
-    else:
-        start(s, 0, p.gamma, 0.0, p.batch)
+        batch = tuned_batch(n_arms, horizon, p.budget)
+        gamma = gamma_of_horizon(n_arms, batch)
+    s.batch[1] = s.batch[1] * s.batch[0] // batch  # the batch that the last restart would belong to
+    s.batch[0], s.rates[0] = batch, gamma
+
+
+reset = starting(tune)
 
 
 def init(p: Params, n_arms: int, capacity: int) -> Weights:
@@ -103,7 +108,7 @@ class Rexp3(Policy):
     """
 
     name = "rexp3"
-    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset)
+    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset, tune=tune)
     first_pulls = False
     without_horizon = ("gamma", "batch")
     with_horizon = ("budget",)

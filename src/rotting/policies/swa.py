@@ -44,16 +44,15 @@ def tuned_window(n_arms: int, horizon: int, alpha: float, sigma: float) -> int:
     return math.ceil(min(float(horizon), alpha * scale * math.pow(horizon, 2.0 / 3.0) * math.pow(log, 1.0 / 3.0)))
 
 
-def tune(s: State, horizon: int, M: int) -> None:
-    """Forget everything and set the window."""
+def tune(p: Params, s: State) -> None:
+    horizon = int(s.epoch[1])
+    s.window[0] = tuned_window(s.pulls.size, horizon, p.alpha, p.sigma) if horizon > 0 else p.M
+
+
+def reset(p: Any, s: State, horizon: int) -> None:
     s.pulls[:] = 0
-    s.window[0] = M
     s.epoch[0], s.epoch[1] = 0, horizon
-
-
-def reset(p: Params, s: State, horizon: int) -> None:
-    M = tuned_window(s.pulls.size, horizon, p.alpha, p.sigma) if horizon > 0 else p.M
-    tune(s, horizon, M)
+    tune(p, s)
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
@@ -123,7 +122,7 @@ class SWA(Policy):
     """
 
     name = "swa"
-    kernel = Kernel(Params, init, choose, update, explain, reset=reset)
+    kernel = Kernel(Params, init, choose, update, explain, reset=reset, tune=tune)
     without_horizon = ("M",)
     with_horizon = ("alpha", "sigma")
     needs_horizon = True

@@ -4,7 +4,9 @@ from dataclasses import replace
 from typing import Annotated, NamedTuple
 
 from rotting.anytime import doubled_kernel
-from rotting.policies.swa import SWA, State, new_state, tune, tuned_window
+from rotting.linking import rebind
+from rotting.policies.swa import SWA, State, new_state, tuned_window
+from rotting.policies.swa import reset as reset_window
 from rotting.policy import Policy
 from rotting.rules import POSITIVE
 
@@ -14,8 +16,11 @@ class Params(NamedTuple):
     sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
 
 
-def reset(p: Params, s: State, horizon: int) -> None:
-    tune(s, horizon, tuned_window(s.pulls.size, horizon, p.alpha, p.sigma))
+def tune(p: Params, s: State) -> None:
+    s.window[0] = tuned_window(s.pulls.size, int(s.epoch[1]), p.alpha, p.sigma)
+
+
+reset = rebind(reset_window, tune=tune)
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
@@ -45,7 +50,7 @@ class WSWA(Policy):
     """
 
     name = "wswa"
-    kernel = replace(doubled_kernel(replace(SWA.kernel, reset=reset)), params=Params, init=init)
+    kernel = replace(doubled_kernel(replace(SWA.kernel, reset=reset, tune=tune)), params=Params, init=init)
     first_pulls = False
     rested = True
     memory = "O(K t)"
