@@ -827,10 +827,12 @@ class CUSUMUCB(Restarting):
 
 
 def cusum_h(T: int, Y: float) -> float:
+    """Besson, Kaufmann, Maillard, Seznec 2022, for Liu et al.'s ``ln(T / Y) / C1``."""
     return math.log(T / Y)
 
 
 def cusum_rate(T: int, Y: float) -> float:
+    """Besson, Kaufmann, Maillard, Seznec 2022, for Liu et al.'s ``K sqrt(C2 Y ln(T / Y) / (C1 T))``."""
     return math.sqrt((Y / T) * math.log(T / Y))
 
 

@@ -19,7 +19,7 @@ from rotting.policies.wswa import WSWA
 from rotting.policy import Policy
 from rotting.rng import uniform
 
-KNOWLEDGE = {"horizon": 300, "T": 300, "breakpoints": 3, "switches": 3, "budget": 2.0}
+KNOWLEDGE: dict[str, Any] = {"horizon": 300, "T": 300, "breakpoints": 3, "switches": 3, "budget": 2.0}
 """What the constructors of tuned policies ask for."""
 FIRST = 20
 

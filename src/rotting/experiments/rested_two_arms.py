@@ -109,7 +109,8 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
                 "Where the paper is not of one mind, we follow the authors' code or the rest of the paper: the drop comes "
                 "after T/4 pulls of the arm, not at round T/4; L goes from 0.02 to 12.9, not from 0.001 to 10; alpha is 1.4, "
                 "not 1.5. GLR-UCB is the sub-Gaussian version that the text describes; the authors' code has a Bernoulli "
-                "index. Exp3.S gets rewards scaled to [0, 1]."
+                "index. Exp3.S gets rewards scaled to [0, 1], and is tuned by T and V, as the text says: the authors' script "
+                "tunes it by T alone, gamma = sqrt(K ln(KT) / T)."
             ),
         ),
         figures=(_figure(settings, results),),

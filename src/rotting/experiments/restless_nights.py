@@ -110,7 +110,8 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             ),
             (
                 "Where the paper is silent or slips, we follow the authors' code: a night is 6 pm to 6 am Eastern daylight "
-                "time, 22:00 to 10:00 UTC; EFF-FEWA has m = 1.1. Unlike there, Exp3.S gets rewards scaled to [0, 1]."
+                "time, 22:00 to 10:00 UTC; EFF-FEWA has m = 1.1. Unlike there, Exp3.S gets rewards scaled to [0, 1], and is "
+                "tuned by T and V, as the text says: the authors' script tunes it by T alone, gamma = sqrt(K ln(KT) / T)."
             ),
         ),
         figures=(

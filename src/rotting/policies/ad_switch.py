@@ -258,10 +258,16 @@ class AdSwitch(Policy):
 
     Args:
         horizon: number of rounds T, 2 or more.
-        C1: width of the eviction test. The theory asks for more than 16.
+        C1: width of the eviction test. The theory asks for more than `8 (2n - 1) / n` for every n, so for 16: then an arm that
+            2n samples evict is behind by more than twice the radius `sqrt(2 ln(T) / n)` of n samples. 16.1 is just above.
         low: smallest reward.
         high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
         outside: "refuse" or "clip" rewards outside the range.
+
+    The radius `sqrt(2 ln(T) / n)` fails for a mean of n samples with a chance of at most `2 / T^4` (Hoeffding). A check takes
+    the samples at which the radius is 2^-i, the size of the change it looks for. Its chance makes the checks of all bad arms
+    cost `K 2^-i sqrt(l / (K T ln T)) 2^(2i + 1) ln T` samples a round, times a gap of at most `16 2^-i`: for each i
+    of the order of `sqrt(l K ln(T) / T)`, or over T rounds `sqrt(l K T ln T)`, the publication's regret bound of l episodes.
 
     Needs the horizon and the range of the rewards; not the number of changes. Made for arms that change with time, at the
     minimax rate with a large constant (nothing is evicted before `1 + C1 ln T` samples); no guarantee for rested arms, whose

@@ -17,7 +17,7 @@ from rotting.windows import add
 
 class Params(NamedTuple):
     h: Annotated[float, POSITIVE, "threshold of the two sums"] = 10.0
-    rate: Annotated[float, PROBABILITY, "probability of a round that explores at random"] = 0.03
+    rate: Annotated[float, PROBABILITY, "probability of a round that explores at random"] = 0.021
     M: Annotated[int, COUNT, "samples that an arm's reference mean is taken from"] = 100
     epsilon: Annotated[float, NONNEGATIVE, "distance from the reference mean that is tolerated"] = 0.1
     xi: Annotated[float, POSITIVE, "weight of the bonus"] = 1.0
@@ -142,7 +142,7 @@ class CUSUMUCB(Policy):
 
     Args:
         h: threshold of the sums; not to be given with a horizon.
-        rate: probability of exploration; not to be given with a horizon.
+        rate: probability of exploration; not to be given with a horizon. The default, 0.021, is that of h = 10.
         M: samples behind the reference mean u0.
         epsilon: tolerated distance from u0, in units of the range: below the smallest change to be found.
         xi: weight of the bonus.
@@ -153,6 +153,12 @@ class CUSUMUCB(Policy):
         high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
         outside: "refuse" or "clip" rewards outside the range.
 
+    The tuning is that of Besson et al., who drop the constants and the factor K of the publication's corollary,
+    `h = ln(T / Y) / C1` and `rate = K sqrt(C2 Y ln(T / Y) / (C1 T))`, with C1 and C2 from epsilon and M. Its rate balances
+    `rate T` rounds of exploration and, in each of K arms, Y delays of `C2 h` samples that come every `K / rate` rounds. Its C1,
+    the smaller of `ln(1 + 4 epsilon binomial(M, 2 epsilon M) (2 epsilon)^M / (1 +- epsilon)^2)`, is no use in practice: 2e-50
+    for the defaults here, and no sum of rewards reaches such an h.
+
     Needs the horizon, the number of changes and the range of the rewards, and something of the size of the changes (epsilon).
     Made for arms that change with time; unsound for rested rotting: exploration at random costs a regret in T where arms are
     worn, and a slow decay below epsilon goes unseen.
@@ -162,7 +168,8 @@ class CUSUMUCB(Policy):
         10000
 
     Reference: Liu, Lee, Shroff, "A change-detection based framework for piecewise-stationary multi-armed bandit problem",
-    AAAI 2018.
+    AAAI 2018; the tuning of Besson, Kaufmann, Maillard, Seznec, "Efficient change-point detection for tackling
+    piecewise-stationary bandits", JMLR 2022.
     """
 
     name = "cusum-ucb"

@@ -77,6 +77,9 @@ class DUCB(Policy):
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
 
     Tuning: `DUCB.from_breakpoints(T, Y)`: `gamma = 1 - sqrt(Y / T) / (4 B)`, which must come out positive.
+    The publication's constant follows from the width: it is below half a gap from `16 B^2 xi ln(n) / gap^2` discounted rewards
+    of a bad arm on, which every `1 / (1 - gamma)` rounds ask for, and as many rounds forget each of the Y breakpoints. With
+    xi / gap^2 taken as 1 and without the logarithms, that is `16 B^2 T (1 - gamma) + Y / (1 - gamma)`, the least at this gamma.
     Needs the horizon, the number of breakpoints and the scale of the rewards. Sound for restless rotting in few steps, not for
     rested.
 

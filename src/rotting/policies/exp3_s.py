@@ -66,11 +66,14 @@ class Exp3S(Policy):
         outside: "refuse" rewards outside [low, high], or "clip" them.
 
     Tuning: always `alpha = 1 / T`;
-    `Exp3S.from_horizon(T)`: `gamma = min(1, sqrt(K ln(KT) / T))`;
+    `Exp3S.from_horizon(T)`: `gamma = min(1, sqrt(K ln(KT) / T))`, as in the scripts of the RAW-UCB paper's authors;
     `Exp3S.from_switches(T, switches)`: `gamma = min(1, sqrt(K (S ln(KT) + e) / ((e - 1) T)))`, where S is the
     publication's hardness: 1 + switches;
-    `Exp3S.from_budget(T, V)`: `gamma = min(1, (4 V K ln(KT) / ((e - 1)^2 T))^(1/3))`, from Besbes, Gur, Zeevi 2019 (this
-    constant was recalled, not checked against the text).
+    `Exp3S.from_budget(T, V)`: `gamma = min(1, (4 V K ln(KT) / ((e - 1)^2 T))^(1/3))`, from Besbes, Gur, Zeevi 2019.
+    The first publication's regret against S segments is `K (S ln(KT) + e) / gamma + (e - 1) gamma T`: the second gamma is where
+    that is least. The last follows from it: the best arms of batches of D rounds lose at most `2 V D` to the best arms of all
+    rounds, and there are at most `S = 2 T / D` batches. `2 V D + 2 K T ln(KT) / (D gamma)` is `4 sqrt(V K T ln(KT) / gamma)` at
+    the best D, and together with `(e - 1) gamma T` that is least at this gamma.
     Needs the horizon, better with the changes or the variation, and the range of the rewards. Sound for restless rotting, not
     for rested: its regret is against a sequence of arms whose rewards do not depend on its choices.
 

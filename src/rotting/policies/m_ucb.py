@@ -135,6 +135,13 @@ class MUCB(Policy):
         high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
         outside: "refuse" or "clip" rewards outside the range.
 
+    The tuning is the publication's. Of two sums of w / 2 samples without a change, the difference exceeds b with a chance of at
+    most `2 exp(-2 b^2 / w) = 1 / (K T^2)` (Hoeffding), so that all K arms and T rounds together raise a false alarm with a
+    chance of at most 1 / T. The window is the shortest with `change >= 2 sqrt(ln(2 K T^2) / w) + 2 sqrt(ln(2 T) / w)`: a change
+    in its middle moves the difference by `change w / 2`, past b by `sqrt(w ln(2 T) / 2)` or more, and is missed with a chance
+    of at most 1 / T. gamma is where `gamma T` rounds of exploration and Y delays of `K (2 b + 3 sqrt(w)) / (2 gamma)` rounds
+    are least together.
+
     Needs the horizon, the number of changes, the size of the smallest one, and the range of the rewards. Made for arms that
     change with time; unsound for rested rotting: forced exploration pulls worn arms, and slow decay goes unseen.
 

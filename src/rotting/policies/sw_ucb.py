@@ -75,8 +75,10 @@ class SWUCB(Policy):
         horizon: number of rounds T to tune for; 0 for tau as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
 
-    Tuning: `SWUCB.from_breakpoints(T, Y)`: `tau = ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T, and T where Y = 0 (the
-    constant 2 B was recalled, not checked against the text).
+    Tuning: `SWUCB.from_breakpoints(T, Y)`: `tau = ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T, and T where Y = 0.
+    The publication's constant follows from the width: it is below half a gap from `4 B^2 xi ln(tau) / gap^2` rewards of a bad
+    arm on, which `T / tau` windows ask for, and each of the Y breakpoints costs a window. With xi / gap^2 taken as 1 and ln T
+    for ln tau, that is `4 B^2 ln(T) T / tau + Y tau`, the least where `tau = 2 B sqrt(T ln(T) / Y)`.
     Needs the horizon, the number of breakpoints and the scale of the rewards. Sound for restless rotting in few steps, not for
     rested.
 
