@@ -26,7 +26,7 @@ class EffRAWUCBpp(Policy):
     Pulls the arm with the largest `min over h_j <= N_i of mean_i^{h_j} + c(h_j, t)` on the grid `h_0 = 1,
     h_{j+1} = ceil(m h_j)`, where the mean of window h_j is refreshed with a delay of less than h_j pulls (EFF_UPDATE),
     `c(h, t) = sigma sqrt((2 alpha / h) ln(x (1 + ln x)^(beta / alpha)))` and `x = max(1, t / (K h))`. With `m <= 1 + 1/T` it is
-    RAW-UCB++.
+    RAW-UCB++; `RAWUCBpp` says which part of the formula is the author's.
 
     Args:
         alpha: confidence level. The author's runs: 1 with beta up to 3.5, or 1.4 to 2 with beta = 0.
