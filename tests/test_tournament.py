@@ -90,3 +90,17 @@ def test_whatever_moves_a_line_reaches_the_tournament(policy: Policy) -> None:
             reward = float(rng.normal()) - 0.002 * k
             bandit.update(late, reward)
             twin.update(late, reward)
+
+
+@pytest.mark.parametrize("policy", [make("raw-ucb"), make("eff-raw-ucb")], ids=repr)
+def test_an_arm_in_the_place_of_another_enters_the_tournament(policy: Policy) -> None:
+    """No pull in between: what is kept of the matches is still that of the arm that left, whether it won or lost them."""
+    names = list(range(MANY + 8))
+    for gone in names:
+        bandit = Bandit(policy, arms=names)
+        for k in range(2 * len(names)):
+            arm = bandit.pull()
+            bandit.update(arm, 1.0 if arm == 5 else k % 7 / 10)
+        bandit.remove_arm(gone)
+        bandit.add_arm("new")
+        assert bandit.pull() == "new", gone
