@@ -489,6 +489,24 @@ def edits() -> dict[str, Callable[[dict[str, Any]], Any]]:
     }
 
 
+def without_points(value: Any) -> Any:
+    """Write 1.0 as 1, as JavaScript does."""
+    if isinstance(value, dict):
+        return {name: without_points(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [without_points(each) for each in value]
+    return int(value) if isinstance(value, float) and value == int(value) else value
+
+
+def test_a_state_may_come_back_with_whole_numbers_for_floats() -> None:
+    bandit = Bandit(make("exp3", gamma=1.0), arms=["a", 2.0])
+    bandit.pull(arms=["a"])
+    state = bandit.get_state()
+    written = without_points(state)
+    assert json.dumps(written) != json.dumps(state)
+    assert Bandit.from_state(written).propensities() == bandit.propensities()
+
+
 @pytest.mark.parametrize("edit", edits())
 def test_foreign_truncated_and_edited_states_are_refused(edit: str) -> None:
     state = Bandit(make("eff-raw-ucb"), arms=["a", "b"]).get_state()

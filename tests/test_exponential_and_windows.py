@@ -462,6 +462,10 @@ def test_past_its_horizon_a_policy_says_so_and_offers_doubling(policy: Policy) -
         bandit.update(bandit.pull(), 0.5)
     with pytest.raises(ValueError, match=r"^round must be at most 5.*got round 6; rotting\.doubling\(policy\)"):
         bandit.pull()
+    before = bandit.get_state()
+    with pytest.raises(ValueError, match=r"^round must be at most 5.*got round 6; rotting\.doubling\(policy\)"):
+        bandit.update("a", 0.5)  # that no pull asked for
+    assert bandit.get_state() == before
     problem = Problem.restless(np.full((2, 10), 0.5))
     with pytest.raises(ValueError, match=r"^horizon must be at most 5.*got 6; rotting\.doubling\(policy\)"):
         simulate(short, problem, horizon=6, runs=1)
