@@ -120,6 +120,42 @@ def test_a_removed_arm_is_never_pulled(policy: Policy) -> None:
         bandit.update("b", 1.0)
 
 
+# Exp3.S shares the weight of all arms between them at every reward: one that is gone has left its share to the others.
+SEPARATE = [each for each in LEARNERS if each.name != "exp3-s"]
+# What the arm left in the log must leave the window without a trace, too.
+SEPARATE += [make("sw-ucb", tau=25), make("sliding-window-ts", tau=25), make("d-ucb", gamma=0.9)]
+
+
+@pytest.mark.parametrize("policy", SEPARATE, ids=repr)
+def test_after_a_removal_all_is_as_if_the_arm_had_never_been_pulled(policy: Policy) -> None:
+    """Against a state that was not told of its rewards: also what is counted over all arms must not count it any more."""
+    kernel, params, capacity = policy.kernel, policy.params, 120
+    told, spared = states.new_state(policy, 3, capacity), states.new_state(policy, 3, capacity)
+    rewards = unit_table(3, capacity)
+    for t in range(1, 61):
+        arm = (t // 2) % 3
+        for state in (told,) if arm == 1 else (told, spared):
+            kernel.update(params, state, t, arm, float(rewards[arm, t]))
+    states.forget_arm(policy, told, 1, capacity)
+    left = np.array([0, 2])
+    for t in range(61, capacity):
+        if t == 80 and policy.first_pulls:  # a new arm in its place; exponential weights start it level with the leader
+            left = np.arange(3)
+        if kernel.explain is not None:
+            for arm in left:
+                reasons = [kernel.explain(params, states.copy(state), t, left, arm) for state in (told, spared)]
+                assert reasons[0] == pytest.approx(reasons[1], rel=1e-12, nan_ok=True), t
+        if kernel.chances is not None and t % 20 == 1:  # integrals, for some
+            chances = np.zeros((2, left.size))
+            for state, out in zip((told, spared), chances, strict=True):
+                kernel.chances(params, states.copy(state), t, left, out)
+            assert chances[0] == pytest.approx(chances[1], rel=1e-9), t
+        arms = [int(kernel.choose(params, state, t, 7, left)) for state in (told, spared)]
+        assert arms[0] == arms[1], t
+        for state in (told, spared):
+            kernel.update(params, state, t, arms[0], float(rewards[arms[0], t]))
+
+
 def test_an_arm_removed_and_added_again_starts_fresh_unless_asked_otherwise() -> None:
     bandit = Bandit(make("raw-ucb"), arms=["a", "b"])
     for _ in range(40):
@@ -138,6 +174,60 @@ def test_an_arm_removed_and_added_again_starts_fresh_unless_asked_otherwise() ->
     assert bandit.explain()["b"].pulls == 0
     with pytest.raises(ValueError, match="resume needs an arm that was removed with keep=True, got 'c'"):
         bandit.add_arm("c", resume=True)
+
+
+@pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
+def test_nothing_is_left_of_a_kept_arm_that_is_added_afresh(policy: Policy) -> None:
+    """Its statistics, its pulls and the rewards it owes are gone: in the end, all is as after a removal for good."""
+
+    def begun(keep: bool) -> Bandit:
+        bandit = Bandit(policy, arms=["a", "b", "c"], seed=2)
+        for k in range(30):
+            bandit.update("abc"[k % 3], 0.1 * (k % 3))
+        for _ in range(3):
+            bandit.pull(arms=["b"])
+        bandit.remove_arm("b", keep=keep)
+        bandit.add_arm("b")
+        return bandit
+
+    kept, gone = begun(keep=True), begun(keep=False)
+    assert kept.explain()["b"].pulls == 0
+    said = {each["arm"]: each for each in kept.get_state()["arms"]}
+    assert len(said) == len(kept.get_state()["arms"]) == 3
+    assert (said["b"]["pulls"], said["b"]["pending"], said["b"]["chances"]) == (0, 0, [])
+    with pytest.raises(ValueError, match="arm must be new, got 'b'"):
+        kept.add_arm("b", resume=True)
+    kept.remove_arm("b")
+    with pytest.raises(ValueError, match="resume needs an arm that was removed with keep=True, got 'b'"):
+        kept.add_arm("b", resume=True)
+    gone.remove_arm("b")
+    rows = states.has_arm_axis(policy)
+    for name, by_arm, a, b in zip(kept._state._fields, rows, kept._state, gone._state, strict=True):
+        if by_arm:
+            fresh = getattr(states.new_state(policy, 1, kept._capacity), name)
+            assert a[:3].tolist() == b.tolist(), name
+            assert a[[1, 3]].tolist() == [fresh[0].tolist()] * 2, name
+        else:
+            assert a.tolist() == b.tolist(), name
+
+
+def test_an_arm_in_the_place_of_another_owes_no_rewards() -> None:
+    for policy in (make("ucb1"), make("exp3", gamma=0.1)):
+        for keep in (False, True):
+            bandit = Bandit(policy, arms=["a", "b"])
+            for _ in range(3):
+                bandit.pull(arms=["a"])
+            bandit.update("a", 1.0)
+            bandit.remove_arm("a", keep=keep)
+            if keep:
+                bandit.add_arm("a")  # in a slot of its own: the first one is free for the next
+            bandit.add_arm("c")
+            said = next(each for each in bandit.get_state()["arms"] if each["arm"] == "c")
+            assert said == {"arm": "c", "slot": 0, "kept": False, "pulls": 0, "pending": 0, "chances": []}
+            assert bandit.rounds == 3
+            bandit.update("c", 1.0)  # nobody asked for it: a round of its own
+            assert bandit.rounds == 4
+            assert bandit.explain()["c"].pulls == 1
 
 
 def test_slots_are_used_again() -> None:
@@ -311,6 +401,15 @@ def test_numbers_of_other_kinds_are_rewards() -> None:
     assert bandit.explain()["a"].mean == 3.5 / 3
 
 
+def test_the_largest_rewards_are_rewards() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a"])
+    for reward in (1e100, -1e100, -1e100):
+        bandit.update("a", reward)
+    assert bandit.explain()["a"].mean == pytest.approx(-1e100 / 3)
+    with pytest.raises(ValueError, match="at most 1e\\+100"):
+        bandit.update("a", np.nextafter(1e100, np.inf))
+
+
 def test_bad_beginnings() -> None:
     policy = make("ucb1")
     with pytest.raises(ValueError, match="arms must hold at least one arm, got none"):
@@ -388,6 +487,24 @@ def edits() -> dict[str, Callable[[dict[str, Any]], Any]]:
         "text": json.dumps,
         "list": lambda s: [s],
     }
+
+
+def without_points(value: Any) -> Any:
+    """Write 1.0 as 1, as JavaScript does."""
+    if isinstance(value, dict):
+        return {name: without_points(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [without_points(each) for each in value]
+    return int(value) if isinstance(value, float) and value == int(value) else value
+
+
+def test_a_state_may_come_back_with_whole_numbers_for_floats() -> None:
+    bandit = Bandit(make("exp3", gamma=1.0), arms=["a", 2.0])
+    bandit.pull(arms=["a"])
+    state = bandit.get_state()
+    written = without_points(state)
+    assert json.dumps(written) != json.dumps(state)
+    assert Bandit.from_state(written).propensities() == bandit.propensities()
 
 
 @pytest.mark.parametrize("edit", edits())

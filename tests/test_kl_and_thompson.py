@@ -42,7 +42,9 @@ KL = [
 PLUS = [
     make("raw-ucb-pp"),
     make("raw-ucb-pp", alpha=1, beta=3.5, sigma=0.5),
+    make("raw-ucb-pp", alpha=0.3, beta=2),
     *(make("eff-raw-ucb-pp", alpha=1, beta=beta, m=m) for beta, m in [(0, 2), (3.5, 1.1), (1, FINE)]),
+    make("eff-raw-ucb-pp", alpha=0.3, beta=2),
 ]
 MEMORIES: list[tuple[str, dict[str, Any]]] = [
     ("thompson-sampling", {}),
@@ -382,6 +384,18 @@ def test_explain_speaks_in_rewards() -> None:
     bandit.update("a", 10.0)
     assert bandit.explain()["a"].mean == pytest.approx(-10 + 20 * 2 / 3)
     assert bandit.explain()["a"].width == pytest.approx(20 * math.sqrt(2 / 9 / 4))
+
+
+@pytest.mark.parametrize("name", ["raw-ucb-pp", "eff-raw-ucb-pp"])
+def test_plus_plus_widths_are_those_of_the_definition(name: str) -> None:
+    """The logarithm of the product, as it is written: the weights alpha and beta must not be taken for one another."""
+    for alpha, beta, sigma in [(0.5, 2.0, 1.0), (2.0, 0.5, 3.0), (1.4, 3.5, 0.5)]:
+        bandit = Bandit(make(name, alpha=alpha, beta=beta, sigma=sigma), arms=["a", "b"])
+        for arm in "ab" + 40 * "b":
+            bandit.update(arm, 0.5)
+        x = 43 / 2
+        expected = sigma * math.sqrt(2 * alpha * math.log(x * (1 + math.log(x)) ** (beta / alpha)))
+        assert bandit.explain()["a"].width == pytest.approx(expected, rel=1e-14)
 
 
 def test_plus_plus_widths_vanish() -> None:

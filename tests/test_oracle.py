@@ -150,6 +150,28 @@ def test_ties_go_to_the_lowest_arm() -> None:
     assert optimal_rewards(first).cumulative.tolist() == [1.0, 2.0]
 
 
+TIES: list[tuple[list[Arm], list[float]]] = [
+    # Two still arms and a moving one between them tie; the lowest of the three is still, so that nothing moves.
+    ([Restless([1.0, 1.0, 0.0]), Rested([1.0, 0.0, 0.0]), Restless([1.0, 1.0, 0.0])], [1.0, 2.0, 3.0]),
+    # The best still arm changes from the last to the first, at the same mean: the tie with the moving arm turns.
+    ([Restless([0.0, 1.0, 0.0]), Rested([1.0, 1.0, 0.5, 0.0]), Restless([1.0, 0.0, 0.0])], [1.0, 2.0, 3.0]),
+    ([Restless([1.0, 0.0, 0.0]), Rested([1.0, 0.5, 0.0]), Restless([0.0, 1.0, 0.0])], [1.0, 2.0, 2.5]),
+    # Two moving arms tie with a still one: the still one is lower than one of them only.
+    ([Rested([1.0, 0.5, 0.25]), Restless([1.0, 1.0, 0.0]), Rested([1.0, 0.0, 0.0])], [1.0, 2.0, 3.0]),
+    ([Rested([0.5, 0.5, 0.5]), Restless([1.0, 1.0, 0.0]), Rested([1.0, 0.0, 0.0])], [1.0, 2.0, 3.0]),
+    # An arm that never changes ties with one that moves, before it and after it.
+    ([Restless(Constant(1.0)), Sum([1.0, 0.0, 0.0], [0.0, 1.0, 1.0])], [1.0, 3.0, 4.0]),
+    ([Sum([1.0, 0.0, 0.0], [0.0, 1.0, 1.0]), Restless(Constant(1.0))], [1.0, 2.0, 3.0]),
+]
+
+
+@pytest.mark.parametrize(("arms", "expected"), TIES)
+def test_ties_between_still_and_moving_arms_go_to_the_lowest(arms: list[Arm], expected: list[float]) -> None:
+    problem = Problem(arms, horizon=3)
+    assert naive_greedy(problem, 3) == expected
+    assert greedy_rewards(problem).tolist() == expected
+
+
 def test_two_arms_collect_the_good_pulls_first() -> None:
     cumulative, how = optimal_rewards(two_arms(L=0.5, horizon=400))
     assert how == OPTIMAL

@@ -1,7 +1,12 @@
 """Many arms: the tournament chooses as looking at every arm does, ties included."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import brute
 from conftest import INTERPRETED
@@ -9,9 +14,10 @@ from games import play, play_naive, tables
 from rotting import states
 from rotting.bandit import Bandit
 from rotting.compile import compiled
+from rotting.linking import rebind
 from rotting.policy import Policy
 from rotting.registry import make
-from rotting.tournament import MANY
+from rotting.tournament import MANY, _meet, height, hold, runners_up
 
 ARMS = [MANY, MANY + 1, 2 * MANY - 1, 100]
 
@@ -90,3 +96,47 @@ def test_whatever_moves_a_line_reaches_the_tournament(policy: Policy) -> None:
             reward = float(rng.normal()) - 0.002 * k
             bandit.update(late, reward)
             twin.update(late, reward)
+
+
+@pytest.mark.parametrize("policy", [make("raw-ucb"), make("eff-raw-ucb")], ids=repr)
+def test_an_arm_in_the_place_of_another_enters_the_tournament(policy: Policy) -> None:
+    """No pull in between: what is kept of the matches is still that of the arm that left, whether it won or lost them."""
+    names = list(range(MANY + 8))
+    for gone in names:
+        bandit = Bandit(policy, arms=names)
+        for k in range(2 * len(names)):
+            arm = bandit.pull()
+            bandit.update(arm, 1.0 if arm == 5 else k % 7 / 10)
+        bandit.remove_arm(gone)
+        bandit.add_arm("new")
+        assert bandit.pull() == "new", gone
+
+
+def intercept(s: Any, i: int) -> float:
+    return float(s.intercepts[i])
+
+
+def root(s: Any, i: int) -> float:
+    return float(s.roots[i])
+
+
+line = rebind(height, intercept=intercept, root=root)
+meet = rebind(_meet, intercept=intercept, root=root, height=line)
+
+
+@given(st.integers(2, 70), st.integers(0, 10**6))
+def test_the_winner_and_its_runners_up_are_those_of_looking_at_every_line(n: int, seed: int) -> None:
+    """Few values, so that ties abound; the champion's neighbours are told apart, since the lower one wins a tie."""
+    rng = np.random.default_rng(seed)
+    s = SimpleNamespace(
+        intercepts=rng.integers(0, 3, n) / 4, roots=rng.integers(1, 3, n), winner=np.zeros(n, int), certain=np.zeros(n)
+    )
+    s.entrants = np.zeros(1, int)
+    for lev in (0.25, 0.5, 0.5, 1.0, 3.0):
+        heights = [line(s, lev, i) for i in range(n)]
+        champion = rebind(hold, _meet=meet)(s, lev)
+        assert champion == heights.index(max(heights))
+        before, after = rebind(runners_up, height=line)(s, lev, champion)
+        below, above = max(heights[:champion], default=-np.inf), max(heights[champion + 1 :], default=-np.inf)
+        for value in heights:  # what matters is which values keep the champion ahead
+            assert (value > before and value >= after) == (value > below and value >= above)
