@@ -4,6 +4,9 @@ import enum
 import functools
 import json
 import os
+import pickle
+import random
+import struct
 import subprocess
 import sys
 import threading
@@ -21,6 +24,9 @@ from rotting.compile import compiled
 from rotting.linking import bound_functions, digest, rebind
 from rotting.policies.eff_fewa import EffFEWA
 from rotting.policies.eff_raw_ucb import EffRAWUCB
+from rotting.policies.ucb1 import UCB1
+from rotting.problems import two_arms
+from rotting.simulation import simulate
 from rotting.windows import eff_update, new_grid
 
 compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled under NUMBA_DISABLE_JIT=1")
@@ -129,6 +135,41 @@ for thread in threads:
 print(json.dumps({"objects": len({each[0] for each in found}), "values": [each[1] for each in found]}))
 """
 
+FEW = """
+import json
+import warnings
+
+from plain import few
+from rotting.compile import compiled
+
+values, hits = {}, {}
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for name in [name for name in vars(few) if not name.startswith("__")]:
+        fast = compiled(vars(few)[name])
+        values[name] = [fast(2.0), fast(3)] if name == "of_other_types" else [fast(2.0)]
+        hits[name] = sum(fast.stats.cache_hits.values())
+said = [f"{each.category.__name__}: {each.message}" for each in caught]
+print(json.dumps({"values": values, "hits": hits, "warnings": said}))
+"""
+RARE = 1234.56789
+GAME = """
+import json
+import warnings
+
+import rotting
+
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    result = rotting.simulate(rotting.UCB1(), rotting.problems.two_arms(horizon=20), runs=40, keep="kept")
+print(json.dumps({"regret": result.regret.tolist(), "warnings": [str(each.message) for each in caught]}))
+"""
+FILE_LIMIT = """
+import resource
+
+resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))  # writes beyond it fail as on a full disk
+"""
+
 
 class Package:
     """A small package of kernels in a folder of its own, and processes that compile it."""
@@ -159,6 +200,7 @@ class Package:
         fixed = {"PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.Popen(
             [sys.executable, "-c", script],
+            cwd=self.folder,
             env=os.environ | fixed | {"NUMBA_CACHE_DIR": str(self.cache)} | env,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -167,6 +209,13 @@ class Package:
 
     def play(self, script: str = PLAY, **env: str) -> dict[str, Any]:
         return result(self.start(script, **env))
+
+    def few(self, *names: str) -> None:
+        """Add a file of functions of these names."""
+        self.file("few").write_text("\n".join(f"def {name}(x):\n    return x * {RARE}\n" for name in names))
+
+    def files(self, pattern: str) -> list[Path]:
+        return sorted(self.cache.rglob(pattern))
 
     def stamps(self) -> dict[str, int]:
         return {path.name: path.stat().st_mtime_ns for path in self.cache.rglob("*.nb*")}
@@ -223,10 +272,91 @@ def test_without_a_folder_to_write_to_it_compiles_anew(package: Package) -> None
     wall.touch()
     (package.folder / "plain" / "__pycache__").touch()
     walls = {name: str(wall) for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE")}
-    found = package.play(**walls)
-    assert found["value"] == BEFORE
-    assert found["hits"] == dict.fromkeys(BEFORE, 0)
+    package.few("one", "two")
+    found = package.play(FEW, **walls)
+    assert found["values"] == {"one": [2 * RARE], "two": [2 * RARE]}
+    assert found["hits"] == {"one": 0, "two": 0}
     assert not package.stamps()
+    (warning,) = found["warnings"]
+    assert "RuntimeWarning: compiled code is not kept for the next process: cannot cache function" in warning
+
+
+HARMS: dict[str, Callable[[bytes], bytes]] = {
+    "truncated": lambda content: content[: len(content) // 2],
+    "cut_by_a_byte": lambda content: content[:-1],
+    "empty": lambda _: b"",
+    "garbage": lambda content: random.Random(1).randbytes(len(content)),
+    "another_pickle": lambda _: pickle.dumps(["nothing"]),
+    "text": lambda _: b"nothing\n",
+}
+
+
+@compiled_only
+def test_a_damaged_cache_is_made_anew(package: Package) -> None:
+    damaged = [f"{harm}_{ending}" for harm in HARMS for ending in ("nbi", "nbc")]
+    names = ["sound", *damaged, "without_data", "of_other_code", "of_other_types"]
+    package.few(*names)
+    values = {name: [2 * RARE] for name in names} | {"of_other_types": [2 * RARE, 3 * RARE]}
+    none = dict.fromkeys(names, 0)
+    every = dict.fromkeys(names, 1) | {"of_other_types": 2}
+    assert package.play(FEW) == {"values": values, "hits": none, "warnings": []}
+    assert package.play(FEW) == {"values": values, "hits": every, "warnings": []}
+
+    for name in damaged:
+        (path,) = package.files(f"*.{name}_*.{name[-3:]}")
+        path.write_bytes(HARMS[name[:-4]](path.read_bytes()))
+    (path,) = package.files("*.without_data_*.nbc")
+    path.unlink()
+    # A number inside the machine code: the file is as long as before, and Numba would run it.
+    (path,) = package.files("*.of_other_code_*.nbc")
+    content = path.read_bytes()
+    assert struct.pack("=d", RARE) in content
+    path.write_bytes(content.replace(struct.pack("=d", RARE), struct.pack("=d", -1.0)))
+    # Two processes that save the code for two types at once may both take the first free name: the later file stays.
+    one, other = package.files("*.of_other_types_*.nbc")
+    one.write_bytes(other.read_bytes())
+
+    assert package.play(FEW) == {"values": values, "hits": none | {"sound": 1, "of_other_types": 1}, "warnings": []}
+    assert package.play(FEW) == {"values": values, "hits": every, "warnings": []}
+
+
+@compiled_only
+def test_a_cache_that_cannot_be_written_costs_one_warning(package: Package) -> None:
+    package.few("without_index", "without_data")
+    values = package.play(FEW)["values"]
+    for path in package.files("*.without_index_*.nbi") + package.files("*.without_data_*.nbc"):
+        path.unlink()
+        path.mkdir()
+    found = package.play(FEW)
+    assert (found["values"], found["hits"]) == (values, {"without_index": 0, "without_data": 0})
+    (warning,) = found["warnings"]
+    assert warning.startswith("RuntimeWarning: compiled code is not kept for the next process: ")
+
+
+@compiled_only
+@pytest.mark.skipif(os.name == "nt", reason="no limit of file sizes")
+def test_a_full_disk_leaves_nothing_that_disturbs(package: Package) -> None:
+    """There is room for the indexes, not for what they refer to."""
+    package.few("one", "two")
+    found = package.play(FILE_LIMIT.format(4_000) + FEW)
+    assert found["hits"] == {"one": 0, "two": 0}
+    (warning,) = found["warnings"]
+    assert warning.startswith("RuntimeWarning: compiled code is not kept for the next process: ")
+    assert [path.suffix for path in package.files("*.*")] == [".nbi", ".nbi"]
+    assert package.play(FEW) == found | {"warnings": []}
+    assert package.play(FEW) == {"values": found["values"], "hits": {"one": 1, "two": 1}, "warnings": []}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no limit of file sizes")
+def test_a_full_disk_costs_no_games(package: Package) -> None:
+    found = package.play(FILE_LIMIT.format(0) + GAME)
+    assert found["regret"] == simulate(UCB1(), two_arms(horizon=20), runs=40).regret.tolist()
+    starts = (
+        ["finished games are not kept: "] if INTERPRETED else ["compiled code is not kept", "finished games are not kept: "]
+    )
+    assert [text.startswith(start) for text, start in zip(sorted(found["warnings"]), starts, strict=True)] == [True] * len(
+        starts
+    )
 
 
 @compiled_only
@@ -238,6 +368,7 @@ def test_threads_that_compile_the_same_function_share_one(package: Package) -> N
 def test_processes_that_compile_at_once_do_not_disturb_each_other(package: Package) -> None:
     both = [package.start(), package.start()]
     assert [result(process)["value"] for process in both] == [BEFORE, BEFORE]
+    assert package.play()["hits"] == dict.fromkeys(BEFORE, 1)
 
 
 # --- Compiled functions in one process ----------------------------------------------------------------------

@@ -476,8 +476,9 @@ def test_files_are_read_once(log: Path, tmp_path: Path, monkeypatch: pytest.Monk
         patch.setattr(yahoo, "read_displays", None)
         with pytest.warns(DataWarning, match=r"04.gz: 1 lines, 1 malformed \(line 1: 'bad'\)"):
             again = yahoo_nights(log, cache=cache, window=30, least=14)
-        with pytest.raises(TypeError):  # other settings are other nights
-            read(log, cache, window=31, least=14)
+        for others in ({"window": 31, "least": 14}, {"window": 30, "least": 13}):
+            with pytest.raises(TypeError):  # other settings are other nights
+                read(log, cache, **others)
         os.utime(log / file_name(1), ns=(0, 0))
         with pytest.raises(TypeError):  # and so are other files
             read(log, cache, window=30, least=14)

@@ -5,15 +5,21 @@ is therefore compiled under a name that carries a digest of its code and of all 
 is hit after a restart, and never stale after an edit. (The types, because Numba's index of a function refers to the types it
 was called with: one that was renamed since would make the index unreadable for all others.) What an entry point calls is part
 of its compiled code and needs no cache of its own.
+
+The cache only saves time. One that cannot be read is made anew; one that cannot be written is done without.
 """
 
 import hashlib
+import pickle
 import threading
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
 import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from rotting.linking import bound_functions, digest, rebind
 from rotting.policy import Policy
@@ -78,9 +84,65 @@ def _compile(function: FunctionType, mark: str, allocates: bool, entry: bool) ->
     linked.__name__ = linked.__qualname__ = f"{function.__name__}_{mark}{'_allocates' if allocates else ''}"
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": allocates, "forceinline": not entry}
     jit: Any = numba.njit
-    made: Callable[..., Any]
-    try:
-        made = jit(**options, cache=entry)(linked)
-    except RuntimeError:  # Numba found no folder it may write its cache to
-        made = jit(**options)(linked)
-    return made
+    made: Any = jit(**options)(linked)
+    if entry and made is not linked:  # which it is where nothing is compiled
+        try:
+            made._cache = _Cache(linked)
+        except (OSError, RuntimeError) as error:  # Numba found no folder it may write its cache to
+            _Cache.do_without(error)
+    return made  # type: ignore[no-any-return]
+
+
+class _Sealed(IndexDataCacheFile):
+    """Numba's files of one function: an index, and the code for each key in a file of its own.
+
+    Numba would run whatever code it finds: of a file that was damaged, or of another key, since processes that save two keys
+    at once may give both the same file. So the key is kept with the code, under a digest.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        body = self._dump((key, data))
+        super().save(key, (hashlib.sha256(body).digest(), body))
+
+    def load(self, key: Any) -> Any:
+        found = super().load(key)
+        if found is None:
+            return None
+        mark, body = found
+        if hashlib.sha256(body).digest() != mark:
+            raise ValueError("the code was damaged")
+        kept, data = pickle.loads(body)  # noqa: S301 (Numba's own format; it trusts the folder as it trusts the sources)
+        return data if kept == key else None
+
+
+class _Cache(FunctionCache):
+    """Numba's cache of one function, whose failures cost time and nothing else."""
+
+    warned = False
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        path, stamp = self._impl.locator.get_cache_path(), self._impl.locator.get_source_stamp()
+        name = f"{self._impl.filename_base}.sealed"  # not under Numba's own name, which means files without a digest
+        self._cache_file = _Sealed(cache_path=path, filename_base=name, source_stamp=stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # noqa: BLE001 (garbage can make a pickle, or LLVM, raise anything)
+            with suppress(OSError):
+                self.flush()  # an index that cannot be read could not be added to either
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:  # noqa: BLE001 (as above, where the index could not be made anew)
+            self.do_without(error)
+
+    @classmethod
+    def do_without(cls, error: Exception) -> None:
+        """Say so, once a process."""
+        if not cls.warned:
+            cls.warned = True
+            warnings.warn(f"compiled code is not kept for the next process: {error}", RuntimeWarning, stacklevel=1)

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -209,7 +208,9 @@ class _Set:
             names = dict.fromkeys(firsts, "")
             if store is not None:
                 names = {first: self._name(settings, policy, linked, first, size) for first in firsts}
-            missing = [first for first in firsts if store is None or not self._recall(store, names[first], index, first, pool)]
+            missing = [
+                first for first in firsts if store is None or not self._recall(store, names[first], index, first, size, pool)
+            ]
             if missing:
                 pool.bar.doing = f"compiling {policy.name}"
                 pool.count()
@@ -244,19 +245,17 @@ class _Set:
         spent = time.thread_time() - began
         self.seconds[index, first] = spent
         if store is not None and not signal[CANCEL]:
-            try:
-                store.write(name, Chunk(regret, pulls, spent))
-            except OSError as error:  # a full disk costs what was to be kept, not hours of games
-                warnings.warn(f"finished games are not kept: {error}", RuntimeWarning, stacklevel=1)
+            store.write(name, Chunk(regret, pulls, spent))
 
-    def _recall(self, store: Store, name: str, index: int, first: int, pool: "_Pool") -> bool:
-        """Take a chunk from the store; False if it has none."""
+    def _recall(self, store: Store, name: str, index: int, first: int, size: int, pool: "_Pool") -> bool:
+        """Take a chunk from the store; False if it has none that fits."""
         chunk = store.read(name)
-        if chunk is None:
+        rows = slice(first, first + size)
+        regret, pulls = self.regret[index, rows], self.pulls[index, rows]
+        if chunk is None or (chunk.regret.shape, chunk.pulls.shape) != (regret.shape, pulls.shape):
             return False
-        rows = slice(first, first + len(chunk.regret))
-        self.regret[index, rows], self.pulls[index, rows], self.seconds[index, first] = chunk
-        pool.bar.found += len(chunk.regret) * self.horizon
+        regret[:], pulls[:], self.seconds[index, first] = chunk
+        pool.bar.found += len(regret) * self.horizon
         pool.count()
         return True
 
