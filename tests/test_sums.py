@@ -81,13 +81,13 @@ def in_blocks(values: Floats, lengths: Ints, rng: np.random.Generator) -> list[R
 def random_values(rng: np.random.Generator, count: int) -> Floats:
     kind = rng.integers(0, 6)
     if kind == 0:
-        return rng.integers(-8, 9, count) / 8
+        return np.asarray(rng.integers(-8, 9, count) / 8)
     if kind == 1:
-        return rng.normal(size=count) + rng.choice([1e6, -1e6])
+        return rng.normal(rng.choice([1e6, -1e6]), size=count)
     if kind == 2:
-        return rng.normal(size=count) * 2.0 ** rng.integers(-60, 60, count)
+        return np.ldexp(rng.normal(size=count), rng.integers(-60, 60, count))
     if kind == 3:
-        return rng.normal(size=count) * 10.0 ** rng.choice([-300.0, -310.0, -322.0, 100.0])
+        return rng.normal(0.0, rng.choice([1e-300, 1e-310, 1e-322, 1e100]), count)
     if kind == 4:
         return np.full(count, rng.choice([0.0, -0.0, 0.1]))
     return np.sort(rng.uniform(0.0, 1.0, count))[::-1]
