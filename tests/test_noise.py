@@ -380,10 +380,11 @@ KINDS = "Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless"
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Gaussian(0), "sigma must be a positive finite number, got 0"),
-        (lambda: Gaussian(-1.0), "sigma must be a positive finite number, got -1.0"),
-        (lambda: Gaussian(math.nan), "sigma must be a positive finite number, got nan"),
-        (lambda: Gaussian(math.inf), "sigma must be a positive finite number, got inf"),
+        (lambda: Gaussian(0), "sigma must be a positive number of at most 1e+100, got 0"),
+        (lambda: Gaussian(-1.0), "sigma must be a positive number of at most 1e+100, got -1.0"),
+        (lambda: Gaussian(1.1e100), "sigma must be a positive number of at most 1e+100, got 1.1e+100"),
+        (lambda: Gaussian(math.nan), "sigma must be a positive number of at most 1e+100, got nan"),
+        (lambda: Gaussian(math.inf), "sigma must be a positive number of at most 1e+100, got inf"),
         (lambda: Beta(0.0), "concentration must be a positive finite number, got 0.0"),
         (lambda: Beta(-math.inf), "concentration must be a positive finite number, got -inf"),
         (lambda: Binomial(0), "n must be a whole number, 1 or more, got 0"),
@@ -406,7 +407,7 @@ KINDS = "Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless"
             f"noise must be one of {KINDS}, got 'Gausian'; did you mean 'Gaussian'?",
         ),
         (lambda: from_json({}), f"noise must be one of {KINDS}, got None"),
-        (lambda: from_json({"noise": "Gaussian", "sigma": -1}), "sigma must be a positive finite number, got -1"),
+        (lambda: from_json({"noise": "Gaussian", "sigma": -1}), "sigma must be a positive number of at most 1e+100, got -1"),
     ],
 )
 def test_bad_values_are_refused_in_one_sentence(make: Callable[[], Any], message: str) -> None:

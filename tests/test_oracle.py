@@ -1,6 +1,7 @@
 """The oracle equals brute force over all policies, at every horizon, and tells when it is not optimal."""
 
 import math
+import re
 from collections.abc import Callable
 from itertools import accumulate, product
 
@@ -9,27 +10,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dense_oracle
 from rotting import oracle
 from rotting.oracle import (
     GREEDY_BOTH,
     GREEDY_RISING,
     OPTIMAL,
-    cumulative_sum,
     greedy_rewards,
     optimal_rewards,
 )
 from rotting.problems import (
     Abrupt,
     Constant,
+    Decay,
     Exponential,
+    Function,
     General,
     Linear,
+    Logistic,
     Piecewise,
+    Polynomial,
     Problem,
     Product,
     Rested,
     Restless,
     Sum,
+    Table,
+    stationary,
     ten_arms,
     two_arms,
 )
@@ -119,7 +126,8 @@ def test_greedy_equals_the_naive_greedy(problem: Problem) -> None:
     expected = naive_greedy(problem, horizon)
     assert greedy_rewards(problem).tolist() == expected
     if oracle._split(problem.means())[0]:  # the loop itself, also where greedy_rewards has a shorter way
-        assert cumulative_sum(oracle._greedy(problem.means(), horizon)).tolist() == expected
+        every = np.arange(1, horizon + 1)
+        assert oracle._of_greedy(problem.means(), horizon, every).tolist() == expected
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -227,15 +235,6 @@ def test_dynamic_programming_keeps_the_digits_of_a_large_offset() -> None:
     assert (shifted.cumulative - 1e6 * np.arange(1, 101)).tolist() == plain.cumulative.tolist()
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e6, -1e6, 1e-300])
-def test_running_sums_are_within_one_unit_in_the_last_place(offset: float) -> None:
-    values = np.random.default_rng(0).normal(size=3_000) * (1e-300 if offset == 1e-300 else 1.0) + offset
-    sums = cumulative_sum(values)
-    for t in (1, 2, 100, 3_000):
-        exact = math.fsum(values[:t])
-        assert abs(sums[t - 1] - exact) <= max(math.ulp(exact), math.ulp(float(values.max())))
-
-
 def test_a_million_rounds_of_ten_falling_arms() -> None:
     horizon = 1_000_000
     starts = np.arange(100) * (horizon // 100)
@@ -251,3 +250,124 @@ def test_horizons_share_their_beginning() -> None:
     problem = Problem.rested([Exponential(1.0, rate=0.01), Exponential(0.8, rate=0.005), Constant(0.3)])
     long, short = optimal_rewards(problem, 500).cumulative, optimal_rewards(problem, 200).cumulative
     np.testing.assert_allclose(long[:200], short, rtol=1e-15)
+
+
+DECAYS = 9
+
+
+def random_decay(rng: np.random.Generator, horizon: int, offset: float, decays: int) -> Decay:
+    """Return one of the first `decays` kinds: three of few pieces, a table, five formulas; falling, rising or neither."""
+    kind = int(rng.integers(0, decays))
+    high, low = sorted((offset + rng.uniform(-1.0, 1.0, 2)).tolist(), reverse=True)
+    if rng.random() < 0.2:
+        high, low = low, high  # it rises
+    at = int(rng.integers(0, horizon + 1))
+    if kind == 0:
+        return Constant(high)
+    if kind == 1:
+        return Abrupt(high, low, at)
+    if kind == 2:
+        pieces = int(rng.integers(1, min(horizon, 8) + 1))
+        starts = [0, *sorted(rng.choice(np.arange(1, horizon), pieces - 1, replace=False).tolist())] if pieces > 1 else [0]
+        values = offset + rng.normal(size=pieces) * rng.choice([1.0, 1e-9])
+        return Piecewise(np.sort(values)[::-1] if rng.random() < 0.7 else values, starts)
+    if kind == 3:
+        values = offset + rng.integers(-8, 9, horizon) / 8
+        return Table(np.sort(values)[::-1] if rng.random() < 0.7 else values)
+    if kind == 4:
+        return Linear(high, slope=(low - high) / horizon, floor=None if rng.random() < 0.5 else min(low, high))
+    if kind == 5:
+        return Polynomial(high, power=float(rng.uniform(0.1, 2.0)), limit=low)
+    if kind == 6:
+        return Exponential(high, rate=float(rng.uniform(0.1, 10.0)) / horizon, limit=low)
+    if kind == 7:
+        return Logistic(high, low, at=at, width=horizon / 10)
+    return Function(lambda x: offset + math.sin(x / 7))
+
+
+def random_problem(rng: np.random.Generator, horizon: int, decays: int = DECAYS) -> Problem:
+    offset = float(rng.choice([0.0, 0.0, 1e6, -1e6, 3e-5]))
+
+    def decay() -> Decay:
+        return random_decay(rng, horizon, offset, decays)
+
+    rested: list[Callable[[], Arm]] = [lambda: Rested(decay())]
+    restless: list[Callable[[], Arm]] = [lambda: Restless(decay())]
+    both: list[Callable[[], Arm]] = [*rested, *restless, lambda: Sum(decay(), decay()), lambda: Product(decay(), decay())]
+    if horizon <= 50:
+        both.append(lambda: General(lambda t, n: offset + 1 / (1 + t + 2 * n)))
+    makers = [rested, rested, restless, both][int(rng.integers(0, 4))]
+    arms = [makers[int(rng.integers(0, len(makers)))]() for _ in range(int(rng.integers(1, 8)))]
+    return Problem(arms, horizon=horizon)
+
+
+def few(rng: np.random.Generator, horizon: int) -> list[int]:
+    """Return some rounds, not the last among them by rule."""
+    return sorted({int(x) for x in rng.integers(1, horizon + 1, int(rng.integers(1, 9)))})
+
+
+def same_bits(problem: Problem, checkpoints: list[int]) -> str:
+    """Compare both oracles with the dense ones, at every round and at the checkpoints; return whose the reference is."""
+    dense, dense_greedy = dense_oracle.optimal_rewards(problem), dense_oracle.greedy_rewards(problem)
+    every = optimal_rewards(problem)
+    assert every.how == dense.how
+    assert every.cumulative.tobytes() == dense.cumulative.tobytes()
+    assert greedy_rewards(problem).tobytes() == dense_greedy.tobytes()
+    marks = np.array(checkpoints)
+    some = optimal_rewards(problem, checkpoints=checkpoints)
+    assert some.how == dense.how
+    assert some.cumulative.tobytes() == dense.cumulative[marks - 1].tobytes()
+    assert greedy_rewards(problem, checkpoints=marks).tobytes() == dense_greedy[marks - 1].tobytes()
+    return dense.how
+
+
+@pytest.mark.parametrize("block", [1, 3, 17, oracle._BLOCK])
+def test_every_bit_is_that_of_the_dense_oracle(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """All kinds of problems, in blocks large and small: exact optima, and greedy ones where these are too dear."""
+    monkeypatch.setattr(oracle, "_BLOCK", block)
+    rng = np.random.default_rng(block)
+    seen = set()
+    for case in range(120):
+        horizon = int(rng.choice([1, 2, 3, 7, 50, 100 if block == 1 else 500]))
+        problem = random_problem(rng, horizon)
+        limit = 10 if case % 2 else 100_000
+        monkeypatch.setattr(oracle, "MAX_STATES", limit)
+        monkeypatch.setattr(oracle, "MAX_SHARES", limit)
+        seen.add(same_bits(problem, few(rng, horizon)))
+    assert seen == {OPTIMAL, GREEDY_RISING, GREEDY_BOTH}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_long_runs_have_the_bits_of_the_dense_oracle(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Pieces of tens of thousands of rounds, over which the sums leap."""
+    monkeypatch.setattr(oracle, "MAX_SHARES", 10)
+    rng = np.random.default_rng(seed)
+    same_bits(random_problem(rng, 100_000, decays=3), few(rng, 100_000))
+
+
+@pytest.mark.parametrize(
+    "problem", [two_arms(L=0.5), ten_arms(), stationary([0.5, 0.4], horizon=50_000)], ids=lambda each: each.name
+)
+def test_the_presets_have_the_bits_of_the_dense_oracle(problem: Problem) -> None:
+    horizon = problem.resolve_horizon()
+    same_bits(problem, [1, horizon // 3, horizon])
+
+
+def test_a_long_game_costs_its_pieces_and_not_its_rounds() -> None:
+    """Two pieces an arm: the optimum of 10**15 rounds is that of 10**5, a whole number of times over."""
+    scale = 10**10
+    builds: list[Callable[..., Problem]] = [Problem.rested, Problem.restless]
+    for build in builds:
+        short = build([Abrupt(0.75, 0.25, at=40_000), Abrupt(0.5, 0.125, at=70_000)], horizon=100_000)
+        long = build([Abrupt(0.75, 0.25, at=40_000 * scale), Abrupt(0.5, 0.125, at=70_000 * scale)], horizon=100_000 * scale)
+        marks = np.array([1, 30_000, 70_000, 100_000])
+        at_marks = optimal_rewards(short, checkpoints=marks).cumulative * scale
+        assert optimal_rewards(long, checkpoints=marks * scale).cumulative.tolist() == at_marks.tolist()
+
+
+@pytest.mark.parametrize("checkpoints", [[0], [3, 3], [5, 4], [11], [1.5], []])
+def test_checkpoints_increase_within_the_horizon(checkpoints: list[int]) -> None:
+    problem = Problem.rested([0.5, 0.25], horizon=10)
+    words = "checkpoints must be whole numbers that increase from 1 to 10 at most, got "
+    with pytest.raises(ValueError, match=re.escape(words + repr(checkpoints))):
+        optimal_rewards(problem, checkpoints=checkpoints)

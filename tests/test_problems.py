@@ -231,7 +231,9 @@ def bad_problems() -> list[Any]:
             ValueError,
             r"horizon must be at most 1000 to tabulate 10 General arm\(s\) over rounds and pulls, got 1001",
         ),
-        (lambda: problem([Product(1e200, 1e200)]), ValueError, "arm 0: means must be finite numbers, got inf"),
+        (lambda: problem([Product(1e200, 1e200)]), ValueError, "arm 0: means must be .* of at most 1e\\+100 in size, got inf"),
+        (lambda: rested([0.5, -1.1e100]), ValueError, "arm 1: means must be .* of at most 1e\\+100 in size, got -1.1e\\+100"),
+        (lambda: problem([Sum(1e100, 1e100)]), ValueError, "arm 0: means must be .* of at most 1e\\+100 in size, got 2e\\+100"),
     ]
 
 

@@ -198,22 +198,37 @@ def test_bad_input(two_arms: Problem, arguments: dict[str, object], error: type[
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-def test_ctrl_c_stops_at_once_and_leaves_nothing_broken() -> None:
-    """One game of 10**9 rounds would take minutes; an interrupt ends it, and the next simulation is right."""
-    script = textwrap.dedent("""
-        import os, signal, threading, rotting
-        problem = rotting.problems.stationary([0.5, 0.4], horizon=10**9)
+@pytest.mark.parametrize("build", ["rested", "restless"])
+def test_a_long_game_starts_in_little_memory_and_ctrl_c_ends_it(build: str) -> None:
+    """Of 10**9 rounds, which take minutes: nothing grows with them before the game, and the next simulation is right."""
+    script = textwrap.dedent(f"""
+        import os, resource, signal, sys, threading, rotting
+        from rotting import simulation
+        from rotting.problems import Abrupt, Problem
+
+        def peak():
+            unit = 1 if sys.platform == "darwin" else 1024
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+        def submit_and_interrupt(pool, play):
+            submit(pool, play)
+            print("playing")
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+
         policy = rotting.UCB1()
-        rotting.simulate(policy, problem, horizon=10, runs=1)
-        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        rotting.simulate(policy, Problem.rested([0.5, 0.4], horizon=10), runs=1)
+        submit, simulation._Pool.submit = simulation._Pool.submit, submit_and_interrupt
+        before = peak()
+        problem = Problem.{build}([Abrupt(0.9, 0.1, at=3 * 10**8), Abrupt(0.5, 0.2, at=5 * 10**8)], horizon=10**9)
         try:
-            rotting.simulate(policy, problem, runs=2, workers=2)
+            rotting.simulate(policy, problem, runs=1)
         except KeyboardInterrupt:
+            simulation._Pool.submit = submit
             again = rotting.simulate(policy, problem, horizon=100, runs=3)
-            print("interrupted", int(again.pulls.sum()))
+            print("interrupted", int(again.pulls.sum()), "lean" if peak() - before < 100e6 else peak() - before)
     """)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
-    assert done.stdout.split() == ["interrupted", "300"], done.stderr
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout.split() == ["playing", "interrupted", "300", "lean"], done.stderr
 
 
 def test_a_result_survives_saving(two_arms: Problem, tmp_path: object) -> None:

@@ -17,12 +17,11 @@ from rotting.compile import compiled, compiled_for
 from rotting.policy import Policy, Reason
 from rotting.registry import from_json as policy_from_json
 from rotting.rng import derive_key
-from rotting.rules import nonnegative_int, suggest
+from rotting.rules import LARGEST, nonnegative_int, suggest
 from rotting.tables import Column, Table
 
 _FORMAT, _VERSION = "rotting-bandit", 1
 _FIRST_CAPACITY = 64
-_LARGEST_REWARD = 1e100  # sums of rewards, and their rounding errors, stay finite
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,8 @@ def _check_reward(reward: object) -> float:
         value = float(reward)
     except OverflowError:
         value = math.inf
-    if not abs(value) <= _LARGEST_REWARD:
-        raise ValueError(f"reward must be a finite number of at most {_LARGEST_REWARD:g} in size, got {reward!r}")
+    if not abs(value) <= LARGEST:
+        raise ValueError(f"reward must be a finite number of at most {LARGEST:g} in size, got {reward!r}")
     return value
 
 

@@ -90,7 +90,7 @@ def kl_bernoulli_upper(x: float, d: float) -> float:
     doubt = 2.0 * doubt + _ERROR
     low, high = x, 1.0
     q = 0.5 * (low + high)
-    while abs(q - near) > doubt:
+    while abs(q - near) > doubt and low < q < high:
         low, high = (q, high) if q < near else (low, q)
         q = 0.5 * (low + high)
     while low < q < high:

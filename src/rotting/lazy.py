@@ -39,8 +39,11 @@ def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
         if s.pulls[i] == 0:
             return int(i)
     lev = level(p, t, arms.size)
-    while True:
-        leader, first, before, after = -1, -math.inf, -math.inf, -math.inf
+    leader = arms[0]
+    # A search that does not settle the choice leaves the leader's line at its index, and a second one of that arm would settle
+    # it: there are at most K + 1, unless a NaN, which is neither above nor below anything, stands in the way.
+    for _ in range(arms.size + 1):
+        leader, first, before, after = arms[0], -math.inf, -math.inf, -math.inf
         for i in arms:
             value = line(p, s, lev, i)
             if value > first:
@@ -50,7 +53,8 @@ def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
                 after = max(after, value)
         value = search(p, s, lev, leader, max(before, after))
         if value > before and value >= after:
-            return int(leader)
+            break
+    return int(leader)
 
 
 def _height_line(p: Any, s: Any, lev: float, i: int) -> float:
@@ -62,17 +66,19 @@ def _choose_of_many(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
         s.entrants[0] = 0  # the lines move without it
         return _choose(p, s, t, key, arms)
     lev = level(p, t, arms.size)
-    while True:
+    leader = arms[0]
+    for _ in range(arms.size + 1):  # as above
         leader = hold(s, lev)
         if s.pulls[leader] == 0:
-            return leader
+            break
         before, after = runners_up(s, lev, leader)
         top = height(s, lev, leader)
         value = search(p, s, lev, leader, max(before, after))
         if height(s, lev, leader) < top:  # also when the arm is chosen: its reward, which enters it again, may be late
             enter(s, lev, leader)
         if value > before and value >= after:
-            return leader
+            break
+    return int(leader)
 
 
 def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:

@@ -140,18 +140,21 @@ def grid_of(m: Means, i: int) -> Floats:
     return m.grid[m.grid_first[i] : m.grid_first[i + 1]].reshape(len(rounds_of(m, i)[0]), -1)
 
 
-def row_of(m: Means, i: int, kt: int) -> Floats:
-    """Return the means of arm `i` in its `kt`-th round piece, for each pull piece."""
-    if m.kinds[i] == GRID:
-        return np.asarray(grid_of(m, i)[kt])
-    return _combine(m, i)(rounds_of(m, i)[1][kt : kt + 1], pulls_of(m, i)[1])
+_ALL = slice(None)
 
 
-def column_of(m: Means, i: int, kn: int) -> Floats:
-    """Return the means of arm `i` in its `kn`-th pull piece, for each round piece."""
+def row_of(m: Means, i: int, kt: int, pieces: slice = _ALL) -> Floats:
+    """Return the means of arm `i` in its `kt`-th round piece, for each of its pull pieces or for some."""
     if m.kinds[i] == GRID:
-        return grid_of(m, i)[:, kn]
-    return _combine(m, i)(rounds_of(m, i)[1], pulls_of(m, i)[1][kn : kn + 1])
+        return np.asarray(grid_of(m, i)[kt, pieces])
+    return _combine(m, i)(rounds_of(m, i)[1][kt : kt + 1], pulls_of(m, i)[1][pieces])
+
+
+def column_of(m: Means, i: int, kn: int, pieces: slice = _ALL) -> Floats:
+    """Return the means of arm `i` in its `kn`-th pull piece, for each of its round pieces or for some."""
+    if m.kinds[i] == GRID:
+        return grid_of(m, i)[pieces, kn]
+    return _combine(m, i)(rounds_of(m, i)[1][pieces], pulls_of(m, i)[1][kn : kn + 1])
 
 
 def lookup(m: Means, i: int, t: int, n: int) -> float:

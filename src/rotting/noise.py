@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from rotting.rng import normal_quantile, reward_uniform
-from rotting.rules import at_least_one_int, positive, suggest
+from rotting.rules import SPREAD, at_least_one_int, positive, suggest
 
 _CHUNK = 500  # the starting probability of an inversion, 0.5**500 or exp(-500), is still a normal number
 
@@ -78,9 +78,11 @@ def log_gamma_variate(shape: float, key: int, run: int, arm: int, clock: int, dr
         draw += 2
         y = 1.0 + c * x
         v = y * y * y  # not y ** 3, which compilers round differently
-        if v > 0.0 and math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
-            value = math.log(d * v)
-            break
+        # Said so that NaN is not drawn again for ever.
+        if v <= 0.0 or math.log(u) >= 0.5 * x * x + d - d * v + d * math.log(v):
+            continue
+        value = math.log(d * v)
+        break
     if shape < 1.0:
         # In logs, because u ** (1 / shape) underflows for small shapes.
         value += math.log(reward_uniform(key, run, arm, clock, draw)) / shape
@@ -140,7 +142,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Gaussian(Noise):
-    """Gaussian rewards with standard deviation `sigma`.
+    """Gaussian rewards with standard deviation `sigma`, at most 1e100.
 
     Example:
         >>> Gaussian(0.5)
@@ -151,7 +153,7 @@ class Gaussian(Noise):
     draw = staticmethod(_draw_gaussian)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
+        object.__setattr__(self, "sigma", SPREAD.check("sigma", self.sigma))
 
     @property
     def scale(self) -> float:

@@ -203,6 +203,8 @@ def _mass(kind: int, first: float, second: float, left: float, right: float) -> 
     total, y = 0.0, left
     while y < right:
         length = _panel(kind, first, second, y)
+        if not y + length > y:  # too short to go on from y, or NaN
+            break
         for m in range(_ORDER):
             total += length * _WEIGHTS[m] * math.exp(-_fall(kind, first, second, y + length * _POINTS[m]))
         y += length
@@ -243,6 +245,8 @@ def chances_of_largest(kind: int, posteriors: Floats, out: Floats) -> None:
                 begin = max(y, left[k])
                 stop = min(stop, begin + _panel(kind, first[k], second[k], begin))
         length = stop - y
+        if not length > 0.0:  # as above
+            break
         for k in range(n):
             _advance(kind, first[k], second[k], mass[k], y, length, right[k], below, k, density, share)
         if stop > start:

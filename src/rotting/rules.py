@@ -92,9 +92,12 @@ def option(*words: str) -> Option:
     return Option(f"one of {', '.join(map(repr, words))}", words=words)
 
 
+LARGEST = 1e100  # of a reward, a mean or their spread: sums and squares, and their rounding errors, stay finite
+
 FINITE = Rule("a finite number")
 FRACTION = Rule("a number in (0, 1]", low=0.0, open_low=True, high=1.0)
 POSITIVE = Rule("a positive finite number", low=0.0, open_low=True)
+SPREAD = Rule(f"a positive number of at most {LARGEST:g}", low=0.0, open_low=True, high=LARGEST)
 NONNEGATIVE = Rule("a finite number, zero or more", low=0.0)
 ABOVE_ONE = Rule("a finite number above 1", low=1.0, open_low=True)
 PROBABILITY = Rule("a probability in [0, 1]", low=0.0, high=1.0)

@@ -123,8 +123,18 @@ def simulate(
         keep: a folder for the games that are finished, so that the same call goes on where another was killed. They are known
             by a digest of the settings and of the code, and are never taken for others.
 
-    Memory: 8 bytes per policy, run and checkpoint or arm for the result, and on each worker the state of one game (for the
-    exact windows of RAW-UCB and FEWA, 20 bytes per arm and round of the horizon).
+    Memory does not grow with the horizon where the means have few pieces and the policies forget. It takes:
+
+    - for the result, 8 bytes per policy, run and checkpoint or arm;
+    - for the means, 16 bytes per piece of equal value, and several times that while an arm is tabulated. `Constant`, `Abrupt`
+      and `Piecewise` have the pieces that they are written with; the other decays, and callables, one per round of the horizon
+      unless neighbours are equal; a `General` arm takes 8 bytes per pair of rounds;
+    - for the reference, next to nothing where it is known from the pieces; `rotting.oracle.optimal_rewards` says what it takes
+      where arms rise or follow both clocks;
+    - on each worker, the state of one game. Per arm and round of the horizon: 20 bytes for the exact windows of RAW-UCB,
+      RAW-UCB++, RAW-klUCB and FEWA and for the GLR policies, 24 for AdSwitch, 16 for SWA, wSWA and M-UCB; per round: 32 bytes
+      for SW-UCB and Thompson sampling on a sliding window. The states of the others grow with the logarithm of the horizon, or
+      not at all.
 
     Example:
         >>> import rotting
@@ -197,8 +207,7 @@ class _Set:
     def play(self, pool: "_Pool", store: Store | None) -> None:
         """Hand every chunk of runs that the store does not have to the pool."""
         means = self.problem.means(self.horizon)  # held here: a problem keeps those of one horizon only
-        cumulative, self.reference = optimal_rewards(self.problem, self.horizon)
-        optimal = cumulative[self.marks - 1]
+        optimal, self.reference = optimal_rewards(self.problem, self.horizon, self.marks)
         # The same chunks on any number of workers, so that what one kept serves another.
         size = max(1, min(_CHUNK_ROUNDS // self.horizon, -(-self.runs // _CHUNKS)))
         firsts = range(0, self.runs, size)

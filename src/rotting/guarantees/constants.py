@@ -11,10 +11,10 @@ import numpy as np
 from rotting.arrays import Floats, Ints
 from rotting.guarantees.tuning import constant, subgaussian_scale
 from rotting.means import PRODUCT, Means, column_of, pulls_of, rounds_of, row_of
-from rotting.oracle import cumulative_sum
 from rotting.policy import Policy
 from rotting.problems.problem import Problem, Rotting
 from rotting.rules import at_least_one_int
+from rotting.sums import cumulative_sum
 
 SHOWN = 12  # stationary pieces whose gaps are listed; a drift has one per round
 

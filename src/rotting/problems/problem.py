@@ -1,6 +1,5 @@
 """A problem: arms, the noise of their rewards, and how long the game lasts."""
 
-import math
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from rotting.means import Means, Rise, bounds, first_rise, join, lookup
 from rotting.noise import Gaussian, Noise, Noiseless
 from rotting.problems.arms import Arm, Rested, Restless, check_size
 from rotting.problems.decays import Decay, Table, as_decay
-from rotting.rules import at_least_one_int, nonnegative_int
+from rotting.rules import LARGEST, at_least_one_int, nonnegative_int
 
 STANDARD = Gaussian(1.0)
 
@@ -222,8 +221,8 @@ class Problem:
             table = self.arms[i].means(horizon)
             low, high = bounds(table, 0, horizon)
             for value in (low, high):
-                if not math.isfinite(value):
-                    raise ValueError(f"means must be finite numbers, got {value}")  # noqa: TRY301
+                if not abs(value) <= LARGEST:
+                    raise ValueError(f"means must be finite numbers of at most {LARGEST:g} in size, got {value}")  # noqa: TRY301
             self.noise.check_means(low, high)
         except (TypeError, ValueError) as error:
             # Errors of a user's callable that are more special than these pass as they are.
