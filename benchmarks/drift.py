@@ -19,7 +19,7 @@ from rotting import states
 from rotting.arrays import Ints
 from rotting.compile import compiled
 from rotting.game import choose, update
-from rotting.linking import rebind
+from rotting.linking import bind
 from rotting.rng import philox
 
 _OFFSET = 1_000_000
@@ -59,7 +59,7 @@ def measure(size: Size) -> list[Finding]:
     windows = np.array(state.windows, np.int64)
     current, pending, counts = (np.zeros((_N_ARMS, windows.size), np.int64) for _ in range(3))
     kernel = policy.kernel
-    loop = compiled(rebind(_live, choose=kernel.choose, update=kernel.update), policy)
+    loop = compiled(bind(_live, {choose: kernel.choose, update: kernel.update}), policy)
     rest = (np.arange(_N_ARMS), windows, current, pending, counts)
     tenth = max(rounds // 10, 1)
     loop(policy.params, state, 1, tenth, *rest)

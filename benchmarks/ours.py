@@ -12,9 +12,8 @@ from rotting import states
 from rotting.arrays import Floats, Ints
 from rotting.compile import compiled
 from rotting.game import Board, choose, draw, mean_now, update
-from rotting.linking import rebind
+from rotting.linking import bind
 from rotting.means import Means
-from rotting.noise import Noise
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Problem, Rested
 from rotting.rng import derive_key
@@ -114,7 +113,8 @@ class Stretches:
     def play(self, until: int, scan: Callable[..., int] | None = None) -> tuple[float, list[int]]:
         """Play up to round `until`, choosing by `scan` if given; return the seconds and the arms."""
         kernel = self.policy.kernel
-        loop = compiled(rebind(_stretch, choose=scan or kernel.choose, update=kernel.update, draw=self.noise.draw), self.policy)
+        parts = {choose: scan or kernel.choose, update: kernel.update, draw: self.noise.draw}
+        loop = compiled(bind(_stretch, parts), self.policy)
         fixed = (self.policy.params, self.state, self.board, self.means, self.noise.scale, derive_key(SEED, "noise"), self.arms)
         chosen = np.zeros(until - self.rounds, np.int64)
         loop(*fixed, 1, 0, chosen)  # no rounds: compiles
@@ -137,10 +137,6 @@ def reward_table(problem: Problem, horizon: int) -> Floats:
     m, noise = problem.means(horizon), problem.noise
     board = Board(np.zeros(problem.n_arms, np.int64), m.round_first[:-1].copy(), m.pull_first[:-1].copy())
     table = np.zeros((problem.n_arms, horizon))
-    fill: Callable[..., None] = compiled(rebind(_fill, draw=_kernel(noise)))
+    fill: Callable[..., None] = compiled(bind(_fill, {draw: noise.draw}))
     fill(m, board, noise.scale, derive_key(SEED, "noise"), table)
     return table
-
-
-def _kernel(noise: Noise) -> Callable[..., float]:
-    return noise.draw

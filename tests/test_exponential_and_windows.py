@@ -19,7 +19,7 @@ from rotting.bandit import Bandit
 from rotting.checks import check_policy
 from rotting.compile import compiled
 from rotting.forgetting import times
-from rotting.linking import rebind
+from rotting.linking import bind
 from rotting.noise import Gaussian
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.exp3 import Exp3
@@ -185,7 +185,7 @@ def test_weights_stay_finite_for_ten_million_rounds_of_large_rewards(policy: Pol
     """
     arms, state = np.arange(3), states.new_state(policy, 3, 1)
     change = 0 if policy.name == "exp3" else rounds // 2  # Exp3 is not made to follow one
-    loop = compiled(rebind(many_rounds, choose=policy.kernel.choose, update=policy.kernel.update))
+    loop = compiled(bind(many_rounds, {choose: policy.kernel.choose, update: policy.kernel.update}))
     loop(policy.params, state, rounds, change, 1000.0, KEY, arms)
     assert np.isfinite(state.log_weights).all()
     assert state.log_weights.max() == 0.0

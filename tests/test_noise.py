@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from conftest import INTERPRETED
 from rotting.arrays import Floats
 from rotting.compile import compiled
-from rotting.linking import rebind
+from rotting.linking import bind, slot
 from rotting.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson, _binomial_inverse, from_json
-from rotting.rng import derive_key, normal_quantile, unit
+from rotting.rng import derive_key, normal_quantile, reward_uniform, unit
 
 ALARM = 1e-7
 SIZE = 1_500 if INTERPRETED else 100_000
@@ -32,6 +32,7 @@ LARGEST = unit(WORD, WORD)
 ALL = [Gaussian(0.5), Bernoulli(), Binomial(10), Beta(3.0), Poisson(), Noiseless()]
 
 
+@slot
 def draw(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
     """Stand for the noise's draw."""
     raise NotImplementedError
@@ -45,17 +46,17 @@ def fill(out: Floats, mean: float, scale: float, key: int, run: int, arm: int) -
 def sample(noise: Noise, mean: float, size: int = SIZE) -> Floats:
     """Rewards of one arm at clocks 0, 1, ..."""
     out = np.empty(size)
-    compiled(rebind(fill, draw=noise.draw))(out, mean, noise.scale, KEY, 1, 2)
+    compiled(bind(fill, {draw: noise.draw}))(out, mean, noise.scale, KEY, 1, 2)
     return out
 
 
 def paid(noise: Noise, mean: float, *uniforms: float) -> float:
     """The reward when the uniform numbers behind it are these, draw by draw."""
 
-    def reward_uniform(key: int, run: int, arm: int, clock: int, draw: int) -> float:
+    def given(key: int, run: int, arm: int, clock: int, draw: int) -> float:
         return uniforms[draw]
 
-    return rebind(noise.draw, reward_uniform=reward_uniform)(mean, noise.scale, 0, 0, 0, 0)
+    return bind(noise.draw, {reward_uniform: given})(mean, noise.scale, 0, 0, 0, 0)
 
 
 # Whole distributions.

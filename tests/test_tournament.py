@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 import brute
 from conftest import INTERPRETED
 from games import play, play_naive, tables
-from rotting import states
+from rotting import states, tournament
 from rotting.bandit import Bandit
 from rotting.compile import compiled
-from rotting.linking import rebind
+from rotting.linking import bind_all
 from rotting.policy import Policy
 from rotting.registry import make
-from rotting.tournament import MANY, _meet, height, hold, runners_up
+from rotting.tournament import MANY, height, hold, runners_up
 
 ARMS = [MANY, MANY + 1, 2 * MANY - 1, 100]
 
@@ -120,8 +120,8 @@ def root(s: Any, i: int) -> float:
     return float(s.roots[i])
 
 
-line = rebind(height, intercept=intercept, root=root)
-meet = rebind(_meet, intercept=intercept, root=root, height=line)
+roots = {"hold": hold, "height": height, "runners_up": runners_up}
+bound = bind_all(roots, {tournament.intercept: intercept, tournament.root: root})
 
 
 @given(st.integers(2, 70), st.integers(0, 10**6))
@@ -133,10 +133,10 @@ def test_the_winner_and_its_runners_up_are_those_of_looking_at_every_line(n: int
     )
     s.entrants = np.zeros(1, int)
     for lev in (0.25, 0.5, 0.5, 1.0, 3.0):
-        heights = [line(s, lev, i) for i in range(n)]
-        champion = rebind(hold, _meet=meet)(s, lev)
+        heights = [bound["height"](s, lev, i) for i in range(n)]
+        champion = bound["hold"](s, lev)
         assert champion == heights.index(max(heights))
-        before, after = rebind(runners_up, height=line)(s, lev, champion)
+        before, after = bound["runners_up"](s, lev, champion)
         below, above = max(heights[:champion], default=-np.inf), max(heights[champion + 1 :], default=-np.inf)
         for value in heights:  # what matters is which values keep the champion ahead
             assert (value > before and value >= after) == (value > below and value >= above)

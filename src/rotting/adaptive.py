@@ -22,23 +22,21 @@ from rotting.history import (
     window_floor,
     window_mean,
 )
-from rotting.lazy import choose_lazily, with_tournament
-from rotting.linking import rebind
+from rotting.lazy import choose_lazily, learn, level, line, search, with_tournament
+from rotting.linking import slot
 from rotting.policy import Reason
+from rotting.tournament import intercept, root
 
 
-def level(p: Any, t: int, n_arms: int) -> float:
-    """Stand for what the width needs to know of the round; `by_tightest_bound` binds it."""
-    raise NotImplementedError
-
-
+@slot
 def width(p: Any, level: float, h: int, root: float) -> float:
-    """Stand for the width of window h, which must not increase with h; `by_tightest_bound` binds it."""
+    """Stand for the width of window h, with root = sqrt(h); it must not increase with h."""
     raise NotImplementedError
 
 
+@slot
 def floor_since(s: History, i: int, k: int, first: int, level: float, limit: float) -> float:
-    """Stand for what the floor of an earlier search has become; `by_tightest_bound` binds it."""
+    """Stand for what the floor of an earlier search has become."""
     raise NotImplementedError
 
 
@@ -141,27 +139,20 @@ def _root(s: History, i: int) -> float:
 
 
 def by_tightest_bound(
-    level: Callable[..., float], width: Callable[..., float], straight: bool
+    round_level: Callable[..., float], window_width: Callable[..., float], straight: bool
 ) -> dict[str, Callable[..., Any]]:
     """Return `choose`, `update` and `explain` of the policy whose index is the tightest of its windows' upper bounds.
 
     Args:
-        level: `level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
-        width: `width(p, level, h, root)`, the width of window h, with root = sqrt(h); it must not increase with h.
+        round_level: `round_level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
+        window_width: `window_width(p, level, h, root)`, the width of window h, with root = sqrt(h); it must not increase
+            with h.
         straight: whether the width is `level / root`, with a level that never falls: then the floors of a search last, and many
             arms meet in a tournament.
     """
-    trial = rebind(_try_window, width=width)
-    line = rebind(_line, width=width)
-    search = rebind(
-        _search,
-        _line=line,
-        _try_window=trial,
-        _search_blocks=rebind(_search_blocks, width=width, _try_window=trial),
-        floor_since=kept_floor if straight else _forgotten,
-    )
-    explain = {"explain": rebind(_explain, level=level, width=width, _search=search)}
+    parts: dict[Any, Any] = {level: round_level, width: window_width}
     if straight:
-        noted = rebind(_search_and_note, _search=search)
-        return {**with_tournament(level, noted, _intercept, _root, _update), **explain}
-    return {"choose": choose_lazily(level, line, search), "update": _update, **explain}
+        parts |= {search: _search_and_note, floor_since: kept_floor, learn: _update, intercept: _intercept, root: _root}
+        return with_tournament(parts, explain=_explain)
+    parts |= {search: _search, floor_since: _forgotten, line: _line}
+    return {**choose_lazily(parts, explain=_explain), "update": _update}

@@ -5,34 +5,39 @@ from functools import cache
 from typing import Any
 
 from rotting.arrays import Floats, Ints
-from rotting.linking import rebind
+from rotting.linking import bind_all, slot
 from rotting.policy import Kernel, Policy, Reason, defined
 from rotting.rng import subkey
 from rotting.rules import COUNT
 
 
+@slot
 def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    """Stand for the policy's own `choose`; `doubled_kernel` binds it."""
+    """Stand for the policy's own `choose`."""
     raise NotImplementedError
 
 
+@slot
 def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
-    """Stand for the policy's own `update`; `doubled_kernel` binds it."""
+    """Stand for the policy's own `update`."""
     raise NotImplementedError
 
 
+@slot
 def reset(p: Any, s: Any, horizon: int) -> None:
-    """Stand for the policy's own `reset`; `doubled_kernel` binds it."""
+    """Stand for the policy's own `reset`."""
     raise NotImplementedError
 
 
+@slot
 def explain(p: Any, s: Any, t: int, arms: Ints, arm: int) -> Reason:
-    """Stand for the policy's own `explain`; `doubled_kernel` binds it."""
+    """Stand for the policy's own `explain`."""
     raise NotImplementedError
 
 
+@slot
 def chances(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
-    """Stand for the policy's own `chances`; `doubled_kernel` binds it."""
+    """Stand for the policy's own `chances`."""
     raise NotImplementedError
 
 
@@ -76,17 +81,13 @@ def doubled_kernel(kernel: Kernel) -> Kernel:
     """
     if kernel.reset is None:
         raise ValueError("kernel must have a reset, got one that is not tuned to a horizon")
-    advance = rebind(_advance, reset=kernel.reset)
-    return Kernel(
-        kernel.params,
-        kernel.init,
-        rebind(_choose, _advance=advance, choose=kernel.choose),
-        rebind(_update, _advance=advance, update=kernel.update),
-        None if kernel.explain is None else rebind(_explain, explain=kernel.explain),
-        None if kernel.chances is None else rebind(_chances, _advance=advance, chances=kernel.chances),
-        kernel.forget,
-        tune=kernel.tune,
-    )
+    roots: dict[str, Any] = {"choose": _choose, "update": _update}
+    parts: dict[Any, Any] = {reset: kernel.reset, choose: kernel.choose, update: kernel.update}
+    if kernel.explain is not None:
+        roots["explain"], parts[explain] = _explain, kernel.explain
+    if kernel.chances is not None:
+        roots["chances"], parts[chances] = _chances, kernel.chances
+    return Kernel(kernel.params, kernel.init, forget=kernel.forget, tune=kernel.tune, **bind_all(roots, parts))
 
 
 @cache

@@ -21,7 +21,7 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from rotting.linking import bound_functions, digest, rebind
+from rotting.linking import bound_functions, digest, with_names
 from rotting.policy import Policy
 
 _compiled: dict[tuple[str, bool, bool], Callable[..., Any]] = {}
@@ -80,7 +80,7 @@ def _compile(function: FunctionType, mark: str, allocates: bool, entry: bool) ->
         name: _remember(part, digest(part), allocates and part.__name__ != "play", entry=False)
         for name, part in bound_functions(function).items()
     }
-    linked = rebind(function, **parts)
+    linked = with_names(function, parts)
     linked.__name__ = linked.__qualname__ = f"{function.__name__}_{mark}{'_allocates' if allocates else ''}"
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": allocates, "forceinline": not entry}
     jit: Any = numba.njit

@@ -18,20 +18,22 @@ from collections.abc import Callable
 from typing import Any
 
 from rotting.history import FAN, blocks_within, largest_block
-from rotting.linking import rebind
+from rotting.linking import bind, slot
 from rotting.windows import difference
 
 _SLACK = 2.0**-48  # of the sums: more than the roundings of D(s), and of the means in G(s), together
 _MARGIN = 1.0 - 1e-6  # the same for the products and divergences
 
 
+@slot
 def kl(p: Any, x: float, y: float) -> float:
-    """Stand for the divergence; `glr_test` binds it."""
+    """Stand for the divergence."""
     raise NotImplementedError
 
 
+@slot
 def curvature(p: Any, mean: float) -> float:
-    """Stand for a v with `kl(x, mean) <= (x - mean)^2 / v`; `glr_test` binds it."""
+    """Stand for a v with `kl(x, mean) <= (x - mean)^2 / v` for every x."""
     raise NotImplementedError
 
 
@@ -87,14 +89,14 @@ def _alarm(p: Any, s: Any, i: int, beta: float, split_every: int) -> bool:
     return False
 
 
-def glr_test(kl: Callable[..., float], curvature: Callable[..., float]) -> Callable[..., bool]:
+def glr_test(divergence: Callable[..., float], its_curvature: Callable[..., float]) -> Callable[..., bool]:
     """Return the kernel `alarm(p, s, i, beta, split_every)`: whether G of a split of arm i's samples reaches beta.
 
     Its state has the fields of a `history.History`, as `history.record` keeps them; its beta is positive; only splits that
     `split_every` divides are looked at.
 
     Args:
-        kl: the divergence, `kl(p, x, y)`.
-        curvature: `curvature(p, mean)`, a v with `kl(p, x, mean) <= (x - mean)^2 / v` for every x.
+        divergence: `kl(p, x, y)`.
+        its_curvature: `curvature(p, mean)`, a v with `kl(p, x, mean) <= (x - mean)^2 / v` for every x.
     """
-    return rebind(_alarm, curvature=curvature, _fires=rebind(_fires, kl=kl))
+    return bind(_alarm, {kl: divergence, curvature: its_curvature})

@@ -5,19 +5,16 @@ from collections.abc import Callable
 from typing import Any
 
 from rotting.arrays import Ints
-from rotting.lazy import choose_lazily, with_tournament
-from rotting.linking import rebind
+from rotting.lazy import choose_lazily, learn, level, line, search, with_tournament
+from rotting.linking import slot
 from rotting.policy import Reason
-from rotting.windows import Grid, eff_update
+from rotting.tournament import intercept, root
+from rotting.windows import Grid, eff_update, refreshed
 
 
-def level(p: Any, t: int, n_arms: int) -> float:
-    """Stand for what the width needs to know of the round; `by_delayed_bound` binds it."""
-    raise NotImplementedError
-
-
+@slot
 def width(p: Any, level: float, h: int, root: float) -> float:
-    """Stand for the width of window h; `by_delayed_bound` binds it."""
+    """Stand for the width of window h, with root = sqrt(h)."""
     raise NotImplementedError
 
 
@@ -71,20 +68,20 @@ def _explain(p: Any, s: Grid, t: int, arms: Ints, i: int) -> Reason:
     return Reason(value, s.mean[i, j], s.windows[j], width(p, lev, s.windows[j], s.root[j]))
 
 
-def by_delayed_bound(level: Callable[..., float], width: Callable[..., float], straight: bool) -> dict[str, Callable[..., Any]]:
+def by_delayed_bound(
+    round_level: Callable[..., float], window_width: Callable[..., float], straight: bool
+) -> dict[str, Callable[..., Any]]:
     """Return `choose`, `update` and `explain` of the policy whose index is the tightest bound of its delayed windows.
 
     Args:
-        level: `level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
-        width: `width(p, level, h, root)`, the width of window h, with root = sqrt(h).
+        round_level: `round_level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
+        window_width: `window_width(p, level, h, root)`, the width of window h, with root = sqrt(h).
         straight: whether the width is `level / root`, with a level that never falls. Then an arm keeps a bound of its index
             from below, lowered as windows are refreshed, and is searched again only when that does not decide; and many
             arms meet in a tournament.
     """
-    line, search_all = rebind(_line, width=width), rebind(_search_all, width=width)
-    explain = {"explain": rebind(_explain, level=level, width=width, _search_all=search_all)}
+    parts: dict[Any, Any] = {level: round_level, width: window_width}
     if straight:
-        search = rebind(_search, _line=line, _search_all=search_all)
-        update = rebind(_update, eff_update=rebind(eff_update, refreshed=_lower_floor))
-        return {**with_tournament(level, search, _intercept, _root, update), **explain}
-    return {"choose": choose_lazily(level, line, search_all), "update": _update, **explain}
+        parts |= {search: _search, learn: _update, refreshed: _lower_floor, intercept: _intercept, root: _root}
+        return with_tournament(parts, explain=_explain)
+    return {**choose_lazily({**parts, search: _search_all, line: _line}, explain=_explain), "update": _update}

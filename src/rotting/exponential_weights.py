@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.arrays import Floats, Ints
-from rotting.linking import rebind
+from rotting.linking import bind, slot
 from rotting.ranges import to_unit
 from rotting.rng import uniform
 
@@ -34,8 +34,9 @@ def new_weights(n_arms: int) -> Weights:
     )
 
 
+@slot
 def tune(p: Any, s: Weights) -> None:
-    """Stand for the policy's own tuning of `rates` and of the length of a batch; `starting` binds it."""
+    """Stand for the policy's own tuning of `rates` and of the length of a batch."""
     raise NotImplementedError
 
 
@@ -47,9 +48,9 @@ def _reset(p: Any, s: Weights, horizon: int) -> None:
     tune(p, s)
 
 
-def starting(tune: Callable[..., None]) -> Callable[..., None]:
-    """Return the `reset(p, s, horizon)` that makes all arms equal and tunes by `tune(p, s)`."""
-    return rebind(_reset, tune=tune)
+def starting(policy_tune: Callable[..., None]) -> Callable[..., None]:
+    """Return the `reset(p, s, horizon)` that makes all arms equal and tunes by `policy_tune(p, s)`."""
+    return bind(_reset, {tune: policy_tune})
 
 
 def gamma_of_horizon(n_arms: int, horizon: int) -> float:

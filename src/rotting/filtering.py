@@ -3,7 +3,10 @@
 import math
 from typing import Any
 
+from rotting.linking import slot
 
+
+@slot
 def window_mean(s: Any, i: int, h: int) -> float:
     """Stand for the mean of arm i over one window; each policy binds its own."""
     raise NotImplementedError

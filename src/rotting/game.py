@@ -1,8 +1,8 @@
 """The one loop: a policy plays a problem.
 
 `play` is one game and allocates nothing, so that one thread of any machine can run it; `play_runs` sets up one game after the
-other. Both call the policy (`init`, `choose`, `update`), the noise (`draw`) and the oracle's window (`reveal`) through global
-names that `link` binds.
+other. Both call the policy (`init`, `choose`, `update`), the noise (`draw`) and what an oracle sees (`reveal`) through slots
+that `link` fills.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.arrays import Floats, Ints
-from rotting.linking import rebind
+from rotting.linking import bind, slot
 from rotting.means import Means, mean_at, seek
 from rotting.noise import Noise
 from rotting.policy import Policy
@@ -30,23 +30,27 @@ class Board(NamedTuple):
     pull_piece: Ints  # [K] the same over the arm's own pulls
 
 
+@slot
 def init(p: Any, n_arms: int, capacity: int) -> Any:
-    """Stand for the policy's `init`; `link` binds it."""
+    """Stand for the policy's `init`."""
     raise NotImplementedError
 
 
+@slot
 def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    """Stand for the policy's `choose`; `link` binds it."""
+    """Stand for the policy's `choose`."""
     raise NotImplementedError
 
 
+@slot
 def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
-    """Stand for the policy's `update`; `link` binds it."""
+    """Stand for the policy's `update`."""
     raise NotImplementedError
 
 
+@slot
 def draw(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    """Stand for the noise's `draw`; `link` binds it."""
+    """Stand for the noise's `draw`."""
     raise NotImplementedError
 
 
@@ -132,6 +136,7 @@ def play_runs(
 def link(policy: Policy, noise: Noise) -> Callable[..., None]:
     """Return `play_runs` bound to this policy and this noise, still a plain function."""
     kernel = policy.kernel
-    window = {"reveal": reveal_means} if policy.sees_means else {}
-    one = rebind(play, choose=kernel.choose, update=kernel.update, draw=noise.draw, **window)
-    return rebind(play_runs, play=one, init=kernel.init)
+    parts: dict[Any, Any] = {init: kernel.init, choose: kernel.choose, update: kernel.update, draw: noise.draw}
+    if policy.sees_means:
+        parts[reveal] = reveal_means
+    return bind(play_runs, parts)

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from rotting.arrays import Ints
-from rotting.linking import rebind
+from rotting.linking import bind_all, slot
 from rotting.policy import Reason
 
 
+@slot
 def index(p: Any, s: Any, t: int, i: int) -> Reason:
     """Stand for the policy's own index; `by_index` binds it."""
     raise NotImplementedError
@@ -27,9 +28,9 @@ def _explain(p: Any, s: Any, t: int, arms: Ints, i: int) -> Reason:
     return index(p, s, t, i)
 
 
-def by_index(index: Callable[..., Reason]) -> dict[str, Callable[..., Any]]:
-    """Return `choose` and `explain` of the policy that pulls the largest `index(p, s, t, i)`.
+def by_index(policy_index: Callable[..., Reason]) -> dict[str, Callable[..., Any]]:
+    """Return `choose` and `explain` of the policy that pulls the largest `policy_index(p, s, t, i)`.
 
     An arm whose index is infinite, as an arm never pulled should have, goes first.
     """
-    return {"choose": rebind(_choose, index=index), "explain": rebind(_explain, index=index)}
+    return bind_all({"choose": _choose, "explain": _explain}, {index: policy_index})

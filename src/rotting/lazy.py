@@ -10,27 +10,35 @@ from collections.abc import Callable
 from typing import Any
 
 from rotting.arrays import Ints
-from rotting.linking import rebind
-from rotting.tournament import MANY, _meet, enter, height, hold, runners_up
+from rotting.linking import Parts, bind_all, slot
+from rotting.tournament import MANY, enter, height, hold, runners_up
 
 
+@slot
 def level(p: Any, t: int, n_arms: int) -> float:
-    """Stand for what the widths need to know of the round; `choose_lazily` binds it."""
+    """Stand for what the widths need to know of round t, computed once a round."""
     raise NotImplementedError
 
 
+@slot
 def line(p: Any, s: Any, lev: float, i: int) -> float:
-    """Stand for the bound of arm i's kept window; `choose_lazily` binds it."""
+    """Stand for the bound of the window that arm i keeps."""
     raise NotImplementedError
 
 
+@slot
 def learn(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
-    """Stand for the policy's own update; `with_tournament` binds it."""
+    """Stand for the policy's own update."""
     raise NotImplementedError
 
 
+@slot
 def search(p: Any, s: Any, lev: float, i: int, threshold: float) -> float:
-    """Stand for the search of arm i; `choose_lazily` binds it."""
+    """Stand for the search of arm i.
+
+    It returns the index of arm i if that is at most `threshold`, else one of its bounds above the threshold, and makes that
+    window the arm's line.
+    """
     raise NotImplementedError
 
 
@@ -91,44 +99,23 @@ def _forget(p: Any, s: Any, arm: int) -> None:
     s.entrants[0] = 0  # play the whole tournament again
 
 
-def choose_lazily(level: Callable[..., float], line: Callable[..., float], search: Callable[..., float]) -> Callable[..., int]:
-    """Return the `choose` of a policy whose index is a minimum over windows.
+def choose_lazily(parts: Parts, **more: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """Return the `choose` of a policy whose index is a minimum over windows, and `more` functions made of the same parts.
 
     Args:
-        level: `level(p, t, n_arms)`, what the widths need to know of round t, computed once a round.
-        line: `line(p, s, lev, i)`, the bound of the window that arm i keeps.
-        search: `search(p, s, lev, i, threshold)`: returns the index of arm i if that is at most `threshold`, else one of its
-            bounds above the threshold, and makes that window the arm's line.
+        parts: fill the slots `level`, `line` and `search`, and those of `more`.
+        **more: other functions of the kernel, such as `explain`.
     """
-    return rebind(_choose, level=level, line=line, search=search)
+    return bind_all({"choose": _choose, **more}, parts)
 
 
-def with_tournament(
-    level: Callable[..., float],
-    search: Callable[..., float],
-    intercept: Callable[..., float],
-    root: Callable[..., float],
-    learn: Callable[..., None],
-) -> dict[str, Callable[..., Any]]:
-    """Return `choose`, `update` and `forget` of a policy whose lines are `intercept_i + level / root_i`, fast for many arms.
+def with_tournament(parts: Parts, **more: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """Return `choose`, `update`, `forget` and `more` for lines that are `intercept_i + level / root_i`, fast for many arms.
 
     Args:
-        level: `level(p, t, n_arms)`, which must not fall from round to round.
-        search: as for `choose_lazily`; it must also keep the level in `s.level[0]`.
-        intercept: `intercept(s, i)`, infinite for an arm never pulled.
-        root: `root(s, i)`.
-        learn: the policy's own `update`.
+        parts: fill the slots `level`, which must not fall from round to round, `search`, which must also keep the level in
+            `s.level[0]`, `learn`, the tournament's `intercept` and `root`, and those of `more`.
+        **more: other functions of the kernel, such as `explain`.
     """
-    line = rebind(height, intercept=intercept, root=root)
-    meet = rebind(_meet, intercept=intercept, root=root, height=line)
-    bound = {"level": level, "search": search, "_choose": choose_lazily(level, rebind(_height_line, height=line), search)}
-    held: dict[str, Callable[..., Any]] = {
-        "hold": rebind(hold, _meet=meet),
-        "enter": rebind(enter, _meet=meet),
-        "runners_up": rebind(runners_up, height=line),
-    }
-    return {
-        "choose": rebind(_choose_of_many, height=line, **bound, **held),
-        "update": rebind(_update, learn=learn, enter=held["enter"]),
-        "forget": _forget,
-    }
+    roots = {"choose": _choose_of_many, "update": _update, **more}
+    return {**bind_all(roots, {line: _height_line, **parts}), "forget": _forget}

@@ -1,8 +1,9 @@
-"""Binding plain functions to each other by name, and telling two bindings apart by a digest.
+"""Putting plain functions together, and telling two compositions apart by a digest.
 
-Kernels call each other through their module's global names. `rebind` copies a function and gives the copy other functions
-under some of those names; the game loop gets its policy this way, and RAW-UCB its windows. The copy is still a plain
-function: interpreted, it just runs; `compile.py` compiles it together with all it is bound to.
+Kernels call each other through their module's global names. Where a function is to be chosen later, a stub marked `@slot`
+stands for it. `bind` fills the slots: it copies a function, and whatever lies between it and a slot, with the chosen functions
+under those names. The game loop gets its policy this way, and RAW-UCB its windows. The copy is still a plain function:
+interpreted, it just runs; `compile.py` compiles it together with all it reaches.
 """
 
 import builtins
@@ -10,7 +11,7 @@ import dis
 import functools
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
 from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
@@ -18,6 +19,9 @@ import numpy as np
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Function = Callable[..., Any]
+Parts = Mapping[Any, Any]
+"""Which function is put in the place of which: plain functions both."""
 
 
 @functools.cache
@@ -31,28 +35,93 @@ def _global_names(function: FunctionType) -> tuple[str, ...]:
     return _loaded_names(function.__code__)  # asked for time and again: reading the code takes longer than a short simulation
 
 
-def rebind(function: Callable[P, R], **bound: Callable[..., Any]) -> Callable[P, R]:
-    """Return a copy of `function` in which each global name in `bound` means the given function.
+def slot(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark a stub that stands for a function yet to be chosen: `bind` puts one in its place.
 
     Example:
-        >>> def base(): return 1
-        >>> def twice(): return 2 * base()
-        >>> rebind(twice, base=lambda: 5)(), twice()
-        (10, 2)
+        >>> @slot
+        ... def base() -> int:
+        ...     raise NotImplementedError
+        >>> def twice() -> int:
+        ...     return 2 * base()
+        >>> bind(twice, {base: lambda: 5})()
+        10
+        >>> bind(twice, {})
+        Traceback (most recent call last):
+        ...
+        ValueError: parts must fill every slot that twice reaches, got none for base
     """
-    if not isinstance(function, FunctionType):
-        raise TypeError(f"function must be a plain Python function, got {function!r}")
-    for name in bound:
-        if name not in _global_names(function):
-            raise ValueError(f"bound names must be used by {function.__qualname__}, got {name!r}")
-    scope = {**function.__globals__, **bound}
-    copy = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
-    copy.__qualname__, copy.__module__, copy.__doc__ = (
-        function.__qualname__,
-        function.__module__,
-        function.__doc__,
-    )
-    copy.__annotations__, copy.__kwdefaults__ = function.__annotations__, function.__kwdefaults__
+    function.is_slot = True  # type: ignore[attr-defined]
+    return function
+
+
+def bind(root: Callable[P, R], parts: Parts) -> Callable[P, R]:
+    """Return a copy of `root` in which other functions stand in the place of some that it reaches.
+
+    Functions are told apart by identity and replaced wherever `root` reaches them, in the replacements too. So one table
+    says what the whole is made of. A slot that is left open is refused, and so is a part that nothing uses.
+
+    Args:
+        root: a plain function.
+        parts: what to put in the place of which function; mostly of slots, but any function that is reached will do.
+    """
+    return cast("Callable[P, R]", bind_all({"root": root}, parts)["root"])
+
+
+def bind_all(roots: Mapping[str, Any], parts: Parts) -> dict[str, Function]:
+    """Return copies of several functions that are made of the same parts; each part is used by at least one of them.
+
+    Args:
+        roots: plain functions under names of their own, such as those of a `Kernel`.
+        parts: as for `bind`.
+    """
+    for each in (*roots.values(), *parts, *parts.values()):
+        if not isinstance(each, FunctionType):
+            raise TypeError(f"function must be a plain Python function, got {each!r}")
+    binding = _Binding(parts)
+    bound = {name: binding.copy(root) for name, root in roots.items()}
+    unused = [each.__qualname__ for each in parts if each not in binding.used]
+    if unused:
+        names = " or ".join(root.__qualname__ for root in roots.values())
+        raise ValueError(f"parts must be used by {names}, got {', '.join(unused)}, which is not")
+    return bound
+
+
+class _Binding:
+    """One call of `bind`: what was replaced, and the copy of every function met so far."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._copies: dict[Function, Function] = {}
+        self.used: set[Function] = set()
+
+    def copy(self, function: Any, above: tuple[Function, ...] = ()) -> Any:
+        """Return `function`, or the copy of it in which something was replaced."""
+        if function in self._parts:
+            self.used.add(function)
+            function = self._parts[function]
+        if function in self._copies:
+            return self._copies[function]
+        if getattr(function, "is_slot", False):
+            root = (*above, function)[0].__qualname__
+            raise ValueError(f"parts must fill every slot that {root} reaches, got none for {function.__qualname__}")
+        if function in above:
+            raise ValueError(f"parts must not lead back to themselves, got {function.__qualname__}, which reaches itself")
+        reached = bound_functions(function)
+        bound = {name: self.copy(part, (*above, function)) for name, part in reached.items()}
+        changed = {name: part for name, part in bound.items() if part is not reached[name]}
+        self._copies[function] = with_names(function, changed) if changed else function
+        return self._copies[function]
+
+
+def with_names(function: Callable[P, R], names: Mapping[str, Function]) -> Callable[P, R]:
+    """Return a copy of `function` in which each of these global names means the given function."""
+    original = cast("FunctionType", function)
+    scope = {**original.__globals__, **names}
+    copy = FunctionType(original.__code__, scope, original.__name__, original.__defaults__, original.__closure__)
+    copy.__qualname__, copy.__module__, copy.__doc__ = original.__qualname__, original.__module__, original.__doc__
+    copy.__annotations__, copy.__kwdefaults__ = original.__annotations__, original.__kwdefaults__
+    copy.__dict__.update(original.__dict__)
     return cast("Callable[P, R]", copy)
 
 

@@ -13,14 +13,15 @@ import numpy as np
 
 from rotting.arrays import Floats, Ints
 from rotting.families import BOUNDED, GAUSSIAN, in_reward_units
-from rotting.linking import rebind
+from rotting.linking import bind, bind_all, slot
 from rotting.noise import log_gamma_variate
 from rotting.policy import Reason
-from rotting.rng import normal_quantile, uniform
+from rotting.rng import normal_quantile, reward_uniform, uniform
 
 
+@slot
 def evidence(p: Any, s: Any, t: int, i: int) -> tuple[float, float]:
-    """Stand for the policy's own: how many rewards of arm i count at round t, and their sum; `thompson` binds it."""
+    """Stand for the policy's own: how many rewards of arm i count at round t, and their sum."""
     raise NotImplementedError
 
 
@@ -40,7 +41,7 @@ def _policy_uniform(key: int, run: int, arm: int, clock: int, draw: int) -> floa
     return uniform(key, clock, draw)
 
 
-_log_gamma = rebind(log_gamma_variate, reward_uniform=_policy_uniform)
+_log_gamma = bind(log_gamma_variate, {reward_uniform: _policy_uniform})
 
 
 def sample(kind: int, first: float, second: float, key: int, t: int, draw: int) -> tuple[float, int]:
@@ -108,21 +109,17 @@ def _explain(p: Any, s: Any, t: int, arms: Ints, i: int) -> Reason:
 
 
 def thompson(
-    evidence: Callable[..., tuple[float, float]], pulled: Callable[..., bool] = pulled
+    policy_evidence: Callable[..., tuple[float, float]], ever_pulled: Callable[..., bool] = pulled
 ) -> dict[str, Callable[..., Any]]:
     """Return `choose`, `chances` and `explain` of the policy that draws from each posterior and plays the largest.
 
     Args:
-        evidence: `evidence(p, s, t, i)`, how much weight arm i's rewards have at round t (their number, if none is discounted),
-            and their weighted sum.
-        pulled: `pulled(s, i)`, whether arm i ever paid a reward.
+        policy_evidence: `policy_evidence(p, s, t, i)`, how much weight arm i's rewards have at round t (their number, if none
+            is discounted), and their weighted sum.
+        ever_pulled: `ever_pulled(s, i)`, whether arm i ever paid a reward.
     """
-    first = rebind(unknown_arm, evidence=evidence, pulled=pulled)
-    return {
-        "choose": rebind(_choose, evidence=evidence, unknown_arm=first),
-        "chances": rebind(_chances, evidence=evidence, unknown_arm=first),
-        "explain": rebind(_explain, evidence=evidence, pulled=pulled),
-    }
+    roots = {"choose": _choose, "chances": _chances, "explain": _explain}
+    return bind_all(roots, {evidence: policy_evidence, pulled: ever_pulled})
 
 
 # --- The chance that one value is the largest ---------------------------------------------------------------------------

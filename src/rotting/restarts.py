@@ -5,7 +5,7 @@ from typing import Any
 
 from rotting.arrays import Ints
 from rotting.indexes import by_index
-from rotting.linking import rebind
+from rotting.linking import bind, slot
 from rotting.policy import Reason
 from rotting.rules import option
 from rotting.windows import add
@@ -14,11 +14,13 @@ RESTART = option("local", "global")
 GLOBAL = 1
 
 
+@slot
 def explore(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     """Stand for the policy's forced exploration: an arm, or -1 for none; `restarting` binds it."""
     raise NotImplementedError
 
 
+@slot
 def leader(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     """Stand for the arm of the largest index; `restarting` binds it."""
     raise NotImplementedError
@@ -63,10 +65,10 @@ def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     return arm
 
 
-def restarting(index: Callable[..., Reason], explore: Callable[..., int]) -> dict[str, Callable[..., Any]]:
-    """Return `choose` and `explain` of a policy with these `index(p, s, t, i)` and `explore(p, s, t, key, arms)`.
+def restarting(index: Callable[..., Reason], forced: Callable[..., int]) -> dict[str, Callable[..., Any]]:
+    """Return `choose` and `explain` of a policy with this `index(p, s, t, i)`, and `forced(p, s, t, key, arms)` to explore.
 
     The state's `pulls` are the samples since the restart.
     """
     parts = by_index(index)
-    return {"choose": rebind(_choose, explore=explore, leader=parts["choose"]), "explain": parts["explain"]}
+    return {"choose": bind(_choose, {explore: forced, leader: parts["choose"]}), "explain": parts["explain"]}

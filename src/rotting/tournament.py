@@ -9,15 +9,19 @@ comparing the computed values, ties included: where two lines are too close to t
 import math
 from typing import Any
 
+from rotting.linking import slot
+
 MANY = 32  # arms from which on a tournament beats looking at every line
 _CLOSE = 1e-9  # relative distance below which rounding could decide
 
 
+@slot
 def intercept(s: Any, i: int) -> float:
     """Stand for the intercept of arm i's line, infinite if the arm was never pulled; policies bind their own."""
     raise NotImplementedError
 
 
+@slot
 def root(s: Any, i: int) -> float:
     """Stand for the root of arm i's line; policies bind their own."""
     raise NotImplementedError

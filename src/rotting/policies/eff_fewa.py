@@ -5,7 +5,8 @@ from typing import Annotated, NamedTuple
 
 from rotting.arrays import Ints
 from rotting.filtering import keep_close, least_pulled
-from rotting.linking import rebind
+from rotting.filtering import window_mean as filtered_mean
+from rotting.linking import bind_all
 from rotting.policies.raw_ucb import level, width
 from rotting.policy import Kernel, Policy, Reason
 from rotting.rules import ABOVE_ONE, POSITIVE
@@ -24,9 +25,6 @@ def init(p: Params, n_arms: int, capacity: int) -> Grid:
 
 def window_mean(s: Grid, i: int, j: int) -> float:
     return float(s.mean[i, j])
-
-
-keep_close = rebind(keep_close, window_mean=window_mean)
 
 
 def expanding_filter(p: Params, s: Grid, t: int, arms: Ints, watched: int) -> tuple[int, int]:
@@ -86,7 +84,9 @@ class EffFEWA(Policy):
     """
 
     name = "eff-fewa"
-    kernel = Kernel(Params, init, choose, update, explain)
+    kernel = Kernel(
+        Params, init, update=update, **bind_all({"choose": choose, "explain": explain}, {filtered_mean: window_mean})
+    )
     rested = True
     restless = True
     cost = "O(K log t)"

@@ -5,8 +5,9 @@ from typing import Annotated, NamedTuple
 
 from rotting.arrays import Ints
 from rotting.filtering import keep_close, least_pulled
+from rotting.filtering import window_mean as filtered_mean
 from rotting.history import FAN, History, mean_range, new_history, record, window_mean
-from rotting.linking import rebind
+from rotting.linking import bind_all
 from rotting.policies.raw_ucb import level, width
 from rotting.policy import Kernel, Policy, Reason
 from rotting.rules import POSITIVE
@@ -19,9 +20,6 @@ class Params(NamedTuple):
 
 def init(p: Params, n_arms: int, capacity: int) -> History:
     return new_history(n_arms, capacity)
-
-
-keep_close = rebind(keep_close, window_mean=window_mean)
 
 
 def all_stay(p: Params, s: History, lev: float, size: int, shortest: int, longest: int) -> bool:
@@ -100,7 +98,9 @@ class FEWA(Policy):
     """
 
     name = "fewa"
-    kernel = Kernel(Params, init, choose, update, explain)
+    kernel = Kernel(
+        Params, init, update=update, **bind_all({"choose": choose, "explain": explain}, {filtered_mean: window_mean})
+    )
     rested = True
     restless = True
     cost = "O(K log t)"

@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 
 from rotting.detectors import glr_test
 from rotting.divergences import kl_bernoulli, kl_bernoulli_upper
+from rotting.policies import glr_ucb
 from rotting.policies.glr_ucb import GLRUCB, THRESHOLD, glr_kernel
 from rotting.ranges import check_range, to_unit
 from rotting.restarts import RESTART
@@ -85,7 +86,15 @@ class GLRKLUCB(GLRUCB):
     """
 
     name = "glr-kl-ucb"
-    kernel = glr_kernel(Params, upper, glr_test(kl, curvature), practical, sample)
+    kernel = glr_kernel(
+        Params,
+        {
+            glr_ucb.upper: upper,
+            glr_ucb.fires: glr_test(kl, curvature),
+            glr_ucb.practical: practical,
+            glr_ucb.sample: sample,
+        },
+    )
 
     def check(self) -> None:
         """Refuse an empty range."""

@@ -1,7 +1,6 @@
 """GLR-UCB: a UCB index that restarts an arm when a generalised likelihood ratio test finds a change."""
 
 import math
-from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from rotting.detectors import glr_test
 from rotting.divergences import GAUSSIAN, KIND, exploration, kl_gaussian
 from rotting.divergences import upper as kl_upper
 from rotting.history import new_history, record
-from rotting.linking import rebind
+from rotting.linking import Parts, bind_all
 from rotting.policy import Kernel, Policy, Reason
 from rotting.restarts import GLOBAL, RESTART, restarting, round_robin
 from rotting.rules import COUNT, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, at_least_one_int, option
@@ -126,22 +125,15 @@ def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
                 clear(s, i, t)
 
 
-def glr_kernel(
-    params: type,
-    upper: Callable[..., float],
-    fires: Callable[..., bool],
-    practical: Callable[[int, float], float],
-    sample: Callable[..., float],
-) -> Kernel:
-    """Return the kernel with this bound of the index, test and threshold of it, and mapping of rewards to samples."""
-    tested = rebind(alarm, fires=fires, practical=practical)
-    return Kernel(
-        params,
-        init,
-        update=rebind(update, alarm=tested, sample=sample),
-        reset=reset,
-        **restarting(rebind(index, upper=upper), explore),
-    )
+def glr_kernel(params: type, replaced: Parts) -> Kernel:
+    """Return the kernel of GLR-UCB with other functions in the place of some of this module's.
+
+    Args:
+        params: the policy's `Params`.
+        replaced: `upper`, `fires`, `practical` and `sample`, or some of them: the bound of the index, the test, its
+            threshold, and the mapping of rewards to samples.
+    """
+    return Kernel(params, init, reset=reset, **bind_all({"update": update, **restarting(index, explore)}, replaced))
 
 
 class GLRUCB(Policy):
@@ -183,7 +175,7 @@ class GLRUCB(Policy):
     """
 
     name = "glr-ucb"
-    kernel = glr_kernel(Params, upper, fires, practical, sample)
+    kernel = glr_kernel(Params, {})
     without_horizon = ("delta",)
     needs_horizon = True
     restless = True

@@ -8,6 +8,9 @@ from rotting.divergences import BERNOULLI, KIND, kl_bernoulli, upper
 from rotting.families import OUTSIDE, declared_range, in_reward_units, read
 from rotting.history import History, extend_line, new_history, record, window_mean
 from rotting.lazy import choose_lazily
+from rotting.lazy import level as level_slot
+from rotting.lazy import line as line_slot
+from rotting.lazy import search as search_slot
 from rotting.policy import Kernel, Policy, Reason
 from rotting.ranges import check_range
 from rotting.rules import FINITE, POSITIVE
@@ -84,7 +87,13 @@ class RAWKLUCB(Policy):
     """
 
     name = "raw-kl-ucb"
-    kernel = Kernel(Params, init, choose_lazily(level, line, search), update, explain)
+    kernel = Kernel(
+        Params,
+        init,
+        update=update,
+        explain=explain,
+        **choose_lazily({level_slot: level, line_slot: line, search_slot: search}),
+    )
     check = check_range
     reward_range = property(declared_range)
     rested = True

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Annotated, NamedTuple
 
 from rotting.anytime import doubled_kernel
-from rotting.linking import rebind
+from rotting.linking import bind
+from rotting.policies import swa
 from rotting.policies.swa import SWA, State, new_state, tuned_window
-from rotting.policies.swa import reset as reset_window
 from rotting.policy import Policy
 from rotting.rules import POSITIVE
 
@@ -20,7 +20,7 @@ def tune(p: Params, s: State) -> None:
     s.window[0] = tuned_window(s.pulls.size, int(s.epoch[1]), p.alpha, p.sigma)
 
 
-reset = rebind(reset_window, tune=tune)
+reset = bind(swa.reset, {swa.tune: tune})
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
