@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rotting import guarantees, problems, registry, results
 from rotting.oracle import GREEDY_BOTH, OPTIMAL
 from rotting.plotting import COLOURS, STYLES
-from rotting.results import TIE, Result
+from rotting.results import Result
 from rotting.simulation import simulate
 from rotting.statistics import mean_interval
 from rotting.tables import number_format
@@ -249,9 +249,10 @@ def test_differences_by_rounding_are_ties() -> None:
 
 
 def test_a_tie_ends_where_the_tolerance_does() -> None:
-    """The largest regret is 1, so that the tolerance is TIE itself: as much is a tie, a trifle more on either side is none."""
+    """It is 1e-9 of the largest regret, here 1: as much is a tie, a trifle more on either side is none."""
+    tie = 1e-9
     result = make(runs=5)
-    final = np.array([[0.0, 0.0, 0.0, 0.0, 1.0], [-TIE, np.nextafter(-TIE, -1), TIE, np.nextafter(TIE, 1), 1.0]])
+    final = np.array([[0.0, 0.0, 0.0, 0.0, 1.0], [-tie, np.nextafter(-tie, -1), tie, np.nextafter(tie, 1), 1.0]])
     regret = np.repeat(final[:, :, None], result.checkpoints.size, axis=2)
     (row,) = changed(result, regret=regret).differences(0).rows
     assert (row["won"], row["tied"]) == (1 / 5, 3 / 5)

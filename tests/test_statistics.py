@@ -174,7 +174,7 @@ def test_a_quotient_by_what_may_be_nothing_is_anything() -> None:
 def test_a_quotient_of_skewed_values_is_covered() -> None:
     """2,000 samples of 20 runs, of which three in ten gain early and two in ten late: as on the rested benchmark.
 
-    If 94 % were covered, fewer than 1,820 would be with a chance below 1e-7; the jackknife covers about 1,700.
+    If 94 % were covered, fewer than 1,820 would be with a chance below 1e-7; the jackknife covers 1,746.
     """
     rng = np.random.default_rng(6)
     covered = 0

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rotting.arrays import Floats
+from rotting.results import TIE
 from rotting.statistics import LEVEL, RESAMPLES, Interval, jackknife_error, quotient_interval, resamples, t_critical
 
 RUNS_PER_KURTOSIS = 10  # a standard deviation from fewer runs, in units of the kurtosis, has no interval that can be trusted
@@ -98,6 +99,7 @@ def spread_ratio(upper: Floats, lower: Floats) -> Interval:
     problems, runs = upper.shape
     values = np.concatenate([upper, lower])
     spreads = values.std(axis=1)
+    spreads[spreads <= TIE * np.abs(values).max(axis=1)] = 0.0  # equal regrets, up to rounding
     ratio = geometric_mean(_over(spreads[:problems], spreads[problems:]))
     if runs == 1:
         return Interval(ratio, None, None)
