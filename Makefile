@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
 
-.PHONY: help reproduce docs bench test lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs intervals bench test lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,6 +26,10 @@ reproduce: $(USABLE)  ## Run the paper's experiments in a quick size: a report w
 
 docs: $(READY)  ## Write docs/policies.md anew from the code: properties and regret of every policy
 	$(BIN)/python docs/make_policies.py
+
+intervals: $(READY)  ## Write docs/intervals.md anew: how often intervals hold the truth (two core-hours, the games once)
+	mkdir -p build
+	$(BIN)/python docs/make_coverage.py build/intervals.npz
 
 # Peers that are not installed are skipped: BENCH_PYTHON may be an environment that has `rotting[benchmark]`.
 BENCH_PYTHON ?= $(BIN)/python

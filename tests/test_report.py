@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting import report
-from rotting.claims import Verdict
+from rotting.claims import Claim, Verdict
 from rotting.figures import Curve, Figure, Panel
 from rotting.plotting import COLOURS
 from rotting.report.charts import SYMBOLS, chart_data, panel_text, rounded
@@ -245,10 +245,18 @@ def test_a_column_that_an_interval_would_hide_is_refused() -> None:
         flat({"x": Interval(1.0, 0.5, 1.5), "x_low": 3})
 
 
+def test_a_claim_without_an_interval_says_why(tmp_path: Path) -> None:
+    unknown = Claim("few", "section 5", "varies more", "ratio of spreads", Interval(1.1, None, None), low=1.0)
+    path = report.write([Section("bare", "Bare", "nowhere", (), claims=(unknown,))], tmp_path, ABOUT)
+    for text in (path.read_text("utf-8"), *((tmp_path / f"claims.{kind}").read_text("utf-8") for kind in ("md", "csv"))):
+        assert unknown.reason in text
+
+
 def test_claims_for_programs(folder: Path) -> None:
     data = pl.read_parquet(folder / "claims.parquet")
     assert data["claim"].to_list() == ["four", "better", "log"]
     assert data["verdict"].to_list() == ["holds", "undecided", "does not hold"]
+    assert data["reason"].to_list() == ["", "", ""]
     assert data["measured"].to_list() == [3.9, 1.1, 0.5]
     assert data["measured_high"].to_list() == [4.1, 1.3, 0.6]
     assert data["claimed_low"].to_list() == [2.0, 1.0, None]

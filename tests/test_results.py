@@ -248,6 +248,16 @@ def test_differences_by_rounding_are_ties() -> None:
     assert (row["won"], row["tied"]) == (0.0, 1.0)
 
 
+def test_a_tie_ends_where_the_tolerance_does() -> None:
+    """It is 1e-9 of the largest regret, here 1: as much is a tie, a trifle more on either side is none."""
+    tie = 1e-9
+    result = make(runs=5)
+    final = np.array([[0.0, 0.0, 0.0, 0.0, 1.0], [-tie, np.nextafter(-tie, -1), tie, np.nextafter(tie, 1), 1.0]])
+    regret = np.repeat(final[:, :, None], result.checkpoints.size, axis=2)
+    (row,) = changed(result, regret=regret).differences(0).rows
+    assert (row["won"], row["tied"]) == (1 / 5, 3 / 5)
+
+
 @pytest.mark.parametrize(
     ("baseline", "message"),
     [

@@ -21,7 +21,7 @@ from rotting.problems import Problem, Rested, Restless
 from rotting.registry import make
 from rotting.results import Result
 from rotting.rng import derive_key
-from rotting.simulation import simulate
+from rotting.simulation import Games, simulate, simulate_all
 
 HORIZON, RUNS = (60, 3) if INTERPRETED else (500, 20)
 FOUR = [make("raw-ucb"), make("eff-raw-ucb"), make("fewa"), make("eff-fewa")]
@@ -49,6 +49,14 @@ def test_a_result_depends_on_no_other_policy_and_no_other_run(two_arms: Problem)
     together = simulate([*FOUR, make("uniform")], two_arms, runs=RUNS, seed=1)
     alone = simulate(make("uniform"), two_arms, runs=RUNS - 1, seed=1)
     assert np.array_equal(together.regret[-1, :-1], alone.regret[0])
+
+
+def test_the_bar_counts_the_rounds_of_every_policy_run_and_game(capsys: pytest.CaptureFixture[str]) -> None:
+    """3 policies for 2 runs of 10 rounds, and 1 policy for 5 runs of 7: 60 and 35 rounds."""
+    first = Games(tuple(FOUR[:3]), problems.two_arms(L=1.0, horizon=10), runs=2)
+    second = Games(FOUR[0], problems.two_arms(L=1.0, horizon=7), runs=5)
+    simulate_all([first, second], progress=True)
+    assert "] 100 %  95/95  " in capsys.readouterr().err.splitlines()[-1]
 
 
 def replay(policy: Policy, problem: Problem, horizon: int, run: int, seed: int) -> tuple[list[float], list[int]]:

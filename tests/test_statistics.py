@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rotting.statistics import LEVEL, Interval, jackknife, mean_interval, quantiles, t_critical
+from rotting.statistics import (
+    LEVEL,
+    RESAMPLES,
+    Interval,
+    jackknife_error,
+    mean_interval,
+    quantiles,
+    quotient_interval,
+    resamples,
+    t_critical,
+)
 
 # 97.5 % quantiles as tables of Student's t print them, to eight decimals.
 TABLE = {
@@ -106,9 +116,20 @@ def test_quantiles_interpolate_over_the_first_axis() -> None:
     assert high.tolist() == [3.0, 40.0]
 
 
-def test_the_jackknife_of_a_mean_is_students_interval() -> None:
+def test_the_jackknife_of_a_mean_is_students_error() -> None:
     values = np.random.default_rng(3).normal(size=17)
-    assert jackknife(lambda runs: float(runs.mean()), values) == pytest.approx(mean_interval(values), rel=1e-12)
+    whole, error, degrees = jackknife_error(lambda runs: float(runs.mean()), values)
+    assert degrees == 16
+    assert whole == values.mean()
+    assert error == pytest.approx(values.std(ddof=1) / math.sqrt(17), rel=1e-12)
+
+
+def test_the_jackknife_takes_runs_that_do_not_fill_its_groups() -> None:
+    """Groups 0, 9, 18 and 3, 12 and 6, 15 of 7 runs: the means without are 9, 9.6 and 8.4, and s = 0.6."""
+    values = np.arange(0.0, 21.0, 3.0)
+    whole, error, degrees = jackknife_error(lambda runs: float(runs.mean()), values, groups=3)
+    assert (whole, degrees) == (9.0, 2)
+    assert error == pytest.approx(2 * 0.6 / math.sqrt(3), rel=1e-12)
 
 
 def test_the_jackknife_covers_a_ratio_as_often_as_it_says() -> None:
@@ -118,12 +139,65 @@ def test_the_jackknife_covers_a_ratio_as_often_as_it_says() -> None:
     for _ in range(400):
         lower = rng.normal(5.0, 1.0, 60)
         upper = 3.0 * lower + rng.normal(0.0, 2.0, 60)
-        _, low, high = jackknife(lambda runs: float(runs[0].mean() / runs[1].mean()), np.array([upper, lower]))
-        assert low is not None
-        assert high is not None
-        covered += low <= 3.0 <= high
+        ratio, error, degrees = jackknife_error(lambda runs: float(runs[0].mean() / runs[1].mean()), np.array([upper, lower]))
+        covered += abs(ratio - 3.0) <= t_critical(degrees) * error
     assert 350 <= covered < 400
 
 
-def test_the_jackknife_of_one_run_has_no_ends() -> None:
-    assert jackknife(lambda runs: float(runs.sum()), np.array([2.0])) == (2.0, None, None)
+def test_the_jackknife_of_one_run_has_no_error() -> None:
+    whole, error, degrees = jackknife_error(lambda runs: float(runs.sum()), np.array([2.0]))
+    assert (whole, degrees) == (2.0, 0)
+    assert math.isnan(error)
+
+
+def test_a_quotient_ends_where_students_test_does() -> None:
+    rng = np.random.default_rng(5)
+    lower = rng.normal(3.0, 1.0, 12)
+    upper = rng.normal(4.0, 1.0, 12) + lower
+    quotient, *ends = quotient_interval(upper, lower)
+    assert quotient == upper.mean() / lower.mean()
+    for end, sign in zip(ends, (1, -1), strict=True):
+        assert end is not None
+        rest = upper - end * lower
+        assert rest.mean() / (rest.std(ddof=1) / math.sqrt(12)) == pytest.approx(sign * t_critical(11), rel=1e-9)
+    # The other way round, the ends are those of 1 / quotient; and signs cancel.
+    assert quotient_interval(lower, upper)[1:] == pytest.approx([1 / end for end in reversed(ends) if end is not None])
+    assert quotient_interval(-upper, -lower) == pytest.approx((quotient, *ends))
+
+
+def test_a_quotient_by_what_may_be_nothing_is_anything() -> None:
+    assert quotient_interval(np.array([1.0, 2.0]), np.array([-1.0, 1.5])) == (6.0, -math.inf, math.inf)
+    assert all(map(math.isnan, quotient_interval(np.array([1.0, 2.0]), np.array([-1.0, 1.0]))))  # type: ignore[arg-type]
+    assert quotient_interval(np.array([6.0]), np.array([2.0])) == (3.0, None, None)
+
+
+def test_a_quotient_of_skewed_values_is_covered() -> None:
+    """2,000 samples of 20 runs, of which three in ten gain early and two in ten late: as on the rested benchmark.
+
+    If 94 % were covered, fewer than 1,820 would be with a chance below 1e-7; the jackknife covers 1,746.
+    """
+    rng = np.random.default_rng(6)
+    covered = 0
+    for _ in range(2_000):
+        lower = (rng.random(20) < 0.3) * rng.gamma(3.0, 1.0, 20)
+        upper = (rng.random(20) < 0.2) * rng.gamma(3.0, 1.0, 20)
+        _, low, high = quotient_interval(upper, lower)
+        assert low is not None
+        assert high is not None
+        covered += low <= 2 / 3 <= high
+    assert covered >= 1_820
+
+
+@pytest.mark.parametrize("runs", [1, 7, 3_000_000])
+def test_resamples_draw_as_many_runs_and_always_the_same(runs: int) -> None:
+    first = next(resamples(runs))
+    assert np.array_equal(first, next(resamples(runs)))
+    assert np.all(first.sum(axis=1) == runs)
+    assert len(first) == (1 if runs > 10**6 else RESAMPLES)
+
+
+def test_resamples_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = next(resamples(4))
+    monkeypatch.setattr("rotting.statistics.DRAWN_AT_ONCE", 4 * 100)
+    assert [len(block) for block in resamples(4)] == [100] * 9 + [99]
+    assert np.array_equal(np.concatenate(list(resamples(4))), whole)

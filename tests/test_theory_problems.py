@@ -223,6 +223,17 @@ def test_a_policy_without_a_guarantee_is_told_why(policy: Policy, why: str) -> N
     assert theory.applicable(problem, make("fewa", alpha=4, sigma=0.5)).rows[0]["applies"]
 
 
+def test_a_bound_that_equals_the_largest_regret_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no news that regret is at most what the worst play has; a trifle less is news."""
+    problem, policy = two_arms(L=0.5, horizon=1000), make("raw-ucb", alpha=5.0)
+    bound = theory.bounds(problem, policy, checkpoints=[1000])[0]
+    value = float(bound.values[-1])
+    for most, mark in ((value, "*"), (math.nextafter(value, math.inf), "")):
+        monkeypatch.setattr(theory.Constants, "largest_regret", lambda *_, most=most: most)
+        (line,) = (line for line in str(theory.table(problem, [policy])).splitlines() if line.startswith(bound.name))
+        assert f" {value:,.1f}{mark} " in line
+
+
 def test_the_table_shows_the_constants_of_every_arm_and_piece() -> None:
     """Two pieces of 60 and 40 rounds with the gaps 1/2, 0 and 0, 1/4; the worst play loses 60 / 2 + 40 / 4 = 40."""
     problem = Problem.restless([0.5, Abrupt(1.0, 0.25, at=60)], Gaussian(0.001), horizon=100)

@@ -35,6 +35,8 @@ class Claim:
         <Verdict.HOLDS: 'holds'>
         >>> Claim("better", "appendix", "is better", "ratio", Interval(1.1, 0.9, 1.3), low=1.0).verdict
         <Verdict.OPEN: 'undecided'>
+        >>> Claim("better", "appendix", "is better", "ratio", Interval(1.1, None, None), low=1.0).decision
+        'undecided: too few runs for an interval'
     """
 
     id: str
@@ -58,9 +60,22 @@ class Claim:
         return Verdict.FAILS if high < self.low or low > self.high else Verdict.OPEN
 
     @property
+    def reason(self) -> str:
+        """Why the claim is undecided, where the interval does not show it; empty where it does, or the claim is decided."""
+        _, low, high = self.estimate
+        if low is None or high is None:
+            return "too few runs for an interval"
+        if math.isnan(low) or math.isnan(high):
+            return "a ratio is undefined"
+        if math.isinf(low) and math.isinf(high) and self.verdict == Verdict.OPEN:
+            return "what is divided by may be 0"
+        return ""
+
+    @property
     def decision(self) -> str:
-        """The verdict in words, and on what it was reached when that is not the paper's data."""
-        return f"{self.verdict} (synthetic data)" if self.synthetic else str(self.verdict)
+        """The verdict in words, on what it was reached when that is not the paper's data, and why there is none."""
+        where = " (synthetic data)" if self.synthetic else ""
+        return f"{self.verdict}{where}: {self.reason}" if self.reason else f"{self.verdict}{where}"
 
     @property
     def region(self) -> str:

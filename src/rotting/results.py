@@ -183,7 +183,8 @@ class Result:
         """Return the regret at the horizon per policy: mean, 95 % interval, 10 % and 90 % quantiles, speed.
 
         The rows have the keys `policy`, `mean`, `low`, `high` (None when there is a single run), `q10`, `q90`
-        and `us_per_round`.
+        and `us_per_round`. The intervals are Student's: 95 % for most regrets, less for few runs of which a rare one regrets
+        much more than the others (measured in docs/intervals.md).
         """
         rows = []
         for label, regret, speed in zip(self.labels, self.regret[:, :, -1], self.us_per_round, strict=True):

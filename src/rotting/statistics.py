@@ -1,7 +1,7 @@
 """What a sample of runs says: mean, 95 % interval of the mean or of another statistic, quantiles. NumPy only."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from statistics import NormalDist
 from typing import NamedTuple
@@ -11,11 +11,13 @@ import numpy as np
 from rotting.arrays import Floats
 
 LEVEL = 0.95
+RESAMPLES = 999  # of a bootstrap: 95 % of them and one more are 950
+DRAWN_AT_ONCE = 2**21  # runs of resamples held in memory together
 SERIES_UP_TO = 200  # degrees of freedom summed term by term; above, the asymptotic expansion is as accurate
 
 
 class Interval(NamedTuple):
-    """A mean and its 95 % interval; the ends are None when a single value leaves them unknown."""
+    """A mean and its 95 % interval; the ends are None when the values are too few to know them."""
 
     mean: float
     low: float | None
@@ -143,19 +145,59 @@ def jackknife_error(statistic: Callable[[Floats], float], values: Floats, groups
     return whole, (count - 1) * float(without.std(ddof=1)) / math.sqrt(count), count - 1
 
 
-def jackknife(statistic: Callable[[Floats], float], values: Floats, groups: int = 20) -> Interval:
-    """Return a statistic of independent runs and its 95 % interval, by the error of `jackknife_error` and Student's t.
+def quotient_interval(upper: Floats, lower: Floats) -> Interval:
+    """Return the mean of `upper` over the mean of `lower`, which are paired, and the 95 % interval of Fieller.
+
+    It holds the quotients q for which Student's test does not tell the mean of `upper - q lower` from 0: exact for normal
+    values, and unbounded where the mean of `lower` cannot be told from 0.
+
+    Args:
+        upper: one number per run.
+        lower: one number per run.
 
     Example:
-        >>> values = np.array([[2.0, 4.0, 6.0, 8.0], [1.0, 2.0, 3.0, 4.0]])
-        >>> jackknife(lambda runs: runs[0].mean() / runs[1].mean(), values)
+        >>> quotient_interval(np.array([6.0, 8.0, 10.0]), np.array([3.0, 4.0, 5.0]))
         Interval(mean=2.0, low=2.0, high=2.0)
+        >>> quotient_interval(np.array([2.0, 4.0, 6.0]), np.array([-1.0, 0.0, 2.0])).high
+        inf
+
+    Reference:
+        Fieller (1954), Some problems in interval estimation.
     """
-    whole, error, degrees = jackknife_error(statistic, values, groups)
-    if degrees == 0:
-        return Interval(whole, None, None)
-    half = t_critical(degrees) * error
-    return Interval(whole, whole - half, whole + half)
+    runs, divisor = len(lower), float(lower.mean())
+    if divisor == 0:
+        return Interval(math.nan, math.nan, math.nan)
+    quotient = float(upper.mean()) / divisor
+    if runs == 1:
+        return Interval(quotient, None, None)
+    # The ends are quotient + d with (divisor d)^2 = factor * variance of (rest - d lower): a quadratic equation in d.
+    rest = upper - quotient * lower
+    (var_rest, both), (_, var_lower) = np.cov(rest, lower).tolist()
+    factor = t_critical(runs - 1) ** 2 / runs
+    leading = divisor**2 - factor * var_lower
+    if leading <= 0:
+        return Interval(quotient, -math.inf, math.inf)
+    root = math.sqrt((factor * both) ** 2 + leading * factor * var_rest)
+    return Interval(quotient, quotient - (factor * both + root) / leading, quotient - (factor * both - root) / leading)
+
+
+def resamples(runs: int) -> Iterator[Floats]:
+    """Yield how often every run is drawn in each resample of a bootstrap, as blocks `[resample, run]`; the same in every call.
+
+    Example:
+        >>> blocks = list(resamples(4))
+        >>> sum(len(block) for block in blocks) == RESAMPLES, set(blocks[0].sum(axis=1).tolist())
+        (True, {4.0})
+
+    Reference:
+        Efron (1979), Bootstrap methods: another look at the jackknife.
+    """
+    rng = np.random.default_rng(0)
+    rows = max(1, DRAWN_AT_ONCE // runs)
+    for first in range(0, RESAMPLES, rows):
+        count = min(rows, RESAMPLES - first)
+        places = rng.integers(runs, size=(count, runs)) + runs * np.arange(count)[:, None]
+        yield np.bincount(places.ravel(), minlength=count * runs).reshape(count, runs).astype(np.float64)
 
 
 def quantiles(values: Floats, *probabilities: float) -> tuple[Floats, ...]:

@@ -313,7 +313,7 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
     def cell(head: str) -> Callable[[dict[str, Any]], str]:
         def write(row: dict[str, Any]) -> str:
             value = row["bounds"][head]
-            return NONE if value is None else f"{value:,.1f}{VACUOUS * _says_nothing(value, most)}"
+            return NONE if value is None else f"{value:,.1f}{VACUOUS * says_nothing(value, most)}"
 
         return write
 
@@ -326,7 +326,13 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
     return Table(tuple(lines), columns, rows)
 
 
-def _says_nothing(bound: float, most: float | None) -> bool:
+def says_nothing(bound: float, most: float | None) -> bool:
+    """Return whether a bound is vacuous: no play has more regret than `most`, None where that is unknown.
+
+    Example:
+        >>> says_nothing(10.0, 10.0), says_nothing(9.9, 10.0), says_nothing(10.0, None)
+        (True, False, False)
+    """
     return most is not None and bound >= most
 
 

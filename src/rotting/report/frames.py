@@ -102,5 +102,6 @@ def claim_row(section: str, claim: Claim) -> dict[str, Any]:
         "claimed_low": claim.low if math.isfinite(claim.low) else None,
         "claimed_high": claim.high if math.isfinite(claim.high) else None,
         "verdict": claim.verdict.value,
+        "reason": claim.reason,
         "synthetic": claim.synthetic,
     }

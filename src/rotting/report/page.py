@@ -137,7 +137,8 @@ def _duration(seconds: float) -> str:
 def _verdict(claim: Claim) -> str:
     mark = f'<span aria-hidden="true">{MARKS[claim.verdict]}</span>'
     where = ' <span class="where">on synthetic data</span>' if claim.synthetic else ""
-    return f'<span class="verdict {CLASSES[claim.verdict]}">{mark}&nbsp;{claim.verdict}</span>{where}'
+    why = f' <span class="where">{escape(claim.reason)}</span>' if claim.reason else ""
+    return f'<span class="verdict {CLASSES[claim.verdict]}">{mark}&nbsp;{claim.verdict}</span>{where}{why}'
 
 
 def _together(verdict: Verdict, count: int) -> str:
@@ -162,7 +163,8 @@ def _claims(sections: Sequence[Section]) -> str:
         f'<section id="claims"><h2>Claims</h2><ul class="tiles">{tiles}</ul>'
         "<p>What the paper says, what was measured here with its 95 % interval, and the region in which we take the claim to "
         "hold, for the paper seldom gives numbers. A claim holds when the whole interval is in that region, and does not when "
-        f"none of it is; otherwise it is undecided. Of {len(decided)} intervals, one in twenty may miss.{_drawn(drawn)}</p>"
+        "none of it is; otherwise it is undecided, as it is without an interval that can be trusted. "
+        f"Of {len(decided)} intervals, one in twenty may miss.{_drawn(drawn)}</p>"
         # The roles stay when a narrow window turns the rows into cards.
         f'<table class="ledger" role="table" aria-label="Claims"><thead role="rowgroup"><tr role="row">{row}</tr></thead>'
         f'<tbody role="rowgroup">{rows}</tbody></table>{_links("claims", TABLE_KINDS)}</section>'
