@@ -105,7 +105,7 @@ def run(
     mutants = {each.id: each for each in chosen}
 
     jobs, met = [], {}
-    for mutant in chosen:
+    for mutant in sorted(chosen, key=lambda each: _rank(each, seed)):  # a run that is cut short is a sample too
         before = found.get(mutant.id)
         if compiled:
             tests = reached.slow_tests_of(mutant) if before and before.status == "survived" else []

@@ -49,6 +49,7 @@ def make_slot(root: Path, files: Sequence[str], slot: Path) -> None:
 def _child(job: Job, slot: Path, log: Path) -> int:
     """What a child does; returns its exit status."""
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, tests do not
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(output, 1)
     os.dup2(output, 2)
