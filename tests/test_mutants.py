@@ -1,6 +1,7 @@
 """The mutation tester changes what it says, leaves all else alone, and notices a test that fails."""
 
 import ast
+import functools
 import time
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from tools.mutants import verdicts
 from tools.mutants.campaign import FEWEST, is_target, sample
 from tools.mutants.edits import Mutant, mutants
-from tools.mutants.trial import Job, attempt, run
+from tools.mutants.trial import Deadline, Job, attempt, run
 from tools.mutants.verdicts import Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -139,22 +140,25 @@ def test_a_mutant_dies_by_the_test_that_sees_it(tmp_path: Path, test: str, statu
     (tmp_path / "test_two.py").write_text(f"from two import twice\ndef test_two():\n    {test}\n")
     (mutant,) = mutants("src/two.py", source)
 
-    def work(slot: Path) -> int:
-        return attempt(slot, mutant.path, mutant.applied(source), {"test_two.py": ["test_two.py::test_two"]}, slot / "killer")
-
-    ((_, found, _),) = run([Job("two", work, 60.0)], [tmp_path], tmp_path / "logs")
+    work = functools.partial(attempt, chosen={"test_two.py": {"test_two.py::test_two": 0.1}}, killer=tmp_path / "killer")
+    job = Job("two", work, 60.0, mutant.path, mutant.applied(source))
+    ((_, found, _),) = run([job], [tmp_path], tmp_path / "logs")
     assert found == status, (tmp_path / "logs/two.log").read_text()
     assert (tmp_path / "src/two.py").read_text() == source
 
 
 @FORKS
-def test_a_mutant_that_hangs_is_ended(tmp_path: Path) -> None:
-    def work(slot: Path) -> int:
+def test_a_mutant_that_hangs_is_ended_and_undone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("original")
+
+    def work(slot: Path, deadline: Deadline) -> int:
+        deadline.set(0.2)
         time.sleep(600.0)
         return 0
 
-    ((_, status, _),) = run([Job("hangs", work, 0.2)], [tmp_path], tmp_path / "logs")
+    ((_, status, _),) = run([Job("hangs", work, 600.0, "file", "mutant")], [tmp_path], tmp_path / "logs")
     assert status is None
+    assert (tmp_path / "file").read_text() == "original"
 
 
 def mutant_of(path: str, line: int) -> Mutant:

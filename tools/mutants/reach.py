@@ -14,7 +14,7 @@ import coverage
 import pytest
 
 from tools.mutants.edits import Mutant
-from tools.mutants.trial import OPTIONS, Job, run
+from tools.mutants.trial import IMPORTS, OPTIONS, Deadline, Job, run
 
 LIMIT = 1_800.0
 """Seconds for the tests of one file."""
@@ -77,8 +77,9 @@ class _Recorder:
         self.outcomes[report.nodeid].add(report.outcome)
 
 
-def _record(slot: Path, arguments: Sequence[str], out: Path) -> int:
+def _record(slot: Path, deadline: Deadline, arguments: Sequence[str], out: Path) -> int:
     """Run the tests of one file in this process and write what each of them reaches."""
+    deadline.set(LIMIT)
     cover = coverage.Coverage(data_file=None, source=[str(slot / "src/rotting")], config_file=False, messages=False)
     recorder = _Recorder(cover)
     cover.start()
@@ -164,7 +165,7 @@ def reach(root: Path, files: Sequence[str], slots: Sequence[Path], folder: Path,
         out = folder / f"{name}-{mark}.json"
         outputs.append(out)
         if not out.exists():
-            jobs.append(Job(name, functools.partial(_record, arguments=arguments, out=out), LIMIT))
+            jobs.append(Job(name, functools.partial(_record, arguments=arguments, out=out), IMPORTS))
     if jobs and not may_run:
         raise RuntimeError(f"the lines of {jobs[0].name} must have been recorded without the compiler first")
     for job, status, seconds in run(jobs, slots, folder):

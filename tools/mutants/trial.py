@@ -4,10 +4,12 @@ This process never imports the project: a child imports it from a copy of the re
 mutant's file is changed, and so do the processes its tests start.
 """
 
+import mmap
 import os
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -26,15 +28,39 @@ MEMORY = 16 << 30
 """Bytes a child may address: a mutant that asks for more is killed by its MemoryError."""
 PAUSE = 0.01
 KILLED, SURVIVED, BROKEN = 1, 0, 3
+SLACK, GRACE = 10.0, 5.0
+"""A test hangs if it takes more than GRACE times its usual seconds, and SLACK more."""
+IMPORTS = 60.0
+"""Seconds to import a file of tests."""
 
 
 class Job(NamedTuple):
     """Something to run in a slot, in a process of its own."""
 
     name: str
-    work: Callable[[Path], int]
+    work: Callable[[Path, "Deadline"], int]
     limit: float
     """Seconds."""
+    path: str = ""
+    """A file of the slot, if any, that has another text while the job runs, and which."""
+    text: str = ""
+
+
+class Deadline:
+    """The moment a child is ended at; the child may put it off, test by test."""
+
+    def __init__(self) -> None:
+        self._shared = mmap.mmap(-1, 8)  # by parent and child
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is over."""
+        (moment,) = struct.unpack("d", self._shared[:])
+        return bool(time.monotonic() > moment)
+
+    def set(self, seconds: float) -> None:
+        """Let it be so many seconds from now."""
+        self._shared[:] = struct.pack("d", time.monotonic() + seconds)
 
 
 def make_slot(root: Path, files: Sequence[str], slot: Path) -> None:
@@ -46,7 +72,7 @@ def make_slot(root: Path, files: Sequence[str], slot: Path) -> None:
     subprocess.run([sys.executable, "-m", "compileall", "-q", "src", "tests"], cwd=slot, check=True)
 
 
-def _child(job: Job, slot: Path, log: Path) -> int:
+def _child(job: Job, slot: Path, deadline: Deadline, log: Path) -> int:
     """What a child does; returns its exit status."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, tests do not
@@ -64,16 +90,16 @@ def _child(job: Job, slot: Path, log: Path) -> int:
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
     hypothesis.settings.register_profile("unshrunk", phases=phases, report_multiple_bugs=False)
     hypothesis.settings.load_profile("unshrunk")
-    return job.work(slot)
+    return job.work(slot, deadline)
 
 
-def _fork(job: Job, slot: Path, log: Path) -> int:
+def _fork(job: Job, slot: Path, deadline: Deadline, log: Path) -> int:
     child = os.fork()
     if child:
         return child
     status = BROKEN
     try:
-        status = _child(job, slot, log)
+        status = _child(job, slot, deadline, log)
     except BaseException:  # noqa: BLE001 (a child must end here, whatever happens)
         traceback.print_exc()
     finally:
@@ -82,26 +108,43 @@ def _fork(job: Job, slot: Path, log: Path) -> int:
         os._exit(status)
 
 
+def _swap(slot: Path, path: str, data: bytes) -> bytes:
+    """Write `data` to a file of a slot and return what was there; without a path, do nothing."""
+    if not path:
+        return b""
+    target = slot / path
+    original = target.read_bytes()
+    for cached in (target.parent / "__pycache__").glob(f"{target.stem}.*.pyc"):
+        cached.unlink()
+    target.write_bytes(data)
+    return original
+
+
 def run(jobs: Sequence[Job], slots: Sequence[Path], logs: Path) -> Iterator[tuple[Job, int | None, float]]:
     """Run the jobs, one per slot at a time; yields each with its exit status, None if it ran out of time, and its seconds."""
     logs.mkdir(parents=True, exist_ok=True)
     waiting, free = list(reversed(jobs)), list(slots)
-    running: dict[int, tuple[Job, Path, float]] = {}
+    originals: dict[str, bytes] = {}
+    running: dict[int, tuple[Job, Path, Deadline, float]] = {}
     try:
         while waiting or running:
             while waiting and free:
                 job, slot = waiting.pop(), free.pop()
-                running[_fork(job, slot, logs / f"{job.name}.log")] = job, slot, time.monotonic()
+                originals[job.name] = _swap(slot, job.path, job.text.encode())
+                deadline = Deadline()
+                deadline.set(job.limit)
+                running[_fork(job, slot, deadline, logs / f"{job.name}.log")] = job, slot, deadline, time.monotonic()
             time.sleep(PAUSE)
-            for child, (job, slot, start) in list(running.items()):
+            for child, (job, slot, deadline, start) in list(running.items()):
                 seconds = time.monotonic() - start
                 done, status = os.waitpid(child, os.WNOHANG)
-                if not done and seconds < job.limit:
+                if not done and not deadline.passed:
                     continue
                 end_group(child)
                 if not done:
                     os.waitpid(child, 0)
                 del running[child]
+                _swap(slot, job.path, originals.pop(job.name))  # here, since a child that hangs or crashes would not
                 free.append(slot)
                 yield job, os.waitstatus_to_exitcode(status) if done else None, seconds
     finally:
@@ -120,13 +163,17 @@ def end_group(child: int) -> None:
 class _Chosen:
     """A plugin of pytest that keeps the chosen tests, in their order, and remembers the one that fails."""
 
-    def __init__(self, ids: Sequence[str]) -> None:
-        self._order = {name: k for k, name in enumerate(ids)}
+    def __init__(self, seconds: Mapping[str, float], deadline: Deadline) -> None:
+        self._order = {name: k for k, name in enumerate(seconds)}
+        self._seconds, self._deadline = seconds, deadline
         self.killer = ""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = sorted((each for each in items if each.nodeid in self._order), key=lambda each: self._order[each.nodeid])
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._deadline.set(SLACK + GRACE * self._seconds[nodeid])
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -137,25 +184,22 @@ class _Chosen:
             self.killer = self.killer or report.nodeid
 
 
-def attempt(slot: Path, path: str, source: str, chosen: Mapping[str, Sequence[str]], killer: Path) -> int:
-    """Run tests, chosen by file, on a slot whose file at `path` has this text, until one fails; in this process.
+def attempt(slot: Path, deadline: Deadline, chosen: Mapping[str, Mapping[str, float]], killer: Path) -> int:
+    """Run tests in this process, which is in a slot, until one fails or hangs.
 
-    The name of the test that fails is written to `killer`.
+    Args:
+        slot: the copy of the repository.
+        deadline: put off test by test.
+        chosen: by file, the tests and how long they usually take.
+        killer: where the name of the test that fails is written to.
     """
-    target = slot / path
-    original = target.read_bytes()
-    for cached in (target.parent / "__pycache__").glob(f"{target.stem}.*.pyc"):
-        cached.unlink()
-    target.write_text(source)
-    try:
-        for file, ids in chosen.items():
-            plugin = _Chosen(ids)
-            status = pytest.main([*OPTIONS, file], plugins=[plugin])
-            if plugin.killer:
-                killer.write_text(plugin.killer)
-                return KILLED
-            if status not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
-                return BROKEN
-    finally:
-        target.write_bytes(original)
+    for file, seconds in chosen.items():
+        deadline.set(IMPORTS)
+        plugin = _Chosen(seconds, deadline)
+        status = pytest.main([*OPTIONS, str(slot / file)], plugins=[plugin])
+        if plugin.killer:
+            killer.write_text(plugin.killer)
+            return KILLED
+        if status not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
+            return BROKEN
     return SURVIVED
