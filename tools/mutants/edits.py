@@ -294,7 +294,7 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> None:
-        if node.arg != "stacklevel":
+        if node.arg not in {"stacklevel", "strict"}:  # they speak to the developer
             self.generic_visit(node)
 
     def visit_Slice(self, node: ast.Slice) -> None:

@@ -2,11 +2,12 @@
 
 import functools
 import hashlib
+import importlib
 import json
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,6 +108,20 @@ def _record(slot: Path, deadline: Deadline, arguments: Sequence[str], out: Path)
     return 0 if status in {0, 1, 5} else 3
 
 
+def _record_imports(slot: Path, deadline: Deadline, out: Path) -> int:
+    """Import every module in this process, and write which lines that executes."""
+    deadline.set(LIMIT)
+    cover = coverage.Coverage(data_file=None, source=[str(slot / "src/rotting")], config_file=False, messages=False)
+    cover.start()
+    for path in sorted((slot / "src/rotting").glob("**/*.py")):
+        if path.name != "__main__.py":
+            importlib.import_module(".".join(path.relative_to(slot / "src").with_suffix("").parts).removesuffix(".__init__"))
+    cover.stop()
+    data = cover.get_data()
+    out.write_text(json.dumps({str(Path(path).relative_to(slot)): data.lines(path) for path in data.measured_files()}))
+    return 0
+
+
 def digest(root: Path, paths: Iterable[str]) -> str:
     """Return a digest of the files at `paths`, and of the interpreter."""
     every = "".join(f"{path}\n{hashlib.sha256((root / path).read_bytes()).hexdigest()}\n" for path in sorted(paths))
@@ -116,8 +131,9 @@ def digest(root: Path, paths: Iterable[str]) -> str:
 class Reach:
     """The tests of the repository, with what each of them executes."""
 
-    def __init__(self, tests: Iterable[Test]) -> None:
+    def __init__(self, tests: Iterable[Test], imported: Mapping[str, Iterable[int]]) -> None:
         self.tests = list(tests)
+        self._imported = {(path, line) for path, lines in imported.items() for line in lines}
         self._by_line: dict[tuple[str, int], list[Test]] = defaultdict(list)
         lines: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         for test in self.tests:
@@ -133,7 +149,10 @@ class Reach:
 
     def tests_of(self, mutant: Mutant, budget: float) -> list[Test]:
         """Return the tests that execute the mutant, the quickest of them up to `budget` seconds, in the order to run them."""
-        found = {test.id: test for line in range(mutant.first, mutant.last + 1) for test in self._by_line[mutant.path, line]}
+        lines = {(mutant.path, line) for line in range(mutant.first, mutant.last + 1)}
+        if not self._imported.isdisjoint(lines):  # what an import computes is there for every test of the module
+            lines = {place for place in self._by_line if place[0] == mutant.path}
+        found = {test.id: test for place in lines for test in self._by_line.get(place, ())}
         chosen: list[Test] = []
         spent = 0.0
         for test in sorted(found.values(), key=lambda each: each.seconds):
@@ -166,6 +185,9 @@ def reach(root: Path, files: Sequence[str], slots: Sequence[Path], folder: Path,
         outputs.append(out)
         if not out.exists():
             jobs.append(Job(name, functools.partial(_record, arguments=arguments, out=out), IMPORTS))
+    imports = folder / f"imports-{common}.json"
+    if not imports.exists():
+        jobs.append(Job("imports", functools.partial(_record_imports, out=imports), IMPORTS))
     if jobs and not may_run:
         raise RuntimeError(f"the lines of {jobs[0].name} must have been recorded without the compiler first")
     for job, status, seconds in run(jobs, slots, folder):
@@ -173,7 +195,8 @@ def reach(root: Path, files: Sequence[str], slots: Sequence[Path], folder: Path,
             raise RuntimeError(f"{job.name}: the tests could not be recorded ({status}); see {folder / job.name}.log")
         sys.stderr.write(f"recorded {job.name} in {seconds:.0f} s\n")
     records = (record for out in outputs for record in json.loads(out.read_text()))
-    return Reach(
+    tests = (
         Test(each["id"], each["seconds"], each["slow"], {path: frozenset(n) for path, n in each["lines"].items()})
         for each in records
     )
+    return Reach(tests, json.loads(imports.read_text()))
