@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
 
-.PHONY: help reproduce docs intervals bench test lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs intervals bench mutants test lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ unit: $(READY)  ## Tests, compiled
 
 interpreted: $(READY)  ## The same tests without the compiler, in small sizes
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q
+
+mutants: $(READY)  ## Change the code in small places: does a test notice? Report in build/mutants (ARGS=--help)
+	$(BIN)/python -m tools.mutants $(ARGS)
 
 lock:  ## Pin the development environment anew
 	rm -rf $(VENV).lock && $(PYTHON) -m venv $(VENV).lock

@@ -1,0 +1,150 @@
+"""From the choice of the mutants to the report."""
+
+import fnmatch
+import functools
+import hashlib
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tools.mutants import edits, verdicts
+from tools.mutants.edits import Mutant
+from tools.mutants.reach import Test, digest, reach
+from tools.mutants.trial import IMPORTS, KILLED, SURVIVED, Job, attempt, make_slot
+from tools.mutants.trial import run as run_jobs
+from tools.mutants.verdicts import Verdict
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "build/mutants"
+EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+TARGETS = "src/rotting/*.py"  # of all folders: `*` matches slashes
+EXCLUDED = (
+    # What draws, writes, reads and talks: the kernels, the policies, the oracle, the live bandit and the theory remain.
+    *("*/__main__.py", "*/cli*", "*/report/*", "*/plotting*", "*/figures.py", "*/tables.py", "*/sections.py"),
+    *("*/datasets/*", "*/experiments/*", "*/problems/*", "*/progress.py", "*/results*", "*/whole.py"),
+    # What compiles, while the tests run without the compiler, and what only names things.
+    *("*/compile.py", "*/linking.py", "*/registry.py", "*/version.py", "src/rotting/__init__.py"),
+)
+FEWEST = 3
+"""Mutants of a module, if it has so many."""
+COMPILED = 60.0
+"""Seconds that a slow test is given for usual: what it takes was not measured, and it compiles."""
+
+
+def repository() -> list[str]:
+    """Return the paths of the repository's files, those not yet committed included."""
+    command = ("git", "ls-files", "--cached", "--others", "--exclude-standard")
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [path for path in listed if (ROOT / path).is_file()]
+
+
+def is_target(path: str) -> bool:
+    """Say whether a file is changed."""
+    return fnmatch.fnmatch(path, TARGETS) and not any(fnmatch.fnmatch(path, pattern) for pattern in EXCLUDED)
+
+
+def _rank(mutant: Mutant, seed: str) -> str:
+    """What the mutants are drawn by: it does not change when lines move."""
+    return hashlib.sha256(f"{seed}|{verdicts.key(mutant)}|{mutant.column}".encode()).hexdigest()
+
+
+def sample(mutants: Iterable[Mutant], count: int, seed: str) -> list[Mutant]:
+    """Draw mutants: a few of every file, and of the rest each with the same chance."""
+    by_path = defaultdict(list)
+    for mutant in sorted(mutants, key=lambda each: _rank(each, seed)):
+        by_path[mutant.path].append(mutant)
+    first = [mutant for found in by_path.values() for mutant in found[:FEWEST]]
+    rest = sorted((each for found in by_path.values() for each in found[FEWEST:]), key=lambda each: _rank(each, seed))
+    return sorted([*first, *rest][:count], key=lambda each: (each.path, each.line, each.column))
+
+
+def _job(mutant: Mutant, tests: Sequence[Test]) -> Job:
+    chosen: dict[str, dict[str, float]] = defaultdict(dict)
+    for test in tests:
+        chosen[test.file][test.id] = COMPILED if test.slow else test.seconds
+    name = mutant.id.replace("/", ".")
+    work = functools.partial(attempt, chosen=chosen, killer=FOLDER / f"logs/{name}.killer")
+    return Job(name, work, IMPORTS, mutant.path, mutant.applied((ROOT / mutant.path).read_text()))
+
+
+def run(
+    *,
+    count: int,
+    seed: str,
+    module: Sequence[str] | None,
+    only: Sequence[str] | None,
+    workers: int,
+    budget: float,
+    equivalent: bool,
+    compiled: bool,
+) -> int:
+    """Do what the command line says; returns its exit status, 0 if enough of the mutants died."""
+    files = repository()
+    known = verdicts.equivalents(EQUIVALENT)
+    every = [
+        mutant
+        for path in filter(is_target, files)
+        if module is None or any(fnmatch.fnmatch(path, pattern) for pattern in module)
+        for mutant in edits.mutants(path, (ROOT / path).read_text())
+    ]
+    unknown = set(known) - {verdicts.key(mutant) for mutant in every}
+    if module is None and unknown:
+        raise ValueError(f"{EQUIVALENT.name} must list changes that are possible, got {sorted(unknown)}")
+    chosen = [each for each in every if each.id in only] if only else sample(every, count, seed)
+
+    slots = [FOLDER / f"slot-{k}" for k in range(workers)]
+    for slot in slots:
+        make_slot(ROOT, files, slot)
+    reached = reach(ROOT, files, slots, FOLDER / "reach", may_run=not compiled)
+    results = FOLDER / f"results-{digest(ROOT, (path for path in files if path.startswith(('src/', 'tests/'))))}.jsonl"
+    found = verdicts.read(results)
+    mutants = {each.id: each for each in chosen}
+
+    jobs, met = [], {}
+    for mutant in sorted(chosen, key=lambda each: _rank(each, seed)):  # a run that is cut short is a sample too
+        before = found.get(mutant.id)
+        if compiled:
+            tests = reached.slow_tests_of(mutant) if before and before.status == "survived" else []
+        else:
+            if not only and (before or (verdicts.key(mutant) in known and not equivalent)):
+                continue
+            tests = reached.tests_of(mutant, budget)
+            if not tests:
+                verdicts.append(results, Verdict(mutant.id, "survived", "", 0.0, 0))
+        if tests:
+            jobs.append(_job(mutant, tests))
+            met[jobs[-1].name] = mutant, len(tests)
+    for k, (job, status, seconds) in enumerate(run_jobs(jobs, slots, FOLDER / "logs"), 1):
+        mutant, n_tests = met[job.name]
+        killer = FOLDER / f"logs/{job.name}.killer"
+        if status is None:
+            word = "timeout"
+        elif status == SURVIVED:
+            word = "survived"
+        elif status == KILLED or status < 0:  # a signal: the process crashed
+            word = "killed"
+        else:
+            word = "broken"
+        who = killer.read_text() if killer.exists() else ""
+        killer.unlink(missing_ok=True)
+        verdicts.append(results, Verdict(mutant.id, word, who, round(seconds, 2), n_tests))
+        sys.stderr.write(f"{k}/{len(jobs)} {word:<9} {seconds:5.1f} s  {mutant.id}  {mutant.after}\n")
+
+    found = verdicts.read(results)
+    judged = []
+    for mutant in chosen:
+        verdict = found.get(mutant.id)
+        if verdicts.key(mutant) in known:
+            if verdict and verdict.status in verdicts.DEAD:
+                raise ValueError(
+                    f"{EQUIVALENT.name} must list changes that no test can tell, got {mutant.id}: {verdict.killer}"
+                )
+            judged.append(Verdict(mutant.id, "equivalent", "", 0.0, 0))
+        elif verdict:
+            judged.append(verdict)
+    text = verdicts.report(mutants, judged, known)
+    (FOLDER / "report.md").write_text(text)
+    sys.stdout.write(text)
+    return 0 if verdicts.rate(judged) >= verdicts.GOAL else 1

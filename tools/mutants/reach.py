@@ -1,0 +1,202 @@
+"""Which test executes which line: the suite is run once, without the compiler, and every test's lines are recorded."""
+
+import functools
+import hashlib
+import importlib
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import coverage
+import pytest
+
+from tools.mutants.edits import Mutant
+from tools.mutants.trial import IMPORTS, OPTIONS, Deadline, Job, run
+
+LIMIT = 1_800.0
+"""Seconds for the tests of one file."""
+
+
+class Test(NamedTuple):
+    """A test and what it reaches."""
+
+    id: str
+    seconds: float
+    slow: bool
+    """It runs only when compiled."""
+    lines: dict[str, frozenset[int]]
+    """By path, the lines it executes."""
+
+    @property
+    def file(self) -> str:
+        """The file it is in."""
+        return self.id.partition("::")[0]
+
+
+class _Recorder:
+    """A plugin of pytest that tells `coverage` whose lines these are.
+
+    What a fixture of a module computes, it computes for all the tests that ask for it, not for the first of them alone.
+    """
+
+    def __init__(self, cover: coverage.Coverage) -> None:
+        self._cover = cover
+        self._current = ""
+        self.seconds: dict[str, float] = {}
+        self.contexts: dict[str, list[str]] = {}
+        self.outcomes: dict[str, set[str]] = defaultdict(set)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        shared = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+        wide = [name for name, found in shared.items() if found[-1].scope != "function"]
+        self.contexts[item.nodeid] = [item.nodeid, *(f"fixture {name}" for name in wide)]
+        self._current = item.nodeid
+        self._cover.switch_context(item.nodeid)
+        start = time.perf_counter()
+        try:
+            return (yield)
+        finally:
+            self.seconds[item.nodeid] = time.perf_counter() - start
+            self._cover.switch_context("between tests")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: "pytest.FixtureDef[Any]") -> Generator[None, object, object]:
+        if fixturedef.scope == "function":
+            return (yield)
+        self._cover.switch_context(f"fixture {fixturedef.argname}")
+        try:
+            return (yield)
+        finally:
+            self._cover.switch_context(self._current)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.outcomes[report.nodeid].add(report.outcome)
+
+
+def _record(slot: Path, deadline: Deadline, arguments: Sequence[str], out: Path) -> int:
+    """Run the tests of one file in this process and write what each of them reaches."""
+    deadline.set(LIMIT)
+    cover = coverage.Coverage(data_file=None, source=[str(slot / "src/rotting")], config_file=False, messages=False)
+    recorder = _Recorder(cover)
+    cover.start()
+    status = int(pytest.main([*OPTIONS, "--maxfail=0", *arguments], plugins=[recorder]))
+    cover.stop()
+    lines: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    data = cover.get_data()
+    for path in sorted(data.measured_files()):
+        for line, contexts in sorted(data.contexts_by_lineno(path).items()):
+            for context in contexts:
+                lines[context][str(Path(path).relative_to(slot))].append(line)
+    tests = []
+    for name, seconds in recorder.seconds.items():
+        outcomes = recorder.outcomes[name]
+        if "failed" in outcomes:
+            print(f"fails without a mutant: {name}", flush=True)  # noqa: T201 (into the file's own log)
+            continue
+        reached: dict[str, set[int]] = defaultdict(set)
+        for context in recorder.contexts[name]:
+            for path, numbers in lines[context].items():
+                reached[path].update(numbers)
+        found = {path: sorted(numbers) for path, numbers in reached.items()}
+        tests.append({"id": name, "seconds": seconds, "slow": "skipped" in outcomes, "lines": found})
+    out.write_text(json.dumps(tests))
+    return 0 if status in {0, 1, 5} else 3
+
+
+def _record_imports(slot: Path, deadline: Deadline, out: Path) -> int:
+    """Import every module in this process, and write which lines that executes."""
+    deadline.set(LIMIT)
+    cover = coverage.Coverage(data_file=None, source=[str(slot / "src/rotting")], config_file=False, messages=False)
+    cover.start()
+    for path in sorted((slot / "src/rotting").glob("**/*.py")):
+        if path.name != "__main__.py":
+            importlib.import_module(".".join(path.relative_to(slot / "src").with_suffix("").parts).removesuffix(".__init__"))
+    cover.stop()
+    data = cover.get_data()
+    out.write_text(json.dumps({str(Path(path).relative_to(slot)): data.lines(path) for path in data.measured_files()}))
+    return 0
+
+
+def digest(root: Path, paths: Iterable[str]) -> str:
+    """Return a digest of the files at `paths`, and of the interpreter."""
+    every = "".join(f"{path}\n{hashlib.sha256((root / path).read_bytes()).hexdigest()}\n" for path in sorted(paths))
+    return hashlib.sha256(f"{sys.version}\n{every}".encode()).hexdigest()[:16]
+
+
+class Reach:
+    """The tests of the repository, with what each of them executes."""
+
+    def __init__(self, tests: Iterable[Test], imported: Mapping[str, Iterable[int]]) -> None:
+        self.tests = list(tests)
+        self._imported = {(path, line) for path, lines in imported.items() for line in lines}
+        self._by_line: dict[tuple[str, int], list[Test]] = defaultdict(list)
+        lines: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        for test in self.tests:
+            for path, numbers in test.lines.items():
+                lines[test.file][path] |= numbers
+                for line in numbers:
+                    self._by_line[path, line].append(test)
+        self._lines = lines
+
+    def _devotion(self, file: str, path: str) -> float:
+        """The share of the lines a test file executes that lie in one module: tests written for it come first."""
+        return len(self._lines[file][path]) / sum(map(len, self._lines[file].values()))
+
+    def tests_of(self, mutant: Mutant, budget: float) -> list[Test]:
+        """Return the tests that execute the mutant, the quickest of them up to `budget` seconds, in the order to run them."""
+        lines = {(mutant.path, line) for line in range(mutant.first, mutant.last + 1)}
+        if not self._imported.isdisjoint(lines):  # what an import computes is there for every test of the module
+            lines = {place for place in self._by_line if place[0] == mutant.path}
+        found = {test.id: test for place in lines for test in self._by_line.get(place, ())}
+        chosen: list[Test] = []
+        spent = 0.0
+        for test in sorted(found.values(), key=lambda each: each.seconds):
+            spent += test.seconds
+            if chosen and spent > budget:
+                break
+            chosen.append(test)
+        return sorted(chosen, key=lambda each: (-self._devotion(each.file, mutant.path), each.file, each.seconds))
+
+    def slow_tests_of(self, mutant: Mutant) -> list[Test]:
+        """Return the tests that only run when compiled, of the files in which a test executes the mutant."""
+        files = {test.file for test in self.tests_of(mutant, float("inf"))}
+        return [test for test in self.tests if test.slow and test.file in files]
+
+
+def reach(root: Path, files: Sequence[str], slots: Sequence[Path], folder: Path, may_run: bool = True) -> Reach:
+    """Record the whole suite, file by file; a file whose lines were recorded for this very code is not run again.
+
+    Unless it `may_run`, as when this process compiles, all must have been recorded before.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    suites = {Path(file).stem: [file] for file in files if Path(file).match("tests/test_*.py")}
+    suites["doctests"] = ["src", "README.md"]
+    own = {file for paths in suites.values() for file in paths}
+    common = digest(root, (file for file in files if file not in own and file.startswith(("src/", "tests/"))))
+    outputs, jobs = [], []
+    for name, arguments in suites.items():
+        mark = hashlib.sha256((common + digest(root, (each for each in arguments if each in files))).encode()).hexdigest()[:16]
+        out = folder / f"{name}-{mark}.json"
+        outputs.append(out)
+        if not out.exists():
+            jobs.append(Job(name, functools.partial(_record, arguments=arguments, out=out), IMPORTS))
+    imports = folder / f"imports-{common}.json"
+    if not imports.exists():
+        jobs.append(Job("imports", functools.partial(_record_imports, out=imports), IMPORTS))
+    if jobs and not may_run:
+        raise RuntimeError(f"the lines of {jobs[0].name} must have been recorded without the compiler first")
+    for job, status, seconds in run(jobs, slots, folder):
+        if status != 0:
+            raise RuntimeError(f"{job.name}: the tests could not be recorded ({status}); see {folder / job.name}.log")
+        sys.stderr.write(f"recorded {job.name} in {seconds:.0f} s\n")
+    records = (record for out in outputs for record in json.loads(out.read_text()))
+    tests = (
+        Test(each["id"], each["seconds"], each["slow"], {path: frozenset(n) for path, n in each["lines"].items()})
+        for each in records
+    )
+    return Reach(tests, json.loads(imports.read_text()))

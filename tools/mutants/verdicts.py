@@ -1,0 +1,106 @@
+"""What became of the mutants: kept line by line, so that a run can be resumed, and written up at its end."""
+
+import json
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.mutants.edits import Mutant
+
+GOAL = 0.95
+"""The share of the mutants, but for the equivalent ones, that must die."""
+DEAD = ("killed", "timeout")
+STATUSES = (*DEAD, "survived", "broken", "equivalent")
+
+
+class Verdict(NamedTuple):
+    """What became of one mutant."""
+
+    id: str
+    status: str
+    killer: str
+    """The test that failed."""
+    seconds: float
+    tests: int
+    """How many tests execute it and were chosen."""
+
+
+def read(path: Path) -> dict[str, Verdict]:
+    """Return what was found before, by the mutants' ids; the last word counts."""
+    if not path.exists():
+        return {}
+    found = (Verdict(**json.loads(line)) for line in path.read_text().splitlines())
+    return {each.id: each for each in found}
+
+
+def append(path: Path, verdict: Verdict) -> None:
+    """Add a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(json.dumps(verdict._asdict()) + "\n")
+
+
+class Equivalent(NamedTuple):
+    """A change that no test can tell from the original, wherever its line moves within its function."""
+
+    scope: str
+    before: str
+    after: str
+    why: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What a mutant is recognised by."""
+        return self.scope, self.before, self.after
+
+
+def equivalents(path: Path) -> dict[tuple[str, str, str], Equivalent]:
+    """Read the list of the repository."""
+    entries = [Equivalent(**entry) for entry in tomllib.loads(path.read_text()).get("equivalent", [])]
+    return {entry.key: entry for entry in entries}
+
+
+def key(mutant: Mutant) -> tuple[str, str, str]:
+    """Return what a mutant is recognised by in the list."""
+    return mutant.scope, mutant.before, mutant.after
+
+
+def rate(verdicts: Iterable[Verdict]) -> float:
+    """Return the share of the mutants, but for the equivalent ones, that died."""
+    counts = Counter(each.status for each in verdicts)
+    judged = counts.total() - counts["equivalent"]
+    return sum(counts[each] for each in DEAD) / judged if judged else 1.0
+
+
+def report(mutants: Mapping[str, Mutant], verdicts: Sequence[Verdict], known: Mapping[tuple[str, str, str], Equivalent]) -> str:
+    """Return the table of the modules, the survivors and the equivalent mutants, as Markdown."""
+    by_module: dict[str, Counter[str]] = defaultdict(Counter)
+    for each in verdicts:
+        by_module[mutants[each.id].path][each.status] += 1
+    total: Counter[str] = sum(by_module.values(), Counter())
+    lines = [
+        f"# {total.total()} mutants: {rate(verdicts):.1%} of those that are not equivalent died",
+        "",
+        f"| module | {' | '.join(STATUSES)} |",
+        f"|---|{'--:|' * len(STATUSES)}",
+        *(f"| {name} | {' | '.join(str(counts[s]) for s in STATUSES)} |" for name, counts in sorted(by_module.items())),
+        f"| all | {' | '.join(str(total[s]) for s in STATUSES)} |",
+    ]
+    for status in ("survived", "broken"):
+        lines += ["", f"## {status.capitalize()}", ""]
+        for each in verdicts:
+            if each.status == status:
+                mutant = mutants[each.id]
+                lines += [
+                    f"- `{each.id}` in {mutant.scope}, {each.tests} tests",
+                    f"  - `{mutant.before}`",
+                    f"  - `{mutant.after}`",
+                ]
+    lines += ["", "## Equivalent", ""]
+    for each in verdicts:
+        if each.status == "equivalent":
+            mutant = mutants[each.id]
+            lines += [f"- `{each.id}`: {known[key(mutant)].why}", f"  - `{mutant.before}`", f"  - `{mutant.after}`"]
+    return "\n".join(lines) + "\n"
