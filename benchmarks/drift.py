@@ -15,12 +15,12 @@ import numpy as np
 
 import rotting
 from benchmarks.measure import Finding, Size
-from rotting import states
-from rotting.arrays import Ints
-from rotting.compile import compiled
-from rotting.game import choose, update
-from rotting.linking import bind
-from rotting.rng import philox
+from rotting.common.arrays import Ints
+from rotting.engines.compile import compiled
+from rotting.engines.game import choose, update
+from rotting.kernels.binding import bind
+from rotting.kernels.random_numbers import philox
+from rotting.live import policy_state as states
 
 _OFFSET = 1_000_000
 _UNIT = 2.0**-32

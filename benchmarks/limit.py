@@ -15,10 +15,10 @@ import numpy as np
 
 from benchmarks.measure import Contestant, Sample, UnavailableError
 from benchmarks.ours import SEED, named, tuple_of
-from rotting.means import pulls_of, rounds_of
-from rotting.noise import Gaussian
+from rotting.kernels.random_numbers import derive_key
 from rotting.problems import Problem
-from rotting.rng import derive_key
+from rotting.problems.mean_table import pulls_of, rounds_of
+from rotting.problems.noise import Gaussian
 
 # The flags after -march=native let C take minima as one instruction and square roots without errno; no value changes.
 FLAGS = ("-O3", "-march=native", "-ffinite-math-only", "-fno-signed-zeros", "-fno-math-errno")

@@ -12,9 +12,9 @@ import numpy as np
 
 from benchmarks.measure import Contestant, Sample
 from benchmarks.ours import named, reward_table
-from rotting.arrays import Floats, Ints
+from rotting.common.arrays import Floats, Ints
+from rotting.parts.delayed_windows import next_window
 from rotting.problems import Problem
-from rotting.windows import next_window
 
 
 class AllWindows:

@@ -8,15 +8,15 @@ import numpy as np
 
 import rotting
 from benchmarks.measure import Contestant, Pulls, Sample
-from rotting import states
-from rotting.arrays import Floats, Ints
-from rotting.compile import compiled
-from rotting.game import Board, choose, draw, mean_now, update
-from rotting.linking import bind
-from rotting.means import Means
+from rotting.common.arrays import Floats, Ints
+from rotting.engines.compile import compiled
+from rotting.engines.game import Board, choose, draw, mean_now, update
+from rotting.kernels.binding import bind
+from rotting.kernels.random_numbers import derive_key
+from rotting.live import policy_state as states
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Problem, Rested
-from rotting.rng import derive_key
+from rotting.problems.mean_table import Means
 
 SEED = 0
 
@@ -74,7 +74,7 @@ def _stretch(
     last: int,
     chosen: Ints,
 ) -> None:
-    """Play rounds `first` to `last` as `rotting.game.play` does, in run 0, without the regret."""
+    """Play rounds `first` to `last` as `rotting.engines.game.play` does, in run 0, without the regret."""
     for t in range(first, last + 1):
         i = choose(p, s, t, 0, arms)
         mean = mean_now(m, b, i, t)

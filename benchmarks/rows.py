@@ -4,13 +4,13 @@ import functools
 import statistics
 from collections.abc import Callable
 
-import brute
 import rotting
 from benchmarks import drift, limit, numpy_style, ours, packages
 from benchmarks.measure import Check, Contestant, Goal, Race, Row, Sample, Size
 from benchmarks.ours import Stretches, many_arms
 from rotting.policy import Policy
 from rotting.problems import Problem, stationary, ten_arms, two_arms
+from tests.reference import brute
 
 OURS, NUMPY, C, C_LAZY, SCAN = "rotting", "NumPy style", "C", "C, lazy", "compiled scan"
 NUMPY_PENDING = "NumPy style, EFF with m = 1"

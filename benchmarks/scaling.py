@@ -9,7 +9,7 @@ from benchmarks import limit, numpy_style, ours
 from benchmarks.measure import Contestant, Size, UnavailableError
 from benchmarks.rows import after_first_pulls
 from rotting.problems import two_arms
-from rotting.simulation import default_workers
+from rotting.simulation.simulate import default_workers
 
 
 class Curve(NamedTuple):

@@ -18,12 +18,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-from rotting import comparisons
-from rotting.arrays import Floats
-from rotting.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.common.arrays import Floats
+from rotting.common.statistics import LEVEL, Interval, jackknife_error, mean_interval, resamples, t_critical
 from rotting.experiments import regret_at, rested_two_arms, restless_nights
-from rotting.simulation import simulate_all
-from rotting.statistics import LEVEL, Interval, jackknife_error, mean_interval, resamples, t_critical
+from rotting.simulation import comparisons
+from rotting.simulation.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.simulation.simulate import simulate_all
 
 PAGE = Path(__file__).parent / "intervals.md"
 COLUMNS = 120

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rotting import registry
-from rotting.noise import Bernoulli
+from rotting.common.statistics import mean_interval
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Constant, Piecewise, Problem, stationary
-from rotting.simulation import simulate
-from rotting.statistics import mean_interval
+from rotting.problems.noise import Bernoulli
+from rotting.simulation.simulate import simulate
 
 PAGE = Path(__file__).parent / "policies.md"
 COLUMNS = 120
@@ -187,7 +187,7 @@ def page(cells: Cells) -> str:
     """Return the page with these regrets."""
     parts = [
         "# The policies",
-        "<!-- Written by `make docs` from the code: do not edit. tests/test_docs.py checks that it is fresh. -->",
+        "<!-- Written by `make docs` from the code: do not edit. The tests check that it is fresh. -->",
         _wrapped(
             "Every policy of the library: what it must know, what it is sound for, what it costs, and how it does on four small"
             " problems. Those that are sound for both kinds of rotting come first, those for neither last, and the oracle,"

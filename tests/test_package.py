@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from conftest import INTERPRETED
 from rotting.registry import list_policies
+from tests.conftest import INTERPRETED
 
 rotting: Any = importlib.import_module("rotting")
 ROOT = Path(__file__).parent.parent
@@ -104,7 +104,8 @@ def test_the_version_is_one() -> None:
 CHECK = """
 import random, sys
 sys.path[:0] = sys.argv[1:]
-import games, naive_example, rotting
+import naive_example, rotting
+from tests.helpers import games
 from recent_ucb import RecentUCB
 
 rotting.check_policy(RecentUCB())
@@ -131,9 +132,11 @@ def worked_example() -> tuple[str, str]:
 
 def test_the_worked_example_of_contributing_works(tmp_path: Path) -> None:
     naive, policy = worked_example()
-    (tmp_path / "naive_example.py").write_text(f"from naive import *\nfrom naive import Sequence\n\n{naive}", "utf-8")
+    (tmp_path / "naive_example.py").write_text(
+        f"from tests.reference.naive import *\nfrom tests.reference.naive import Sequence\n\n{naive}", "utf-8"
+    )
     (tmp_path / "recent_ucb.py").write_text(policy, "utf-8")
-    done = python(CHECK, str(tmp_path), str(ROOT / "tests"), timeout=300)
+    done = python(CHECK, str(tmp_path), str(ROOT), timeout=300)
     assert (done.stdout, done.stderr) == ("kept\n", "")
 
 

@@ -12,52 +12,52 @@ Names are imported when they are first used, so that `import rotting` costs noth
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from rotting.version import __version__ as __version__
+from rotting.common.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from rotting import datasets as datasets
     from rotting import problems as problems
     from rotting import registry as registry
     from rotting import theory as theory
-    from rotting.anytime import doubling as doubling
-    from rotting.bandit import Bandit as Bandit
-    from rotting.checks import check_policy as check_policy
-    from rotting.noise import Bernoulli as Bernoulli
-    from rotting.noise import Beta as Beta
-    from rotting.noise import Binomial as Binomial
-    from rotting.noise import Gaussian as Gaussian
-    from rotting.noise import Noiseless as Noiseless
-    from rotting.noise import Poisson as Poisson
+    from rotting.live.bandit import Bandit as Bandit
+    from rotting.live.checks import check_policy as check_policy
+    from rotting.parts.doubling import doubling as doubling
     from rotting.policy import Kernel as Kernel
     from rotting.policy import Policy as Policy
     from rotting.policy import Reason as Reason
     from rotting.problems import Problem as Problem
+    from rotting.problems.noise import Bernoulli as Bernoulli
+    from rotting.problems.noise import Beta as Beta
+    from rotting.problems.noise import Binomial as Binomial
+    from rotting.problems.noise import Gaussian as Gaussian
+    from rotting.problems.noise import Noiseless as Noiseless
+    from rotting.problems.noise import Poisson as Poisson
     from rotting.registry import list_policies as list_policies
     from rotting.registry import make as make
-    from rotting.results import Result as Result
-    from rotting.simulation import simulate as simulate
+    from rotting.simulation.result import Result as Result
+    from rotting.simulation.simulate import simulate as simulate
 
 _HOMES = {
-    "Bandit": "bandit",
-    "Bernoulli": "noise",
-    "Beta": "noise",
-    "Binomial": "noise",
-    "Gaussian": "noise",
+    "Bandit": "live.bandit",
+    "Bernoulli": "problems.noise",
+    "Beta": "problems.noise",
+    "Binomial": "problems.noise",
+    "Gaussian": "problems.noise",
     "Kernel": "policy",
-    "Noiseless": "noise",
-    "Poisson": "noise",
+    "Noiseless": "problems.noise",
+    "Poisson": "problems.noise",
     "Policy": "policy",
     "Problem": "problems",
     "Reason": "policy",
-    "Result": "results",
-    "check_policy": "checks",
+    "Result": "simulation.result",
+    "check_policy": "live.checks",
     "datasets": "",
-    "doubling": "anytime",
+    "doubling": "parts.doubling",
     "list_policies": "registry",
     "make": "registry",
     "problems": "",
     "registry": "",
-    "simulate": "simulation",
+    "simulate": "simulation.simulate",
     "theory": "",
 }
 
@@ -75,7 +75,7 @@ def __getattr__(name: str) -> Any:
     elif name == "__all__":
         value = sorted({"__version__", *_HOMES, *_policy_classes()})
     elif name.startswith("_") or name not in (known := _policy_classes()):
-        from rotting.rules import suggest  # noqa: PLC0415 - only to word an error
+        from rotting.common.rules import suggest  # noqa: PLC0415 - only to word an error
 
         names = [] if name.startswith("_") else [*_HOMES, *known]
         raise AttributeError(f"module 'rotting' has no attribute {name!r}{suggest(name, names)}")

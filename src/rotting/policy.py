@@ -6,7 +6,7 @@ from inspect import Parameter as Argument
 from inspect import Signature
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
-from rotting.rules import FINITE, Rule, suggest
+from rotting.common.rules import FINITE, Rule, suggest
 
 
 class Reason(NamedTuple):

@@ -6,9 +6,9 @@ from functools import cache
 from typing import Any
 
 from rotting import policies
-from rotting.anytime import doubled
+from rotting.common.rules import suggest
+from rotting.parts.doubling import doubled
 from rotting.policy import Policy, defined
-from rotting.rules import suggest
 
 
 @cache

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rotting.arrays import Floats
+from rotting.common.arrays import Floats
+from rotting.common.rules import positive
 from rotting.datasets.files import Source, data_folder, read_text
-from rotting.noise import Gaussian
 from rotting.problems import Piecewise, Problem
-from rotting.rules import positive
+from rotting.problems.noise import Gaussian
 
 FOLDER = "nasa-battery"
 SOURCE = Source(

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rotting.arrays import Ints
+from rotting.common.arrays import Ints
 from rotting.datasets.nights import TIMESTAMP_SECONDS, Reading
 
 DAY_TIMESTAMPS = 24 * 60 * 60 // TIMESTAMP_SECONDS

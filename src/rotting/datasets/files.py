@@ -5,10 +5,11 @@ The files are not part of the package: people fetch them from their distributors
 
 import hashlib
 import os
-import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+
+from rotting.common.folders import user_folder
 
 FOLDER_VARIABLE = "ROTTING_DATA"
 
@@ -46,21 +47,7 @@ def data_folder() -> Path:
         /data
     """
     named = os.environ.get(FOLDER_VARIABLE)
-    return Path(named).expanduser() if named else _user_folder("XDG_DATA_HOME", ".local/share", "Application Support")
-
-
-def cache_folder() -> Path:
-    """Return the user's folder for files that can be computed again."""
-    return _user_folder("XDG_CACHE_HOME", ".cache", "Caches")
-
-
-def _user_folder(variable: str, default: str, on_mac: str) -> Path:
-    named = Path(os.environ.get(variable, ""))
-    if named.is_absolute():  # a relative one is to be ignored, says the XDG specification
-        return named / "rotting"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "rotting"
-    return Path.home() / (f"Library/{on_mac}" if sys.platform == "darwin" else default) / "rotting"
+    return Path(named).expanduser() if named else user_folder("XDG_DATA_HOME", ".local/share", "Application Support")
 
 
 def missing(source: Source, folder: Path) -> MissingDataError:

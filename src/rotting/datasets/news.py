@@ -8,11 +8,11 @@ import csv
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import at_least_one_int
 from rotting.datasets.files import Source, read_text
-from rotting.noise import Bernoulli
 from rotting.problems import Piecewise, Problem
-from rotting.rules import at_least_one_int
+from rotting.problems.noise import Bernoulli
 
 SOURCE = Source(
     "news-popularity/Facebook_Palestine.csv",

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
-from rotting.noise import Binomial
+from rotting.common.arrays import Floats, Ints
 from rotting.problems import Piecewise, Problem
+from rotting.problems.noise import Binomial
 
 DISPLAYS = 10  # of a round: the learner sees the clicks of ten users at once
 VARIANCE = 0.29  # sigma^2 of the paper's policies on nights: that of Binomial(10, 0.03)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
+from rotting.common.arrays import Floats, Ints
 from rotting.datasets.clicklog import FIRST_SECOND
 from rotting.datasets.nights import DISPLAYS, TIMESTAMP_SECONDS, TIMESTAMPS, Night, Nights
-from rotting.rng import derive_key, uniform
+from rotting.kernels.random_numbers import derive_key, uniform
 
 HOUR = 60 * 60
 DAY = 24 * HOUR

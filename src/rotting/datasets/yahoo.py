@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rotting.arrays import Floats, Ints
+from rotting.common.arrays import Floats, Ints
+from rotting.common.atomic_files import write_whole
+from rotting.common.folders import cache_folder
+from rotting.common.progress import Progress
+from rotting.common.rules import at_least_one_int
 from rotting.datasets import clicklog, nights
 from rotting.datasets.clicklog import DAY_TIMESTAMPS, FIRST_SECOND, SLOTS, Displays, read_displays
-from rotting.datasets.files import DataWarning, Source, cache_folder, data_folder, missing
+from rotting.datasets.files import DataWarning, Source, data_folder, missing
 from rotting.datasets.nights import NIGHTS, TIMESTAMP_SECONDS, TIMESTAMPS, Night, Nights, Reading
-from rotting.progress import Progress
-from rotting.rules import at_least_one_int
-from rotting.whole import write_whole
 
 FOLDER = "yahoo-r6a"
 NAMES = tuple(f"ydata-fp-td-clicks-v1_0.200905{day:02d}" for day in range(1, 11))

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from rotting import report
-from rotting.arrays import Floats
-from rotting.results import Result
-from rotting.rules import PathExistsError, suggest
-from rotting.sections import Findings, Section
-from rotting.simulation import Games, simulate_all
-from rotting.tables import Table
-from rotting.whole import name_beside
+from rotting.common.arrays import Floats
+from rotting.common.atomic_files import name_beside
+from rotting.common.rules import PathExistsError, suggest
+from rotting.display.tables import Table
+from rotting.report.model import Findings, Section
+from rotting.simulation.result import Result
+from rotting.simulation.simulate import Games, simulate_all
 
 Results = Mapping[str, Result]
 """The results of an experiment, by the names of its games."""

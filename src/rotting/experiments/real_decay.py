@@ -8,15 +8,15 @@ import numpy as np
 
 from rotting import registry
 from rotting.datasets import DataWarning, batteries, news
+from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.experiments import ORDER, Experiment, Plan, Results, regret_table
-from rotting.figures import BAND, Curve, Figure, Panel, regret_panel
-from rotting.means import bounds
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
 from rotting.problems import Problem, two_arms
-from rotting.sections import Findings
-from rotting.simulation import Games
+from rotting.problems.mean_table import bounds
+from rotting.report.model import Findings
+from rotting.simulation.simulate import Games
 from rotting.theory import subgaussian_scale
 
 

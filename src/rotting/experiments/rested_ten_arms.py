@@ -5,19 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from rotting import registry
-from rotting.arrays import Floats
-from rotting.claims import Claim
-from rotting.comparisons import mean_ratio
+from rotting.common.arrays import Floats
+from rotting.display.figures import BAND, Figure, regret_panel
 from rotting.experiments import ORDER, Experiment, Plan, Results, regret_table
-from rotting.figures import BAND, Figure, regret_panel
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policies.sw_ucb import SWUCB
 from rotting.policy import Policy
 from rotting.problems import ten_arms
-from rotting.sections import Findings
-from rotting.simulation import Games
+from rotting.report.claims import Claim
+from rotting.report.model import Findings
+from rotting.simulation.comparisons import mean_ratio
+from rotting.simulation.simulate import Games
 
 SIGMA = 1.0
 DROPS = 9  # arms that drop once: the breakpoints of the policies that want to know their number

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from rotting import registry
-from rotting.arrays import Floats
-from rotting.claims import Claim
-from rotting.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.common.arrays import Floats
+from rotting.common.statistics import mean_interval, quantiles
+from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
+from rotting.display.tables import Column, Table, interval_column
 from rotting.experiments import Experiment, Plan, Results, regret_at
-from rotting.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
 from rotting.problems import two_arms
-from rotting.results import Result
-from rotting.sections import Findings
-from rotting.simulation import Games
-from rotting.statistics import mean_interval, quantiles
-from rotting.tables import Column, Table, interval_column
+from rotting.report.claims import Claim
+from rotting.report.model import Findings
+from rotting.simulation.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.simulation.result import Result
+from rotting.simulation.simulate import Games
 
 # The authors' code: L / 2 = 0.01 * 1.25**i (the text says 1e-3 to 10).
 GRID = tuple(round(0.02 * 1.25**i, 6) for i in range(30))

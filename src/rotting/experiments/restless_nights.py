@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rotting import registry
-from rotting.arrays import Floats
-from rotting.claims import Claim
-from rotting.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.common.arrays import Floats
+from rotting.common.statistics import mean_interval
 from rotting.datasets import VARIANCE, VARIATION, DataWarning, MissingDataError, Night, Nights, synthetic_nights, yahoo_nights
 from rotting.datasets.nights import DISPLAYS
+from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
+from rotting.display.tables import Column, Table, interval_column
 from rotting.experiments import Experiment, Plan, Results, regret_at
-from rotting.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
-from rotting.sections import Findings
-from rotting.simulation import Games
-from rotting.statistics import mean_interval
-from rotting.tables import Column, Table, interval_column
+from rotting.report.claims import Claim
+from rotting.report.model import Findings
+from rotting.simulation.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.simulation.simulate import Games
 
 SIGMA = VARIANCE**0.5
 HARD, EASY = 2, 7  # the nights of the paper's main figure

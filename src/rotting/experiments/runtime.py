@@ -1,9 +1,9 @@
 """The paper's table of running times: seconds per night and policy, ours beside the authors'."""
 
+from rotting.display.tables import Column, Table
 from rotting.experiments import Experiment, Plan, Results, restless_nights
 from rotting.experiments.restless_nights import LABELS, SIZES, Settings
-from rotting.sections import Findings
-from rotting.tables import Column, Table
+from rotting.report.model import Findings
 
 # The paper's last table, in the order of LABELS, which is that of its columns. Its third column is headed EFF-FEWA
 # (alpha = 4, m = 1.1), but is EFF-RAW-UCB's in the authors' script, and its times are those of the first.

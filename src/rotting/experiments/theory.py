@@ -7,20 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rotting import registry
-from rotting.arrays import Floats
-from rotting.claims import Claim
-from rotting.comparisons import smallest_ratio
+from rotting.common.arrays import Floats
+from rotting.common.statistics import mean_interval
+from rotting.display.figures import BAND, Curve, Figure, Panel, mean_points, regret_panel
+from rotting.display.tables import Column, Table, interval_column
 from rotting.experiments import ORDER, Experiment, Plan, Results
-from rotting.figures import BAND, Curve, Figure, Panel, mean_points, regret_panel
-from rotting.guarantees.theorems import says_nothing
-from rotting.noise import Gaussian
 from rotting.policy import Policy
 from rotting.problems import Linear, Piecewise, Problem, stationary, two_arms
-from rotting.results import Result
-from rotting.sections import Findings
-from rotting.simulation import Games
-from rotting.statistics import mean_interval
-from rotting.tables import Column, Table, interval_column
+from rotting.problems.noise import Gaussian
+from rotting.report.claims import Claim
+from rotting.report.model import Findings
+from rotting.simulation.comparisons import smallest_ratio
+from rotting.simulation.result import Result
+from rotting.simulation.simulate import Games
 from rotting.theory import (
     HardFamily,
     Unlearnable,
@@ -31,6 +30,7 @@ from rotting.theory import (
     unlearnable,
     variation_lower,
 )
+from rotting.theory.theorems import says_nothing
 
 FOUR = ("RAW-UCB", "EFF-RAW-UCB", "FEWA", "EFF-FEWA")
 LEARNERS: dict[str, Policy] = {

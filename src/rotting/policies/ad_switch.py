@@ -5,13 +5,13 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import FINITE, POSITIVE, Rule, option
+from rotting.kernels.exact_sums import difference
+from rotting.kernels.random_numbers import uniform
+from rotting.parts.restarts import append
+from rotting.parts.reward_scale import check_range, to_unit
 from rotting.policy import Kernel, Policy, Reason
-from rotting.ranges import check_range, to_unit
-from rotting.restarts import append
-from rotting.rng import uniform
-from rotting.rules import FINITE, POSITIVE, Rule, option
-from rotting.windows import difference
 
 _HORIZON = Rule("a whole number, 2 or more", low=2, whole=True)
 

@@ -5,14 +5,14 @@ from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
-from rotting.indexes import by_index
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, at_least_one_int, option
+from rotting.kernels.exact_sums import add
+from rotting.kernels.random_numbers import uniform
+from rotting.parts.largest_index import by_index
+from rotting.parts.restarts import GLOBAL, RESTART, first_new, restarting
+from rotting.parts.reward_scale import check_range, to_unit
 from rotting.policy import Kernel, Policy, Reason
-from rotting.ranges import check_range, to_unit
-from rotting.restarts import GLOBAL, RESTART, first_new, restarting
-from rotting.rng import uniform
-from rotting.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, at_least_one_int, option
-from rotting.windows import add
 
 
 class Params(NamedTuple):

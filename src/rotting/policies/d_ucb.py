@@ -3,11 +3,11 @@
 import math
 from typing import Annotated, NamedTuple, Self
 
-from rotting.arrays import Ints
-from rotting.forgetting import Discounted, age, count_in, forget_discounted, new_discounted, start_discounted
-from rotting.indexes import by_index
+from rotting.common.arrays import Ints
+from rotting.common.rules import FRACTION, INDEX, POSITIVE, at_least_one_int, nonnegative_int
+from rotting.parts.discounts import Discounted, age, count_in, forget_discounted, new_discounted, start_discounted
+from rotting.parts.largest_index import by_index
 from rotting.policy import Kernel, Policy, Reason
-from rotting.rules import FRACTION, INDEX, POSITIVE, at_least_one_int, nonnegative_int
 
 _NOTHING = 1e-290  # a discounted count so small that its digits are going
 

@@ -5,13 +5,12 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
-from rotting.families import OUTSIDE, declared_range, read
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import FINITE, FRACTION, POSITIVE, option
+from rotting.kernels.exact_sums import add
+from rotting.parts.posteriors import thompson
+from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, read
 from rotting.policy import Kernel, Policy
-from rotting.posteriors import thompson
-from rotting.ranges import check_range
-from rotting.rules import FINITE, FRACTION, POSITIVE, option
-from rotting.windows import add
 
 
 class Params(NamedTuple):

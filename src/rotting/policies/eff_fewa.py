@@ -3,14 +3,14 @@
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.arrays import Ints
-from rotting.filtering import keep_close, least_pulled
-from rotting.filtering import window_mean as filtered_mean
-from rotting.linking import bind_all
+from rotting.common.arrays import Ints
+from rotting.common.rules import ABOVE_ONE, POSITIVE
+from rotting.kernels.binding import bind_all
+from rotting.parts.arm_filter import keep_close, least_pulled
+from rotting.parts.arm_filter import window_mean as filtered_mean
+from rotting.parts.delayed_windows import Grid, eff_update, new_grid
 from rotting.policies.raw_ucb import level, width
 from rotting.policy import Kernel, Policy, Reason
-from rotting.rules import ABOVE_ONE, POSITIVE
-from rotting.windows import Grid, eff_update, new_grid
 
 
 class Params(NamedTuple):

@@ -2,11 +2,10 @@
 
 from typing import Annotated, NamedTuple
 
-from rotting.efficient import by_delayed_bound
+from rotting.common.rules import ABOVE_ONE, POSITIVE
+from rotting.parts.delayed_windows import Grid, by_delayed_bound, new_grid
 from rotting.policies.raw_ucb import level, width
 from rotting.policy import Kernel, Policy
-from rotting.rules import ABOVE_ONE, POSITIVE
-from rotting.windows import Grid, new_grid
 
 
 class Params(NamedTuple):

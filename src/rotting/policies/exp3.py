@@ -2,10 +2,10 @@
 
 from typing import Annotated, NamedTuple, Self
 
-from rotting.exponential_weights import Weights, chances, choose, forget, gamma_of_horizon, new_weights, starting, update
+from rotting.common.rules import FRACTION, INDEX, at_least_one_int, option
+from rotting.parts.exponential_weights import Weights, chances, choose, forget, gamma_of_horizon, new_weights, starting, update
+from rotting.parts.reward_scale import check_range
 from rotting.policy import Kernel, Policy
-from rotting.ranges import check_range
-from rotting.rules import FRACTION, INDEX, at_least_one_int, option
 
 
 class Params(NamedTuple):

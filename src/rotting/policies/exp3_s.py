@@ -3,11 +3,11 @@
 import math
 from typing import Annotated, NamedTuple, Self
 
-from rotting.exponential_weights import Weights, chances, choose, forget, new_weights, starting
-from rotting.exponential_weights import update_and_share as update
+from rotting.common.rules import FRACTION, INDEX, NONNEGATIVE, PROBABILITY, at_least_one_int, nonnegative_int, option, positive
+from rotting.parts.exponential_weights import Weights, chances, choose, forget, new_weights, starting
+from rotting.parts.exponential_weights import update_and_share as update
+from rotting.parts.reward_scale import check_range
 from rotting.policy import Kernel, Policy
-from rotting.ranges import check_range
-from rotting.rules import FRACTION, INDEX, NONNEGATIVE, PROBABILITY, at_least_one_int, nonnegative_int, option, positive
 
 
 class Params(NamedTuple):

@@ -3,13 +3,13 @@
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.detectors import glr_test
-from rotting.divergences import kl_bernoulli, kl_bernoulli_upper
+from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, PROBABILITY, option
+from rotting.parts.divergences import kl_bernoulli, kl_bernoulli_upper
+from rotting.parts.glr_test import glr_test
+from rotting.parts.restarts import RESTART
+from rotting.parts.reward_scale import check_range, to_unit
 from rotting.policies import glr_ucb
 from rotting.policies.glr_ucb import GLRUCB, THRESHOLD, glr_kernel
-from rotting.ranges import check_range, to_unit
-from rotting.restarts import RESTART
-from rotting.rules import COUNT, FINITE, INDEX, NONNEGATIVE, PROBABILITY, option
 
 
 class Params(NamedTuple):

@@ -5,15 +5,15 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
-from rotting.detectors import glr_test
-from rotting.divergences import GAUSSIAN, KIND, exploration, kl_gaussian
-from rotting.divergences import upper as kl_upper
-from rotting.history import new_history, record
-from rotting.linking import Parts, bind_all
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import COUNT, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, at_least_one_int, option
+from rotting.kernels.binding import Parts, bind_all
+from rotting.parts.divergences import GAUSSIAN, KIND, exploration, kl_gaussian
+from rotting.parts.divergences import upper as kl_upper
+from rotting.parts.glr_test import glr_test
+from rotting.parts.prefix_blocks import new_history, record
+from rotting.parts.restarts import GLOBAL, RESTART, restarting, round_robin
 from rotting.policy import Kernel, Policy, Reason
-from rotting.restarts import GLOBAL, RESTART, restarting, round_robin
-from rotting.rules import COUNT, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, at_least_one_int, option
 
 THRESHOLD = option("practical", "theory")
 
@@ -36,7 +36,7 @@ class State(NamedTuple):
     restart: Ints  # [K] round of the last restart
     high: Floats  # [K, capacity + 1] their prefix sums, as high + low
     low: Floats
-    slope: Floats  # [K, blocks] blocks of the prefix sums, as in a `history.History`
+    slope: Floats  # [K, blocks] blocks of the prefix sums, as in a `prefix_blocks.History`
     top: Floats
     bottom: Floats
     filled: Ints  # [K] blocks so far

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
+from rotting.common.arrays import Floats, Ints
 from rotting.policy import Kernel, Policy
 
 

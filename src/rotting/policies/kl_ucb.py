@@ -3,16 +3,15 @@
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.arrays import Ints
-from rotting.divergences import KIND, exploration, upper
-from rotting.families import OUTSIDE, declared_range, in_reward_units, read
-from rotting.indexes import by_index
+from rotting.common.arrays import Ints
+from rotting.common.rules import FINITE, NONNEGATIVE, POSITIVE
+from rotting.kernels.exact_sums import add
+from rotting.parts.divergences import KIND, exploration, upper
+from rotting.parts.largest_index import by_index
+from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, read
 from rotting.policies.ucb1 import State
 from rotting.policies.ucb1 import init as new_sums
 from rotting.policy import Kernel, Policy, Reason
-from rotting.ranges import check_range
-from rotting.rules import FINITE, NONNEGATIVE, POSITIVE
-from rotting.windows import add
 
 
 class Params(NamedTuple):

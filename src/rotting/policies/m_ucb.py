@@ -5,12 +5,12 @@ from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule, at_least_one_int, option
+from rotting.kernels.exact_sums import difference
+from rotting.parts.restarts import append, restarting, round_robin
+from rotting.parts.reward_scale import check_range, to_unit
 from rotting.policy import Kernel, Policy, Reason
-from rotting.ranges import check_range, to_unit
-from rotting.restarts import append, restarting, round_robin
-from rotting.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule, at_least_one_int, option
-from rotting.windows import difference
 
 _SMALLEST_CHANGE = 0.001
 _WINDOW = Rule("a whole number, 2 or more", low=2, whole=True)

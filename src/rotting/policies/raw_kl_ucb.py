@@ -3,17 +3,16 @@
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.arrays import Ints
-from rotting.divergences import BERNOULLI, KIND, kl_bernoulli, upper
-from rotting.families import OUTSIDE, declared_range, in_reward_units, read
-from rotting.history import History, extend_line, new_history, record, window_mean
-from rotting.lazy import choose_lazily
-from rotting.lazy import level as level_slot
-from rotting.lazy import line as line_slot
-from rotting.lazy import search as search_slot
+from rotting.common.arrays import Ints
+from rotting.common.rules import FINITE, POSITIVE
+from rotting.parts.divergences import BERNOULLI, KIND, kl_bernoulli, upper
+from rotting.parts.lazy_choice import choose_lazily
+from rotting.parts.lazy_choice import level as level_slot
+from rotting.parts.lazy_choice import line as line_slot
+from rotting.parts.lazy_choice import search as search_slot
+from rotting.parts.prefix_blocks import History, extend_line, new_history, record, window_mean
+from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, read
 from rotting.policy import Kernel, Policy, Reason
-from rotting.ranges import check_range
-from rotting.rules import FINITE, POSITIVE
 
 
 class Params(NamedTuple):

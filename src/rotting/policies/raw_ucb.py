@@ -3,10 +3,10 @@
 import math
 from typing import Annotated, NamedTuple, Protocol
 
-from rotting.adaptive import by_tightest_bound
-from rotting.history import History, new_history
+from rotting.common.rules import POSITIVE
+from rotting.parts.exact_windows import by_tightest_bound
+from rotting.parts.prefix_blocks import History, new_history
 from rotting.policy import Kernel, Policy
-from rotting.rules import POSITIVE
 
 
 class Params(NamedTuple):

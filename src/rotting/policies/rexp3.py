@@ -3,13 +3,13 @@
 import math
 from typing import Annotated, NamedTuple, Self
 
-from rotting.arrays import Floats, Ints
-from rotting.exponential_weights import Weights, forget, gamma_of_horizon, mix, new_weights, starting
-from rotting.exponential_weights import choose as draw
-from rotting.exponential_weights import update as learn
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import COUNT, FRACTION, INDEX, POSITIVE, at_least_one_int, option, positive
+from rotting.parts.exponential_weights import Weights, forget, gamma_of_horizon, mix, new_weights, starting
+from rotting.parts.exponential_weights import choose as draw
+from rotting.parts.exponential_weights import update as learn
+from rotting.parts.reward_scale import check_range
 from rotting.policy import Kernel, Policy
-from rotting.ranges import check_range
-from rotting.rules import COUNT, FRACTION, INDEX, POSITIVE, at_least_one_int, option, positive
 
 
 class Params(NamedTuple):

@@ -4,13 +4,12 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
-from rotting.families import OUTSIDE, declared_range, read
-from rotting.forgetting import forget_recent, new_recent, recent_sum, remember, slide, start_recent
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import COUNT, FINITE, POSITIVE, option
+from rotting.parts.posteriors import thompson
+from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, read
+from rotting.parts.sliding_window import forget_recent, new_recent, recent_sum, remember, slide, start_recent
 from rotting.policy import Kernel, Policy
-from rotting.posteriors import thompson
-from rotting.ranges import check_range
-from rotting.rules import COUNT, FINITE, POSITIVE, option
 
 
 class Params(NamedTuple):
@@ -25,7 +24,7 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    # The fields of forgetting.Recent, of which `pulls` counts rewards in the window.
+    # The fields of sliding_window.Recent, of which `pulls` counts rewards in the window.
     pulls: Ints
     old_high: Floats
     old_low: Floats

@@ -3,11 +3,11 @@
 import math
 from typing import Annotated, NamedTuple, Self
 
-from rotting.arrays import Ints
-from rotting.forgetting import Recent, forget_recent, new_recent, recent_sum, remember, slide, start_recent
-from rotting.indexes import by_index
+from rotting.common.arrays import Ints
+from rotting.common.rules import COUNT, INDEX, POSITIVE, at_least_one_int, nonnegative_int
+from rotting.parts.largest_index import by_index
+from rotting.parts.sliding_window import Recent, forget_recent, new_recent, recent_sum, remember, slide, start_recent
 from rotting.policy import Kernel, Policy, Reason
-from rotting.rules import COUNT, INDEX, POSITIVE, at_least_one_int, nonnegative_int
 
 
 class Params(NamedTuple):

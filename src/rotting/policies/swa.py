@@ -5,10 +5,10 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import COUNT, INDEX, POSITIVE, at_least_one_int
+from rotting.kernels.exact_sums import add, difference
 from rotting.policy import Kernel, Policy, Reason
-from rotting.rules import COUNT, INDEX, POSITIVE, at_least_one_int
-from rotting.windows import add, difference
 
 
 class Params(NamedTuple):

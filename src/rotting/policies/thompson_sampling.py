@@ -2,14 +2,13 @@
 
 from typing import Annotated, NamedTuple
 
-from rotting.families import OUTSIDE, declared_range
+from rotting.common.rules import FINITE, POSITIVE, option
+from rotting.parts.posteriors import thompson
+from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range
 from rotting.policies.kl_ucb import update
 from rotting.policies.ucb1 import State
 from rotting.policies.ucb1 import init as new_sums
 from rotting.policy import Kernel, Policy
-from rotting.posteriors import thompson
-from rotting.ranges import check_range
-from rotting.rules import FINITE, POSITIVE, option
 
 
 class Params(NamedTuple):

@@ -5,11 +5,12 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
-from rotting.indexes import by_index
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import POSITIVE
+from rotting.kernels.exact_sums import add
+from rotting.parts.confidence import width
+from rotting.parts.largest_index import by_index
 from rotting.policy import Kernel, Policy, Reason
-from rotting.rules import POSITIVE
-from rotting.windows import add, width
 
 
 class Params(NamedTuple):

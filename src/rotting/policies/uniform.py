@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
+from rotting.common.arrays import Floats, Ints
+from rotting.kernels.random_numbers import uniform
 from rotting.policy import Kernel, Policy
-from rotting.rng import uniform
 
 
 class Params(NamedTuple):

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Annotated, NamedTuple
 
-from rotting.anytime import doubled_kernel
-from rotting.linking import bind
+from rotting.common.rules import POSITIVE
+from rotting.kernels.binding import bind
+from rotting.parts.doubling import doubled_kernel
 from rotting.policies import swa
 from rotting.policies.swa import SWA, State, new_state, tuned_window
 from rotting.policy import Policy
-from rotting.rules import POSITIVE
 
 
 class Params(NamedTuple):

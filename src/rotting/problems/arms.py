@@ -10,8 +10,8 @@ from typing import SupportsFloat
 
 import numpy as np
 
-from rotting.means import PRODUCT, SUM, Means, no_steps, one_arm, one_grid
 from rotting.problems.decays import Decay, DecayLike, as_decay, checked_mean, name_of
+from rotting.problems.mean_table import PRODUCT, SUM, Means, no_steps, one_arm, one_grid
 
 MAX_CELLS = 10_000_000  # 80 MB of tables and some seconds of calls
 
@@ -168,7 +168,7 @@ class General(Arm):
     """mu(t, n) = f(t, n) for any callable; it is called once for each n < t <= horizon and stored as a grid.
 
     Example:
-        >>> from rotting.means import lookup
+        >>> from rotting.problems.mean_table import lookup
         >>> lookup(General(lambda t, n: 1 / (t + n)).means(3), 0, t=3, n=1)
         0.25
     """

@@ -16,9 +16,9 @@ from typing import Any, SupportsFloat, Union
 import numpy as np
 import numpy.typing as npt
 
-from rotting.arrays import Floats, Ints
-from rotting.means import Steps, merge
-from rotting.rules import finite, nonnegative_int, positive
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import finite, nonnegative_int, positive
+from rotting.problems.mean_table import Steps, merge
 
 
 class Decay(ABC):

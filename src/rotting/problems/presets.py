@@ -4,11 +4,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from rotting.noise import Gaussian, Noise
+from rotting.common.rules import at_least_one_int, finite, nonnegative, suggest
 from rotting.problems.arms import Rested
 from rotting.problems.decays import Abrupt, Constant
+from rotting.problems.noise import Gaussian, Noise
 from rotting.problems.problem import STANDARD, Problem
-from rotting.rules import at_least_one_int, finite, nonnegative, suggest
 
 _Preset = TypeVar("_Preset", bound=Callable[..., Problem])
 _PRESETS: dict[str, Callable[..., Problem]] = {}

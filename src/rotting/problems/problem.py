@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from rotting.means import Means, Rise, bounds, first_rise, join, lookup
-from rotting.noise import Gaussian, Noise, Noiseless
+from rotting.common.rules import LARGEST, at_least_one_int, nonnegative_int
 from rotting.problems.arms import Arm, Rested, Restless, check_size
 from rotting.problems.decays import Decay, Table, as_decay
-from rotting.rules import LARGEST, at_least_one_int, nonnegative_int
+from rotting.problems.mean_table import Means, Rise, bounds, first_rise, join, lookup
+from rotting.problems.noise import Gaussian, Noise, Noiseless
 
 STANDARD = Gaussian(1.0)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
-from rotting.version import __version__
+from rotting.common.version import __version__
 
 
 @dataclass(frozen=True)

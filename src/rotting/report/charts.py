@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from rotting.arrays import Floats, Ints
-from rotting.figures import Curve, Figure, Panel
-from rotting.plotting import COLOURS, look, look_numbers
+from rotting.common.arrays import Floats, Ints
+from rotting.display.figures import Curve, Figure, Panel
+from rotting.display.plots import COLOURS, look, look_numbers
 
 DIGITS = 6
 LINE_WIDTH = 2.0

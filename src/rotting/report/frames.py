@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rotting.claims import Claim
-from rotting.statistics import Interval
+from rotting.common.statistics import Interval
+from rotting.report.claims import Claim
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 
-from rotting.claims import Claim, Verdict
-from rotting.figures import Figure
-from rotting.plotting import COLOURS
+from rotting.display.figures import Figure
+from rotting.display.plots import COLOURS
+from rotting.display.tables import Column, Table
 from rotting.report.about import About
 from rotting.report.charts import chart_data, legend, panel_text
-from rotting.sections import Section
-from rotting.tables import Column, Table
+from rotting.report.claims import Claim, Verdict
+from rotting.report.model import Section
 
 MARKS = {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.OPEN: "?"}
 CLASSES = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails", Verdict.OPEN: "open"}

@@ -8,13 +8,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rotting.plotting import draw_figure, picture_bytes
+from rotting.common.rules import PathExistsError
+from rotting.display.plots import draw_figure, picture_bytes
+from rotting.display.tables import Column, Table
 from rotting.report.about import About
 from rotting.report.frames import claim_row, csv_bytes, parquet_bytes
+from rotting.report.model import Section
 from rotting.report.page import MARKS, page
-from rotting.rules import PathExistsError
-from rotting.sections import Section
-from rotting.tables import Column, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -23,32 +23,8 @@ Theorems, propositions and lemmas are numbered in the order of its text, and the
 or a proof has a slip, the docstring says so, and what is meant.
 """
 
-from rotting.guarantees import (
-    PIECEWISE_RATE,
-    THEOREMS,
-    VARIATION_RATE,
-    Bound,
-    Constants,
-    HardFamily,
-    Rested,
-    Restless,
-    Theorem,
-    applicable,
-    bounds,
-    constant,
-    constants,
-    piecewise_gap_dependent,
-    piecewise_lower,
-    piecewise_minimax,
-    rested_gap_dependent,
-    rested_gap_free,
-    subgaussian_scale,
-    table,
-    theoretical_policies,
-    unfavourable,
-    variation_budget,
-    variation_lower,
-)
+from rotting.theory.constants import Constants, Rested, Restless, constants
+from rotting.theory.events import unfavourable
 from rotting.theory.hard import Worst, worst
 from rotting.theory.impossible import (
     Unlearnable,
@@ -57,6 +33,16 @@ from rotting.theory.impossible import (
     optimal_arms,
     play_unlearnable,
     unlearnable,
+)
+from rotting.theory.lower import PIECEWISE_RATE, VARIATION_RATE, HardFamily, piecewise_lower, variation_lower
+from rotting.theory.theorems import THEOREMS, Bound, Theorem, applicable, bounds, table, theoretical_policies
+from rotting.theory.tuning import constant, subgaussian_scale
+from rotting.theory.upper import (
+    piecewise_gap_dependent,
+    piecewise_minimax,
+    rested_gap_dependent,
+    rested_gap_free,
+    variation_budget,
 )
 
 __all__ = [

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rotting.guarantees import HardFamily
+from rotting.common.rules import at_least_one_int, nonnegative_int
+from rotting.common.statistics import Interval, mean_interval
 from rotting.policy import Policy
 from rotting.problems import Problem
-from rotting.results import Result
-from rotting.rules import at_least_one_int, nonnegative_int
-from rotting.simulation import simulate
-from rotting.statistics import Interval, mean_interval
+from rotting.simulation.result import Result
+from rotting.simulation.simulate import simulate
+from rotting.theory.lower import HardFamily
 
 
 class Worst(NamedTuple):

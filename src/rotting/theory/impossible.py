@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from rotting.arrays import Floats, Ints
-from rotting.figures import Curve, Figure, Panel
-from rotting.noise import Noiseless
-from rotting.oracle import greedy_rewards, optimal_pair
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import Rule
+from rotting.display.figures import Curve, Figure, Panel
+from rotting.display.tables import Column, Table, number_format
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Constant, Problem, Rested, Restless
-from rotting.results import Result
-from rotting.rules import Rule
-from rotting.simulation import simulate
-from rotting.tables import Column, Table, number_format
+from rotting.problems.noise import Noiseless
+from rotting.problems.oracle import greedy_rewards, optimal_pair
+from rotting.simulation.result import Result
+from rotting.simulation.simulate import simulate
 
 # The optimum is found by dynamic programming over T^2 states, which must fit into memory.
 HORIZON = Rule("a whole number from 2 to 5000", low=2, high=5_000, whole=True)

@@ -1,0 +1,148 @@
+"""What is written on the command line: policies, problems, noises and places for files."""
+
+import inspect
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rotting.common.rules import suggest
+
+if TYPE_CHECKING:
+    from rotting.policy import Policy
+    from rotting.problems import Problem
+    from rotting.problems.noise import Noise
+
+
+SYNTAX = "NAME:key=value,key=value"
+
+
+class UserError(Exception):
+    """What the user asked for cannot be done; the message says why in one line."""
+
+
+@contextmanager
+def refusing(where: str = "") -> Iterator[None]:
+    """Turn the library's refusals of an argument into one line for the user."""
+    try:
+        yield
+    except (TypeError, ValueError, FileExistsError) as error:
+        raise UserError(f"{where}{error}") from error
+
+
+def value_of(text: str) -> int | float | str:
+    """Return the number that `text` is, or `text`: the library's rules say what they think of it."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _split(what: str, text: str) -> tuple[str, dict[str, str]]:
+    """Return the name and the parameters of `name:key=value,key=value`."""
+    name, colon, rest = text.partition(":")
+    given: dict[str, str] = {}
+    for part in rest.split(",") if colon else []:
+        key, equals, value = part.partition("=")
+        if not (key and equals and value):
+            raise UserError(f"{what} must be written {SYNTAX}, got {text!r}")
+        if key in given:
+            raise UserError(f"{what} {text!r}: {key} must be given once, got it twice")
+        given[key] = value
+    return name, given
+
+
+def _check_keys(where: str, name: str, given: Iterable[str], known: Sequence[str]) -> None:
+    for key in given:
+        if key not in known:
+            has = ", ".join(known) or "none"
+            raise UserError(f"{where}parameters of {name} must be among: {has}, got {key!r}{suggest(key, known)}")
+
+
+def read_policy(text: str) -> "Policy":
+    """Return the policy that is written `name:key=value`."""
+    from rotting import registry
+
+    name, given = _split("policy", text)
+    with refusing():
+        kind: Any = registry.find(name)
+    where = f"policy {text!r}: "
+    _check_keys(where, name, given, [each.name for each in kind.parameters()])
+    with refusing(where):
+        policy: Policy = kind(**{key: value_of(value) for key, value in given.items()})
+    return policy
+
+
+def read_problem(text: str, horizon: str | None) -> "Problem":
+    """Return the problem that is written `name:key=value`; a horizon given apart counts if the problem sets none."""
+    from rotting import problems
+
+    name, given = _split("problem", text)
+    presets = problems.list_problems()
+    if name not in presets:
+        raise UserError(f"problem must be one of {', '.join(presets)}, got {name!r}{suggest(name, presets)}")
+    arguments = inspect.signature(presets[name]).parameters
+    where = f"problem {text!r}: "
+    _check_keys(where, name, given, list(arguments))
+    if horizon is not None and "horizon" in arguments:
+        given.setdefault("horizon", horizon)
+    with refusing(where):
+        return problems.make(name, **{key: _argument(arguments[key].annotation, value) for key, value in given.items()})
+
+
+def _argument(kind: Any, text: str) -> Any:
+    """Return one argument of a problem: a number, a word, a list `0.5/0.25` or a noise `gaussian/0.5`."""
+    from rotting.problems.noise import Noise
+
+    if kind is Noise:
+        return _noise(text)
+    if getattr(kind, "__origin__", None) is Sequence:
+        return [value_of(part) for part in text.split("/")]
+    return value_of(text)
+
+
+def known_noises() -> dict[str, "type[Noise]"]:
+    """Return the noises by the names they have on the command line."""
+    from rotting.problems.noise import Noise
+
+    return {each.__name__.lower(): each for each in Noise.__subclasses__()}
+
+
+def _noise(text: str) -> "Noise":
+    name, *rest = text.split("/")
+    known = known_noises()
+    if name not in known:
+        raise ValueError(f"noise must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
+    signature = inspect.signature(known[name])
+    try:
+        values = signature.bind(*map(value_of, rest)).args
+    except TypeError:
+        raise ValueError(f"noise must be written {'/'.join([name, *signature.parameters])}, got {text!r}") from None
+    return known[name](*values)
+
+
+def new_place(option: str, text: str) -> Path:
+    """Return a path where nothing is yet and something can be made; know it before the work is done."""
+    path = Path(text)
+    if os.path.lexists(path):
+        raise UserError(f"{option} must be new, but '{path}' exists")
+    parent = next(each for each in path.absolute().parents if each.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise UserError(f"{option} must be in a folder that can be written to, but '{parent}' is none")
+    return path
+
+
+def new_picture(option: str, text: str) -> Path:
+    """Return a path where a picture can be made, in a format that can be drawn."""
+    path = new_place(option, text)
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UserError(f"{option} needs Matplotlib: pip install 'rotting[plot]'") from error
+    formats = Figure().canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in formats:
+        raise UserError(f"{option} must end in one of .{', .'.join(sorted(formats))}, got '{path}'")
+    return path

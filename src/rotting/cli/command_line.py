@@ -1,0 +1,78 @@
+"""The command line: thin, with lazy imports, so that `rotting --help` imports neither NumPy nor Numba."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from rotting.cli import list_command, reproduce_command, simulate_command, theory_command
+from rotting.cli.arguments import SYNTAX, UserError
+from rotting.cli.parsers import Command, Parser, raw
+from rotting.common.rules import suggest
+from rotting.common.version import __version__
+
+FAILED, REFUSED, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+
+EXAMPLES = f"""\
+examples:
+  rotting list policies
+  rotting simulate --problem two-arms:L=0.3 --policy raw-ucb:alpha=1.4 ucb1 --horizon 2000 --runs 200
+  rotting simulate --problem stationary:means=0.9/0.5,noise=bernoulli --policy ucb1:sigma=0.5 --horizon 1000 --json
+  rotting theory two-arms:L=0.3 --horizon 2000
+  rotting reproduce
+
+Policies and problems are written {SYNTAX}; `rotting list` names them all.
+"""
+
+
+def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
+    """Return the parser, and the names of its commands."""
+    about = "Multi-armed bandits whose arms wear out: simulate, compare, reproduce."
+    parser = Parser(prog="rotting", description=about, epilog=EXAMPLES, formatter_class=raw, allow_abbrev=False)
+    parser.add_argument("-V", "--version", action="version", version=f"rotting {__version__}")
+    command = Command(parser)
+    for each in (list_command, simulate_command, theory_command, reproduce_command):
+        each.add(command)
+    return parser, command.names
+
+
+def _run(arguments: Sequence[str]) -> int:
+    parser, names = _parser()
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in names:
+        hint = suggest(arguments[0], names)
+        raise UserError(f"command must be one of {', '.join(names)}, got {arguments[0]!r}{hint}")
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+    else:
+        options.run(options)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code: 0, 1 (failed), 2 (bad input), 130 (interrupted), 141 (broken pipe)."""
+    try:
+        try:
+            code = _run(sys.argv[1:] if arguments is None else arguments)
+        except SystemExit as end:  # argparse, after --help or --version
+            code = end.code if isinstance(end.code, int) else FAILED
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, where a broken pipe can be told from other trouble
+    except KeyboardInterrupt:
+        return _end(INTERRUPTED, "rotting: interrupted")
+    except BrokenPipeError:
+        # Standard output is closed: nothing more can go there, also not when the interpreter shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except UserError as error:
+        return _end(REFUSED, f"rotting: error: {error}")
+    except MemoryError as error:
+        return _end(REFUSED, f"rotting: error: this takes more memory than there is: {error}")
+    except OSError as error:
+        return _end(FAILED, f"rotting: error: {error}")
+    return code
+
+
+def _end(code: int, message: str) -> int:
+    print(" ".join(message.split()), file=sys.stderr)
+    return code

@@ -1,0 +1,124 @@
+"""`rotting list`: the policies and the problems, with their parameters."""
+
+import argparse
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rotting.cli.arguments import (
+    UserError,
+    known_noises,
+)
+from rotting.cli.output import json_text
+from rotting.common.rules import suggest
+
+if TYPE_CHECKING:
+    from rotting.cli.parsers import Command
+
+
+class _Entry(NamedTuple):
+    name: str
+    summary: str
+    parameters: list[dict[str, Any]]
+
+
+def _parameter(name: str, required: bool, default: Any, rule: str, meaning: str) -> dict[str, Any]:
+    return {"name": name, "required": required, "default": default, "rule": rule, "meaning": meaning.strip().rstrip(".")}
+
+
+def _policies() -> list[_Entry]:
+    from rotting.registry import list_policies
+
+    found = []
+    for each in list_policies():
+        parameters = []
+        for p in each.parameters():
+            required = p.default is inspect.Parameter.empty
+            default = None if required else p.rule.show(p.rule.check(p.name, p.default))
+            parameters.append(_parameter(p.name, required, default, p.rule.text, p.doc))
+        found.append(_Entry(each.name, _summary(each), parameters))
+    return found
+
+
+def _problems() -> list[_Entry]:
+    from rotting.problems import list_problems
+    from rotting.problems.noise import Noise
+
+    def rule(kind: Any) -> str:
+        if kind is Noise:
+            return "a noise, such as gaussian/0.5"
+        if getattr(kind, "__origin__", None) is Sequence:
+            return "numbers, such as 0.5/0.25"
+        return {float: "a number", int: "a whole number", int | None: "a whole number"}.get(kind, str(kind))
+
+    def shown(default: Any) -> Any:
+        if isinstance(default, Noise):
+            kind, *numbers = default.to_json().values()
+            return "/".join([kind.lower(), *map(str, numbers)])
+        return default
+
+    found = []
+    for name, function in list_problems().items():
+        meanings = _meanings(function)
+        parameters = []
+        for p in inspect.signature(function).parameters.values():
+            required = p.default is p.empty
+            default = None if required else shown(p.default)
+            parameters.append(_parameter(p.name, required, default, rule(p.annotation), meanings.get(p.name, "")))
+        found.append(_Entry(name, _summary(function), parameters))
+    return found
+
+
+def _summary(documented: object) -> str:
+    first = (inspect.getdoc(documented) or "").partition("\n")[0].removeprefix("Return ")
+    return first[:1].upper() + first[1:]
+
+
+def _meanings(function: Callable[..., Any]) -> dict[str, str]:
+    """Return what the section `Args` of a docstring says of each argument."""
+    section = re.search(r"^Args:\n((?: +.*\n?)+)", inspect.getdoc(function) or "", re.MULTILINE)
+    entries = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", section[1], re.MULTILINE) if section else []
+    return {name: " ".join(text.split()) for name, text in entries}
+
+
+KINDS: Mapping[str, Callable[[], list[_Entry]]] = {"policies": _policies, "problems": _problems}
+
+
+def _list(options: argparse.Namespace) -> None:
+    if options.kind not in {None, *KINDS}:
+        known = ", ".join(KINDS)
+        raise UserError(f"list must be asked for one of {known}, got {options.kind!r}{suggest(options.kind, KINDS)}")
+    listed = {kind: entries() for kind, entries in KINDS.items() if options.kind in {None, kind}}
+    if options.json:
+        print(json_text({kind: [entry._asdict() for entry in entries] for kind, entries in listed.items()}))
+        return
+    print("\n\n".join(_written(kind, entries) for kind, entries in listed.items()))
+
+
+def _written(kind: str, entries: list[_Entry]) -> str:
+    def value(p: dict[str, Any]) -> str:
+        return "(required)" if p["required"] else "(none)" if p["default"] is None else f"= {p['default']}"
+
+    parameters = [p for entry in entries for p in entry.parameters]
+    names, values, rules = (
+        max((len(text) for text in column), default=0)
+        for column in zip(*((p["name"], value(p), p["rule"]) for p in parameters), strict=True)
+    )
+    lines = [kind.upper()]
+    for entry in entries:
+        lines += ["", entry.name, f"    {entry.summary}"]
+        for p in entry.parameters:
+            told = f"{p['rule']:{rules}}  {p['meaning']}".rstrip()
+            lines.append(f"      {p['name']:{names}} {value(p):{values}}  {told}")
+    if kind == "problems":
+        forms = ("/".join([name, *inspect.signature(noise).parameters]) for name, noise in known_noises().items())
+        lines += ["", f"Noises: {', '.join(forms)}"]
+    return "\n".join(lines)
+
+
+def add(command: "Command") -> None:
+    """Add the command to the parser."""
+    lister = command("list", _list, "Name the policies and problems, with their parameters")
+    lister.add_argument("kind", nargs="?", metavar="policies|problems", help="only these; both by default")
+    lister.add_argument("--json", action="store_true", help="strict JSON on standard output")

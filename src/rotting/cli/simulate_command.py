@@ -1,0 +1,64 @@
+"""`rotting simulate`: policies play a problem."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from rotting.cli.arguments import (
+    SYNTAX,
+    new_picture,
+    new_place,
+    read_policy,
+    read_problem,
+    refusing,
+    value_of,
+)
+from rotting.cli.output import json_text, say
+
+if TYPE_CHECKING:
+    from rotting.cli.parsers import Command
+
+
+def _simulate(options: argparse.Namespace) -> None:
+    policies = [read_policy(text) for text in options.policy]
+    problem = read_problem(options.problem, options.horizon)
+    out = None if options.out is None else new_place("out", options.out)
+    plot = None if options.plot is None else new_picture("plot", options.plot)
+
+    from rotting.simulation.simulate import simulate
+
+    numbers = {name: value_of(getattr(options, name)) for name in ("runs", "seed")}
+    for name in ("horizon", "workers"):
+        if getattr(options, name) is not None:
+            numbers[name] = value_of(getattr(options, name))
+    arguments: Any = numbers
+    with refusing():
+        result = simulate(policies, problem, **arguments)
+    # Files first, for a reader may close the pipe early; and a full disk must not cost the table.
+    try:
+        if out is not None:
+            result.save(out)
+            say(f"saved to {out}")
+        if plot is not None:
+            result.plot(path=plot)
+            say(f"plotted to {plot}")
+    finally:
+        print(json_text(result.to_json()) if options.json else result.table())
+
+
+def add(command: "Command") -> None:
+    """Add the command to the parser."""
+    simulate = command("simulate", _simulate, "Let policies play a problem, and compare their regret")
+    written = f"written {SYNTAX}"
+    simulate.add_argument("--problem", default="two-arms", metavar="PROBLEM", help=f"{written}; default: two-arms")
+    simulate.add_argument(
+        "--policy", required=True, action="extend", nargs="+", metavar="POLICY", help=f"one or several, {written}"
+    )
+    simulate.add_argument(
+        "--horizon", metavar="N", help="rounds of a run, also for the problem if it sets none; default: the problem's own"
+    )
+    simulate.add_argument("--runs", default="100", metavar="N", help="runs of each policy; default: 100")
+    simulate.add_argument("--seed", default="0", metavar="N", help="the same seed gives the same result; default: 0")
+    simulate.add_argument("--workers", metavar="N", help="threads; default: all CPUs. The result does not depend on it")
+    simulate.add_argument("--json", action="store_true", help="strict JSON on standard output, instead of a table")
+    simulate.add_argument("--out", metavar="FOLDER", help="save the result in a new folder")
+    simulate.add_argument("--plot", metavar="FILE.png", help="draw regret over the rounds into a new file")

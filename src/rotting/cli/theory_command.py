@@ -1,0 +1,42 @@
+"""`rotting theory`: what the paper proves on a problem."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from rotting.cli.arguments import (
+    SYNTAX,
+    read_policy,
+    read_problem,
+    refusing,
+    value_of,
+)
+from rotting.cli.output import json_text
+
+if TYPE_CHECKING:
+    from rotting.cli.parsers import Command
+
+
+def _theory(options: argparse.Namespace) -> None:
+    from rotting import theory
+
+    policies = [read_policy(text) for text in options.policy or []]
+    problem = read_problem(options.problem, options.horizon)
+    horizon: Any = None if options.horizon is None else value_of(options.horizon)
+    with refusing():
+        known, table = theory.constants(problem, horizon), theory.table(problem, policies or None, horizon)
+    if options.json:
+        print(json_text({"problem": problem.describe(), "constants": known.to_json(), "theorems": table.rows}))
+    else:
+        print(table)
+
+
+def add(command: "Command") -> None:
+    """Add the command to the parser."""
+    more = "Constants of the problem, what each theorem promises at the horizon, and why one does not apply."
+    theory = command("theory", _theory, "Show what the paper proves on a problem", more)
+    theory.add_argument("problem", metavar="PROBLEM", help=f"written {SYNTAX}")
+    theory.add_argument(
+        "--policy", action="extend", nargs="+", metavar="POLICY", help="default: the four, with the smallest alpha allowed"
+    )
+    theory.add_argument("--horizon", metavar="N", help="default: the problem's own")
+    theory.add_argument("--json", action="store_true", help="strict JSON on standard output, instead of a table")

@@ -1,0 +1,1 @@
+"""What every package uses: array types, rules for parameters, files, progress, statistics."""

@@ -1,0 +1,133 @@
+"""Running sums to about one unit in the last place, of numbers one by one or of runs of equal numbers.
+
+A number is split in two: its leading bits, which are added exactly as 64-bit integers, and a rest too small for the rounding of
+its own running sum to show. Over a run of equal numbers both parts go on by leaps: the sums at a few marks take the time
+and the memory of the runs and the marks, and equal those of the numbers one by one bit for bit.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+
+Runs = tuple[Floats, Ints]
+"""Numbers in order, and how often each is repeated."""
+
+_LONG = 1 << 12  # a run from here on is added by leaps, which take about as long as this many additions
+_BLOCK = 1 << 16  # additions that are written out at once
+_SMALLEST = math.ulp(0.0)
+
+
+def cumulative_sum(values: Floats) -> Floats:
+    """Return the running sums of `values` to about one unit in the last place, however large their offset.
+
+    Example:
+        >>> float(cumulative_sum(np.full(1_000_000, 0.1))[-1]), float(np.full(1_000_000, 0.1).cumsum()[-1])
+        (100000.0, 100000.00000133288)
+    """
+    shift = _shift(float(np.abs(values).max()), len(values))
+    leading, rest = _split(values, shift)
+    return _together(leading.cumsum(), rest.cumsum(), shift)
+
+
+def sums_at(marks: Ints, blocks: Callable[[], Iterable[Runs]], count: int) -> Floats:
+    """Return the entries `marks - 1` of `cumulative_sum` of the numbers that the runs of all blocks hold, bit for bit.
+
+    Args:
+        marks: how many numbers to add up, in increasing order, between 1 and `count`.
+        blocks: returns the runs, some at a time; called twice, as the largest number decides how all are split.
+        count: how many numbers they hold.
+
+    Example:
+        >>> sums_at(np.array([2, 1_000_000]), lambda: [(np.array([0.1, 0.2]), np.array([3, 999_997]))], 1_000_000)
+        array([2.000000e-01, 1.999997e+05])
+    """
+    shift = _shift(max(float(np.abs(values).max()) for values, _ in blocks()), count)
+    high, low = np.empty(marks.size, np.int64), np.empty(marks.size)
+    done, total, carry, first = 0, 0, 0.0, 0  # numbers added, the sums of their two parts, and marks passed
+    for values, lengths in blocks():
+        ends = done + lengths.cumsum()
+        last = int(np.searchsorted(marks, ends[-1], side="right"))
+        # Runs are cut at the marks: each part is of one number, and no mark lies inside.
+        cuts = np.union1d(ends, marks[first:last])
+        run = np.searchsorted(ends, cuts)
+        leading, rest = _split(values, shift)
+        parts = np.diff(cuts, prepend=done)
+        highs = total + (leading[run] * parts).cumsum()
+        lows = _add_runs(carry, rest[run], parts)
+        at = np.searchsorted(cuts, marks[first:last])
+        high[first:last], low[first:last] = highs[at], lows[at]
+        done, total, carry, first = int(ends[-1]), int(highs[-1]), float(lows[-1]), last
+    return _together(high, low, shift)
+
+
+def add_repeatedly(total: float, term: float, times: int) -> float:
+    """Return `total` after `times` additions of `term`, each of them rounded.
+
+    Between two powers of two all numbers are multiples of one unit, so every addition moves the total by the same distance: the
+    first may differ, where `term` is half-way between two multiples and is rounded to the even one. So the total can leap to
+    the last addition before the next power of two.
+
+    Example:
+        >>> add_repeatedly(0.0, 0.1, 10)
+        0.9999999999999999
+        >>> add_repeatedly(2.0**53, 1.0, 10**18)
+        9007199254740992.0
+    """
+    while times > 0:
+        before, total, times = total, total + term, times - 1
+        if total == before:
+            return total
+        unit = math.ulp(total)
+        if math.ulp(before) == unit and (before > 0.0) == (total > 0.0):
+            place, pace = int(total / unit), int((total + term - total) / unit)
+            if pace == 0:
+                if total + term == total:
+                    return total
+                continue  # it leaves for smaller numbers, whose unit is smaller
+            # Strictly inside: from a power of two itself, the way down is paved with smaller units.
+            if (pace > 0) == (place > 0):
+                room = 2**53 - 1 - abs(place)
+            else:
+                room = abs(place) - (0 if unit == _SMALLEST else 2**52) - 1
+            leaps = min(times, max(0, room) // abs(pace))
+            total, times = (place + leaps * pace) * unit, times - leaps
+    return total
+
+
+def _shift(largest: float, count: int) -> int:
+    """Return the power of two that makes the sum of `count` numbers up to `largest` fit in 62 bits."""
+    return 62 - count.bit_length() - math.frexp(largest)[1]
+
+
+def _split(values: Floats, shift: int) -> tuple[Ints, Floats]:
+    """Return the leading bits of `values`, in units of 2**-shift, and the rests."""
+    leading = np.rint(np.ldexp(values, shift))
+    return leading.astype(np.int64), values - np.ldexp(leading, -shift)
+
+
+def _together(high: Ints, low: Floats, shift: int) -> Floats:
+    return np.asarray(np.ldexp(high.astype(np.float64), -shift) + low)
+
+
+def _add_runs(total: float, terms: Floats, lengths: Ints) -> Floats:
+    """Return what `total` is after each run of additions, all of them one after the other and rounded."""
+    totals = np.empty(terms.size)
+    ends = lengths.cumsum()
+    long = np.flatnonzero(lengths >= _LONG)
+    k = 0
+    while k < terms.size:
+        if lengths[k] >= _LONG:
+            totals[k] = add_repeatedly(total, float(terms[k]), int(lengths[k]))
+            stop = k + 1
+        else:
+            begin = int(ends[k] - lengths[k])
+            fit = int(np.searchsorted(ends, begin + _BLOCK, side="right"))
+            following = int(np.searchsorted(long, k))
+            stop = min(fit, int(long[following])) if following < long.size else fit
+            steps = np.concatenate([[total], np.repeat(terms[k:stop], lengths[k:stop])])
+            totals[k:stop] = steps.cumsum()[ends[k:stop] - begin]
+        total, k = float(totals[stop - 1]), stop
+    return totals

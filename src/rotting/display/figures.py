@@ -1,0 +1,153 @@
+"""Figures as data: drawn by Matplotlib for print (`plotting.py`), and by the HTML report to be looked into."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.statistics import mean_interval, quantiles
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A line through points, with the interval that each of them has.
+
+    Args:
+        label: what it shows; curves of one label share a colour, a line style and an entry of the legend.
+        x: where, increasing.
+        y: how much.
+        low: the lower ends of the intervals; None where there are none, as for a mean that is known.
+        high: the upper ends.
+        points: few points, each marked and with a bar for its interval; otherwise a line with a band.
+    """
+
+    label: str
+    x: Floats | Ints
+    y: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    points: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One pair of axes.
+
+    Args:
+        title: what the panel shows, in a few words.
+        x_label: what the x axis counts, with its unit.
+        y_label: what the y axis counts, with its unit.
+        curves: in the order of the legend.
+        x_log: whether x starts on a logarithmic axis.
+        y_log: whether y does.
+        y_max: where the y axis ends when some curves would flatten the others; None for all of them.
+        note: a line of words inside the panel, such as where the curves outside end.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: tuple[Curve, ...]
+    x_log: bool = False
+    y_log: bool = False
+    y_max: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """Panels that are read together.
+
+    Args:
+        name: that of its files, in lower case with hyphens.
+        title: one line.
+        caption: what is drawn, and what the bands and bars are.
+        panels: from left to right, line by line.
+        columns: panels in a line of a wide page.
+        first: labels that come first, so that several figures give them the same colours.
+    """
+
+    name: str
+    title: str
+    caption: str
+    panels: tuple[Panel, ...]
+    columns: int = 3
+    first: tuple[str, ...] = ()
+
+    @property
+    def families(self) -> list[list[str]]:
+        """The labels of all curves, each once; those that share panels are together, in the order in which they appear.
+
+        Example:
+            >>> one, two, three = (Curve(label, np.zeros(1), np.zeros(1)) for label in ("article 1", "UCB1", "article 2"))
+            >>> panels = [Panel("", "", "", curves) for curves in ((one,), (two,), (one, three))]
+            >>> Figure("nights", "", "", tuple(panels)).families
+            [['article 1', 'article 2'], ['UCB1']]
+        """
+        families: list[list[str]] = []
+        for panel in self.panels:
+            labels = [curve.label for curve in panel.curves]
+            joined = [family for family in families if not set(family).isdisjoint(labels)]
+            merged = list(dict.fromkeys([*(label for family in joined for label in family), *labels]))
+            place = next((k for k, family in enumerate(families) if family in joined), len(families))
+            rest = [family for family in families if family not in joined]
+            families = [*rest[:place], merged, *rest[place:]] if merged else rest
+        return families
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of all curves, family by family."""
+        return [label for family in self.families for label in family]
+
+
+BAND = "mean over the runs; the band holds 10 % to 90 % of them"
+_FAR = 4.0  # times the median: a policy that ends above would flatten the others
+
+
+def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: Floats) -> Panel:
+    """Return each policy's mean regret over the rounds, with the band from 10 % to 90 % of its runs.
+
+    The axis ends above the policies that learn; the note says where the others end.
+
+    Args:
+        title: the panel's.
+        labels: one per policy.
+        checkpoints: the C rounds.
+        regret: one number per policy, run and checkpoint.
+
+    Example:
+        >>> panel = regret_panel("an example", ["UCB1"], np.array([1, 2]), np.array([[[1.0, 2.0], [3.0, 4.0]]]))
+        >>> panel.curves[0].y, panel.curves[0].low
+        (array([2., 3.]), array([1.2, 2.2]))
+    """
+    curves = []
+    for label, runs in zip(labels, regret, strict=True):
+        low, high = quantiles(runs, 0.1, 0.9)
+        curves.append(Curve(label, checkpoints, runs.mean(axis=0), low, high))
+    ends = np.array([curve.y[-1] for curve in curves])
+    far = ends > _FAR * np.median(ends)
+    panel = Panel(title, "round t", "regret (units of reward)", tuple(curves))
+    if not far.any():
+        return panel
+    top = 1.15 * max(float(quantiles(runs[:, -1], 0.9)[0]) for runs in regret[~far])
+    style = ",.0f" if top >= 10 else ",.2f"
+    higher = ", ".join(f"{label} at {end:{style}}" for label, end, out in zip(labels, ends, far, strict=True) if out)
+    return replace(panel, y_max=top, note=f"Ending higher: {higher}")
+
+
+def mean_points(label: str, x: Sequence[float], samples: Sequence[Floats]) -> Curve:
+    """Return the means of samples and their 95 % intervals, as points over x.
+
+    Example:
+        >>> mean_points("UCB1", [1.0], [np.array([1.0, 3.0])]).y
+        array([2.])
+    """
+    intervals = np.array([_ends(sample) for sample in samples])
+    mean, low, high = intervals.T
+    return Curve(label, np.array(x), mean, low, high, points=True)
+
+
+def _ends(sample: Floats) -> tuple[float, float, float]:
+    mean, low, high = mean_interval(sample)
+    return (mean, mean, mean) if low is None or high is None else (mean, low, high)

@@ -1,0 +1,364 @@
+"""Pictures of figures and of regret. Matplotlib is an extra and is imported only when something is drawn."""
+
+import io
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import PathExistsError
+from rotting.display.figures import Curve, Figure, Panel, regret_panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure as Picture
+    from matplotlib.lines import Line2D
+
+# Okabe and Ito's colours, told apart with every common colour blindness; grey for their yellow, too pale.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#8C8C8C")
+# Five styles against eight colours: 40 curves before a pair repeats, and neighbours differ in both.
+STYLES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 2, 3, 2)))
+# Seven markers: a third way to tell curves apart, out of step with the other two.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+THIN: tuple[Any, ...] = ((0, (1, 1)), (0, (4, 2)), (0, (4, 1, 1, 1)), (0, (1, 3)), (0, (8, 2)))  # styles of bounds
+LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "handlelength": 3.6}
+SUBDUED = "#505050"
+
+PANEL_WIDTHS = {1: 6.4, 2: 3.7, 3: 3.5}  # inches of a panel, by the number of columns
+MANY = 3.2  # inches where there are more columns
+TITLE, TEXT, SMALL = 11.0, 9.0, 8.0  # sizes of letters, in points
+GLYPH, LINE = 0.52, 1.35  # the width of a mean letter and the height of a line, in sizes of the letter
+INCH = 72.0  # points
+
+
+class Look(NamedTuple):
+    """How a curve is told from the others: by colour, by line style, and by marker."""
+
+    colour: str
+    style: Any
+    marker: str
+
+
+def look(k: int) -> Look:
+    """Return the look of the k-th label of a figure.
+
+    Example:
+        >>> look(0)
+        Look(colour='#0072B2', style='-', marker='o')
+    """
+    return Look(COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)], MARKERS[k % len(MARKERS)])
+
+
+def look_numbers(figure: Figure) -> dict[str, int]:
+    """Return which look each label of a figure has: those that come first in several figures have the same in each.
+
+    Example:
+        >>> look_numbers(Figure("f", "t", "c", (), first=("RAW-UCB", "FEWA")))
+        {}
+    """
+    order = {label: k for k, label in enumerate(dict.fromkeys([*figure.first, *figure.labels]))}
+    return {label: order[label] for label in figure.labels}
+
+
+def check_new_file(path: str | Path) -> Path:
+    """Return `path` when a picture can be written there, a new file with a suffix; raise when not."""
+    path = Path(path)
+    if not path.suffix:
+        raise ValueError(f"path must end in a picture's suffix such as .png, .pdf or .svg, got '{path}'")
+    if path.exists() or path.is_symlink():
+        raise PathExistsError(f"path must be a new file, but '{path}' exists")
+    return path
+
+
+def plot_regret(
+    labels: Sequence[str],
+    checkpoints: Ints,
+    regret: Floats,
+    title: str,
+    ax: "Axes | None" = None,
+    path: str | Path | None = None,
+    log: bool = False,
+    bounds: Sequence[Sequence[tuple[str, Floats]]] = (),
+) -> "Axes":
+    """Draw each policy's mean regret over the rounds, and the band from 10 % to 90 % of its runs.
+
+    Args:
+        labels: one per policy.
+        checkpoints: the C rounds.
+        regret: one number per policy, run and checkpoint.
+        title: written above, at the left.
+        ax: where to draw; None makes a figure, one that pyplot shows unless it goes to `path`.
+        path: a new picture file; its suffix says the format.
+        log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
+        bounds: for each policy, labels and values of bounds at the rounds, thin in the policy's colour; regret is then on a
+            logarithmic axis, for bounds are far above.
+
+    Example:
+        >>> regret = np.cumsum(np.ones((1, 5, 3)), axis=2)
+        >>> ax = plot_regret(["UCB1()"], np.array([1, 2, 3]), regret, "an example")
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('round t', 'regret (units of reward)')
+        >>> import matplotlib.pyplot
+        >>> matplotlib.pyplot.close(ax.get_figure())
+    """
+    if path is not None:
+        path = check_new_file(path)
+    new_picture = _new_picture()
+    if ax is not None:
+        lines = draw(ax, labels, checkpoints, regret, log, bounds)
+        # Beside the axes: a place inside could cover a curve.
+        ax.legend(handles=lines, loc="upper left", bbox_to_anchor=(1.01, 1.0), **LEGEND)
+    else:
+        entries = [*labels, *(label for each in bounds for label, _ in each)]
+        columns = 1 if max(map(len, entries)) > 40 else 2
+        rows = -(-len(entries) // columns)
+        size = (7.2, 4.6 + 0.2 * rows)  # grows with the legend below it, which covers and narrows no curve
+        if path is not None:
+            figure = new_picture(size, layout="constrained")  # needs no display, and pyplot does not keep it alive
+        else:
+            from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
+
+            figure = plt.figure(figsize=size, layout="constrained")
+        ax = figure.add_subplot()
+        lines = draw(ax, labels, checkpoints, regret, log, bounds)
+        figure.legend(handles=lines, loc="outside lower center", ncols=columns, **LEGEND)
+    ax.set_title(title, loc="left", fontsize="medium")
+    if path is not None:
+        content = picture_bytes(ax.figure.figure, path.suffix[1:])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:  # x: another process may have written it since the check
+            file.write(content)
+    return ax
+
+
+def draw(
+    ax: "Axes",
+    labels: Sequence[str],
+    checkpoints: Ints,
+    regret: Floats,
+    log: bool,
+    bounds: Sequence[Sequence[tuple[str, Floats]]] = (),
+) -> "list[Line2D]":
+    """Draw the curves, the bands, the bounds and the axes' labels; return the curves, the highest end first."""
+    panel = replace(regret_panel("", labels, checkpoints, regret), x_log=log, y_max=None)
+    if log:
+        panel = replace(panel, x_label=f"{panel.x_label} (logarithmic)")
+    looks = {label: look(k) for k, label in enumerate(labels)}
+    for k, proved in enumerate(bounds):
+        for j, (label, values) in enumerate(proved):
+            looks[label] = Look(look(k).colour, THIN[j % len(THIN)], look(k).marker)
+            panel = replace(panel, curves=(*panel.curves, Curve(label, checkpoints, values)))
+    # One arm, or one round, has no regret and may have no bound on it: nothing for a logarithmic axis.
+    ends = [curve.y[-1] for curve in panel.curves if curve.y[-1] > 0]
+    panel = replace(panel, y_log=bool(ends and any(bounds)))
+    lines = _draw_panel(ax, panel, looks)
+    if panel.y_log:
+        # Regret begins at zero, far below everything on a logarithmic axis.
+        ax.set_ylim(bottom=min(ends) / 100)
+    for line in lines[len(labels) :]:
+        line.set_linewidth(0.9)
+    order = np.argsort([-curve.y[-1] for curve in panel.curves], kind="stable")  # the order in which the eye meets them
+    return [lines[k] for k in order]
+
+
+def draw_figure(figure: Figure) -> "Picture":
+    """Draw a figure for print: panels in lines of `figure.columns`, one legend below for all of them.
+
+    Curves of one label look the same in every panel. Labels of axes that repeat those of the panel to the left or below are
+    left out.
+
+    Args:
+        figure: what to draw.
+
+    Returns:
+        A Matplotlib figure that pyplot does not know; `picture_bytes` makes a file's content of it.
+
+    Example:
+        >>> from rotting.display.figures import Curve
+        >>> curve = Curve("UCB1", np.array([1, 2]), np.array([0.5, 1.0]))
+        >>> panel = Panel("one run", "round t", "regret", (curve,))
+        >>> picture = draw_figure(Figure("example", "An example", "A run.", (panel,)))
+        >>> picture.axes[0].get_title(loc="left")
+        'one run'
+    """
+    new_picture = _new_picture()
+    panels, columns = figure.panels, max(1, min(figure.columns, len(figure.panels)))
+    rows = -(-len(panels) // columns)
+    panel_width = PANEL_WIDTHS.get(columns, MANY)
+    width = columns * panel_width
+    title, caption = _wrapped(figure.title, width, TITLE, bold=True), _wrapped(figure.caption, width, SMALL)
+    handles = _legend_handles(figure, width)
+    legend_columns, legend_height = _legend_shape([str(handle.get_label()) for handle in handles], width)
+    heads = [[_head(panel, panel_width) for panel in panels[row * columns : (row + 1) * columns]] for row in range(rows)]
+    heads_height = sum(max(_height(head, TEXT) + _height(note, SMALL) for head, note in line) for line in heads) / INCH
+    top = (_height(title, TITLE) + _height(caption, SMALL) + 12) / INCH
+    height = top + heads_height + rows * (0.56 if rows > 2 else 0.74) * min(panel_width, 5.2) + legend_height / INCH
+    picture = new_picture((width, height), layout="constrained")
+    # The engine keeps room for the legend at the bottom; the top is kept from it for the title and the caption.
+    picture.set_layout_engine("constrained", rect=(0, 0, 1, 1 - top / height), w_pad=0.08, hspace=0.02, wspace=0.02)
+    words: dict[str, Any] = {"va": "top", "linespacing": LINE}
+    edge, first, second = 0.06 / width, 4 / INCH / height, (8 + _height(title, TITLE)) / INCH / height
+    picture.text(edge, 1 - first, title, size=TITLE, weight="bold", **words)
+    picture.text(edge, 1 - second, caption, size=SMALL, color=SUBDUED, **words)
+    looks = {label: look(k) for label, k in look_numbers(figure).items()}
+    for k, panel in enumerate(panels):
+        ax = picture.add_subplot(rows, columns, k + 1)
+        _draw_panel(ax, panel, looks)
+        _dress(ax, *heads[k // columns][k % columns])
+        if k % columns and panels[k - 1].y_label == panel.y_label:
+            ax.set_ylabel("")
+        if k + columns < len(panels) and panels[k + columns].x_label == panel.x_label:
+            ax.set_xlabel("")
+    if handles:
+        style = {**LEGEND, "fontsize": SMALL, "columnspacing": 1.5}
+        picture.legend(handles=handles, loc="outside lower center", ncols=legend_columns, **style)
+    return picture
+
+
+def picture_bytes(picture: "Picture", kind: str) -> bytes:
+    """Return the content of a picture file; the same picture gives the same bytes.
+
+    Args:
+        picture: what to write.
+        kind: a suffix that Matplotlib knows, such as png or pdf.
+    """
+    from matplotlib import rc_context  # noqa: PLC0415 - an extra
+
+    content = io.BytesIO()
+    metadata: dict[str, Any] | None = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
+    # Fonts of type 42 stay text, those of type 3 are refused by journals. The ids in an SVG are random unless salted.
+    with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "rotting"}):
+        picture.savefig(content, format=kind, dpi=200, bbox_inches="tight", metadata=metadata)
+    return content.getvalue()
+
+
+def _y_limits(panel: Panel) -> tuple[float, float]:
+    """Return the ends of a linear y axis: `y_max` or all curves, down to zero when nothing is below it and it is near."""
+    drawn = [values for curve in panel.curves for values in (curve.y, curve.low, curve.high) if values is not None]
+    values = np.concatenate([np.zeros(0), *drawn])
+    values = values[np.isfinite(values)]
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    top = panel.y_max if panel.y_max is not None else high + 0.05 * ((high - low) or 1.0)
+    near = -1e-6 * top <= low <= top / 2  # rounding may put a regret of zero just below
+    return (0.0 if near else low - 0.05 * ((top - low) or 1.0)), top
+
+
+def _new_picture() -> "type[Picture]":
+    try:
+        from matplotlib.figure import Figure as Picture  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ImportError("plotting needs Matplotlib: pip install 'rotting[plot]'") from error
+    return Picture
+
+
+def _draw_panel(ax: "Axes", panel: Panel, looks: Mapping[str, Look]) -> "list[Line2D]":
+    """Draw the curves with their intervals, and the axes; return one line per curve."""
+    lines = []
+    for curve in panel.curves:
+        colour, style, marker = looks[curve.label]
+        if curve.low is not None and curve.high is not None:
+            if curve.points:
+                ends = np.maximum(0, [curve.y - curve.low, curve.high - curve.y])  # rounding may put an end across
+                ax.errorbar(curve.x, curve.y, yerr=ends, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
+            else:
+                ax.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.12, linewidth=0)
+        thin: dict[str, Any] = {"linewidth": 1.2, "marker": marker, "markersize": 4} if curve.points else {}
+        alone = {"marker": "o"} if len(curve.x) == 1 else {}  # a line of one point is invisible
+        lines += ax.plot(curve.x, curve.y, color=colour, linestyle=style, label=curve.label, **{**alone, **thin})
+    ax.set_xlabel(panel.x_label)
+    ax.set_ylabel(panel.y_label)
+    ax.margins(x=0.01)
+    for axis, scale, log in ((ax.xaxis, ax.set_xscale, panel.x_log), (ax.yaxis, ax.set_yscale, panel.y_log)):
+        if log:
+            scale("log")
+        _write_ticks(axis, log)
+    if panel.y_log:
+        ax.set_ylim(top=panel.y_max)
+    else:
+        ax.set_ylim(*_y_limits(panel))
+    ax.grid(alpha=0.25, linewidth=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    return lines
+
+
+def _write_ticks(axis: "Axis", log: bool) -> None:
+    """Write numbers in full, with a comma for thousands; a logarithmic axis of few decades gets more of them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - an extra
+
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
+    if log:
+        low, high = sorted(axis.get_view_interval())
+        few = high < 30 * low
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _dress(ax: "Axes", title: str, note: str) -> None:
+    """Give a panel of a figure its title, its note under that, and letters and ticks that fit."""
+    if ax.get_xscale() == "linear":
+        ax.locator_params(axis="x", nbins=5)  # more would touch: 150,000
+    ax.set_title(title, loc="left", size=TEXT, pad=5 + _height(note, SMALL), linespacing=LINE)
+    # Above the axes: a place inside could cover a curve.
+    ax.annotate(
+        note,
+        (0, 1),
+        xytext=(0, 3),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        va="bottom",
+        size=SMALL,
+        color=SUBDUED,
+        linespacing=LINE,
+    )
+    ax.xaxis.label.set_fontsize(TEXT)
+    ax.yaxis.label.set_fontsize(TEXT)
+    ax.tick_params(labelsize=SMALL)
+
+
+def _head(panel: Panel, width: float) -> tuple[str, str]:
+    """Return a panel's title and note, in lines that are no wider than its axes."""
+    axes = width - 0.6
+    return _wrapped(panel.title, axes, TEXT), _wrapped(panel.note, axes, SMALL)
+
+
+def _legend_handles(figure: Figure, width: float) -> "list[Line2D]":
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra
+
+    marked = {curve.label for panel in figure.panels for curve in panel.curves if curve.points}
+    handles = []
+    for label, k in look_numbers(figure).items():
+        colour, style, marker = look(k)
+        shape = marker if label in marked else ""
+        words = _wrapped(label, width - 0.6, SMALL)
+        handles.append(Line2D([], [], color=colour, linestyle=style, marker=shape, markersize=4, label=words))
+    return handles
+
+
+def _legend_shape(labels: Sequence[str], width: float) -> tuple[int, float]:
+    """Return the number of columns of a legend, and its height in points."""
+    if not labels:
+        return 1, 0.0
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    entry = (longest * GLYPH + 6.5) * SMALL  # with its line and the gap to the next
+    fitting = max(1, min(len(labels), int(width * INCH / entry)))
+    rows = -(-len(labels) // fitting)
+    columns = -(-len(labels) // rows)  # lines of even length
+    tallest = max(_height(label, SMALL) for label in labels)
+    return columns, rows * (tallest + 0.4 * SMALL) + 2 * SMALL
+
+
+def _wrapped(text: str, width: float, size: float, bold: bool = False) -> str:
+    """Return text in lines that fit into a width in inches."""
+    letter = GLYPH * size * (1.12 if bold else 1.0)
+    return "\n".join(textwrap.fill(line, max(12, int(width * INCH / letter))) for line in text.split("\n"))
+
+
+def _height(text: str, size: float) -> float:
+    """Return the height of lines of text, in points."""
+    return (text.count("\n") + 1) * LINE * size if text else 0.0

@@ -1,0 +1,1 @@
+"""Playing games: the loop, its compilation, and the engines that play tasks."""

@@ -1,0 +1,148 @@
+"""Compiling linked kernels with Numba: the only module that imports it.
+
+Numba caches a function on disk under its name and its file's stamp, so an edit in another file would be missed. An entry point
+is therefore compiled under a name that carries a digest of its code and of all it calls, and of the types it is for: the cache
+is hit after a restart, and never stale after an edit. (The types, because Numba's index of a function refers to the types it
+was called with: one that was renamed since would make the index unreadable for all others.) What an entry point calls is part
+of its compiled code and needs no cache of its own.
+
+The cache only saves time. One that cannot be read is made anew; one that cannot be written is done without.
+"""
+
+import hashlib
+import pickle
+import threading
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from types import FunctionType
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from rotting.kernels.binding import bound_functions, digest, with_names
+from rotting.policy import Policy
+
+_compiled: dict[tuple[str, bool, bool], Callable[..., Any]] = {}
+_lock = threading.RLock()
+
+
+def compiled(function: Callable[..., Any], policy: Policy | None = None, allocates: bool = False) -> Callable[..., Any]:
+    """Return `function`, and every plain function it reaches, compiled; the GIL is released while it runs.
+
+    Under `NUMBA_DISABLE_JIT=1` the plain functions run instead.
+
+    Args:
+        function: a plain function, an entry point.
+        policy: whose parameters and state it will be called with, if any.
+        allocates: whether it may create arrays. One that may not is spared all counting of references, which costs more than
+            a round of the fastest policies.
+    """
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"function must be a plain Python function, got {function!r}")
+    mark = digest(function)
+    if policy is not None:
+        kinds: list[Any] = [policy.kernel.params, type(policy.kernel.init(policy.params, 1, 1))]
+        names = [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in kinds]
+        for kind in kinds:
+            # Numba's fast path tells NamedTuples apart by this name alone: two called `Params` slow every call down.
+            kind.__name__ = f"{kind.__module__}.{kind.__qualname__}"
+        mark = hashlib.sha256("|".join([mark, *names]).encode()).hexdigest()[:16]
+    return _remember(function, mark, allocates, entry=True)
+
+
+def compiled_for(function: Callable[..., Any], policy: Policy, *example: object) -> Callable[..., Any]:
+    """Return `function` compiled for arguments of the types of `example`, and for no others.
+
+    Calls go straight to the machine code: looking at the types of a state of a dozen arrays costs ten times what a round does.
+    The caller must keep to these types.
+    """
+    general: Any = compiled(function, policy)
+    if not hasattr(general, "overloads"):  # nothing is compiled
+        return general  # type: ignore[no-any-return]
+    types = tuple(map(numba.typeof, example))
+    general.compile(types)
+    return general.overloads[types].entry_point  # type: ignore[no-any-return]
+
+
+def _remember(function: FunctionType, mark: str, allocates: bool, entry: bool) -> Callable[..., Any]:
+    key = (f"{function.__module__}.{function.__qualname__}.{mark}", allocates, entry)
+    with _lock:
+        if key not in _compiled:
+            _compiled[key] = _compile(function, mark, allocates, entry)
+        return _compiled[key]
+
+
+def _compile(function: FunctionType, mark: str, allocates: bool, entry: bool) -> Callable[..., Any]:
+    parts = {
+        # The game itself allocates nothing, though what sets it up does.
+        name: _remember(part, digest(part), allocates and part.__name__ != "play", entry=False)
+        for name, part in bound_functions(function).items()
+    }
+    linked = with_names(function, parts)
+    linked.__name__ = linked.__qualname__ = f"{function.__name__}_{mark}{'_allocates' if allocates else ''}"
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": allocates, "forceinline": not entry}
+    jit: Any = numba.njit
+    made: Any = jit(**options)(linked)
+    if entry and made is not linked:  # which it is where nothing is compiled
+        try:
+            made._cache = _Cache(linked)
+        except (OSError, RuntimeError) as error:  # Numba found no folder it may write its cache to
+            _Cache.do_without(error)
+    return made  # type: ignore[no-any-return]
+
+
+class _Sealed(IndexDataCacheFile):
+    """Numba's files of one function: an index, and the code for each key in a file of its own.
+
+    Numba would run whatever code it finds: of a file that was damaged, or of another key, since processes that save two keys
+    at once may give both the same file. So the key is kept with the code, under a digest.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        body = self._dump((key, data))
+        super().save(key, (hashlib.sha256(body).digest(), body))
+
+    def load(self, key: Any) -> Any:
+        found = super().load(key)
+        if found is None:
+            return None
+        mark, body = found
+        if hashlib.sha256(body).digest() != mark:
+            raise ValueError("the code was damaged")
+        kept, data = pickle.loads(body)  # noqa: S301 (Numba's own format; it trusts the folder as it trusts the sources)
+        return data if kept == key else None
+
+
+class _Cache(FunctionCache):
+    """Numba's cache of one function, whose failures cost time and nothing else."""
+
+    warned = False
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        path, stamp = self._impl.locator.get_cache_path(), self._impl.locator.get_source_stamp()
+        name = f"{self._impl.filename_base}.sealed"  # not under Numba's own name, which means files without a digest
+        self._cache_file = _Sealed(cache_path=path, filename_base=name, source_stamp=stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # noqa: BLE001 (garbage can make a pickle, or LLVM, raise anything)
+            with suppress(OSError):
+                self.flush()  # an index that cannot be read could not be added to either
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:  # noqa: BLE001 (as above, where the index could not be made anew)
+            self.do_without(error)
+
+    @classmethod
+    def do_without(cls, error: Exception) -> None:
+        """Say so, once a process."""
+        if not cls.warned:
+            cls.warned = True
+            warnings.warn(f"compiled code is not kept for the next process: {error}", RuntimeWarning, stacklevel=1)

@@ -1,0 +1,142 @@
+"""The one loop: a policy plays a problem.
+
+`play` is one game and allocates nothing, so that one thread of any machine can run it; `play_runs` sets up one game after the
+other. Both call the policy (`init`, `choose`, `update`), the noise (`draw`) and what an oracle sees (`reveal`) through slots
+that `link` fills.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.kernels.binding import bind, slot
+from rotting.kernels.exact_sums import add, difference
+from rotting.kernels.random_numbers import subkey
+from rotting.policy import Policy
+from rotting.problems.mean_table import Means, mean_at, seek
+from rotting.problems.noise import Noise
+
+CANCEL, DONE = 0, 1  # slots of `signal`: set to stop the game; rounds played so far
+_POLL = 1 << 14  # rounds between two looks at `signal`
+
+
+class Board(NamedTuple):
+    """Where one game stands: what the problem knows of the rounds played."""
+
+    pulls: Ints  # [K] N_i
+    round_piece: Ints  # [K] piece of each arm's means that the last round looked up lies in
+    pull_piece: Ints  # [K] the same over the arm's own pulls
+
+
+@slot
+def init(p: Any, n_arms: int, capacity: int) -> Any:
+    """Stand for the policy's `init`."""
+    raise NotImplementedError
+
+
+@slot
+def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    """Stand for the policy's `choose`."""
+    raise NotImplementedError
+
+
+@slot
+def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
+    """Stand for the policy's `update`."""
+    raise NotImplementedError
+
+
+@slot
+def draw(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    """Stand for the noise's `draw`."""
+    raise NotImplementedError
+
+
+def mean_now(m: Means, b: Board, i: int, t: int) -> float:
+    """Return the mean that arm i would pay at round t."""
+    b.round_piece[i] = seek(m.round_starts, b.round_piece[i], m.round_first[i + 1], t)
+    b.pull_piece[i] = seek(m.pull_starts, b.pull_piece[i], m.pull_first[i + 1], b.pulls[i])
+    return mean_at(m, i, b.round_piece[i], b.pull_piece[i])
+
+
+def reveal(s: Any, m: Means, b: Board, t: int) -> None:
+    """Show a learner nothing."""
+
+
+def reveal_means(s: Any, m: Means, b: Board, t: int) -> None:
+    """Show an oracle the mean of every arm."""
+    for i in range(b.pulls.size):
+        s.means[i] = mean_now(m, b, i, t)
+
+
+def play(
+    p: Any,
+    s: Any,
+    b: Board,
+    m: Means,
+    scale: float,
+    noise_key: int,
+    policy_key: int,
+    run: int,
+    arms: Ints,
+    checkpoints: Ints,
+    optimal: Floats,
+    regret: Floats,
+    signal: Ints,
+) -> None:
+    """Play rounds 1 to `checkpoints[-1]` and write the pseudo-regret at each checkpoint into `regret`."""
+    high, low = 0.0, 0.0  # the sum of the means collected
+    mark = 0
+    for t in range(1, checkpoints[-1] + 1):
+        reveal(s, m, b, t)
+        i = choose(p, s, t, policy_key, arms)
+        mean = mean_now(m, b, i, t)
+        clock = t - 1 if m.on_rounds[i] else b.pulls[i]
+        update(p, s, t, i, draw(mean, scale, noise_key, run, i, clock))
+        b.pulls[i] += 1
+        high, low = add(high, low, mean)
+        if t == checkpoints[mark]:
+            regret[mark] = difference(optimal[mark], 0.0, high, low)
+            mark += 1
+        if t % _POLL == 0:
+            signal[DONE] += _POLL
+            if signal[CANCEL] != 0:
+                return
+    signal[DONE] += checkpoints[-1] % _POLL
+
+
+def play_runs(
+    p: Any,
+    m: Means,
+    scale: float,
+    noise_key: int,
+    policy_key: int,
+    first_run: int,
+    checkpoints: Ints,
+    optimal: Floats,
+    regret: Floats,
+    pulls: Ints,
+    signal: Ints,
+) -> None:
+    """Play one game for each row of `regret` [runs, checkpoints] and `pulls` [runs, K]."""
+    n_arms = pulls.shape[1]
+    arms = np.arange(n_arms)
+    for r in range(regret.shape[0]):
+        if signal[CANCEL] != 0:
+            return
+        run = first_run + r
+        s = init(p, n_arms, checkpoints[-1])
+        b = Board(pulls[r], m.round_first[:-1].copy(), m.pull_first[:-1].copy())
+        key = subkey(policy_key, run)
+        play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], signal)
+
+
+def link(policy: Policy, noise: Noise) -> Callable[..., None]:
+    """Return `play_runs` bound to this policy and this noise, still a plain function."""
+    kernel = policy.kernel
+    parts: dict[Any, Any] = {init: kernel.init, choose: kernel.choose, update: kernel.update, draw: noise.draw}
+    if policy.sees_means:
+        parts[reveal] = reveal_means
+    return bind(play_runs, parts)

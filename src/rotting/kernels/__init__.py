@@ -1,0 +1,1 @@
+"""What compiled code is made of: binding, random numbers, exact sums."""

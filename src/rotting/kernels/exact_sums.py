@@ -1,0 +1,40 @@
+"""Sums of rewards that lose nothing: unevaluated pairs `high + low` of 106 bits.
+
+A window cut out of a long history is then the correctly rounded sum of its rewards: rewards of 1e6 plus noise, or ten million
+of them, give the choices that exact arithmetic gives. (Only a reward below 1e-15 of a unit beside a total of 1e6 would be
+rounded.)
+"""
+
+
+def add(high: float, low: float, x: float) -> tuple[float, float]:
+    """Return the pair `high + low + x` (Knuth's two-sum, then renormalised)."""
+    total = high + x
+    shadow = total - high
+    error = (high - (total - shadow)) + (x - shadow) + low
+    rounded = total + error
+    return rounded, error - (rounded - total)
+
+
+def difference(high: float, low: float, from_high: float, from_low: float) -> float:
+    """Return `(high + low) - (from_high + from_low)`, rounded once."""
+    total = high - from_high
+    shadow = total - high
+    error = (high - (total - shadow)) - (from_high + shadow)
+    return total + (error + (low - from_low))
+
+
+def times(high: float, low: float, factor: float) -> tuple[float, float]:
+    """Return the pair `(high + low) factor` (Dekker's product, then renormalised).
+
+    Example:
+        >>> times(0.1, 0.0, 0.1)
+        (0.010000000000000002, -8.326672684688674e-19)
+    """
+    product = high * factor
+    x, y = 134217729.0 * high, 134217729.0 * factor
+    x_high, y_high = x - (x - high), y - (y - factor)
+    x_low, y_low = high - x_high, factor - y_high
+    error = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+    error += low * factor
+    rounded = product + error
+    return rounded, error - (rounded - product)

@@ -1,0 +1,1 @@
+"""A policy at work inside somebody's program."""

@@ -1,0 +1,452 @@
+"""A policy at work inside somebody's program: named arms that come and go, rewards that may come late, a state to save."""
+
+import hashlib
+import json
+import math
+import numbers
+import threading
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from rotting.common.arrays import Ints
+from rotting.common.rules import LARGEST, nonnegative_int, suggest
+from rotting.display.tables import Column, Table
+from rotting.engines.compile import compiled, compiled_for
+from rotting.kernels.random_numbers import derive_key
+from rotting.live import policy_state as states
+from rotting.policy import Policy, Reason
+from rotting.registry import from_json as policy_from_json
+
+_FORMAT, _VERSION = "rotting-bandit", 1
+_FIRST_CAPACITY = 64
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What decides about one arm; NaN and 0 stand for what the policy has no notion of."""
+
+    index: float
+    mean: float
+    window: int
+    width: float
+    pulls: int
+
+
+class Explanation(dict[Hashable, Choice]):
+    """One `Choice` for each arm, in a dict; printed as a table."""
+
+    def __str__(self) -> str:
+        def number(name: str) -> Column:
+            return Column(name, lambda row: f"{row[name]:.6g}")
+
+        rows = [{"arm": arm, **asdict(choice)} for arm, choice in self.items()]
+        names = [each.name for each in fields(Choice)]
+        columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, names))
+        return str(Table((), columns, rows))
+
+
+def _check_arm(arm: object) -> Hashable:
+    """Accept what JSON can carry and a dict can look up: str, int, float, bool, None, and tuples of these."""
+    if isinstance(arm, tuple):
+        for part in arm:
+            _check_arm(part)
+        return arm
+    if arm is None or type(arm) in {str, int, bool}:
+        return arm
+    if type(arm) is float and math.isfinite(arm):
+        return arm
+    raise TypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
+
+
+def _refuse_one(arms: object) -> None:
+    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+        raise TypeError(f"arms must be a list of arms, got {arms!r}")
+
+
+def _check_reward(reward: object) -> float:
+    if type(reward) is not float and (isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real)):
+        raise TypeError(f"reward must be a finite number, got {reward!r}")
+    try:
+        value = float(reward)
+    except OverflowError:
+        value = math.inf
+    if not abs(value) <= LARGEST:
+        raise ValueError(f"reward must be a finite number of at most {LARGEST:g} in size, got {reward!r}")
+    return value
+
+
+def _restore_arm(arm: Any) -> Hashable:
+    return _check_arm(tuple(_restore_arm(part) for part in arm) if isinstance(arm, list) else arm)
+
+
+def _plain(value: Any) -> Any:
+    """Write 1.0 as 1: some JSON tools do, and the digest must not mind."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _digest(data: dict[str, Any]) -> str:
+    text = json.dumps(
+        _plain({name: value for name, value in data.items() if name != "digest"}), sort_keys=True, allow_nan=False
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Bandit:
+    """A policy that decides live: `pull` an arm, `update` it with the reward.
+
+    No horizon is asked for, unless the policy is tuned to one: the state grows as rounds go by. A round is a pull, or an update
+    that no pull asked for (rewards of the past can be fed in by `update` alone). Rewards may come late; those of one arm are
+    matched to its pulls in the order of the pulls, which matters only to policies that divide by the probability of the draw.
+    Until a reward comes, a deterministic policy tends to answer the same arm: mask it out, or use a randomised policy, to pull
+    several arms at once. All methods may be called from several threads.
+
+    Args:
+        policy: any policy but an oracle.
+        arms: ids of the arms: strings, numbers, None or tuples of these, each once, at least one.
+        seed: seed of the policy's own randomness.
+
+    Example:
+        >>> from rotting.policies.eff_raw_ucb import EffRAWUCB
+        >>> bandit = Bandit(EffRAWUCB(sigma=0.5), arms=["a", "b"], seed=0)
+        >>> for _ in range(10):
+        ...     arm = bandit.pull()
+        ...     bandit.update(arm, 1.0 if arm == "a" else 0.0)
+        >>> bandit.pull()
+        'a'
+        >>> bandit.add_arm("c")
+        >>> bandit.pull()
+        'c'
+    """
+
+    def __init__(self, policy: Policy, arms: Iterable[Hashable], seed: int = 0) -> None:
+        if not isinstance(policy, Policy):
+            raise TypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {policy!r}")
+        if policy.sees_means:
+            raise TypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
+        _refuse_one(arms)
+        names = [_check_arm(arm) for arm in arms]
+        if not names:
+            raise ValueError("arms must hold at least one arm, got none")
+        for place, arm in enumerate(names):
+            if arm in names[:place]:
+                raise ValueError(f"arms must be distinct, got {arm!r} twice")
+        self._policy = policy
+        self._lock = threading.RLock()
+        self._key = derive_key(nonnegative_int("seed", seed), "policy")
+        self._rounds = 0
+        self._capacity = _FIRST_CAPACITY
+        self._slots: list[Hashable | None] = list(names)  # the arm of each slot; meaningless where not in use
+        self._slot_of: dict[Hashable, int] = {arm: slot for slot, arm in enumerate(names)}
+        self._kept: dict[Hashable, int] = {}  # arms removed with keep=True
+        self._pulls = [0] * len(names)
+        self._pending = [0] * len(names)  # pulls of each slot whose reward has not come yet
+        self._chances: list[list[float]] = [[] for _ in names]  # and their probabilities, where the policy weighs by them
+        self._state = states.new_state(policy, len(names), self._capacity)
+        self._set_up()
+
+    def _set_up(self) -> None:
+        self._active: Ints
+        self._refresh()
+        policy, state = self._policy, self._state
+        self._choose = compiled_for(policy.kernel.choose, policy, policy.params, state, 1, self._key, self._active)
+        self._update = compiled_for(policy.kernel.update, policy, policy.params, state, 1, 0, 0.0)
+        self._explain = self._optional(self._policy.kernel.explain)
+        self._chances_now = self._optional(self._policy.kernel.chances)
+        self._weighs = "chance" in self._state._fields
+        self._limit = math.inf if policy.limit is None else policy.limit
+        self._range = policy.reward_range or (-math.inf, math.inf)
+
+    def _optional(self, kernel: Callable[..., Any] | None) -> Callable[..., Any] | None:
+        return None if kernel is None else compiled(kernel, self._policy, allocates=True)
+
+    def _refresh(self) -> None:
+        self._active = np.array(sorted(self._slot_of.values()), np.int64)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that decides."""
+        return self._policy
+
+    @property
+    def arms(self) -> tuple[Hashable, ...]:
+        """The arms that may be pulled, in the order of their slots."""
+        return tuple(self._slots[slot] for slot in self._active)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds played so far: the paper's t - 1."""
+        return self._rounds
+
+    def __repr__(self) -> str:
+        return f"Bandit({self._policy!r}, arms={list(self.arms)!r}, rounds={self._rounds})"
+
+    def _known(self, arm: Hashable, kept: bool = False) -> int:
+        """Return the slot of an arm that was added, or, if so asked, of one that was removed and kept."""
+        try:
+            slot = self._slot_of.get(arm)
+            if slot is None and kept:
+                slot = self._kept.get(arm)
+        except TypeError:  # not hashable
+            slot = None
+        if slot is None:
+            known = [each for each in self._slot_of if isinstance(each, str)]
+            hint = suggest(arm, known) if isinstance(arm, str) else ""
+            raise ValueError(f"arm must be one of the {len(self._slot_of)} arms added, got {arm!r}{hint}")
+        return slot
+
+    def _available(self, arms: Iterable[Hashable] | None) -> Ints:
+        if arms is None:
+            return self._active
+        _refuse_one(arms)
+        slots = sorted({self._known(arm) for arm in arms})
+        if not slots:
+            raise ValueError("arms must hold at least one arm, got none")
+        return np.array(slots, np.int64)
+
+    def _check_limit(self, rounds: int) -> None:
+        limit = self._limit
+        if rounds > limit:
+            raise ValueError(
+                f"round must be at most {limit}, the horizon that {self._policy!r} is tuned for, got round {rounds}; "
+                f"rotting.doubling(policy) plays without a horizon"
+            )
+
+    def _make_room(self, rounds: int) -> None:
+        if rounds > self._capacity:
+            capacity = max(rounds, 2 * self._capacity)
+            self._state = states.grow(self._policy, self._state, len(self._slots), capacity)
+            self._capacity = capacity
+
+    def pull(self, arms: Iterable[Hashable] | None = None) -> Hashable:
+        """Return the arm to play now.
+
+        Args:
+            arms: the arms available this time; all by default.
+        """
+        with self._lock:
+            available = self._available(arms)
+            self._check_limit(self._rounds + 1)
+            self._make_room(self._rounds + 1)
+            slot = int(self._choose(self._policy.params, self._state, self._rounds + 1, self._key, available))
+            self._rounds += 1
+            self._pending[slot] += 1
+            if self._weighs:
+                self._chances[slot].append(float(self._state.chance[slot]))
+            return self._slots[slot]
+
+    def update(self, arm: Hashable, reward: float) -> None:
+        """Learn that `arm` paid `reward`; an arm that was removed with `keep=True` still learns."""
+        value = _check_reward(reward)
+        low, high = self._range
+        if not low <= value <= high:
+            raise ValueError(f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {reward!r}")
+        with self._lock:
+            slot = self._known(arm, kept=True)
+            asked = self._pending[slot] > 0
+            if self._weighs and not asked and arm not in self._slot_of:
+                raise ValueError(f"arm must have been pulled, or be one that may be, got {arm!r}, which was removed")
+            rounds = self._rounds if asked else self._rounds + 1
+            self._check_limit(rounds)
+            self._make_room(rounds)
+            if self._weighs:
+                self._state.chance[slot] = self._chances[slot][0] if asked else self.propensities()[arm]
+            self._update(self._policy.params, self._state, rounds, slot, value)
+            self._rounds = rounds
+            self._pulls[slot] += 1
+            if asked:
+                self._pending[slot] -= 1
+                del self._chances[slot][:1]
+
+    def add_arm(self, arm: Hashable, resume: bool = False) -> None:
+        """Let `arm` be pulled from now on, as the paper treats a new arm: it is explored at the next pull.
+
+        A tuning that depends on the number of arms is made anew; what was learned stays.
+
+        Args:
+            arm: its id.
+            resume: go on with the statistics it had when it was removed with `keep=True`, instead of afresh.
+        """
+        _check_arm(arm)
+        with self._lock:
+            if arm in self._slot_of:
+                raise ValueError(f"arm must be new, got {arm!r}, which is there already")
+            if resume:
+                if arm not in self._kept:
+                    raise ValueError(f"resume needs an arm that was removed with keep=True, got {arm!r}")
+                slot = self._kept.pop(arm)
+            else:
+                slot = self._free_slot()
+                self._slots[slot] = arm
+                old = self._kept.pop(arm, None)
+                if old is not None:
+                    self._clear(old)
+            self._slot_of[arm] = slot
+            self._refresh()
+
+    def _free_slot(self) -> int:
+        """Return a slot in use by no arm, fresh."""
+        taken = {*self._slot_of.values(), *self._kept.values()}
+        slot = next((each for each in range(len(self._slots)) if each not in taken), len(self._slots))
+        if slot == len(self._slots):
+            # One at a time: some policies take the number of slots for the number of arms.
+            self._state = states.grow(self._policy, self._state, len(self._slots) + 1, self._capacity)
+            self._slots.append(None)
+            self._pulls.append(0)
+            self._pending.append(0)
+            self._chances.append([])
+        self._clear(slot)
+        return slot
+
+    def _clear(self, slot: int) -> None:
+        """Forget all about the arm in a slot."""
+        states.forget_arm(self._policy, self._state, slot, self._capacity)
+        self._pulls[slot], self._pending[slot], self._chances[slot] = 0, 0, []
+
+    def remove_arm(self, arm: Hashable, keep: bool = False) -> None:
+        """Never pull `arm` again.
+
+        Args:
+            arm: its id.
+            keep: remember its statistics, for `add_arm(arm, resume=True)`.
+        """
+        with self._lock:
+            slot = self._known(arm)
+            if len(self._slot_of) == 1:
+                raise ValueError(f"arm must not be the last one, got {arm!r}")
+            del self._slot_of[arm]
+            if keep:
+                self._kept[arm] = slot
+            else:
+                self._clear(slot)
+            self._refresh()
+
+    def propensities(self, arms: Iterable[Hashable] | None = None) -> dict[Hashable, float]:
+        """Return the probability with which the next pull would return each arm.
+
+        Args:
+            arms: the arms available; all by default.
+
+        Example:
+            >>> from rotting.policies.uniform import Uniform
+            >>> Bandit(Uniform(), arms=["a", "b"]).propensities()
+            {'a': 0.5, 'b': 0.5}
+        """
+        with self._lock:
+            available = self._available(arms)
+            t = self._rounds + 1
+            self._make_room(t)
+            out = np.zeros(available.size)
+            trial = states.copy(self._state)  # a choice may leave traces
+            if self._policy.randomised and self._policy.kernel.chances is None:
+                raise TypeError(
+                    f"policy must give its chances, got {self._policy!r}, which draws and does not; see rotting.Kernel"
+                )
+            if self._chances_now is not None:
+                self._chances_now(self._policy.params, trial, t, available, out)
+            else:
+                out[np.searchsorted(available, self._choose(self._policy.params, trial, t, self._key, available))] = 1.0
+            return {self._slots[slot]: float(chance) for slot, chance in zip(available, out, strict=True)}
+
+    def explain(self) -> Explanation:
+        """Return for each arm what decides about it at the next pull: index, mean, chosen window, width, pulls.
+
+        Example:
+            >>> from rotting.policies.ucb1 import UCB1
+            >>> bandit = Bandit(UCB1(), arms=["a", "b"])
+            >>> bandit.update("a", 3.0)
+            >>> bandit.explain()["a"].mean, bandit.explain()["b"].index
+            (3.0, inf)
+        """
+        with self._lock:
+            found = Explanation()
+            trial = states.copy(self._state)  # looking leaves traces
+            for arm in self.arms:
+                slot = self._slot_of[arm]
+                reason = Reason(math.nan, math.nan, 0, math.nan)
+                if self._explain is not None:
+                    reason = self._explain(self._policy.params, trial, self._rounds + 1, self._active, slot)
+                value, mean, window, width = reason
+                found[arm] = Choice(float(value), float(mean), int(window), float(width), self._pulls[slot])
+            return found
+
+    def get_state(self) -> dict[str, Any]:
+        """Return everything as JSON-able data: policy, arms, statistics, randomness; `from_state` goes on from it."""
+        with self._lock:
+            data: dict[str, Any] = {
+                "format": _FORMAT,
+                "version": _VERSION,
+                "policy": self._policy.to_json(),
+                "key": f"{self._key:x}",  # a string: 63 bits are more than some JSON readers keep of a number
+                "rounds": self._rounds,
+                "capacity": self._capacity,
+                "slots": len(self._slots),
+                "arms": [
+                    {
+                        "arm": arm,
+                        "slot": slot,
+                        "kept": kept,
+                        "pulls": self._pulls[slot],
+                        "pending": self._pending[slot],
+                        "chances": self._chances[slot],
+                    }
+                    for kept, group in ((False, self._slot_of), (True, self._kept))
+                    for arm, slot in group.items()
+                ],
+                "state": states.to_json(self._state),
+            }
+            plain: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
+            return {**plain, "digest": _digest(plain)}
+
+    @classmethod
+    def from_state(cls, state: Any) -> "Bandit":
+        """Return the bandit that `get_state` described; it decides as the original would have.
+
+        Example:
+            >>> from rotting.policies.uniform import Uniform
+            >>> bandit = Bandit(Uniform(), arms=[1, 2, 3], seed=5)
+            >>> twin = Bandit.from_state(bandit.get_state())
+            >>> [bandit.pull() for _ in range(9)] == [twin.pull() for _ in range(9)]
+            True
+        """
+        if not isinstance(state, dict) or state.get("format") != _FORMAT:
+            raise ValueError(f"state must be what Bandit.get_state returned (format {_FORMAT!r}), got {_brief(state)}")
+        if state.get("version") != _VERSION:
+            raise ValueError(f"state version must be {_VERSION}, got {state.get('version')!r}")
+        try:
+            intact = state.get("digest") == _digest(state)
+        except (TypeError, ValueError):
+            intact = False
+        if not intact:
+            raise ValueError("state must be whole and unedited, got one whose digest does not match its content")
+        bandit = cls.__new__(cls)
+        bandit._policy = policy_from_json(state["policy"])
+        bandit._lock = threading.RLock()
+        bandit._key = int(state["key"], 16)
+        bandit._rounds = state["rounds"]
+        bandit._capacity = state["capacity"]
+        bandit._slots = [None] * state["slots"]
+        bandit._slot_of, bandit._kept = {}, {}
+        bandit._pulls = [0] * state["slots"]
+        bandit._pending = [0] * state["slots"]
+        bandit._chances = [[] for _ in range(state["slots"])]
+        for each in state["arms"]:
+            arm, slot = _restore_arm(each["arm"]), each["slot"]
+            bandit._slots[slot] = arm
+            (bandit._kept if each["kept"] else bandit._slot_of)[arm] = slot
+            bandit._pulls[slot], bandit._pending[slot] = each["pulls"], each["pending"]
+            bandit._chances[slot] = each["chances"]
+        bandit._state = states.from_json(bandit._policy, state["state"], state["slots"], bandit._capacity)
+        bandit._set_up()
+        return bandit
+
+
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,217 @@
+"""`check_policy`: does a policy keep the contract? For the policies here and for anybody's own."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.engines.compile import compiled
+from rotting.kernels.random_numbers import normal_quantile, uniform
+from rotting.live import policy_state as states
+from rotting.live.bandit import Bandit
+from rotting.policy import Policy
+from rotting.registry import from_json
+
+_ROUNDS = 60
+_ARMS = 3
+_KEYS = 400
+
+
+class PolicyCheckError(AssertionError):
+    """A policy broke the contract; the message says which rule, and where."""
+
+
+def _require(rule: str, kept: bool, where: object = "") -> None:
+    if not kept:
+        raise PolicyCheckError(f"{rule}{f' ({where})' if where != '' else ''}")
+
+
+def _rewards(n_arms: int, rounds: int) -> Floats:
+    """Return rewards that wear out at different speeds, with noise and, in every fourth round, ties."""
+    table = np.empty((n_arms, rounds))
+    for i in range(n_arms):
+        for n in range(rounds):
+            noise = 0.0 if n % 4 == 0 else 0.3 * normal_quantile(uniform(i, n + 1, 0))
+            table[i, n] = min(1.0, max(0.0, 0.9 - 0.2 * i * (n > rounds // (2 * n_arms)) + noise))
+    return table
+
+
+def _game(policy: Policy, choose: Any, update: Any, table: Floats, capacity: int) -> tuple[list[int], Any]:
+    n_arms, rounds = table.shape
+    arms = np.arange(n_arms)
+    state = states.new_state(policy, n_arms, capacity)
+    pulls = [0] * n_arms
+    chosen = []
+    for t in range(1, rounds + 1):
+        if policy.sees_means:
+            state.means[:] = [table[i, pulls[i]] for i in range(n_arms)]
+        before = [(array.shape, array.dtype) for array in state]
+        arm = choose(policy.params, state, t, 11, arms)
+        _require("choose must return one of `arms`", arm in arms, f"round {t}: {arm!r}")
+        update(policy.params, state, t, arm, table[arm, pulls[arm]])
+        after = [(array.shape, array.dtype) for array in state]
+        _require("choose and update must keep every array's shape and type", before == after, f"round {t}")
+        pulls[arm] += 1
+        chosen.append(int(arm))
+    return chosen, state
+
+
+def _same_state(a: Any, b: Any) -> bool:
+    return all(np.array_equal(x, y, equal_nan=x.dtype.kind == "f") for x, y in zip(a, b, strict=True))
+
+
+def _check_value(policy: Policy) -> None:
+    _require("equal parameters must make equal policies", type(policy)(*policy.params) == policy, policy)
+    _require("equal policies must have equal hashes", hash(type(policy)(*policy.params)) == hash(policy), policy)
+    again = from_json(json.loads(json.dumps(policy.to_json())))
+    _require("a policy must survive JSON", again == policy, policy)
+
+
+def _check_state(policy: Policy) -> None:
+    state = states.new_state(policy, _ARMS, 8)
+    _require("init must return a NamedTuple of arrays", hasattr(state, "_fields"), type(state).__name__)
+    for name, array in state._asdict().items():
+        _require("every field of a state must be an array", isinstance(array, np.ndarray), name)
+    longer, larger = states.new_state(policy, _ARMS, 16), states.new_state(policy, _ARMS + 1, 16)
+    fields = zip(state._fields, states.has_arm_axis(policy), state, longer, larger, strict=True)
+    for name, by_arm, small, long, wide in fields:
+        large = wide if by_arm else long  # what has no axis of arms may be tuned to their number
+        corner = large[tuple(slice(0, size) for size in small.shape)]
+        _require("a small state must be the corner of a large one", np.array_equal(corner, small), name)
+        if by_arm:
+            _require("the axis of arms must come first", small.shape[0] == _ARMS, name)
+            _require("init must treat all arms alike", all(np.array_equal(row, small[0]) for row in small), name)
+
+
+def _check_games(policy: Policy) -> None:
+    kernel = policy.kernel
+    table = _rewards(_ARMS, _ROUNDS)
+    first = _game(policy, kernel.choose, kernel.update, table, _ROUNDS)
+    second = _game(policy, kernel.choose, kernel.update, table, _ROUNDS)
+    _require("a second game must equal the first", first[0] == second[0] and _same_state(first[1], second[1]))
+    try:
+        fast = _game(policy, compiled(kernel.choose, policy), compiled(kernel.update, policy), table, _ROUNDS)
+    except PolicyCheckError:
+        raise
+    except Exception as error:
+        raise PolicyCheckError(f"choose and update must compile ({error})") from error
+    _require("compiled must choose as interpreted does", fast[0] == first[0], f"{fast[0]} against {first[0]}")
+    _require("compiled must leave the state that interpreted leaves", _same_state(fast[1], first[1]))
+    roomy = _game(policy, kernel.choose, kernel.update, table, 4 * _ROUNDS)
+    _require("a larger capacity must not change the choices", roomy[0] == first[0])
+    one = _game(policy, kernel.choose, kernel.update, table[:1], _ROUNDS)
+    _require("a single arm must always be pulled", set(one[0]) == {0})
+    short = _game(policy, kernel.choose, kernel.update, _rewards(_ARMS, _ARMS - 1), _ARMS - 1)
+    if policy.first_pulls:
+        _require(
+            "the first pulls must go in the order of the arms, unless the class says `first_pulls = False`",
+            first[0][:_ARMS] == list(range(_ARMS)),
+            first[0][:_ARMS],
+        )
+        _require("a game shorter than the arms must start the same", short[0] == list(range(_ARMS - 1)), short[0])
+
+
+def _check_mask(policy: Policy) -> None:
+    arms: Ints = np.array([0, 2])
+    state = states.new_state(policy, _ARMS, _ROUNDS)
+    for t in range(1, _ROUNDS + 1):
+        arm = policy.kernel.choose(policy.params, state, t, 5, arms)
+        _require("an arm that is not available must not be chosen", arm in arms, f"round {t}: {arm!r}")
+        policy.kernel.update(policy.params, state, t, arm, float(t % 3) / 2.0)
+
+
+def _check_randomness(policy: Policy) -> None:
+    """Play one state with many keys: what depends on the key must be declared, with the right chances."""
+    arms = np.arange(_ARMS)
+    table = _rewards(_ARMS, _ROUNDS)
+    choose = compiled(policy.kernel.choose, policy)
+    _, state = _game(policy, choose, compiled(policy.kernel.update, policy), table, _ROUNDS + 1)
+    drawn = np.zeros(_ARMS)
+    for key in range(_KEYS):
+        drawn[choose(policy.params, states.copy(state), _ROUNDS + 1, key, arms)] += 1
+    if not policy.randomised:
+        _require("a policy that depends on its key must say `randomised = True`", drawn.max() == _KEYS, policy)
+        return
+    chances = policy.kernel.chances
+    if chances is None:
+        raise PolicyCheckError(f"a randomised policy must give its `chances` ({policy})")
+    out = np.zeros(_ARMS)
+    chances(policy.params, states.copy(state), _ROUNDS + 1, arms, out)
+    _require("chances must sum to 1", bool(abs(out.sum() - 1.0) < 1e-6), out)
+    # Hoeffding: beyond this distance with probability below 2 exp(-2 * 16) = 3e-14 for each arm.
+    far = np.abs(drawn / _KEYS - out).max() > 4.0 / np.sqrt(_KEYS)
+    _require("chances must be those of `choose`", not far, f"{out} against {drawn / _KEYS}")
+
+
+def _check_growth(policy: Policy) -> None:
+    arms = list(range(_ARMS))
+    grown = Bandit(policy, arms[:1], seed=3)
+    for arm in arms[1:]:
+        grown.add_arm(arm)
+    begun = Bandit(policy, arms, seed=3)
+    _require(
+        "a bandit that grew before its first reward must equal one that began with all arms; what depends on their number is "
+        "tuned anew by the kernel's `tune`",
+        grown.get_state() == begun.get_state(),
+        policy,
+    )
+
+
+def _check_live(policy: Policy) -> None:
+    table = _rewards(_ARMS + 1, 3 * _ROUNDS)
+    bandit = Bandit(policy, arms=["a", "b", "c"], seed=3)
+    pulls = dict.fromkeys("abcd", 0)
+
+    def step(each: Bandit) -> str:
+        arm = str(each.pull())
+        each.update(arm, float(table["abcd".index(arm), pulls[arm]]))
+        return arm
+
+    for _ in range(2 * _ROUNDS):  # beyond the first capacity, so that the state grows
+        pulls[step(bandit)] += 1
+    twin = Bandit.from_state(json.loads(json.dumps(bandit.get_state())))
+    for k in range(_ROUNDS):
+        if k == 10:
+            for each in (bandit, twin):
+                each.add_arm("d")
+        if k == 20:
+            for each in (bandit, twin):
+                each.remove_arm("a")
+        arm, other = step(bandit), step(twin)
+        _require("save, restore and go on must equal not stopping", arm == other, f"round {bandit.rounds}")
+        if policy.first_pulls and k == 10:
+            _require("an arm that is added must be explored at the next pull", arm == "d", arm)
+        _require("an arm that was removed must never be pulled", k < 20 or arm != "a", f"round {bandit.rounds}")
+        pulls[arm] += 1
+    reasons = bandit.explain()
+    _require("explain must speak of every arm", list(reasons) == list(bandit.arms), list(reasons))
+
+
+def check_policy(policy: Policy) -> None:
+    """Raise `PolicyCheckError` if `policy` breaks the contract of a policy; return in silence if it keeps it.
+
+    It checks that the policy is a value (equality, JSON), that its state can grow and be saved, that it plays the same game
+    interpreted and compiled, once and again, with more room, with one arm, with fewer rounds than arms, that it respects the
+    available arms, that it declares its randomness with the right chances, that a bandit which grew before its first reward
+    equals one that began with all arms, and that it works live: saved and restored, with arms added and removed.
+
+    Args:
+        policy: the policy to check. Rewards in [0, 1] are fed to it.
+
+    Example:
+        >>> import rotting
+        >>> check_policy(rotting.RAWUCB(alpha=1.4))
+    """
+    if not isinstance(policy, Policy):
+        raise TypeError(f"policy must be a policy such as RAWUCB(alpha=1.4), got {policy!r}")
+    _check_value(policy)
+    _check_state(policy)
+    _check_games(policy)
+    _check_mask(policy)
+    _check_randomness(policy)
+    if not policy.sees_means:
+        if policy.limit is not None and policy.limit < 3 * _ROUNDS:
+            raise ValueError(f"policy must be tuned for at least {3 * _ROUNDS} rounds to be checked, got {policy!r}")
+        _check_growth(policy)
+        _check_live(policy)

@@ -1,0 +1,158 @@
+"""The doubling trick: any policy that is tuned to a horizon, played without one."""
+
+import math
+from functools import cache
+from typing import Any
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import COUNT
+from rotting.kernels.binding import bind_all, slot
+from rotting.kernels.random_numbers import subkey
+from rotting.policy import Kernel, Policy, Reason, defined
+
+
+@slot
+def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    """Stand for the policy's own `choose`."""
+    raise NotImplementedError
+
+
+@slot
+def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
+    """Stand for the policy's own `update`."""
+    raise NotImplementedError
+
+
+@slot
+def reset(p: Any, s: Any, horizon: int) -> None:
+    """Stand for the policy's own `reset`."""
+    raise NotImplementedError
+
+
+@slot
+def explain(p: Any, s: Any, t: int, arms: Ints, arm: int) -> Reason:
+    """Stand for the policy's own `explain`."""
+    raise NotImplementedError
+
+
+@slot
+def chances(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
+    """Stand for the policy's own `chances`."""
+    raise NotImplementedError
+
+
+def _advance(p: Any, s: Any, t: int) -> None:
+    """Begin the epoch that round t belongs to, if it has not begun."""
+    start, length = s.epoch[0], s.epoch[1]
+    while t > start + length:
+        start, length = start + length, 2 * length
+    if start > s.epoch[0]:
+        reset(p, s, length)
+        s.epoch[0], s.epoch[1] = start, length
+
+
+def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    _advance(p, s, t)
+    start = s.epoch[0]
+    # A key for each epoch: its rounds count from 1 again, and must not repeat the draws of the epochs before.
+    return choose(p, s, t - start, key if start == 0 else subkey(key, start), arms)
+
+
+def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
+    _advance(p, s, t)  # a reward may come in a round that began with no choice
+    update(p, s, t - s.epoch[0], arm, reward)
+
+
+def _explain(p: Any, s: Any, t: int, arms: Ints, arm: int) -> Reason:
+    if t > s.epoch[0] + s.epoch[1]:
+        return Reason(math.nan, math.nan, 0, math.nan)  # the epoch to come knows nothing
+    return explain(p, s, t - s.epoch[0], arms, arm)
+
+
+def _chances(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
+    _advance(p, s, t)
+    chances(p, s, t - s.epoch[0], arms, out)
+
+
+def doubled_kernel(kernel: Kernel) -> Kernel:
+    """Return the kernel that plays epochs of length H, 2H, 4H, ..., each from nothing and tuned to its own length.
+
+    A reward that comes after the epoch of its choice counts in the epoch in which it comes.
+    """
+    if kernel.reset is None:
+        raise ValueError("kernel must have a reset, got one that is not tuned to a horizon")
+    roots: dict[str, Any] = {"choose": _choose, "update": _update}
+    parts: dict[Any, Any] = {reset: kernel.reset, choose: kernel.choose, update: kernel.update}
+    if kernel.explain is not None:
+        roots["explain"], parts[explain] = _explain, kernel.explain
+    if kernel.chances is not None:
+        roots["chances"], parts[chances] = _chances, kernel.chances
+    return Kernel(kernel.params, kernel.init, forget=kernel.forget, tune=kernel.tune, **bind_all(roots, parts))
+
+
+@cache
+def doubled(policy_class: type[Policy]) -> type[Policy]:
+    """Return the class of `doubling(policy)` for policies of one class."""
+    if policy_class.kernel.reset is None:
+        raise ValueError(f"policy must be tuned to a horizon, got {policy_class.__name__}, which needs none")
+
+    class Doubled(Policy):
+        name = f"doubling({policy_class.name})"
+        kernel = doubled_kernel(policy_class.kernel)
+        first_pulls = False
+        with_horizon = policy_class.with_horizon
+        without_horizon = policy_class.without_horizon
+        needs_changes = policy_class.needs_changes
+        randomised = policy_class.randomised
+        rested = policy_class.rested
+        restless = policy_class.restless
+        cost = policy_class.cost
+        memory = policy_class.memory
+
+        @property
+        def limit(self) -> None:
+            return None
+
+        def check(self) -> None:
+            if policy_class(*self.params).limit is None:
+                raise ValueError(f"horizon must be {COUNT.text}, the length of the first epoch, got {self.params.horizon!r}")
+
+        def __repr__(self) -> str:
+            return f"doubling({policy_class(*self.params)!r})"
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (doubling, (policy_class(*self.params),))
+
+    Doubled.__doc__ = f"{policy_class.__name__} in epochs of doubling length, each from nothing: needs no horizon."
+    Doubled.__name__ = Doubled.__qualname__ = f"Doubled{policy_class.__name__}"
+    del defined[Doubled.name]  # the registry makes it from its name, and lists only what was written
+    return Doubled
+
+
+def doubling(policy: Policy) -> Policy:
+    """Return `policy`, tuned to a horizon H, as a policy that needs none: epochs of H, 2H, 4H, ... rounds, each from nothing.
+
+    In its first H rounds it plays as `policy` does.
+
+    Args:
+        policy: any policy with a parameter `horizon`; its value is the length of the first epoch.
+
+    Example:
+        >>> from rotting.policies.sw_ucb import SWUCB
+        >>> policy = SWUCB.from_breakpoints(100, breakpoints=2)
+        >>> policy.limit, doubling(policy).limit
+        (100, None)
+        >>> doubling(policy)
+        doubling(SWUCB(xi=0.6, B=1.0, horizon=100, breakpoints=2))
+        >>> doubling(SWUCB(tau=50))
+        Traceback (most recent call last):
+        ...
+        ValueError: policy must be tuned to a horizon, got SWUCB(tau=50, xi=0.6, B=1.0, horizon=0), which is not
+    """
+    if not isinstance(policy, Policy):
+        raise TypeError(f"policy must be a policy that is tuned to a horizon, got {policy!r}")
+    policy_class: Any = type(policy)
+    made = doubled(policy_class)
+    if policy.limit is None:
+        raise ValueError(f"policy must be tuned to a horizon, got {policy!r}, which is not")
+    return made(*policy.params)

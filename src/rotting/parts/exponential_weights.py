@@ -1,0 +1,143 @@
+"""Exponential weights: what Exp3, Exp3.S and Rexp3 share.
+
+The weights are kept as logarithms, and relative to the largest: they cannot overflow, none is lost by underflow, and an arm
+that is added starts level with the leader.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.kernels.binding import bind, slot
+from rotting.kernels.random_numbers import uniform
+from rotting.parts.reward_scale import to_unit
+
+
+class Weights(NamedTuple):
+    """The state of the three policies."""
+
+    log_weights: Floats  # [K] ln(w_i / max_j w_j)
+    chance: Floats  # [K] the probability with which each arm was drawn last
+    scratch: Floats  # [K] working space of `draw`
+    rates: Floats  # [2] gamma and alpha: of exploration, and of sharing (Exp3.S)
+    batch: Ints  # [2] rounds between two restarts (Rexp3; 0 = none), and restarts so far
+    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+
+
+def new_weights(n_arms: int) -> Weights:
+    """Return a state to be started."""
+    return Weights(
+        np.zeros(n_arms), np.ones(n_arms), np.zeros(n_arms), np.zeros(2), np.zeros(2, np.int64), np.zeros(2, np.int64)
+    )
+
+
+@slot
+def tune(p: Any, s: Weights) -> None:
+    """Stand for the policy's own tuning of `rates` and of the length of a batch."""
+    raise NotImplementedError
+
+
+def _reset(p: Any, s: Weights, horizon: int) -> None:
+    s.log_weights[:] = 0.0
+    s.scratch[:] = 0.0
+    s.batch[1] = 0
+    s.epoch[0], s.epoch[1] = 0, horizon
+    tune(p, s)
+
+
+def starting(policy_tune: Callable[..., None]) -> Callable[..., None]:
+    """Return the `reset(p, s, horizon)` that makes all arms equal and tunes by `policy_tune(p, s)`."""
+    return bind(_reset, {tune: policy_tune})
+
+
+def gamma_of_horizon(n_arms: int, horizon: int) -> float:
+    """Return Exp3's `min(1, sqrt(K ln K / ((e - 1) T)))` (Auer et al. 2002, section 3)."""
+    return min(1.0, math.sqrt(n_arms * math.log(n_arms) / ((math.e - 1.0) * horizon)))
+
+
+def mix(s: Weights, arms: Ints, out: Floats) -> None:
+    """Write `p_i = (1 - gamma) w_i / W + gamma / |A|` of the available arms A into `out`, in their order."""
+    gamma = s.rates[0]
+    top, total = -math.inf, 0.0
+    for i in arms:
+        top = max(top, s.log_weights[i])
+    for k in range(arms.size):
+        out[k] = math.exp(s.log_weights[arms[k]] - top)
+        total += out[k]
+    for k in range(arms.size):
+        out[k] = (1.0 - gamma) * (out[k] / total) + gamma / arms.size
+
+
+def choose(p: Any, s: Weights, t: int, key: int, arms: Ints) -> int:
+    """Draw an arm, and remember with which probability."""
+    mix(s, arms, s.scratch)
+    u, below = uniform(key, t, 0), 0.0
+    last = arms.size - 1
+    for k in range(arms.size):
+        below += s.scratch[k]
+        if u < below or k == last:
+            s.chance[arms[k]] = s.scratch[k]
+            return int(arms[k])
+    return int(arms[last])
+
+
+def chances(p: Any, s: Weights, t: int, arms: Ints, out: Floats) -> None:
+    """Write the probability of each available arm."""
+    mix(s, arms, out)
+
+
+def forget(p: Any, s: Weights, arm: int) -> None:
+    """Make the largest log-weight of the other arms zero, where a new arm starts: level with their leader."""
+    top = -math.inf
+    for i in range(s.log_weights.size):
+        if i != arm:
+            top = max(top, s.log_weights[i])
+    for i in range(s.log_weights.size):
+        if i != arm:
+            s.log_weights[i] -= top
+
+
+def _level(s: Weights) -> None:
+    """Make the largest log-weight zero."""
+    top = -math.inf
+    for i in range(s.log_weights.size):
+        top = max(top, s.log_weights[i])
+    for i in range(s.log_weights.size):
+        s.log_weights[i] -= top
+
+
+def _boost(p: Any, s: Weights, arm: int, reward: float) -> None:
+    """Do `w_i *= exp(gamma xhat / K)` to the arm played, `xhat` its reward over the probability of its draw."""
+    xhat = to_unit(p.low, p.high, reward) / s.chance[arm]
+    s.log_weights[arm] += s.rates[0] * xhat / s.log_weights.size
+
+
+def update(p: Any, s: Weights, t: int, arm: int, reward: float) -> None:
+    """Learn as Exp3 does."""
+    _boost(p, s, arm, reward)
+    if s.log_weights[arm] > 0.0:
+        _level(s)
+
+
+def _log_add(a: float, b: float) -> float:
+    """Return `ln(exp(a) + exp(b))`."""
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+
+
+def update_and_share(p: Any, s: Weights, t: int, arm: int, reward: float) -> None:
+    """Learn as Exp3.S does: then add `(e alpha / K) W` to every weight, with W the total before."""
+    alpha, n_arms = s.rates[1], s.log_weights.size
+    if alpha == 0.0:
+        update(p, s, t, arm, reward)
+        return
+    total = 0.0
+    for x in s.log_weights:
+        total += math.exp(x)
+    _boost(p, s, arm, reward)
+    shared = 1.0 + math.log(alpha) + math.log(total / n_arms)
+    for i in range(n_arms):
+        s.log_weights[i] = _log_add(s.log_weights[i], shared)
+    _level(s)

@@ -1,0 +1,74 @@
+"""What policies that restart on an alarm share: new arms first, then forced exploration, then the largest index."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rotting.common.arrays import Ints
+from rotting.common.rules import option
+from rotting.kernels.binding import bind, slot
+from rotting.kernels.exact_sums import add
+from rotting.parts.largest_index import by_index
+from rotting.policy import Reason
+
+RESTART = option("local", "global")
+GLOBAL = 1
+
+
+@slot
+def explore(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    """Stand for the policy's forced exploration: an arm, or -1 for none; `restarting` binds it."""
+    raise NotImplementedError
+
+
+@slot
+def leader(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    """Stand for the arm of the largest index; `restarting` binds it."""
+    raise NotImplementedError
+
+
+def first_new(s: Any, arms: Ints) -> int:
+    """Return the lowest of `arms` without a sample since its restart, or -1."""
+    for i in arms:
+        if s.pulls[i] == 0:
+            return int(i)
+    return -1
+
+
+def append(s: Any, i: int, sample: float) -> None:
+    """Append a sample to the prefix sums `high + low` [K, capacity + 1] of arm i."""
+    n = s.pulls[i]
+    s.high[i, n + 1], s.low[i, n + 1] = add(s.high[i, n], s.low[i, n], sample)
+    s.pulls[i] = n + 1
+
+
+def round_robin(period: float, elapsed: int, arms: Ints) -> int:
+    """Return arm `a = elapsed mod period` if it is one of `arms`, or -1.
+
+    Args:
+        period: a whole number, of any size.
+        elapsed: rounds since the exploration began.
+        arms: the available arms.
+    """
+    a = elapsed if elapsed < period else elapsed % int(period)
+    for i in arms:
+        if i == a:
+            return int(i)
+    return -1
+
+
+def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    arm = first_new(s, arms)
+    if arm < 0:
+        arm = explore(p, s, t, key, arms)
+    if arm < 0:
+        arm = leader(p, s, t, key, arms)
+    return arm
+
+
+def restarting(index: Callable[..., Reason], forced: Callable[..., int]) -> dict[str, Callable[..., Any]]:
+    """Return `choose` and `explain` of a policy with this `index(p, s, t, i)`, and `forced(p, s, t, key, arms)` to explore.
+
+    The state's `pulls` are the samples since the restart.
+    """
+    parts = by_index(index)
+    return {"choose": bind(_choose, {explore: forced, leader: parts["choose"]}), "explain": parts["explain"]}

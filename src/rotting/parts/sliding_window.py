@@ -1,0 +1,110 @@
+"""The rewards of the last rounds, exactly: what leaves the window leaves nothing behind.
+
+The window runs on rounds, not on an arm's own pulls: an arm that is not pulled ages too.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.kernels.exact_sums import add, difference
+
+
+class Recent(NamedTuple):
+    """The rewards of the last rounds, as a log with two sums an arm, so that what leaves the window leaves nothing behind.
+
+    The window is the end of an old block of the log and all of a new one. In the old block, each entry holds the sum of its
+    arm's later rewards there: when it leaves, that sum is the arm's. Once the old block is used up, the new one becomes old.
+    A reward costs O(1) on average, and no sum ever contained one that has left.
+    """
+
+    pulls: Ints  # [K] rewards in the window
+    old_high: Floats  # [K] their sum in the old block, as high + low
+    old_low: Floats
+    new_high: Floats  # [K] their sum in the new block
+    new_low: Floats
+    marks: Ints  # [3] first entry of the window, first entry of the new block, number of entries
+    rounds: Ints  # [capacity] round of each entry
+    arms: Ints  # [capacity] its arm; -1 once that arm is forgotten
+    high: Floats  # [capacity] its reward; in the old block, the sum of the arm's later rewards there
+    low: Floats
+    tau: Ints  # [1] length of the window
+    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+
+
+def new_recent(n_arms: int, capacity: int) -> Recent:
+    """Return a state to be started."""
+    return Recent(
+        np.zeros(n_arms, np.int64),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(3, np.int64),
+        np.zeros(capacity, np.int64),
+        np.zeros(capacity, np.int64),
+        np.zeros(capacity),
+        np.zeros(capacity),
+        np.zeros(1, np.int64),
+        np.zeros(2, np.int64),
+    )
+
+
+def start_recent(s: Recent, horizon: int, tau: int) -> None:
+    """Empty the window and set its length."""
+    s.pulls[:] = 0
+    s.old_high[:] = 0.0
+    s.old_low[:] = 0.0
+    s.new_high[:] = 0.0
+    s.new_low[:] = 0.0
+    s.marks[:] = 0
+    s.tau[0] = tau
+    s.epoch[0], s.epoch[1] = 0, horizon
+
+
+def remember(s: Any, t: int, arm: int, reward: float) -> None:
+    """Log the reward that came in round t."""
+    e = s.marks[2]
+    s.rounds[e], s.arms[e], s.high[e], s.low[e] = t, arm, reward, 0.0
+    s.marks[2] = e + 1
+    s.new_high[arm], s.new_low[arm] = add(s.new_high[arm], s.new_low[arm], reward)
+    s.pulls[arm] += 1
+
+
+def _turn_over(s: Any) -> None:
+    """Make the new block the old one, which is used up (so its sums are zero)."""
+    for e in range(s.marks[2] - 1, s.marks[1] - 1, -1):
+        i = s.arms[e]
+        if i >= 0:
+            reward = s.high[e]
+            s.high[e], s.low[e] = s.old_high[i], s.old_low[i]
+            s.old_high[i], s.old_low[i] = add(s.old_high[i], s.old_low[i], reward)
+    s.new_high[:] = 0.0
+    s.new_low[:] = 0.0
+    s.marks[1] = s.marks[2]
+
+
+def slide(s: Any, t: int) -> None:
+    """Let the window be rounds t - tau, ..., t - 1: drop what is older."""
+    while s.marks[0] < s.marks[2] and s.rounds[s.marks[0]] < t - s.tau[0]:
+        if s.marks[0] == s.marks[1]:
+            _turn_over(s)
+        e = s.marks[0]
+        i = s.arms[e]
+        if i >= 0:
+            s.old_high[i], s.old_low[i] = s.high[e], s.low[e]
+            s.pulls[i] -= 1
+        s.marks[0] = e + 1
+
+
+def recent_sum(s: Any, i: int) -> float:
+    """Return the sum of arm i's rewards in the window, rounded once."""
+    return difference(s.old_high[i], s.old_low[i], -s.new_high[i], -s.new_low[i])
+
+
+def forget_recent(p: Any, s: Any, arm: int) -> None:
+    """Strike an arm from the log."""
+    for e in range(s.marks[0], s.marks[2]):
+        if s.arms[e] == arm:
+            s.arms[e] = -1

@@ -1,0 +1,271 @@
+"""Tables of means mu_i(t, n) as the game reads them: run-length encoded over rounds and over pulls.
+
+An arm's mean is `a(t) + b(n)`, `a(t) * b(n)` or a grid over both; `a` and `b` are stored as pieces of equal
+value, so that memory follows the number of changes and not the number of rounds. `t` counts rounds from 1,
+`n` the earlier pulls from 0.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+
+SUM, PRODUCT, GRID = 0, 1, 2
+
+Steps = tuple[Ints, Floats]
+"""Where each piece starts, counted from 0, and its value."""
+
+
+class Means(NamedTuple):
+    """The means of all arms, pieces of all arms one after the other."""
+
+    kinds: Ints  # [K] SUM, PRODUCT or GRID
+    on_rounds: Ints  # [K] 1 if the arm's noise follows the rounds, 0 if it follows the arm's own pulls
+    round_starts: Ints  # first round (from 1) of each piece
+    round_values: Floats
+    round_first: Ints  # [K + 1] where each arm's round pieces begin
+    pull_starts: Ints  # first pull (from 0) of each piece
+    pull_values: Floats
+    pull_first: Ints  # [K + 1] where each arm's pull pieces begin
+    grid: Floats  # GRID arms: values[round piece, pull piece], row after row
+    grid_first: Ints  # [K + 1] where each arm's grid begins
+
+
+def seek(starts: Ints, k: int, end: int, x: int) -> int:
+    """Return the piece that holds `x`, searching forward from piece `k` and staying below `end`."""
+    while k + 1 < end and starts[k + 1] <= x:
+        k += 1
+    return k
+
+
+def mean_at(m: Means, i: int, kt: int, kn: int) -> float:
+    """Return the mean of arm `i` in round piece `kt` and pull piece `kn` (positions in the whole table)."""
+    if m.kinds[i] == SUM:
+        return float(m.round_values[kt] + m.pull_values[kn])
+    if m.kinds[i] == PRODUCT:
+        return float(m.round_values[kt] * m.pull_values[kn])
+    width = m.pull_first[i + 1] - m.pull_first[i]
+    return float(m.grid[m.grid_first[i] + (kt - m.round_first[i]) * width + (kn - m.pull_first[i])])
+
+
+# Building tables.
+
+
+def merge(starts: Ints, values: Floats) -> Steps:
+    """Join neighbouring pieces of equal value.
+
+    Example:
+        >>> merge(np.array([0, 1, 2]), np.array([0.5, 0.5, 0.25]))
+        (array([0, 2]), array([0.5 , 0.25]))
+    """
+    keep = np.ones(len(values), dtype=bool)
+    keep[1:] = values[1:] != values[:-1]
+    return starts[keep], values[keep]
+
+
+def no_steps() -> Steps:
+    """Return the single piece of value zero: what a clock adds to an arm that ignores it."""
+    return np.zeros(1, dtype=np.int64), np.zeros(1)
+
+
+def one_arm(kind: int, rounds: Steps, pulls: Steps, *, on_rounds: bool = False) -> Means:
+    """Return the table of a single arm that combines `rounds` and `pulls` as `kind` (SUM or PRODUCT) says.
+
+    Example:
+        >>> m = one_arm(SUM, no_steps(), (np.array([0, 3]), np.array([1.0, 0.5])))
+        >>> mean_at(m, 0, 0, seek(m.pull_starts, 0, 2, 3))
+        0.5
+    """
+    return _one_arm(kind, rounds, pulls, np.empty(0), on_rounds=on_rounds)
+
+
+def one_grid(values: Floats) -> Means:
+    """Return the table of a single arm whose means are `values[t - 1, n]`, read where `n < t` only."""
+    steps = np.arange(len(values)), np.zeros(len(values))
+    return _one_arm(GRID, steps, steps, values.ravel(), on_rounds=False)
+
+
+def _one_arm(kind: int, rounds: Steps, pulls: Steps, grid: Floats, *, on_rounds: bool) -> Means:
+    return Means(
+        kinds=np.array([kind]),
+        on_rounds=np.array([int(on_rounds)]),
+        round_starts=rounds[0] + 1,
+        round_values=rounds[1],
+        round_first=np.array([0, len(rounds[0])]),
+        pull_starts=pulls[0],
+        pull_values=pulls[1],
+        pull_first=np.array([0, len(pulls[0])]),
+        grid=grid,
+        grid_first=np.array([0, len(grid)]),
+    )
+
+
+def join(parts: Sequence[Means]) -> Means:
+    """Return the read-only table of all arms of `parts`, in order."""
+    offsets = {
+        name: np.concatenate([[0], np.cumsum([getattr(part, name)[-1] for part in parts])])
+        for name in ("round_first", "pull_first", "grid_first")
+    }
+    columns = []
+    for name in Means._fields:
+        column = [getattr(part, name) for part in parts]
+        if name in offsets:
+            shifted = [first[:-1] + offset for first, offset in zip(column, offsets[name], strict=False)]
+            column = [*shifted, offsets[name][-1:]]
+        joined = np.concatenate(column)
+        joined.setflags(write=False)
+        columns.append(joined)
+    return Means(*columns)
+
+
+# Reading tables, away from the game.
+
+
+def rounds_of(m: Means, i: int) -> Steps:
+    """Return the round pieces of arm `i`, starting at round 1."""
+    piece = slice(m.round_first[i], m.round_first[i + 1])
+    return m.round_starts[piece], m.round_values[piece]
+
+
+def pulls_of(m: Means, i: int) -> Steps:
+    """Return the pull pieces of arm `i`, starting at 0."""
+    piece = slice(m.pull_first[i], m.pull_first[i + 1])
+    return m.pull_starts[piece], m.pull_values[piece]
+
+
+def grid_of(m: Means, i: int) -> Floats:
+    """Return the grid [round piece, pull piece] of a GRID arm."""
+    return m.grid[m.grid_first[i] : m.grid_first[i + 1]].reshape(len(rounds_of(m, i)[0]), -1)
+
+
+_ALL = slice(None)
+
+
+def row_of(m: Means, i: int, kt: int, pieces: slice = _ALL) -> Floats:
+    """Return the means of arm `i` in its `kt`-th round piece, for each of its pull pieces or for some."""
+    if m.kinds[i] == GRID:
+        return np.asarray(grid_of(m, i)[kt, pieces])
+    return _combine(m, i)(rounds_of(m, i)[1][kt : kt + 1], pulls_of(m, i)[1][pieces])
+
+
+def column_of(m: Means, i: int, kn: int, pieces: slice = _ALL) -> Floats:
+    """Return the means of arm `i` in its `kn`-th pull piece, for each of its round pieces or for some."""
+    if m.kinds[i] == GRID:
+        return grid_of(m, i)[pieces, kn]
+    return _combine(m, i)(rounds_of(m, i)[1][pieces], pulls_of(m, i)[1][kn : kn + 1])
+
+
+def lookup(m: Means, i: int, t: int, n: int) -> float:
+    """Return the mean of arm `i` at round `t` after `n` of its pulls, by bisection."""
+    kt = m.round_first[i] + np.searchsorted(rounds_of(m, i)[0], t, side="right") - 1
+    kn = m.pull_first[i] + np.searchsorted(pulls_of(m, i)[0], n, side="right") - 1
+    return mean_at(m, i, int(kt), int(kn))
+
+
+def bounds(m: Means, i: int, horizon: int) -> tuple[float, float]:
+    """Return the smallest and largest mean that arm `i` can have at some `n < t <= horizon`."""
+    _, a = rounds_of(m, i)
+    _, b = pulls_of(m, i)
+    reach = _reach(m, i, horizon)
+    if m.kinds[i] == GRID:
+        values = grid_of(m, i)[np.arange(len(b)) < reach[:, None]]
+    else:
+        combine = _combine(m, i)
+        with np.errstate(over="ignore"):  # the caller refuses what is not finite
+            lows = combine(a, np.minimum.accumulate(b)[reach - 1])
+            highs = combine(a, np.maximum.accumulate(b)[reach - 1])
+        values = np.concatenate([lows, highs])
+    return float(values.min()), float(values.max())
+
+
+class Rise(NamedTuple):
+    """A mean that rises: arm, clock ("pulls" or "rounds"), first point after the rise, and both values."""
+
+    arm: int
+    clock: str
+    t: int
+    n: int
+    before: float
+    after: float
+
+    def __str__(self) -> str:
+        tick, other = (
+            (("n", self.n), f"at round t = {self.t}") if self.clock == "pulls" else (("t", self.t), f"after n = {self.n} pulls")
+        )
+        name, x = tick
+        return (
+            f"arm {self.arm} rises with its {self.clock}, from {self.before} at {name} = {x - 1} "
+            f"to {self.after} at {name} = {x} ({other})"
+        )
+
+
+def first_rise(m: Means, i: int, horizon: int) -> Rise | None:
+    """Return where arm `i` first rises with its pulls, else with the rounds, else None.
+
+    Only means that a game can meet are compared: `n < t <= horizon` on both sides of the rise.
+    """
+    return _rise_with_pulls(m, i, horizon) or _rise_with_rounds(m, i, horizon)
+
+
+def _rise_with_pulls(m: Means, i: int, horizon: int) -> Rise | None:
+    starts, a = rounds_of(m, i)
+    edges, b = pulls_of(m, i)
+    # Pull n is met from round n + 1 on: per pull piece, the first round piece that reaches it.
+    first = np.searchsorted(starts, edges + 1, side="right") - 1
+    if m.kinds[i] == GRID:
+        reachable = np.arange(len(a))[:, None] >= first[1:]
+        rises = np.any((np.diff(grid_of(m, i), axis=1) > 0) & reachable, axis=0)
+    else:
+        lows = np.minimum.accumulate(a[::-1])[::-1][first[1:]]
+        highs = np.maximum.accumulate(a[::-1])[::-1][first[1:]]
+        rises = _rises(_combine(m, i), b, lows, highs)
+    if not rises.any():
+        return None
+    k = int(np.argmax(rises)) + 1
+    before, after = (column_of(m, i, kn)[first[k] :] for kn in (k - 1, k))
+    j = int(np.argmax(after > before))
+    t = max(int(starts[first[k] + j]), int(edges[k]) + 1)
+    return Rise(i, "pulls", t, int(edges[k]), float(before[j]), float(after[j]))
+
+
+def _rise_with_rounds(m: Means, i: int, horizon: int) -> Rise | None:
+    edges, a = rounds_of(m, i)
+    starts, b = pulls_of(m, i)
+    # Both sides of the edge are met with the pulls possible on the earlier side.
+    reach = _reach(m, i, horizon)[:-1]
+    if m.kinds[i] == GRID:
+        reachable = np.arange(len(b)) < reach[:, None]
+        rises = np.any((np.diff(grid_of(m, i), axis=0) > 0) & reachable, axis=1)
+    else:
+        lows = np.minimum.accumulate(b)[reach - 1]
+        highs = np.maximum.accumulate(b)[reach - 1]
+        rises = _rises(_combine(m, i), a, lows, highs)
+    if not rises.any():
+        return None
+    k = int(np.argmax(rises)) + 1
+    before, after = (row_of(m, i, kt)[: reach[k - 1]] for kt in (k - 1, k))
+    j = int(np.argmax(after > before))
+    return Rise(i, "rounds", int(edges[k]), int(starts[j]), float(before[j]), float(after[j]))
+
+
+def _rises(
+    combine: Callable[[Floats, Floats], Floats], moving: Floats, lows: Floats, highs: Floats
+) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Say at which edge of `moving` the mean rises for some value of the other clock in [low, high].
+
+    The extremes decide: a product with a negative factor rises where the other factor falls.
+    """
+    return (combine(moving[1:], lows) > combine(moving[:-1], lows)) | (combine(moving[1:], highs) > combine(moving[:-1], highs))
+
+
+def _combine(m: Means, i: int) -> Callable[[Floats, Floats], Floats]:
+    return np.add if m.kinds[i] == SUM else np.multiply
+
+
+def _reach(m: Means, i: int, horizon: int) -> Ints:
+    """Return, for each round piece of arm `i`, how many of its pull pieces can be met by its last round."""
+    starts, _ = rounds_of(m, i)
+    last = np.append(starts[1:] - 1, horizon)
+    return np.searchsorted(pulls_of(m, i)[0], last - 1, side="right")

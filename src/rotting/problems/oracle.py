@@ -1,0 +1,344 @@
+"""What regret is measured against: the optimal policy's reward where it is known, else the greedy oracle's.
+
+- Means that follow the rounds only: the best arm of each round is optimal, whether means fall or rise.
+- Means that follow the pulls only and never rise: the greedy oracle is optimal at every horizon (Heidari,
+  Kearns, Roth 2016), so the optimum takes the largest means of all arms in order.
+- Means that follow the pulls only, some of them rising: the optimum shares the rounds between the arms, the
+  maximum over n_1 + ... + n_K = T of the sum of the arms' first n_i means; exact while T is not too large.
+- Means that follow both clocks: dynamic programming over the pull counts while there are few of them.
+
+Where the exact optimum is too dear the greedy oracle stands in, and the label of the reference says so.
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.running_sums import Runs, cumulative_sum, sums_at
+from rotting.problems.mean_table import Means, bounds, column_of, mean_at, pulls_of, rounds_of, row_of, seek
+from rotting.problems.problem import Problem
+
+OPTIMAL = "optimal"
+GREEDY_RISING = "greedy (not optimal: some arms rise with their pulls)"
+GREEDY_BOTH = "greedy (not optimal: the problem rots with its pulls and with time)"
+
+MAX_SHARES = 2_000_000_000  # rising arms * T^2: a second or two
+MAX_STATES = 50_000_000  # less than a second: (T + 1) to the power of the arms that follow their pulls, plus one
+
+_BLOCK = 1 << 14  # pieces of an arm's means that are looked at together
+
+
+class Reference(NamedTuple):
+    """Cumulative reward at each checkpoint, and whose it is (one of the labels above)."""
+
+    cumulative: Floats
+    how: str
+
+
+def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: Sequence[int] | Ints | None = None) -> Reference:
+    """Return the cumulative mean reward of the optimal policy at each of the horizons `checkpoints`.
+
+    Each entry is the optimum of its own horizon; where arms rise, no single policy need attain them all.
+
+    Args:
+        problem: what is played.
+        horizon: T; the problem's own if it has one.
+        checkpoints: increasing numbers of rounds, up to the horizon; 1, ..., T by default.
+
+    Memory, apart from the table of the means: 40 bytes a checkpoint, and
+
+    - where all means follow the rounds only, or all follow pulls only and never rise: a few blocks of 16,384 pieces an arm;
+    - where they follow pulls only and some rise: 40 bytes a round, of at most 44,721 rounds;
+    - where they follow both clocks: up to 24 bytes for each of the pull counts of the dynamic programming, at most 140 MB;
+    - for the greedy oracle, where these are too dear: 18 bytes for each change of the mean it earns, of which there are
+      no more than pieces in the table.
+
+    Example:
+        >>> problem = Problem.rested([[1.0, 0.25, 0.0], [0.5, 0.5, 0.5]])
+        >>> optimal_rewards(problem)
+        Reference(cumulative=array([1. , 1.5, 2. ]), how='optimal')
+        >>> optimal_rewards(problem, checkpoints=[3]).cumulative
+        array([2.])
+    """
+    rounds = problem.resolve_horizon(horizon)
+    marks = _marks(checkpoints, rounds)
+    m = problem.means(rounds)
+    moving, still = _split(m)
+    if not moving:
+        return Reference(_of_best(m, still, rounds, marks), OPTIMAL)
+    if _follows_rounds(m):
+        if (rounds + 1) ** (len(moving) + 1) <= MAX_STATES:
+            return Reference(_dynamic(m, moving, still, rounds)[marks - 1], OPTIMAL)
+        return Reference(_of_greedy(m, rounds, marks), GREEDY_BOTH)
+    falling = [i for i in range(len(m.kinds)) if _falls(m, i)]
+    rising = sorted(set(moving).difference(falling))
+    if not rising:
+        return Reference(_of_largest(m, falling, rounds, marks), OPTIMAL)
+    if len(rising) * rounds**2 <= MAX_SHARES:
+        return Reference(_shared(m, falling, rising, rounds)[marks - 1], OPTIMAL)
+    return Reference(_of_greedy(m, rounds, marks), GREEDY_RISING)
+
+
+def greedy_rewards(problem: Problem, horizon: int | None = None, checkpoints: Sequence[int] | Ints | None = None) -> Floats:
+    """Return the cumulative mean reward of the greedy oracle: largest current mean, ties to the lowest arm.
+
+    Args:
+        problem: what is played.
+        horizon: T; the problem's own if it has one.
+        checkpoints: increasing numbers of rounds, up to the horizon; 1, ..., T by default.
+
+    Example:
+        >>> greedy_rewards(Problem.rested([[0.0, 1.0, 1.0], [0.5, 0.5, 0.5]]))
+        array([0.5, 1. , 1.5])
+    """
+    rounds = problem.resolve_horizon(horizon)
+    marks = _marks(checkpoints, rounds)
+    m = problem.means(rounds)
+    moving, still = _split(m)
+    if not moving:
+        return _of_best(m, still, rounds, marks)
+    if not _follows_rounds(m) and all(_falls(m, i) for i in moving):
+        return _of_largest(m, [*moving, *still], rounds, marks)
+    return _of_greedy(m, rounds, marks)
+
+
+def optimal_pair(m: Means, horizon: int) -> Ints:
+    """Return the arms that an optimal policy pulls, where there are two; ties go to the second.
+
+    After t rounds all that matters is how often the first arm was pulled, whatever clocks both follow. It takes memory and time
+    of the order of the horizon squared.
+
+    Args:
+        m: the means of two arms, up to the horizon.
+        horizon: T.
+
+    Example:
+        >>> problem = Problem.rested([[1.0, 0.25, 0.0], [0.5, 0.5, 0.5]])
+        >>> optimal_pair(problem.means(), 3)
+        array([1, 1, 0])
+    """
+    value = np.zeros(horizon + 1)  # of what is left, by the pulls of the first arm
+    take = np.zeros((horizon + 1, horizon + 1), dtype=bool)  # [t, pulls of the first arm before t]: whether it is better
+    for t in range(horizon, 0, -1):
+        first = _over_counts(m, 0, t) + value[1 : t + 1]
+        second = _over_counts(m, 1, t)[::-1] + value[:t]
+        take[t, :t] = first > second
+        value = np.maximum(first, second)
+    arms = np.empty(horizon, np.int64)
+    pulls = 0
+    for t in range(1, horizon + 1):
+        arms[t - 1] = 0 if take[t, pulls] else 1
+        pulls += int(take[t, pulls])
+    return arms
+
+
+def _marks(checkpoints: Sequence[int] | Ints | None, horizon: int) -> Ints:
+    if checkpoints is None:
+        return np.arange(1, horizon + 1)
+    marks = np.asarray(checkpoints)
+    if marks.dtype.kind not in "iu" or np.any(np.diff(marks, prepend=0, append=horizon + 1) <= 0):
+        raise ValueError(f"checkpoints must be whole numbers that increase from 1 to {horizon} at most, got {checkpoints!r}")
+    return marks
+
+
+def _split(m: Means) -> tuple[list[int], list[int]]:
+    """Return the arms that follow their pulls (and perhaps the rounds too), and the others."""
+    pieces = np.diff(m.pull_first)
+    return np.flatnonzero(pieces > 1).tolist(), np.flatnonzero(pieces == 1).tolist()
+
+
+def _follows_rounds(m: Means) -> bool:
+    return bool(np.any(np.diff(m.round_first) > 1))
+
+
+def _over_pulls(m: Means, i: int, horizon: int) -> Runs:
+    """Return the means of an arm that ignores the rounds, and for how many pulls each lasts."""
+    return row_of(m, i, 0), np.diff(pulls_of(m, i)[0], append=horizon)
+
+
+def _over_counts(m: Means, i: int, t: int) -> Floats:
+    """Return the means of arm `i` at round `t` after 0, ..., t - 1 pulls."""
+    kt = int(np.searchsorted(rounds_of(m, i)[0], t, side="right")) - 1
+    kn = np.searchsorted(pulls_of(m, i)[0], np.arange(t), side="right") - 1
+    return np.asarray(row_of(m, i, kt)[kn])
+
+
+def _falls(m: Means, i: int) -> bool:
+    blocks = (row_of(m, i, 0, slice(k, k + _BLOCK + 1)) for k in range(0, len(pulls_of(m, i)[0]), _BLOCK))
+    return all(np.all(values[1:] <= values[:-1]) for values in blocks)
+
+
+class _Best(NamedTuple):
+    """The largest mean among arms that ignore their pulls, over intervals of rounds, and the lowest arm that has it."""
+
+    starts: Ints
+    lengths: Ints
+    means: Floats
+    arms: Ints
+
+
+def _best_still(m: Means, still: Sequence[int], horizon: int, cut_by: Sequence[int] = ()) -> Iterator[_Best]:
+    """Go through the rounds, some intervals at a time, in which no mean of the arms `still` and no clock of `cut_by` moves.
+
+    Without arms the largest mean is -inf, of arm K.
+    """
+    arms = [*still, *cut_by]
+    at = dict.fromkeys(arms, 0)  # the piece of each arm that the next round lies in
+    t = 1
+    while t <= horizon:
+        ahead = {i: rounds_of(m, i)[0][at[i] :] for i in arms}
+        end = min((int(each[_BLOCK]) for each in ahead.values() if each.size > _BLOCK), default=horizon + 1)
+        starts = {i: each[: np.searchsorted(each, end)] for i, each in ahead.items()}
+        dense = end - t <= sum(each.size for each in starts.values())
+        if dense:
+            edges = np.arange(t, end)
+        else:
+            edges = np.unique(np.concatenate([[t], *(each[1:] for each in starts.values())]))
+        means, best = np.full(edges.size, -np.inf), np.full(edges.size, len(m.kinds))
+        for i in still:
+            own = column_of(m, i, 0, slice(at[i], at[i] + starts[i].size))
+            if dense:
+                own = np.repeat(own, np.diff(np.maximum(starts[i], t), append=end))
+            else:
+                own = own[np.searchsorted(starts[i], edges, side="right") - 1]
+            better = own > means
+            means[better] = own[better]
+            best[better] = i
+        yield _Best(edges, np.diff(edges, append=end), means, best)
+        for i in arms:
+            at[i] += int(np.searchsorted(ahead[i], end, side="right")) - 1
+        t = end
+
+
+def _of_best(m: Means, still: Sequence[int], horizon: int, marks: Ints) -> Floats:
+    """Return the sums of the best mean of every round."""
+    return sums_at(marks, lambda: ((best.means, best.lengths) for best in _best_still(m, still, horizon)), horizon)
+
+
+def _largest(m: Means, arms: Sequence[int], horizon: int) -> Iterator[Runs]:
+    """Go through the `horizon` largest means of falling arms, in order, some at a time."""
+    at = dict.fromkeys(arms, 0)  # the next piece of each arm
+    left = horizon
+    while left > 0:
+        ahead = {i: row_of(m, i, 0, slice(at[i], at[i] + _BLOCK)) for i in arms}
+        # What is not in sight yet is no larger than the last that is.
+        hidden = (ahead[i][-1] for i in arms if at[i] + _BLOCK < pulls_of(m, i)[0].size)
+        least = max(hidden, default=-np.inf)
+        values, lengths = [], []
+        for i in arms:
+            taken = int(np.searchsorted(-ahead[i], -least, side="right"))
+            values.append(ahead[i][:taken])
+            lengths.append(np.diff(pulls_of(m, i)[0][at[i] : at[i] + taken + 1], append=horizon)[:taken])
+            at[i] += taken
+        arms = [i for i in arms if at[i] < pulls_of(m, i)[0].size]
+        merged, repeats = np.concatenate(values), np.concatenate(lengths)
+        order = np.argsort(-merged)
+        ends = repeats[order].cumsum()
+        order = order[: int(np.searchsorted(ends, left)) + 1]
+        repeats = np.diff(np.minimum(ends[: order.size], left), prepend=0)
+        yield merged[order], repeats
+        left -= int(repeats.sum())
+
+
+def _of_largest(m: Means, arms: Sequence[int], horizon: int, marks: Ints) -> Floats:
+    """Return the sums of the largest means of falling arms."""
+    return sums_at(marks, partial(_largest, m, arms, horizon), horizon)
+
+
+def _shared(m: Means, falling: Sequence[int], rising: Sequence[int], horizon: int) -> Floats:
+    """Return the best reward of h pulls shared between the arms, for every h.
+
+    It is the (max, +) convolution of their prefix sums.
+    """
+
+    def prefix(i: int) -> Floats:
+        return np.concatenate([[0.0], cumulative_sum(np.repeat(*_over_pulls(m, i, horizon)))])
+
+    if falling:
+        # Arms that only fall are shared greedily among themselves: together they are one more arm.
+        best = np.concatenate([[0.0], _of_largest(m, falling, horizon, np.arange(1, horizon + 1))])
+    else:
+        *rising, last = rising
+        best = prefix(last)
+    for i in rising:
+        part = prefix(i)
+        shared = best + part[0]
+        for pulls in range(1, horizon + 1):
+            np.maximum(shared[pulls:], best[:-pulls] + part[pulls], out=shared[pulls:])
+        best = shared
+    return best[1:]
+
+
+def _dynamic(m: Means, moving: Sequence[int], still: Sequence[int], horizon: int) -> Floats:
+    """Return the optimum at every horizon, over the pull counts of the arms `moving`.
+
+    The state after t rounds is how often each of them was pulled; the other arms count as one, the best of
+    its round.
+    """
+    # Sums of centred means are small, so that a large offset costs no digits; it is added back once.
+    lows, highs = zip(*(bounds(m, i, horizon) for i in range(len(m.kinds))), strict=True)
+    centre = min(lows) / 2 + max(highs) / 2
+    rest = None
+    if still:
+        rest = np.concatenate([np.repeat(best.means, best.lengths) for best in _best_still(m, still, horizon)]) - centre
+    axes = len(moving)
+    value = np.zeros((1,) * axes)
+    optimum = np.empty(horizon)
+    for t in range(1, horizon + 1):
+        after = np.full((t + 1,) * axes, -np.inf)
+        if rest is not None:
+            after[(slice(t),) * axes] = value + rest[t - 1]
+        for axis, i in enumerate(moving):
+            means = _over_counts(m, i, t) - centre
+            target = after[tuple(slice(1, None) if k == axis else slice(t) for k in range(axes))]
+            np.maximum(target, value + means.reshape([t if k == axis else 1 for k in range(axes)]), out=target)
+        value = after
+        optimum[t - 1] = value.max()
+    return np.asarray(optimum + centre * np.arange(1, horizon + 1))
+
+
+def _greedy(m: Means, horizon: int) -> Runs:
+    """Return the means that the greedy oracle earns, one block of unchanged means after the other."""
+    moving, still = _split(m)
+    timed = [k for k, i in enumerate(moving) if len(rounds_of(m, i)[0]) > 1]
+    views: Any = Means(*(memoryview(column) for column in m))  # type: ignore[arg-type]  # Python floats, read quickly
+    kt = [views.round_first[i] for i in moving]
+    kn = [views.pull_first[i] for i in moving]
+    pulls = [0] * len(moving)
+    now = [mean_at(views, i, kt[k], kn[k]) for k, i in enumerate(moving)]
+    gains, lengths = array("d"), array("q")
+    for block in _best_still(m, still, horizon, cut_by=[moving[k] for k in timed]):
+        for t, length, idle, idle_arm in zip(*(column.tolist() for column in block), strict=True):
+            end = t + length
+            for k in timed:
+                i = moving[k]
+                kt[k] = seek(views.round_starts, kt[k], views.round_first[i + 1], t)
+                now[k] = mean_at(views, i, kt[k], kn[k])
+            while t < end:
+                best = max(now)
+                k = now.index(best)
+                i = moving[k]
+                if idle > best or (idle == best and idle_arm < i):
+                    gains.append(idle)
+                    lengths.append(end - t)
+                    break
+                last = kn[k] + 1 == views.pull_first[i + 1]
+                stop = end if last else min(end, t + views.pull_starts[kn[k] + 1] - pulls[k])
+                gains.append(best)
+                lengths.append(stop - t)
+                pulls[k] += stop - t
+                t = stop  # noqa: PLW2901
+                kn[k] = seek(views.pull_starts, kn[k], views.pull_first[i + 1], pulls[k])
+                now[k] = mean_at(views, i, kt[k], kn[k])
+    return np.frombuffer(gains), np.frombuffer(lengths, np.int64)
+
+
+def _of_greedy(m: Means, horizon: int, marks: Ints) -> Floats:
+    """Return the sums of what the greedy oracle earns."""
+    gains, lengths = _greedy(m, horizon)
+    blocks = [slice(k, k + _BLOCK) for k in range(0, gains.size, _BLOCK)]
+    return sums_at(marks, lambda: ((gains[block], lengths[block]) for block in blocks), horizon)

@@ -1,0 +1,96 @@
+"""Claims of a paper as statements that numbers decide: an estimate, its 95 % interval, the region claimed, a verdict."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rotting.common.statistics import Interval
+
+
+class Verdict(StrEnum):
+    """What an interval says of a claim."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    OPEN = "undecided"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper, and what was measured.
+
+    Args:
+        id: its stable name.
+        source: where the paper makes it.
+        words: what it says.
+        quantity: what was measured to decide it.
+        estimate: the measured value and its 95 % interval.
+        low: the claim holds for values of at least this, in our reading,
+        high: and of at most this.
+        decimals: of the numbers when written.
+        synthetic: whether it was measured on data drawn to resemble the paper's, so that it decides nothing about those.
+
+    Example:
+        >>> Claim("four", "appendix", "four times better", "ratio", Interval(3.9, 3.7, 4.1), low=2.0, high=8.0).verdict
+        <Verdict.HOLDS: 'holds'>
+        >>> Claim("better", "appendix", "is better", "ratio", Interval(1.1, 0.9, 1.3), low=1.0).verdict
+        <Verdict.OPEN: 'undecided'>
+        >>> Claim("better", "appendix", "is better", "ratio", Interval(1.1, None, None), low=1.0).decision
+        'undecided: too few runs for an interval'
+    """
+
+    id: str
+    source: str
+    words: str
+    quantity: str
+    estimate: Interval
+    low: float = -math.inf
+    high: float = math.inf
+    decimals: int = 2
+    synthetic: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """Holds if the whole interval is in the claimed region, does not if none of it is, else undecided."""
+        _, low, high = self.estimate
+        if low is None or high is None or math.isnan(low) or math.isnan(high):
+            return Verdict.OPEN
+        if self.low <= low and high <= self.high:
+            return Verdict.HOLDS
+        return Verdict.FAILS if high < self.low or low > self.high else Verdict.OPEN
+
+    @property
+    def reason(self) -> str:
+        """Why the claim is undecided, where the interval does not show it; empty where it does, or the claim is decided."""
+        _, low, high = self.estimate
+        if low is None or high is None:
+            return "too few runs for an interval"
+        if math.isnan(low) or math.isnan(high):
+            return "a ratio is undefined"
+        if math.isinf(low) and math.isinf(high) and self.verdict == Verdict.OPEN:
+            return "what is divided by may be 0"
+        return ""
+
+    @property
+    def decision(self) -> str:
+        """The verdict in words, on what it was reached when that is not the paper's data, and why there is none."""
+        where = " (synthetic data)" if self.synthetic else ""
+        return f"{self.verdict}{where}: {self.reason}" if self.reason else f"{self.verdict}{where}"
+
+    @property
+    def region(self) -> str:
+        """What we take the claim to mean for the quantity, in words."""
+        if math.isinf(self.high):
+            return f"at least {self.low:,g}"
+        if math.isinf(self.low):
+            return f"at most {self.high:,g}"
+        return f"between {self.low:,g} and {self.high:,g}"
+
+    @property
+    def measured(self) -> str:
+        """The estimate and its interval, written."""
+        mean, low, high = (None if end is None else self._written(end) for end in self.estimate)
+        return f"{mean}" if low is None or high is None else f"{mean} [{low}, {high}]"
+
+    def _written(self, value: float) -> str:
+        return f"{round(value, self.decimals) + 0.0:,.{self.decimals}f}"  # + 0.0: no minus before a zero

@@ -1,0 +1,1 @@
+"""Policies x runs on a problem, and what comes out of it."""

@@ -1,0 +1,471 @@
+"""What a simulation gives back: regret and pulls of every run, as tables, pictures and files."""
+
+import hashlib
+import json
+import os
+import shutil
+import textwrap
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rotting import registry
+from rotting.common.arrays import Floats, Ints
+from rotting.common.atomic_files import name_beside
+from rotting.common.rules import PathExistsError, at_least_one_int, nonnegative_int, suggest
+from rotting.common.statistics import mean_interval, quantiles
+from rotting.common.version import __version__
+from rotting.display.plots import plot_regret
+from rotting.display.tables import Column, Table, number_format
+from rotting.policy import Policy
+from rotting.problems import Problem
+from rotting.problems.oracle import OPTIMAL
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from rotting.theory import Bound
+
+FORMAT = "rotting-result"
+FORMAT_VERSION = 1
+SETTINGS_FILE = "result.json"
+ARRAYS_FILE = "arrays.npz"
+INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
+ARRAYS: dict[str, np.dtype[Any]] = {"checkpoints": INT, "regret": FLOAT, "pulls": INT, "us_per_round": FLOAT}
+UNKNOWN = "-"
+TITLE = 90  # letters of a line above a plot
+# Two policies can collect the same reward in another order, and then differ by rounding only.
+TIE = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The outcome of policies playing the same runs of one problem.
+
+    Two results are equal when their settings are, and their regret and pulls bit for bit; `us_per_round`
+    measures the machine and does not count.
+
+    Args:
+        policies: the P policies.
+        problem: the problem's description, JSON-able.
+        horizon: rounds of a run.
+        runs: the number R of runs; a run pays the same rewards to every policy.
+        seed: what the rewards' noise was drawn from.
+        checkpoints: the C rounds at which regret is kept, increasing, the last is the horizon.
+        regret: cumulative pseudo-regret `[P, R, C]`.
+        pulls: pulls of each arm at the horizon, `[P, R, K]`.
+        us_per_round: microseconds of CPU time that a round took, `[P]`.
+        reference: what regret is measured against.
+        played: the problem itself, as `simulate` hands it over; it is not saved, and a loaded result has None.
+
+    Example:
+        >>> ucb1, raw_ucb = registry.make("ucb1"), registry.make("raw-ucb", alpha=1.4)
+        >>> problem = {"name": "two-arms", "kind": "rested", "n_arms": 2}
+        >>> regret = np.array([[[3.0, 9.0], [4.0, 11.0]], [[2.0, 4.0], [3.0, 5.0]]])
+        >>> pulls = np.array([[[50, 50], [40, 60]], [[20, 80], [25, 75]]])
+        >>> result = Result((ucb1, raw_ucb), problem, 100, 2, 0, np.array([50, 100]), regret, pulls,
+        ...                 np.array([0.1, 0.2]), "optimal")
+        >>> result
+        Result(two-arms, horizon=100, runs=2, seed=0, policies=2)
+        >>> [row["mean"] for row in result.table().rows]
+        [10.0, 4.5]
+        >>> [row["mean"] for row in result.differences(ucb1).rows]
+        [-5.5]
+    """
+
+    policies: tuple[Policy, ...]
+    problem: dict[str, Any]
+    horizon: int
+    runs: int
+    seed: int
+    checkpoints: Ints
+    regret: Floats
+    pulls: Ints
+    us_per_round: Floats
+    reference: str
+    played: Problem | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("policies", tuple(self.policies))
+        if not self.policies:
+            raise ValueError("policies must hold at least one policy, got none")
+        if not isinstance(self.problem, Mapping):
+            raise TypeError(f"problem must be a description (a dict), got {self.problem!r}")
+        try:
+            # A copy, as JSON gives it back (lists, not tuples), so that a saved result equals itself.
+            put("problem", json.loads(json.dumps(self.problem, allow_nan=False)))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"problem must be a description that JSON can carry: {error}") from error
+        if not self.reference:
+            raise ValueError(f"reference must say what regret is measured against, got {self.reference!r}")
+        put("horizon", at_least_one_int("horizon", self.horizon))
+        put("runs", at_least_one_int("runs", self.runs))
+        put("seed", nonnegative_int("seed", self.seed))
+        for name, kind in ARRAYS.items():
+            put(name, _frozen(name, getattr(self, name), kind))
+
+        P, R, C = len(self.policies), self.runs, self.checkpoints.size
+        K = self.pulls.shape[-1] if self.pulls.ndim else 0
+        _check_shape("checkpoints", self.checkpoints, "[checkpoints]", (max(C, 1),))
+        _check_shape("regret", self.regret, "[policies, runs, checkpoints]", (P, R, C))
+        _check_shape("pulls", self.pulls, "[policies, runs, arms]", (P, R, max(K, 1)))
+        _check_shape("us_per_round", self.us_per_round, "[policies]", (P,))
+        rounds = self.checkpoints
+        if rounds[0] < 1 or rounds[-1] != self.horizon or np.any(np.diff(rounds) <= 0):
+            rule = f"checkpoints must increase from 1 or more to the horizon {self.horizon}"
+            raise ValueError(f"{rule}, got {np.array2string(rounds, threshold=20)}")
+        if not np.all(np.isfinite(self.regret)):
+            raise ValueError("regret must be finite, got NaN or an infinite number")
+        if not np.all(np.isfinite(self.us_per_round) & (self.us_per_round >= 0)):
+            raise ValueError(f"us_per_round must be finite, zero or more, got {self.us_per_round.tolist()}")
+        if np.any(self.pulls < 0) or np.any(self.pulls.sum(axis=2) != self.horizon):
+            raise ValueError(f"pulls must be zero or more and add up to the horizon {self.horizon} in every run")
+
+    def __repr__(self) -> str:
+        settings = f"horizon={self.horizon}, runs={self.runs}, seed={self.seed}"
+        return f"Result({self._problem_name}, {settings}, policies={len(self.policies)})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Result):
+            return NotImplemented
+        same = ("policies", "problem", "horizon", "runs", "seed", "reference")
+        bits = ("checkpoints", "regret", "pulls")
+        return all(getattr(self, name) == getattr(other, name) for name in same) and all(
+            bytes(getattr(self, name)) == bytes(getattr(other, name)) for name in bits
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # the arrays are too large to hash
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """One name per policy: how it prints, with a number when another one prints alike."""
+        labels: list[str] = []
+        for policy in self.policies:
+            label, copy = repr(policy), 1
+            while label in labels:
+                copy += 1
+                label = f"{policy!r} ({copy})"
+            labels.append(label)
+        return tuple(labels)
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether regret is measured against the optimal policy."""
+        return self.reference == OPTIMAL
+
+    @property
+    def _problem_name(self) -> str:
+        name = self.problem.get("name")
+        return str(name) if name else f"{self.problem.get('kind', 'unnamed')} problem, {self.pulls.shape[2]} arms"
+
+    @property
+    def _heading(self) -> tuple[str, ...]:
+        runs = f"{self.runs:,} runs" if self.runs > 1 else "1 run"
+        against = "the optimal policy" if self.is_optimal else self.reference
+        settings = f"horizon {self.horizon:,}, {runs}, seed {self.seed}"
+        notes = []
+        if not self.is_optimal:
+            notes.append("Note: this reference is not the optimal policy; regret can be too small, even negative.")
+        if self.runs == 1:
+            notes.append("Note: a single run says nothing about the spread; the intervals are unknown.")
+        return (f"{self._problem_name}: {settings}; regret against {against}", *notes)
+
+    def table(self) -> Table:
+        """Return the regret at the horizon per policy: mean, 95 % interval, 10 % and 90 % quantiles, speed.
+
+        The rows have the keys `policy`, `mean`, `low`, `high` (None when there is a single run), `q10`, `q90`
+        and `us_per_round`. The intervals are Student's: 95 % for most regrets, less for few runs of which a rare one regrets
+        much more than the others (measured in docs/intervals.md).
+        """
+        rows = []
+        for label, regret, speed in zip(self.labels, self.regret[:, :, -1], self.us_per_round, strict=True):
+            interval = mean_interval(regret)
+            q10, q90 = map(float, quantiles(regret, 0.1, 0.9))
+            rows.append({"policy": label, **interval._asdict(), "q10": q10, "q90": q90, "us_per_round": float(speed)})
+        style = _style(rows, ("mean", "q10", "q90"))
+        columns = (
+            Column("policy", lambda row: str(row["policy"])),
+            Column("mean regret", lambda row: format(row["mean"], style)),
+            Column("95 % interval", lambda row: _interval(row, style)),
+            Column("10 %", lambda row: format(row["q10"], style)),
+            Column("90 %", lambda row: format(row["q90"], style)),
+            Column("us per round", lambda row: format(row["us_per_round"], ",.3f")),
+        )
+        return Table(self._heading, columns, rows)
+
+    def differences(self, baseline: "Policy | str | int") -> Table:
+        """Return every other policy's regret at the horizon minus the baseline's, run by run.
+
+        A run pays both the same rewards, so much of the noise cancels: compare policies by these intervals.
+        The rows have the keys `policy`, `mean`, `low`, `high`, `won` (the share of runs with less regret than
+        the baseline) and `tied` (with the same).
+
+        Args:
+            baseline: a policy of this result, its label, or its index.
+        """
+        base = self._find(baseline)
+        if len(self.policies) < 2:
+            raise ValueError("differences need two policies or more, got a result with one")
+        final = self.regret[:, :, -1]
+        tie = TIE * float(np.abs(final).max())
+        rows = []
+        for k, label in enumerate(self.labels):
+            if k == base:
+                continue
+            difference = final[k] - final[base]
+            won, tied = np.mean(difference < -tie), np.mean(np.abs(difference) <= tie)
+            interval = mean_interval(difference)
+            rows.append({"policy": label, **interval._asdict(), "won": float(won), "tied": float(tied)})
+        style = _style(rows, ("mean",))
+        signed = "+" + style
+        columns = (
+            Column("policy", lambda row: str(row["policy"])),
+            Column("mean difference", lambda row: format(row["mean"], signed)),
+            Column("95 % interval", lambda row: _interval(row, signed)),
+            Column("runs won", lambda row: f"{row['won']:.1%}"),
+            Column("runs tied", lambda row: f"{row['tied']:.1%}"),
+        )
+        below = f"Difference of regret to {self.labels[base]}, run by run; below zero is better than it."
+        return Table((*self._heading, below), columns, rows)
+
+    def _find(self, policy: "Policy | str | int") -> int:
+        if isinstance(policy, str):
+            if policy not in self.labels:
+                hint = suggest(policy, self.labels) or f"; known: {', '.join(self.labels)}"
+                raise ValueError(f"baseline must be a policy of this result, got {policy!r}{hint}")
+            return self.labels.index(policy)
+        if isinstance(policy, int | np.integer) and not isinstance(policy, bool):
+            if not 0 <= policy < len(self.policies):
+                last = len(self.policies) - 1
+                raise ValueError(f"baseline must be an index from 0 to {last}, a label or a policy, got {policy}")
+            return int(policy)
+        if policy not in self.policies:
+            raise ValueError(f"baseline must be a policy of this result, got {policy!r}")
+        return self.policies.index(policy)
+
+    def plot(
+        self, ax: "Axes | None" = None, path: str | Path | None = None, log: bool = False, bounds: "bool | Problem" = False
+    ) -> "Axes":
+        """Draw each policy's mean regret over the rounds, and the band from 10 % to 90 % of its runs.
+
+        Needs the extra `rotting[plot]`.
+
+        Args:
+            ax: where to draw; None makes a figure.
+            path: a new picture file (.png, .pdf, .svg); an existing one is refused.
+            log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
+            bounds: draw every bound of `rotting.theory` that applies to a policy here, too, and regret on a logarithmic axis. A
+                result that was loaded does not know its problem: give the problem itself.
+
+        Returns:
+            The Axes; `.figure` is its figure.
+        """
+        known = self._known(bounds)
+        proved: list[tuple[Bound, ...]] = [()] * len(self.policies)
+        if known is not None:
+            from rotting import theory  # noqa: PLC0415 - theorems are about results: see pyproject.toml
+
+            marks = self.checkpoints.tolist()
+            proved = [theory.bounds(known, policy, self.horizon, marks) for policy in self.policies]
+        spread = f"mean of {self.runs:,} runs, band from 10 % to 90 % of them" if self.runs > 1 else "a single run"
+        against = "the optimal policy" if self.is_optimal else self.reference
+        title = f"{self._problem_name}: {spread}\nregret against {against}"
+        if any(proved):
+            title += ", and what is proved of it"
+        elif known is not None:
+            reasons = dict.fromkeys(
+                why for policy in self.policies for why in theory.theorems.why_no_bounds(known, policy, self.horizon)
+            )
+            title += "\n".join(["; no theorem applies", *(textwrap.fill(why, TITLE) for why in reasons)])
+        return plot_regret(
+            self.labels,
+            self.checkpoints,
+            self.regret,
+            title,
+            ax=ax,
+            path=path,
+            log=log,
+            bounds=[[(bound.label, bound.values) for bound in each] for each in proved],
+        )
+
+    def _known(self, problem: "bool | Problem") -> "Problem | None":
+        """Return the problem whose bounds are asked for, None where none are."""
+        if problem is False:
+            return None
+        known = self.played if problem is True else problem
+        if known is None:
+            raise ValueError("bounds must be the problem itself for a result that was loaded, got True")
+        if json.loads(json.dumps(known.describe())) != self.problem:
+            raise ValueError(f"bounds must be the problem that was played, {self._problem_name}, got {known!r}")
+        return known
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return a data frame with a row per policy, run and checkpoint: `policy`, `run`, `round`, `regret`.
+
+        Needs the extra `rotting[pandas]`.
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise ImportError("to_pandas needs pandas: pip install 'rotting[pandas]'") from error
+        P, R, C = self.regret.shape
+        return pd.DataFrame(
+            {
+                # Categories keep the policies' order and do not repeat their text.
+                "policy": pd.Categorical.from_codes(np.repeat(np.arange(P), R * C), pd.Index(self.labels)),
+                "run": np.tile(np.repeat(np.arange(R), C), P),
+                "round": np.tile(self.checkpoints, P * R),
+                "regret": self.regret.ravel(),
+            }
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "rotting": __version__,
+            "problem": self.problem,
+            "horizon": self.horizon,
+            "runs": self.runs,
+            "seed": self.seed,
+            "reference": self.reference,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings and the rows of `table()`, each with its policy in full, for strict JSON."""
+        policies = [
+            {**row, **policy.to_json(), "label": row["policy"]}
+            for row, policy in zip(self.table().rows, self.policies, strict=True)
+        ]
+        return {**self._settings(), "optimal": self.is_optimal, "policies": policies}
+
+    def save(self, path: str | Path) -> None:
+        """Write a new folder with `result.json` (settings, checksums) and `arrays.npz`.
+
+        The folder appears whole or not at all: it is written under another name beside and then renamed.
+
+        Args:
+            path: the folder; must not exist. Missing parents are made.
+        """
+        path = Path(path)
+        if os.path.lexists(path):
+            raise PathExistsError(f"path must be a new folder, but '{path}' exists")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = name_beside(path)
+        partial.mkdir()
+        try:
+            with (partial / ARRAYS_FILE).open("wb") as file:
+                np.savez(file, **{name: getattr(self, name) for name in ARRAYS})
+                _to_disk(file.fileno(), file.flush)
+            settings = {
+                "format": FORMAT,
+                "format_version": FORMAT_VERSION,
+                **self._settings(),
+                "policies": [policy.to_json() for policy in self.policies],
+                "arrays_sha256": _file_digest(partial / ARRAYS_FILE),
+            }
+            settings["settings_sha256"] = _digest(settings)
+            with (partial / SETTINGS_FILE).open("w", encoding="utf-8") as text:
+                json.dump(settings, text, indent=2, allow_nan=False)
+                text.write("\n")
+                _to_disk(text.fileno(), text.flush)
+            try:
+                partial.rename(path)
+            except OSError as error:
+                if os.path.lexists(path):  # somebody else's, made since the check
+                    raise PathExistsError(f"path must be a new folder, but '{path}' exists") from error
+                raise
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Result":
+        """Read what `save` wrote.
+
+        Args:
+            path: the folder.
+
+        Raises:
+            FileNotFoundError: there is nothing at `path`.
+            ValueError: it is not a result, one of another version, or its files were truncated or edited.
+        """
+        path = Path(path)
+        if not path.exists():
+            raise FileNotFoundError(f"path must be a saved result, but '{path}' does not exist")
+        for name in (SETTINGS_FILE, ARRAYS_FILE):
+            if not (path / name).is_file():
+                raise ValueError(f"path must be a saved result, but '{path}' has no {name}")
+        try:
+            settings = json.loads((path / SETTINGS_FILE).read_text("utf-8"), parse_constant=_refuse)
+        except ValueError as error:
+            raise ValueError(f"'{path / SETTINGS_FILE}' is truncated or edited: {error}") from error
+        if not isinstance(settings, dict) or settings.get("format") != FORMAT:
+            raise ValueError(f"'{path / SETTINGS_FILE}' is not a saved result: its format is not {FORMAT!r}")
+        version = settings.get("format_version")
+        if version != FORMAT_VERSION:
+            raise ValueError(f"'{path}' has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
+        if settings.pop("settings_sha256", None) != _digest(settings):
+            raise ValueError(f"'{path / SETTINGS_FILE}' is truncated or edited: its checksum differs")
+        if settings["arrays_sha256"] != _file_digest(path / ARRAYS_FILE):
+            raise ValueError(f"'{path / ARRAYS_FILE}' is truncated or edited: its checksum differs")
+        try:
+            with np.load(path / ARRAYS_FILE, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in ARRAYS}
+            return cls(
+                policies=tuple(map(registry.from_json, settings["policies"])),
+                **{name: settings[name] for name in ("problem", "horizon", "runs", "seed", "reference")},
+                **arrays,
+            )
+        except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            raise ValueError(f"'{path}' cannot be read as a result: {error}") from error
+
+
+def _frozen(name: str, value: object, kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return a read-only copy in `kind`; only casts that keep every value are made."""
+    array = np.asarray(value)
+    if not np.can_cast(array.dtype, kind, casting="safe"):
+        raise TypeError(f"{name} must be an array of {kind}, got one of {array.dtype}")
+    copy = np.array(array, dtype=kind, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def _check_shape(name: str, array: NDArray[Any], axes: str, shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise ValueError(f"{name} must have the shape {axes} = {list(shape)}, got {list(array.shape)}")
+
+
+def _style(rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> str:
+    values = [row[key] for row in rows for key in keys]
+    return number_format(values, [row["high"] - row["mean"] for row in rows if row["high"] is not None])
+
+
+def _interval(row: dict[str, Any], style: str) -> str:
+    return UNKNOWN if row["low"] is None else f"[{row['low']:{style}}, {row['high']:{style}}]"
+
+
+def _digest(settings: dict[str, Any]) -> str:
+    text = json.dumps(settings, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _to_disk(descriptor: int, flush: Callable[[], None]) -> None:
+    """Wait until the disk has a file's content: the rename must not get there before it."""
+    flush()
+    os.fsync(descriptor)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number of JSON")

@@ -1,0 +1,393 @@
+"""Which theorem applies to a problem and a policy, and what it promises there: round by round, and as tables for people."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import at_least_one_int
+from rotting.display.tables import Column, Table
+from rotting.policy import Policy
+from rotting.problems.problem import Problem
+from rotting.registry import make
+from rotting.theory.constants import SHOWN, Constants, Rested, Restless, constants
+from rotting.theory.tuning import RESTED, RESTLESS, THEORIES, why_no_bound, why_wrong_scale
+from rotting.theory.upper import (
+    piecewise_gap_dependent,
+    piecewise_minimax,
+    rested_gap_dependent,
+    rested_gap_free,
+    variation_budget,
+)
+
+NONE, VACUOUS = "-", "*"
+
+
+@dataclass(frozen=True, eq=False)
+class Theorem:
+    """A regret bound of the paper.
+
+    Args:
+        name: in a few words.
+        reference: its number and its label.
+        setting: "restless" or "rested".
+        value: `value(policy, constants, t)`, what it promises at horizon t.
+        made_of: `made_of(constants)`, the problem's constants in it, in words.
+        arms: `arms(policy, constants)`, lists of what it is made of with one number per arm, by name; None if nothing is.
+    """
+
+    name: str
+    reference: str
+    setting: str
+    value: Callable[[Policy, Constants, int], float]
+    made_of: Callable[[Constants], str]
+    arms: Callable[[Policy, Constants], dict[str, list[Any]] | None] = lambda policy, known: None
+
+
+def _restless(known: Constants) -> Restless:
+    assert known.restless is not None
+    return known.restless
+
+
+def _rested(known: Constants) -> Rested:
+    assert known.rested is not None
+    return known.rested
+
+
+def _variation_budget(policy: Policy, known: Constants, t: int) -> float:
+    return variation_budget(policy, t, known.n_arms, _restless(known).budget(t))
+
+
+def _piecewise_minimax(policy: Policy, known: Constants, t: int) -> float:
+    of = _restless(known)
+    return piecewise_minimax(policy, t, known.n_arms, of.pieces(t), of.spread(t))
+
+
+def _piecewise_gap_dependent(policy: Policy, known: Constants, t: int) -> float:
+    of = _restless(known)
+    return piecewise_gap_dependent(policy, t, of.gaps(t), of.spread(t), of.lengths(t))
+
+
+def _rested_gap_free(policy: Policy, known: Constants, t: int) -> float:
+    return rested_gap_free(policy, t, known.n_arms, _rested(known).largest_fall(t))
+
+
+def _rested_gap_dependent(policy: Policy, known: Constants, t: int) -> float:
+    of = _rested(known)
+    return rested_gap_dependent(policy, t, of.pseudo_gaps(policy, t), of.largest_fall(t), of.limits(t))
+
+
+def _overpulls(policy: Policy, known: Constants) -> dict[str, list[Any]]:
+    of = _rested(known)
+    gaps = [gap if math.isfinite(gap) else None for gap in of.pseudo_gaps(policy)]
+    return {"overpulls": of.overpulls(policy), "pseudo_gaps": gaps}
+
+
+def _budget(known: Constants) -> str:
+    return f"V_T = {_restless(known).budget():g}"
+
+
+def _pieces(known: Constants) -> str:
+    return f"Upsilon_T = {_restless(known).pieces():,}, V = {_restless(known).spread():g}"
+
+
+def _fall(known: Constants) -> str:
+    return f"L = {_rested(known).largest_fall():g}"
+
+
+THEOREMS = (
+    Theorem("variation budget", "Theorem 1 (th:variation-minimax)", RESTLESS, _variation_budget, _budget),
+    Theorem("piecewise minimax", "Theorem 2 (th:piecewise-minimax)", RESTLESS, _piecewise_minimax, _pieces),
+    Theorem("piecewise gap-dependent", "Theorem 3 (th:piecewise_pd)", RESTLESS, _piecewise_gap_dependent, _pieces),
+    Theorem("rested gap-free", "Proposition 6 (prop:rested-PI)", RESTED, _rested_gap_free, _fall),
+    Theorem("rested gap-dependent", "Proposition 7 (prop:rested-PD)", RESTED, _rested_gap_dependent, _fall, _overpulls),
+)
+"""All regret bounds of the paper."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """What a theorem promises for a policy on a problem, at some rounds.
+
+    Args:
+        name: of the theorem.
+        reference: its number and its label.
+        policy: what it speaks of.
+        checkpoints: rounds.
+        values: the bound on the expected regret at each of them, with the problem's constants at that round.
+    """
+
+    name: str
+    reference: str
+    policy: Policy
+    checkpoints: Ints
+    values: Floats
+
+    @property
+    def label(self) -> str:
+        """What a legend says."""
+        return f"{self.policy!r}: {self.name}, {self.reference.partition(' (')[0]}"
+
+
+def _why_not(theorem: Theorem, known: Constants) -> str | None:
+    """Return why a theorem does not speak of a problem, or None."""
+    if not known.rotting:
+        return str(known.rotting)
+    if known.sigma is None:
+        return "the noise is not sub-Gaussian"
+    if known.kind == "both":
+        return "means follow pulls and rounds: no policy can learn all such problems (Proposition 1)"
+    if theorem.setting == RESTLESS and known.restless is None:
+        return "means follow the pulls"
+    if theorem.setting == RESTED and known.rested is None:
+        return "means follow the rounds"
+    return None
+
+
+def _why(theorem: Theorem, known: Constants) -> str:
+    """Return with what a theorem applies."""
+    return f"{known.kind} and rotting, {theorem.made_of(known)}"
+
+
+def _why_not_for(theorem: Theorem, known: Constants, problem: Problem, policy: Policy) -> str | None:
+    why = _why_not(theorem, known)
+    if why is not None or known.sigma is None:
+        return why
+    return why_no_bound(policy, theorem.setting) or why_wrong_scale(policy, problem.noise, known.sigma)
+
+
+def why_no_bounds(problem: Problem, policy: Policy, horizon: int | None = None) -> tuple[str, ...]:
+    """Return why no theorem applies to a policy on a problem, in one reason or a few; none where one applies.
+
+    Where the problem is fit for some theorem, only what the policy lacks for it is told.
+
+    Args:
+        problem: any.
+        policy: any.
+        horizon: T; the problem's own by default.
+
+    Example:
+        >>> from rotting.problems import two_arms
+        >>> why_no_bounds(two_arms(horizon=10), make("raw-ucb", alpha=1.4))
+        ('alpha must be in [5, inf) for RAW-UCB in Propositions 6 and 7 (rested), got 1.4',)
+        >>> why_no_bounds(two_arms(horizon=10), make("raw-ucb", alpha=5))
+        ()
+    """
+    known = constants(problem, horizon)
+    fit = [each for each in THEOREMS if _why_not(each, known) is None]
+    reasons = [_why_not_for(each, known, problem, policy) for each in fit or THEOREMS]
+    return () if None in reasons else tuple(dict.fromkeys(reason for reason in reasons if reason is not None))
+
+
+def applicable(problem: Problem, policy: Policy | None = None, horizon: int | None = None) -> Table:
+    """Say of each theorem whether it applies to a problem, and why not if it does not.
+
+    Args:
+        problem: any.
+        policy: asks for one policy with its alpha, sigma and m; by default only the problem is looked at.
+        horizon: T; the problem's own by default.
+
+    Returns:
+        A table for people; its rows have the keys `theorem`, `reference`, `applies` (a bool) and `why`.
+
+    Example:
+        >>> from rotting.problems import two_arms
+        >>> table = applicable(two_arms(L=0.5), make("raw-ucb", alpha=4))
+        >>> [row["applies"] for row in table.rows]
+        [False, False, False, False, False]
+        >>> print(table.rows[0]["why"])
+        means follow the pulls
+        >>> print(table.rows[3]["why"])
+        alpha must be in [5, inf) for RAW-UCB in Propositions 6 and 7 (rested), got 4.0
+    """
+    known = constants(problem, horizon)
+    rows: list[dict[str, Any]] = []
+    for each in THEOREMS:
+        why = _why_not(each, known) if policy is None else _why_not_for(each, known, problem, policy)
+        applies = why is None
+        rows.append({"theorem": each.name, "reference": each.reference, "applies": applies, "why": why or _why(each, known)})
+    columns = (
+        Column("theorem", lambda row: f"{row['theorem']}, {row['reference'].partition(' (')[0]}"),
+        Column("applies", lambda row: "yes" if row["applies"] else "no"),
+        Column("why", lambda row: str(row["why"])),
+    )
+    of = "" if policy is None else f" of {policy!r}"
+    return Table((f"Regret bounds{of} on {problem.name or 'the problem'}, horizon {known.horizon:,}",), columns, rows)
+
+
+def bounds(
+    problem: Problem, policy: Policy, horizon: int | None = None, checkpoints: Iterable[int] | None = None
+) -> tuple[Bound, ...]:
+    """Return every bound that applies to a policy on a problem, round by round.
+
+    At round t the constants are the problem's up to t, so that each value is a theorem at horizon t.
+
+    Args:
+        problem: any; where nothing applies, nothing is returned and `applicable` says why.
+        policy: any.
+        horizon: T; the problem's own by default.
+        checkpoints: rounds; by default only the horizon.
+
+    Example:
+        >>> from rotting.problems import two_arms
+        >>> free, dependent = bounds(two_arms(L=0.5, horizon=1000), make("raw-ucb", alpha=5), checkpoints=[100, 1000])
+        >>> free.label
+        'RAWUCB(alpha=5.0, sigma=1.0): rested gap-free, Proposition 6'
+        >>> free.values.round(1).tolist(), dependent.values.round(1).tolist()
+        ([222.1, 782.6], [165.2, 756.5])
+    """
+    known = constants(problem, horizon)
+    rounds = np.array(
+        [known.horizon] if checkpoints is None else [at_least_one_int("checkpoints", each) for each in checkpoints], np.int64
+    )
+    return tuple(
+        Bound(each.name, each.reference, policy, rounds, np.array([each.value(policy, known, int(t)) for t in rounds]))
+        for each in THEOREMS
+        if _why_not_for(each, known, problem, policy) is None
+    )
+
+
+def theoretical_policies(setting: str, sigma: float = 1.0) -> tuple[Policy, ...]:
+    """Return the four policies with the smallest alpha that the theorems of a setting allow.
+
+    Args:
+        setting: "restless" or "rested".
+        sigma: sub-Gaussian scale of the rewards.
+
+    Example:
+        >>> theoretical_policies("rested")[:2]
+        (RAWUCB(alpha=5.0, sigma=1.0), EffRAWUCB(alpha=4.0, sigma=1.0, m=2.0))
+    """
+    if setting not in {RESTLESS, RESTED}:
+        raise ValueError(f"setting must be 'restless' or 'rested', got {setting!r}")
+    return tuple(make(name, alpha=theory.least[setting], sigma=sigma) for name, theory in THEORIES.items())
+
+
+def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: int | None = None) -> Table:
+    """Return the constants of a problem, and what each theorem promises there at the horizon.
+
+    Args:
+        problem: any.
+        policies: of whom; by default the four, each with the smallest alpha that the theorem allows and the noise's sigma.
+        horizon: T; the problem's own by default.
+
+    Returns:
+        A table for people, in which a star marks a bound that says nothing, as no play can have that much regret. Its rows have
+        the keys `theorem`, `reference`, `applies`, `why` (as in `applicable`, of the problem alone), and by policy `bounds` and
+        `why_not`, one of which is None, and `arms`: for `rested gap-dependent`, `h_i+` (`overpulls`) and the pseudo-gap of each
+        arm (`pseudo_gaps`, None where overpulls cost nothing).
+
+    Example:
+        >>> from rotting.problems import two_arms
+        >>> shown = table(two_arms(L=0.5, horizon=1000), [make("raw-ucb", alpha=5, sigma=1.0)])
+        >>> print(shown.lines[1])
+        T = 1,000, K = 2, sigma = 1, rested, rotting: no mean rises up to round 1000
+        >>> shown.rows[4]["arms"]
+        {'RAWUCB(alpha=5.0, sigma=1.0)': {'overpulls': [250, 750], 'pseudo_gaps': [0.0, 0.25]}}
+    """
+    known = constants(problem, horizon)
+    # Noise without a scale has no theorem, and noise that is none has one for every sigma.
+    sigma, most = known.sigma or 1.0, known.largest_regret()
+    rows: list[dict[str, Any]] = []
+    for each in THEOREMS:
+        asked = theoretical_policies(each.setting, sigma) if policies is None else policies
+        heads = [theory.title for theory in THEORIES.values()] if policies is None else [repr(policy) for policy in asked]
+        reasons = [_why_not_for(each, known, problem, policy) for policy in asked]
+        able = list(zip(heads, asked, reasons, strict=True))
+        why = _why_not(each, known)
+        rows.append(
+            {
+                "theorem": each.name,
+                "reference": each.reference,
+                "applies": why is None,
+                "why": why or _why(each, known),
+                "bounds": {head: None if no else each.value(policy, known, known.horizon) for head, policy, no in able},
+                "why_not": {head: no for head, _, no in able},
+                "arms": {head: None if no else each.arms(policy, known) for head, policy, no in able},
+            }
+        )
+
+    def cell(head: str) -> Callable[[dict[str, Any]], str]:
+        def write(row: dict[str, Any]) -> str:
+            value = row["bounds"][head]
+            return NONE if value is None else f"{value:,.1f}{VACUOUS * says_nothing(value, most)}"
+
+        return write
+
+    columns = (
+        Column("bound on the expected regret", lambda row: f"{row['theorem']}, {row['reference'].partition(' (')[0]}"),
+        *(Column(head, cell(head)) for head in rows[0]["bounds"]),
+        Column("the problem", lambda row: str(row["why"])),
+    )
+    lines = [*_describe(problem, known), *_describe_policies(rows, known, default=policies is None)]
+    return Table(tuple(lines), columns, rows)
+
+
+def says_nothing(bound: float, most: float | None) -> bool:
+    """Return whether a bound is vacuous: no play has more regret than `most`, None where that is unknown.
+
+    Example:
+        >>> says_nothing(10.0, 10.0), says_nothing(9.9, 10.0), says_nothing(10.0, None)
+        (True, False, False)
+    """
+    return most is not None and bound >= most
+
+
+def _describe(problem: Problem, known: Constants) -> list[str]:
+    """Return the constants of the problem in words."""
+    sigma = "unknown" if known.sigma is None else f"{known.sigma:g}"
+    lines = [
+        f"{problem.name or 'problem'}: constants, and bounds at the horizon",
+        f"T = {known.horizon:,}, K = {known.n_arms}, sigma = {sigma}, {known.kind}, {known.rotting}",
+    ]
+    if (rl := known.restless) is not None:
+        span = rl.gap_range()
+        gaps = "no gaps" if span is None else f"gaps from {span[0]:.4g} to {span[1]:.4g}"
+        lines.append(
+            f"restless: {rl.pieces():,} stationary piece{'s' * (rl.pieces() > 1)}, variation {rl.variation():.6g}, "
+            f"spread V = {rl.spread():.6g}, budget V_T = {rl.budget():.6g}, {gaps}"
+        )
+        if rl.pieces() <= SHOWN:
+            ends = rl.starts + rl.lengths() - 1
+            for first, last, row in zip(rl.starts, ends, rl.gaps(), strict=True):
+                lines.append(f"  gaps in rounds {first:,} to {last:,}: {_listed(row)}")
+    if (rd := known.rested) is not None:
+        pulls = ", ".join(f"{each:,}" for each in rd.optimal_pulls())
+        lines.append(
+            f"rested: largest fall L = {rd.largest_fall():.6g}, smallest optimal reward {rd.smallest_reward():.6g}, "
+            f"optimal pulls {pulls}"
+        )
+    if (most := known.largest_regret()) is not None:
+        lines.append(
+            f"largest regret of any play: {most:,.6g}; a bound that is not below it says nothing, and is marked {VACUOUS}"
+        )
+    return lines
+
+
+def _describe_policies(rows: Sequence[dict[str, Any]], known: Constants, default: bool) -> list[str]:
+    """Return in words of which policies the table speaks, their constants, and what they lack."""
+    lines = []
+    if default:
+        ranges = [f"{theory.title} {theory.least[RESTLESS]:g} / {theory.least[RESTED]:g}" for theory in THEORIES.values()]
+        lines.append(f"alpha is the smallest allowed, restless / rested: {', '.join(ranges)}")
+        if known.sigma == 0:
+            lines.append(
+                "sigma = 0, as there is no noise, but the policies' must be positive: the bounds are those of sigma = 1"
+            )
+    for row in rows:
+        for head, arms in row["arms"].items():
+            if arms is not None:
+                gaps = _listed(arms["pseudo_gaps"])
+                lines.append(f"{head}: most overpulls of each arm h+ = {_listed(arms['overpulls'])}, with pseudo-gaps {gaps}")
+    fit = [row for row in rows if row["applies"]]
+    for head in rows[0]["why_not"]:
+        reasons = dict.fromkeys(row["why_not"][head] for row in fit if row["why_not"][head])
+        lines += [f"{head}: {reason}" for reason in reasons]
+    return lines
+
+
+def _listed(values: Iterable[float | None]) -> str:
+    return ", ".join(NONE if each is None else f"{each:,.4g}" for each in values)

@@ -1,0 +1,319 @@
+"""Chunks on disk: found again when everything that decides them is the same, redone when damaged, whole after any kill."""
+
+import hashlib
+import io
+import os
+import pickle
+import random
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotting import problems
+from rotting.common.atomic_files import write_whole
+from rotting.engines import chunk_store as chunks
+from rotting.engines.chunk_store import Chunk, Store
+from rotting.engines.compile import compiled
+from rotting.engines.game import CANCEL
+from rotting.problems import Problem
+from rotting.problems.noise import Gaussian
+from rotting.registry import make
+from rotting.simulation import simulate as simulation
+from rotting.simulation.result import Result
+from rotting.simulation.simulate import Games, simulate, simulate_all
+
+PROBLEM = problems.two_arms(L=1.0, horizon=40)
+POLICIES = [make("ucb1"), make("eff-raw-ucb"), make("exp3", gamma=0.1, low=-9.0, high=9.0, outside="clip")]
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("runs", [1, 5, 16, 37])
+def test_kept_games_give_the_same_result(tmp_path: Path, runs: int) -> None:
+    plain = simulate(POLICIES, PROBLEM, runs=runs, seed=3)
+    first = simulate(POLICIES, PROBLEM, runs=runs, seed=3, keep=tmp_path, workers=1)
+    names = files(tmp_path)
+    second = simulate(POLICIES, PROBLEM, runs=runs, seed=3, keep=tmp_path, workers=3)
+    assert first == plain
+    assert second == plain
+    assert second.us_per_round.tolist() == first.us_per_round.tolist()
+    assert files(tmp_path) == names
+
+
+def test_what_is_kept_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(POLICIES, PROBLEM, runs=5, keep=tmp_path)
+    monkeypatch.delattr(simulation, "compiled")
+    simulate(POLICIES[::-1], PROBLEM, runs=5, keep=tmp_path)
+    with pytest.raises(NameError):
+        simulate(POLICIES, PROBLEM, runs=6, keep=tmp_path)
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"seed": 1},
+    {"policies": make("ucb1", sigma=2.0)},
+    {"policies": make("uniform")},
+    {"problem": problems.two_arms(L=1.0000001, horizon=40)},
+    {"problem": problems.two_arms(L=1.0, horizon=40, sigma=1.5)},
+    {"problem": Problem.restless([[0.0] * 40, [0.5] * 40], noise=Gaussian(1.0))},
+    {"horizon": 39},
+    {"checkpoints": [7]},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=[next(iter(each)) + str(k) for k, each in enumerate(CHANGES)])
+def test_nothing_is_taken_for_something_else(tmp_path: Path, change: dict[str, Any]) -> None:
+    usual: dict[str, Any] = {"policies": make("ucb1"), "problem": PROBLEM, "runs": 4, "seed": 0}
+    simulate(**usual, keep=tmp_path)
+    before = len(files(tmp_path))
+    assert simulate(**{**usual, **change}, keep=tmp_path) == simulate(**{**usual, **change})
+    assert len(files(tmp_path)) == 2 * before
+
+
+def test_checkpoints_of_the_same_optimum_are_told_apart(tmp_path: Path) -> None:
+    problem = Problem.restless([[-1.0] * 40, [0.0] * 40], noise=Gaussian(1.0))  # whose optimal reward is 0 at every round
+    for checkpoints in ([7], [8], [7]):
+        kept = simulate(make("ucb1"), problem, runs=4, checkpoints=checkpoints, keep=tmp_path)
+        assert kept == simulate(make("ucb1"), problem, runs=4, checkpoints=checkpoints)
+    assert len(files(tmp_path)) == 8
+
+
+def test_chunks_of_different_lengths_lie_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 runs are chunks of 1; 17, 18 and 32 are chunks of 2, of which the last of 17 is a chunk of 1."""
+    played = {runs: simulate(make("ucb1"), PROBLEM, runs=runs, keep=tmp_path) for runs in (16, 17, 18, 32)}
+    assert played[32] == simulate(make("ucb1"), PROBLEM, runs=32)
+    assert len(files(tmp_path)) == 16 + 1 + 16
+    monkeypatch.delattr(simulation, "compiled")
+    for runs, result in played.items():
+        assert result == simulate(make("ucb1"), PROBLEM, runs=runs, keep=tmp_path)
+        assert result.regret.tolist() == played[32].regret[:, :runs].tolist()
+
+
+def test_cancelled_games_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One chunk fails while another is at play, which is cancelled before its end."""
+    at_play = threading.Event()
+
+    def hindered(*arguments: Any, **options: Any) -> Any:
+        game = compiled(*arguments, **options)
+
+        def play(*its: Any) -> None:
+            first, signal = its[5], its[-1]
+            if first == 1:
+                at_play.set()
+                while not signal[CANCEL]:
+                    time.sleep(0.001)
+            if first == 2:
+                at_play.wait()
+                raise RuntimeError("out of order")
+            game(*its)
+
+        return play
+
+    with monkeypatch.context() as patch:
+        patch.setattr(simulation, "compiled", hindered)
+        with pytest.raises(RuntimeError, match="out of order"):
+            simulate(make("ucb1"), PROBLEM, runs=3, keep=tmp_path, workers=2)
+    (kept,) = files(tmp_path)  # of run 0
+    assert Store(tmp_path).read(kept.stem) is not None
+    assert simulate(make("ucb1"), PROBLEM, runs=3, keep=tmp_path) == simulate(make("ucb1"), PROBLEM, runs=3)
+
+
+def test_other_code_is_another_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(make("ucb1"), PROBLEM, runs=4, keep=tmp_path)
+    before = len(files(tmp_path))
+    monkeypatch.setattr(simulation, "digest", lambda _: "another policy")
+    simulate(make("ucb1"), PROBLEM, runs=4, keep=tmp_path)
+    assert len(files(tmp_path)) == 2 * before
+
+
+@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "append"])
+def test_a_damaged_chunk_is_redone(tmp_path: Path, harm: str) -> None:
+    plain = simulate(make("ucb1"), PROBLEM, runs=4, seed=3, keep=tmp_path)
+    for path in files(tmp_path):
+        content = path.read_bytes()
+        middle = len(content) // 2
+        harmed = {
+            "truncate": content[:middle],
+            "flip": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+            "empty": b"",
+            "append": content + b"x",
+        }
+        path.write_bytes(harmed[harm])
+        assert Store(tmp_path).read(path.stem) is None
+    assert simulate(make("ucb1"), PROBLEM, runs=4, seed=3, keep=tmp_path) == plain
+    assert all(Store(tmp_path).read(path.stem) is not None for path in files(tmp_path))
+
+
+def signed(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest() + body
+
+
+def saved(save: Callable[..., None], *arrays: Any, **named: Any) -> bytes:
+    body = io.BytesIO()
+    save(body, *arrays, **named)
+    return body.getvalue()
+
+
+REGRET, PULLS = np.zeros((1, 40)), np.array([[20, 20]])
+FOREIGN: dict[str, bytes] = {
+    "garbage": random.Random(2).randbytes(999),
+    "nothing": b"",
+    "a zip file cut off": saved(np.savez, regret=REGRET, pulls=PULLS, seconds=0.5)[:-9],
+    "one array": saved(np.save, REGRET),
+    "a name missing": saved(np.savez, regret=REGRET, pulls=PULLS),
+    "a pickle": pickle.dumps(Chunk(REGRET, PULLS, 0.5)),
+    "a pickle inside": saved(np.savez, regret=np.array([[None] * 40]), pulls=PULLS, seconds=0.5),
+    "too many runs": saved(np.savez, regret=np.zeros((2, 40)), pulls=np.array([[20, 20]] * 2), seconds=0.5),
+    "too few checkpoints": saved(np.savez, regret=np.zeros((1, 39)), pulls=PULLS, seconds=0.5),
+    "one checkpoint": saved(np.savez, regret=np.zeros((1, 1)), pulls=PULLS, seconds=0.5),
+    "no runs": saved(np.savez, regret=np.zeros(40), pulls=PULLS, seconds=0.5),
+    "too many arms": saved(np.savez, regret=REGRET, pulls=np.array([[20, 10, 10]]), seconds=0.5),
+    "short floats": saved(np.savez, regret=REGRET.astype(np.float32), pulls=PULLS, seconds=0.5),
+    "texts": saved(np.savez, regret=REGRET.astype(str), pulls=PULLS, seconds=0.5),
+    "pulls that are no whole numbers": saved(np.savez, regret=REGRET, pulls=PULLS + 0.5, seconds=0.5),
+    "several times": saved(np.savez, regret=REGRET, pulls=PULLS, seconds=[0.5, 0.5]),
+    "a time that is none": saved(np.savez, regret=REGRET, pulls=PULLS, seconds="0.5"),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_what_is_no_chunk_is_redone(tmp_path: Path, what: str) -> None:
+    """Also under a right digest."""
+    plain = simulate(make("ucb1"), PROBLEM, runs=2, keep=tmp_path)
+    for path in files(tmp_path):
+        path.write_bytes(signed(FOREIGN[what]))
+    assert simulate(make("ucb1"), PROBLEM, runs=2, keep=tmp_path) == plain
+    assert len(files(tmp_path)) == 2
+    for path in files(tmp_path):
+        assert path.read_bytes() != signed(FOREIGN[what])
+        assert Store(tmp_path).read(path.stem) is not None
+
+
+def test_a_right_digest_alone_is_what_makes_a_chunk(tmp_path: Path) -> None:
+    """The other side of the test above: its files are refused for what is in them."""
+    body = saved(np.savez, regret=REGRET, pulls=PULLS, seconds=0.5)
+    write_whole(tmp_path / "ab" / "abc.chunk", signed(body))
+    assert Store(tmp_path).read("abc") is not None
+
+
+@pytest.mark.filterwarnings("always")
+def test_folders_in_the_place_of_chunks_cost_one_warning(tmp_path: Path) -> None:
+    plain = simulate(POLICIES, PROBLEM, runs=4, keep=tmp_path)
+    kept = files(tmp_path)
+    for path in kept:
+        path.unlink()
+        path.mkdir()
+    with pytest.warns(RuntimeWarning, match="finished games are not kept: ") as caught:
+        assert simulate(POLICIES, PROBLEM, runs=4, keep=tmp_path) == plain
+    assert len(caught) == 1
+    assert files(tmp_path) == []  # nothing unfinished is left
+    for path in kept:
+        path.rmdir()
+    assert simulate(POLICIES, PROBLEM, runs=4, keep=tmp_path) == plain
+    assert files(tmp_path) == kept
+
+
+def test_a_chunk_that_may_not_be_read_is_redone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    plain = simulate(make("ucb1"), PROBLEM, runs=4, keep=tmp_path)
+    monkeypatch.setattr(Path, "read_bytes", denied)
+    assert simulate(make("ucb1"), PROBLEM, runs=4, keep=tmp_path) == plain
+
+
+def test_keep_must_be_a_folder(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(NotADirectoryError, match=re.escape(f"keep must be a folder, got the file '{file}'")):
+        simulate_all([], keep=file)
+
+
+def test_a_chunk_survives_the_disk(tmp_path: Path) -> None:
+    chunk = Chunk(np.array([[0.1, np.pi]]), np.array([[3, 4]]), 0.25)
+    Store(tmp_path / "new").write("abc", chunk)
+    again = Store(tmp_path / "new").read("abc")
+    assert again is not None
+    assert (again.regret.tolist(), again.pulls.tolist(), again.seconds) == (chunk.regret.tolist(), [[3, 4]], 0.25)
+    assert [path.name for path in files(tmp_path)] == ["abc.chunk"]
+
+
+def test_several_simulations_equal_one_by_one(tmp_path: Path) -> None:
+    games = [Games(POLICIES, problems.two_arms(L=L, horizon=40), runs=3, seed=2) for L in (0.1, 2.0)]
+    one_by_one = [simulate(each.policies, each.problem, runs=3, seed=2) for each in games]
+    assert simulate_all(games, workers=2) == one_by_one
+    assert simulate_all(games, keep=tmp_path) == one_by_one
+    assert simulate_all([]) == []
+
+
+def test_a_full_disk_does_not_stop_the_games(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(chunks, "write_whole", full)
+    with pytest.warns(RuntimeWarning, match="finished games are not kept: the disk is full"):
+        result = simulate(make("ucb1"), PROBLEM, runs=40, keep=tmp_path)
+    assert result == simulate(make("ucb1"), PROBLEM, runs=40)
+
+
+def test_an_error_in_a_thread_is_passed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(Store, "write", broken)
+    with pytest.raises(RuntimeError, match="out of order"):
+        simulate(make("ucb1"), PROBLEM, runs=40, keep=tmp_path)
+
+
+SCRIPT = textwrap.dedent("""
+    import sys, rotting
+    policies = [rotting.UCB1(), rotting.EffRAWUCB(), rotting.Uniform()]
+    games = [s.Games(policies, rotting.problems.two_arms(L=L, horizon=5_000), runs=600) for L in (0.1, 1.0)]
+    print("playing", flush=True)
+    for L, result in zip("ab", s.simulate_all(games, workers=2, keep=sys.argv[1])):
+        result.save(sys.argv[2] + L)
+""")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_killed_ten_times_the_result_is_that_of_one_run(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import rotting, rotting.simulation.simulate as s\n" + SCRIPT)
+
+    def play(keep: str, out: str, until: int | None = None) -> None:
+        """Let it play to the end, or kill it a moment after so many chunks are there."""
+        command = [sys.executable, str(script), str(tmp_path / keep), str(tmp_path / out)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "playing\n"
+            while until is not None and len(files(tmp_path / keep)) < until:
+                assert process.poll() is None
+            if until is not None:
+                time.sleep(moments.uniform(0, 0.05))
+                assert process.poll() is None
+                process.kill()
+        assert process.returncode == (0 if until is None else -signal.SIGKILL)
+
+    moments = random.Random(5)
+    play("one", "whole")
+    for _ in range(10):
+        play("two", "killed", until=len(files(tmp_path / "two")) + moments.randint(0, 4))
+    whole = [path.name for path in files(tmp_path / "one")]
+    assert 10 < len(files(tmp_path / "two")) < len(whole)
+    play("two", "resumed")
+    assert [path.name for path in files(tmp_path / "two") if path.suffix == ".chunk"] == whole
+    assert not list(tmp_path.glob("killed*"))
+    for L in "ab":
+        assert Result.load(tmp_path / f"resumed{L}") == Result.load(tmp_path / f"whole{L}")

@@ -1,0 +1,701 @@
+"""Compiling: the disk cache is hit by the next process, never stale, and not needed; digests tell functions apart."""
+
+import enum
+import functools
+import json
+import os
+import pickle
+import random
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotting.engines.compile import compiled
+from rotting.kernels.binding import bind, bind_all, bound_functions, digest, slot
+from rotting.parts.delayed_windows import eff_update, new_grid
+from rotting.policies.eff_fewa import EffFEWA
+from rotting.policies.eff_raw_ucb import EffRAWUCB
+from rotting.policies.ucb1 import UCB1
+from rotting.problems import two_arms
+from rotting.simulation.simulate import simulate
+from tests.conftest import INTERPRETED
+
+compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled under NUMBA_DISABLE_JIT=1")
+
+# --- The disk cache, seen from one process after the other --------------------------------------------------
+
+SOURCES = {
+    "__init__": "",
+    "kernels": """
+from plain.helpers import by_constant, by_default, deep, same
+
+
+def through_two_files(x):
+    return deep(x) + 0
+
+
+def through_a_default(x):
+    return by_default(x) + 0
+
+
+def through_a_constant(x):
+    return by_constant(x) + 0
+
+
+def in_its_own_file(x):
+    return same(x) + 4
+
+
+def untouched(x):
+    return same(x) + 5
+""",
+    "helpers": """
+from plain.deeper import deeper
+
+FACTOR = 30
+
+
+def deep(x):
+    return deeper(x)
+
+
+def by_default(x, by=20):
+    return x + by
+
+
+def by_constant(x):
+    return x + FACTOR
+
+
+def same(x):
+    return x
+""",
+    "deeper": """
+def deeper(x):
+    return x + 10
+""",
+}
+EDITS = [
+    ("deeper", "x + 10", "x + 11"),
+    ("helpers", "by=20", "by=22"),
+    ("helpers", "FACTOR = 30", "FACTOR = 33"),
+    ("kernels", "same(x) + 4", "same(x) + 8"),
+]
+BEFORE = {"through_two_files": 10, "through_a_default": 20, "through_a_constant": 30, "in_its_own_file": 4, "untouched": 5}
+AFTER = {"through_two_files": 11, "through_a_default": 22, "through_a_constant": 33, "in_its_own_file": 8, "untouched": 5}
+
+PLAY = """
+import json
+
+from plain import kernels
+from rotting.engines.compile import compiled
+from rotting.kernels.binding import digest
+
+found = {"value": {}, "hits": {}, "misses": {}, "digest": {}}
+for name in sorted(name for name in vars(kernels) if getattr(vars(kernels)[name], "__module__", "") == kernels.__name__):
+    kernel = vars(kernels)[name]
+    fast = compiled(kernel)
+    found["value"][name] = fast(0)
+    found["hits"][name] = sum(fast.stats.cache_hits.values())
+    found["misses"][name] = sum(fast.stats.cache_misses.values())
+    found["digest"][name] = digest(kernel)
+print(json.dumps(found))
+"""
+THREADS = """
+import json
+import threading
+
+from plain.kernels import through_two_files
+from rotting.engines.compile import compiled
+
+barrier = threading.Barrier(4)
+found = []
+
+
+def work():
+    barrier.wait()
+    fast = compiled(through_two_files)
+    found.append((id(fast), fast(0)))
+
+
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(json.dumps({"objects": len({each[0] for each in found}), "values": [each[1] for each in found]}))
+"""
+
+FEW = """
+import json
+import warnings
+
+from plain import few
+from rotting.engines.compile import compiled
+
+values, hits = {}, {}
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for name in [name for name in vars(few) if not name.startswith("__")]:
+        fast = compiled(vars(few)[name])
+        values[name] = [fast(2.0), fast(3)] if name == "of_other_types" else [fast(2.0)]
+        hits[name] = sum(fast.stats.cache_hits.values())
+said = [f"{each.category.__name__}: {each.message}" for each in caught]
+print(json.dumps({"values": values, "hits": hits, "warnings": said}))
+"""
+RARE = 1234.56789
+GAME = """
+import json
+import warnings
+
+import rotting
+
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    result = rotting.simulate(rotting.UCB1(), rotting.problems.two_arms(horizon=20), runs=40, keep="kept")
+print(json.dumps({"regret": result.regret.tolist(), "warnings": [str(each.message) for each in caught]}))
+"""
+FILE_LIMIT = """
+import resource
+
+resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))  # writes beyond it fail as on a full disk
+"""
+
+
+class Package:
+    """A small package of kernels in a folder of its own, and processes that compile it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cache = folder / "cache"
+        (folder / "plain").mkdir()
+        for name, text in SOURCES.items():
+            self.file(name).write_text(text)
+
+    def file(self, name: str) -> Path:
+        return self.folder / "plain" / f"{name}.py"
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        """Change a file and keep its size and time, so that these do not tell."""
+        assert len(old) == len(new)
+        text, before = self.file(name).read_text(), self.file(name).stat()
+        assert text.count(old) == 1
+        self.file(name).write_text(text.replace(old, new))
+        os.utime(self.file(name), ns=(before.st_atime_ns, before.st_mtime_ns))
+        after = self.file(name).stat()
+        assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+    def start(self, script: str = PLAY, **env: str) -> "subprocess.Popen[str]":
+        path = [str(self.folder), os.environ.get("PYTHONPATH", "")]
+        # Python's own bytecode cache goes by size and time.
+        fixed = {"PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.Popen(
+            [sys.executable, "-c", script],
+            cwd=self.folder,
+            env=os.environ | fixed | {"NUMBA_CACHE_DIR": str(self.cache)} | env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def play(self, script: str = PLAY, **env: str) -> dict[str, Any]:
+        return result(self.start(script, **env))
+
+    def few(self, *names: str) -> None:
+        """Add a file of functions of these names."""
+        self.file("few").write_text("\n".join(f"def {name}(x):\n    return x * {RARE}\n" for name in names))
+
+    def files(self, pattern: str) -> list[Path]:
+        return sorted(self.cache.rglob(pattern))
+
+    def stamps(self) -> dict[str, int]:
+        return {path.name: path.stat().st_mtime_ns for path in self.cache.rglob("*.nb*")}
+
+
+def result(process: "subprocess.Popen[str]") -> dict[str, Any]:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Package:
+    return Package(tmp_path)
+
+
+@compiled_only
+def test_the_cache_is_hit_by_the_next_process_and_never_stale(package: Package) -> None:
+    first = package.play()
+    assert first["value"] == BEFORE
+    assert first["misses"] == dict.fromkeys(BEFORE, 1)
+    stamps = package.stamps()
+    assert stamps
+
+    second = package.play()
+    assert second["value"] == BEFORE
+    assert second["hits"] == dict.fromkeys(BEFORE, 1)
+    assert second["misses"] == dict.fromkeys(BEFORE, 0)
+    assert second["digest"] == first["digest"]  # whatever the hash seed of the process
+    assert package.stamps() == stamps  # nothing was written anew
+
+    for name, old, new in EDITS:
+        package.edit(name, old, new)
+    third = package.play()
+    assert third["value"] == AFTER
+    # Whether a function that was not edited is compiled anew beside others that were is Numba's affair.
+    edited = BEFORE.keys() - {"untouched"}
+    assert {third["hits"][name] for name in edited} == {0}
+    assert {name for name in BEFORE if third["digest"][name] == first["digest"][name]} == {"untouched"}
+
+    for name, old, new in EDITS:
+        package.edit(name, new, old)
+    fourth = package.play()
+    assert fourth["value"] == BEFORE
+    assert {fourth["hits"][name] for name in edited} == {1}
+    assert fourth["digest"] == first["digest"]
+
+
+@compiled_only
+def test_without_a_folder_to_write_to_it_compiles_anew(package: Package) -> None:
+    """Files stand where Numba would make its folders: a wall that even an administrator's process respects."""
+    wall = package.folder / "wall"
+    wall.touch()
+    (package.folder / "plain" / "__pycache__").touch()
+    walls = {name: str(wall) for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE")}
+    package.few("one", "two")
+    found = package.play(FEW, **walls)
+    assert found["values"] == {"one": [2 * RARE], "two": [2 * RARE]}
+    assert found["hits"] == {"one": 0, "two": 0}
+    assert not package.stamps()
+    (warning,) = found["warnings"]
+    assert "RuntimeWarning: compiled code is not kept for the next process: cannot cache function" in warning
+
+
+HARMS: dict[str, Callable[[bytes], bytes]] = {
+    "truncated": lambda content: content[: len(content) // 2],
+    "cut_by_a_byte": lambda content: content[:-1],
+    "empty": lambda _: b"",
+    "garbage": lambda content: random.Random(1).randbytes(len(content)),
+    "another_pickle": lambda _: pickle.dumps(["nothing"]),
+    "text": lambda _: b"nothing\n",
+}
+
+
+@compiled_only
+def test_a_damaged_cache_is_made_anew(package: Package) -> None:
+    damaged = [f"{harm}_{ending}" for harm in HARMS for ending in ("nbi", "nbc")]
+    names = ["sound", *damaged, "without_data", "of_other_code", "of_other_types"]
+    package.few(*names)
+    values = {name: [2 * RARE] for name in names} | {"of_other_types": [2 * RARE, 3 * RARE]}
+    none = dict.fromkeys(names, 0)
+    every = dict.fromkeys(names, 1) | {"of_other_types": 2}
+    assert package.play(FEW) == {"values": values, "hits": none, "warnings": []}
+    assert package.play(FEW) == {"values": values, "hits": every, "warnings": []}
+
+    for name in damaged:
+        (path,) = package.files(f"*.{name}_*.{name[-3:]}")
+        path.write_bytes(HARMS[name[:-4]](path.read_bytes()))
+    (path,) = package.files("*.without_data_*.nbc")
+    path.unlink()
+    # A number inside the machine code: the file is as long as before, and Numba would run it.
+    (path,) = package.files("*.of_other_code_*.nbc")
+    content = path.read_bytes()
+    assert struct.pack("=d", RARE) in content
+    path.write_bytes(content.replace(struct.pack("=d", RARE), struct.pack("=d", -1.0)))
+    # Two processes that save the code for two types at once may both take the first free name: the later file stays.
+    one, other = package.files("*.of_other_types_*.nbc")
+    one.write_bytes(other.read_bytes())
+
+    assert package.play(FEW) == {"values": values, "hits": none | {"sound": 1, "of_other_types": 1}, "warnings": []}
+    assert package.play(FEW) == {"values": values, "hits": every, "warnings": []}
+
+
+@compiled_only
+def test_a_cache_that_cannot_be_written_costs_one_warning(package: Package) -> None:
+    package.few("without_index", "without_data")
+    values = package.play(FEW)["values"]
+    for path in package.files("*.without_index_*.nbi") + package.files("*.without_data_*.nbc"):
+        path.unlink()
+        path.mkdir()
+    found = package.play(FEW)
+    assert (found["values"], found["hits"]) == (values, {"without_index": 0, "without_data": 0})
+    (warning,) = found["warnings"]
+    assert warning.startswith("RuntimeWarning: compiled code is not kept for the next process: ")
+
+
+@compiled_only
+@pytest.mark.skipif(os.name == "nt", reason="no limit of file sizes")
+def test_a_full_disk_leaves_nothing_that_disturbs(package: Package) -> None:
+    """There is room for the indexes, not for what they refer to."""
+    package.few("one", "two")
+    found = package.play(FILE_LIMIT.format(4_000) + FEW)
+    assert found["hits"] == {"one": 0, "two": 0}
+    (warning,) = found["warnings"]
+    assert warning.startswith("RuntimeWarning: compiled code is not kept for the next process: ")
+    assert [path.suffix for path in package.files("*.*")] == [".nbi", ".nbi"]
+    assert package.play(FEW) == found | {"warnings": []}
+    assert package.play(FEW) == {"values": found["values"], "hits": {"one": 1, "two": 1}, "warnings": []}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no limit of file sizes")
+def test_a_full_disk_costs_no_games(package: Package) -> None:
+    found = package.play(FILE_LIMIT.format(0) + GAME)
+    assert found["regret"] == simulate(UCB1(), two_arms(horizon=20), runs=40).regret.tolist()
+    starts = (
+        ["finished games are not kept: "] if INTERPRETED else ["compiled code is not kept", "finished games are not kept: "]
+    )
+    assert [text.startswith(start) for text, start in zip(sorted(found["warnings"]), starts, strict=True)] == [True] * len(
+        starts
+    )
+
+
+@compiled_only
+def test_threads_that_compile_the_same_function_share_one(package: Package) -> None:
+    assert package.play(THREADS) == {"objects": 1, "values": [10] * 4}
+
+
+@compiled_only
+def test_processes_that_compile_at_once_do_not_disturb_each_other(package: Package) -> None:
+    both = [package.start(), package.start()]
+    assert [result(process)["value"] for process in both] == [BEFORE, BEFORE]
+    assert package.play()["hits"] == dict.fromkeys(BEFORE, 1)
+
+
+# --- Compiled functions in one process ----------------------------------------------------------------------
+
+
+def base(x: int) -> int:
+    return x + 1
+
+
+def other(x: int) -> int:
+    return x + 2
+
+
+def twice(x: int) -> int:
+    return 2 * base(x)
+
+
+def test_equal_functions_are_compiled_once() -> None:
+    assert compiled(twice) is compiled(twice)
+    assert compiled(bind(twice, {base: base})) is compiled(twice)
+    assert compiled(bind(twice, {base: other})) is not compiled(twice)
+
+
+def test_types_of_a_policy_are_part_of_what_is_compiled() -> None:
+    """Numba's index of a function names the types it was called with, so each pair of types has an index of its own."""
+    one, two = EffRAWUCB(), EffFEWA()
+    assert compiled(eff_update, one) is compiled(eff_update, EffRAWUCB(alpha=3))
+    assert compiled(eff_update, one) is not compiled(eff_update, two)
+    assert compiled(eff_update, one) is not compiled(eff_update)
+
+
+def test_compiled_functions_compute_the_same() -> None:
+    for x in range(5):
+        assert compiled(twice)(x) == twice(x) == 2 * x + 2
+        assert compiled(bind(twice, {base: other}))(x) == 2 * x + 4
+    # Compiling changed nothing of the plain functions.
+    assert type(base) is FunctionType
+    assert type(twice) is FunctionType
+    assert twice.__globals__["base"] is base
+
+
+def test_parts_are_compiled_all_the_way_down() -> None:
+    sums = compiled(eff_update)
+    s = new_grid(2.0, 1, 8)
+    for reward in (0.1, 0.2, 0.3, 0.4):
+        sums(s, 0, reward)
+    assert s.mean[0, :3].tolist() == [0.4, 0.7 / 2, 1.0 / 4]
+
+
+def test_threads_of_one_process_get_one_function() -> None:
+    barrier = threading.Barrier(8)
+
+    def work(_: int) -> tuple[Any, int]:
+        barrier.wait()
+        fast = compiled(bind(twice, {base: other}))
+        return fast, fast(3)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(work, range(8)))
+    assert all(fast is found[0][0] and value == 10 for fast, value in found)
+
+
+def test_without_the_compiler_plain_functions_run() -> None:
+    assert isinstance(compiled(twice), FunctionType) == INTERPRETED
+
+
+@pytest.mark.parametrize("wrong", [len, functools.partial(base, 1), "base", None, print], ids=lambda each: type(each).__name__)
+def test_only_plain_functions_can_be_compiled_or_bound(wrong: Any) -> None:
+    message = f"function must be a plain Python function, got {wrong!r}"
+    actions: list[Callable[[], object]] = [
+        lambda: compiled(wrong),
+        lambda: bind(wrong, {}),
+        lambda: bind(twice, {base: wrong}),
+        lambda: bind(twice, {wrong: base}),
+    ]
+    for action in actions:
+        with pytest.raises(TypeError) as caught:
+            action()
+        assert str(caught.value) == message
+
+
+# --- Digests ------------------------------------------------------------------------------------------------
+
+
+def define(source: str, **scope: object) -> FunctionType:
+    """The function f of a piece of source, among the given globals."""
+    names: dict[str, Any] = {"__name__": "defined", **scope}
+    exec(source, names)
+    function = names["f"]
+    assert isinstance(function, FunctionType)
+    return function
+
+
+F = "def f(x):\n    return g(x) + K\n"
+
+
+def digest_of(function: Callable[..., Any]) -> str:
+    assert isinstance(function, FunctionType)
+    return digest(function)
+
+
+def g_of(source: str) -> FunctionType:
+    return define(f"def f(x):\n    return {source}\n")
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (define("def f(x): return x + 1"), define("def f(x): return x + 2")),
+        (define("def f(x): return x + 1"), define("def f(x): return x + 1.0")),
+        (define("def f(x): return x + 1"), define("def f(x): return x + True")),
+        (define("def f(x): return x * 0.0"), define("def f(x): return x * -0.0")),
+        (define("def f(x): return x + 1"), define("def f(x): return x - 1")),
+        (define("def f(x): return x < 1"), define("def f(x): return x <= 1")),
+        (define("def f(x): return x.a"), define("def f(x): return x.b")),
+        (define("def f(x, y): return x - y"), define("def f(y, x): return y - x")),
+        (define("def f(x, y=1): return x + y"), define("def f(x, y=2): return x + y")),
+        (define("def f(x, y=1): return x + y"), define("def f(x, y=1.0): return x + y")),
+        (define(F, g=g_of("x"), K=1), define(F, g=g_of("x"), K=2)),
+        (define(F, g=g_of("x"), K=1), define(F, g=g_of("x"), K=1.0)),
+        (define(F, g=g_of("x"), K=(1, 2)), define(F, g=g_of("x"), K=(1, 3))),
+        (define(F, g=g_of("x"), K=1), define(F, g=g_of("-x"), K=1)),
+        (define(F, g=define(F, g=g_of("x"), K=1), K=1), define(F, g=define(F, g=g_of("x"), K=2), K=1)),
+        (define(F, g=g_of("x"), K=np.array([1.0, 2.0])), define(F, g=g_of("x"), K=np.array([1.0, 3.0]))),
+    ],
+)
+def test_digests_tell_apart_what_computes_differently(one: FunctionType, two: FunctionType) -> None:
+    assert digest(one) != digest(two)
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
+class Shade(enum.IntEnum):
+    RED = 2
+
+
+Shade.__qualname__ = "Colour"
+
+
+def adder(k: int) -> FunctionType:
+    def f(x: int) -> int:
+        return x + k
+
+    assert isinstance(f, FunctionType)
+    return f
+
+
+def long_table(middle: float) -> Any:
+    table = np.zeros(5_000)
+    table[2_500] = middle
+    return table
+
+
+def module_of(**values: object) -> ModuleType:
+    module = ModuleType("settings")
+    vars(module).update(values)
+    return module
+
+
+KEYWORD = "def f(x, *, y={}): return x + y"
+MODULE = "def f(x): return x + settings.K"
+TABLE = "def f(i): return K[i]"
+MEMBER = "def f(): return int(E.RED)"
+NESTED = "def f(x):\n    def inner():\n        return K\n    return x + inner()\n"
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        pytest.param(define(KEYWORD.format(1)), define(KEYWORD.format(2)), id="keyword default"),
+        pytest.param(define(TABLE, K=long_table(1.0)), define(TABLE, K=long_table(2.0)), id="long table"),
+    ],
+)
+def test_digests_tell_apart_what_hides_deeper(one: FunctionType, two: FunctionType) -> None:
+    assert digest(one) != digest(two)
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (adder(1), "closes over k"),
+        (define(MODULE, settings=module_of(K=1)), "uses settings = "),
+        (define(MEMBER, E=Colour), "uses E = "),
+        (define(NESTED, K=1), "defines a function or a comprehension"),
+    ],
+)
+def test_what_a_digest_could_not_see_is_refused(function: FunctionType, why: str) -> None:
+    with pytest.raises(TypeError, match=why):
+        compiled(function)
+
+
+def test_recursive_functions_are_refused() -> None:
+    with pytest.raises(TypeError, match="f calls itself"):
+        digest(define("def f(n): return 1 if n == 0 else n * f(n - 1)"))
+
+
+def test_digests_ignore_what_does_not_matter() -> None:
+    plain = define("def f(x): return g(x) + K", g=g_of("x"), K=1)
+    moved = define("\n\n# a remark\ndef f(x):\n    return g(x) + K\n", g=g_of("x"), K=1, unused=5)
+    assert digest(plain) == digest(moved)
+    assert digest_of(bind(plain, {plain.__globals__["g"]: g_of("x")})) == digest(plain)
+    assert len(digest(plain)) == 16
+    assert int(digest(plain), 16) >= 0
+
+
+def test_digests_do_not_change_when_a_function_warms_up() -> None:
+    """The interpreter rewrites the code of functions that run often."""
+    function = define(F, g=g_of("x * 2"), K=1)
+    before = digest(function)
+    for x in range(2_000):
+        function(x)
+    assert digest(function) == before
+
+
+# --- Binding ------------------------------------------------------------------------------------------------
+
+
+def documented(x: int, by: int = 3) -> int:
+    """Add."""
+    return base(x) + by
+
+
+def test_binding_copies_everything_else() -> None:
+    copy = bind(documented, {base: other})
+    assert (copy(1), copy(1, 0), documented(1)) == (6, 3, 5)
+    for name in ("__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__annotations__"):
+        assert getattr(copy, name) == getattr(documented, name)
+    for function, bound in ((copy, other), (documented, base)):
+        assert isinstance(function, FunctionType)
+        assert bound_functions(function) == {"base": bound}
+
+
+def test_binding_keeps_closures() -> None:
+    k = 7
+
+    def f(x: int) -> int:
+        return base(x) + k
+
+    assert bind(f, {base: other})(1) == 10
+
+
+def test_binding_keeps_keyword_defaults_and_marks() -> None:
+    function: Any = define("def f(x, *, y=5): return g(x) + y", g=base)
+    function.mark = "kept"
+    copy: Any = bind(function, {base: other})
+    assert (copy(1), copy.mark) == (8, "kept")
+
+
+@slot
+def start(x: int) -> int:
+    raise NotImplementedError
+
+
+@slot
+def step(x: int) -> int:
+    raise NotImplementedError
+
+
+def walk(x: int) -> int:
+    return step(start(x))
+
+
+def stride(x: int) -> int:
+    return walk(x) + step(x)
+
+
+def leap(x: int) -> int:
+    return 10 * base(x)
+
+
+def test_parts_are_found_however_deep_they_lie() -> None:
+    """Also under another name: functions are told apart by identity."""
+    assert bind(stride, {start: base, step: leap})(1) == 10 * 3 + 10 * 2
+    renamed = define("def f(x): return begin(x) + again(x)", begin=start, again=start)
+    assert bind(renamed, {start: base})(1) == 4
+
+
+def test_replacements_are_bound_too() -> None:
+    """`leap`, put in the place of `step`, calls `base`, which is replaced there; `base` in the place of `start` stays."""
+    assert bind(walk, {start: base, step: leap, base: other})(1) == 10 * (2 + 2)
+    assert bind(walk, {start: other, step: leap})(1) == 10 * 4
+    half = define("def f(x): return start(x) // 2", start=start)
+    assert bind(walk, {step: half, start: other})(1) == 2
+    assert walk.__globals__["step"] is step
+
+
+def test_what_nothing_changes_is_not_copied() -> None:
+    assert bind(leap, {}) is leap
+    bound: Any = bind(stride, {start: base, step: leap})
+    assert bound.__globals__["step"] is leap
+    assert bound.__globals__["walk"] is not walk
+
+
+def test_binding_can_be_repeated() -> None:
+    once = bind(walk, {start: base, step: leap})
+    assert bind(once, {base: other})(1) == 10 * (3 + 2)
+    assert once(1) == 10 * 3
+
+
+def test_several_functions_share_their_parts() -> None:
+    bound = bind_all({"one": walk, "two": leap}, {start: base, step: other})
+    assert (bound["one"](1), bound["two"](1)) == (4, 20)
+    with pytest.raises(ValueError, match="^parts must be used by walk or leap, got other, which is not$"):
+        bind_all({"one": walk, "two": leap}, {start: base, step: base, other: base})
+
+
+def test_an_open_slot_is_refused() -> None:
+    with pytest.raises(ValueError, match="^parts must fill every slot that stride reaches, got none for start$"):
+        bind(stride, {step: leap})
+    with pytest.raises(ValueError, match="^parts must fill every slot that walk reaches, got none for step$"):
+        bind(walk, {start: base, base: step})
+
+
+def test_a_part_that_nothing_uses_is_refused() -> None:
+    with pytest.raises(ValueError, match="^parts must be used by leap, got step, which is not$"):
+        bind(leap, {step: base})
+
+
+def test_parts_that_lead_back_to_themselves_are_refused() -> None:
+    again = define("def f(x): return base(x) + 1", base=base)
+    with pytest.raises(ValueError, match="^parts must not lead back to themselves, got f, which reaches itself$"):
+        bind(leap, {base: again})
+
+
+def test_an_attribute_is_not_a_function_that_is_reached() -> None:
+    function = define("def f(s): return s.index(1)", index=base)
+    with pytest.raises(ValueError, match="^parts must be used by f, got base, which is not$"):
+        bind(function, {base: other})

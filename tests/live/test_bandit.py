@@ -1,0 +1,530 @@
+"""Live use: arms come and go, rewards come late, states are saved, bad input changes nothing."""
+
+import json
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rotting.live import policy_state as states
+from rotting.live.bandit import Bandit
+from rotting.policy import Policy
+from rotting.registry import make
+from tests.helpers.games import examples, play
+
+LEARNERS = [each for each in examples() if not each.sees_means]
+FIRST_PULLERS = [each for each in LEARNERS if each.first_pulls]
+DETERMINISTIC = [make(name) for name in ("raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa", "ucb1")]
+
+
+def table(n_arms: int, rounds: int) -> np.ndarray:
+    rng = np.random.default_rng(4)
+    return rng.normal(size=(n_arms, rounds)) - np.linspace(0, 2, rounds) * np.arange(n_arms)[:, None]
+
+
+def unit_table(n_arms: int, rounds: int) -> np.ndarray:
+    """Rewards in [0, 1], for policies that declare that range."""
+    return np.clip(0.5 + 0.2 * table(n_arms, rounds), 0.0, 1.0)
+
+
+def run(bandit: Bandit, rewards: np.ndarray, rounds: int, pulls: dict[Hashable, int]) -> list[Hashable]:
+    """Play on; arm k, whatever its id, pays its row of rewards in order."""
+    places = {arm: k for k, arm in enumerate(bandit.arms)}
+    chosen = []
+    for _ in range(rounds):
+        arm = bandit.pull()
+        n = pulls.get(arm, 0)
+        bandit.update(arm, float(rewards[places[arm], n]))
+        pulls[arm] = n + 1
+        chosen.append(arm)
+    return chosen
+
+
+@pytest.mark.parametrize("policy", DETERMINISTIC, ids=repr)
+def test_live_equals_simulated(policy: Policy) -> None:
+    """The state grows several times on the way, which must not show."""
+    rewards = table(3, 300)
+    chosen = run(Bandit(policy, arms=["x", "y", "z"]), rewards, 300, {})
+    assert ["xyz".index(str(arm)) for arm in chosen] == play(policy, rewards.tolist(), 300)
+
+
+@pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
+@pytest.mark.parametrize("stop", [0, 63, 64, 130])
+def test_save_restore_and_go_on_equals_not_stopping(policy: Policy, stop: int) -> None:
+    rewards = unit_table(3, 200)
+    whole, first = Bandit(policy, arms=[1, 2, 3], seed=9), Bandit(policy, arms=[1, 2, 3], seed=9)
+    pulls: dict[Hashable, int] = {}
+    expected = run(whole, rewards, 200, {})
+    begun = run(first, rewards, stop, pulls)
+    second = Bandit.from_state(json.loads(json.dumps(first.get_state())))
+    assert begun + run(second, rewards, 200 - stop, pulls) == expected
+    assert second.get_state() == whole.get_state()
+
+
+@pytest.mark.parametrize("policy", FIRST_PULLERS, ids=lambda each: each.name)
+def test_an_added_arm_is_explored_at_the_next_pull(policy: Policy) -> None:
+    bandit = Bandit(policy, arms=["a", "b"])
+    run(bandit, unit_table(2, 100), 50, {})
+    bandit.add_arm("c")
+    assert bandit.pull() == "c"
+    bandit.update("c", 0.0)
+    bandit.add_arm("d")
+    bandit.add_arm("e")
+    seen = []
+    for _ in range(2):
+        arm = bandit.pull()
+        bandit.update(arm, 0.0)
+        seen.append(arm)
+    assert seen == ["d", "e"]
+
+
+@pytest.mark.parametrize("policy", DETERMINISTIC, ids=repr)
+def test_an_added_arm_is_treated_as_the_paper_treats_a_new_arm(policy: Policy) -> None:
+    """After the addition the bandit decides as a game in which the arm was there and simply never pulled."""
+    rewards = table(3, 200)
+    bandit = Bandit(policy, arms=["a", "b"])
+    pulls = {"a": 0, "b": 0, "c": 0}
+    choose, update = policy.kernel.choose, policy.kernel.update
+    state = states.new_state(policy, 3, 200)
+    arms = np.array([0, 1])
+    for t in range(1, 121):
+        if t == 41:
+            bandit.add_arm("c")
+            arms = np.array([0, 1, 2])
+        slot = int(choose(policy.params, state, t, 0, arms))
+        arm = bandit.pull()
+        assert arm == "abc"[slot]
+        reward = float(rewards[slot, pulls[str(arm)]])
+        update(policy.params, state, t, slot, reward)
+        bandit.update(arm, reward)
+        pulls[str(arm)] += 1
+    assert pulls["c"] > 0
+
+
+@pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
+def test_a_removed_arm_is_never_pulled(policy: Policy) -> None:
+    bandit = Bandit(policy, arms=["a", "b", "c"])
+    for _ in range(30):
+        bandit.update(bandit.pull(), 1.0)
+    bandit.remove_arm("b")
+    for _ in range(60):
+        arm = bandit.pull()
+        assert arm in {"a", "c"}
+        bandit.update(arm, 0.0)
+    assert bandit.arms == ("a", "c")
+    with pytest.raises(ValueError, match="arm must be one of the 2 arms added, got 'b'"):
+        bandit.update("b", 1.0)
+
+
+# Exp3.S shares the weight of all arms between them at every reward: one that is gone has left its share to the others.
+SEPARATE = [each for each in LEARNERS if each.name != "exp3-s"]
+# What the arm left in the log must leave the window without a trace, too.
+SEPARATE += [make("sw-ucb", tau=25), make("sliding-window-ts", tau=25), make("d-ucb", gamma=0.9)]
+
+
+@pytest.mark.parametrize("policy", SEPARATE, ids=repr)
+def test_after_a_removal_all_is_as_if_the_arm_had_never_been_pulled(policy: Policy) -> None:
+    """Against a state that was not told of its rewards: also what is counted over all arms must not count it any more."""
+    kernel, params, capacity = policy.kernel, policy.params, 120
+    told, spared = states.new_state(policy, 3, capacity), states.new_state(policy, 3, capacity)
+    rewards = unit_table(3, capacity)
+    for t in range(1, 61):
+        arm = (t // 2) % 3
+        for state in (told,) if arm == 1 else (told, spared):
+            kernel.update(params, state, t, arm, float(rewards[arm, t]))
+    states.forget_arm(policy, told, 1, capacity)
+    left = np.array([0, 2])
+    for t in range(61, capacity):
+        if t == 80 and policy.first_pulls:  # a new arm in its place; exponential weights start it level with the leader
+            left = np.arange(3)
+        if kernel.explain is not None:
+            for arm in left:
+                reasons = [kernel.explain(params, states.copy(state), t, left, arm) for state in (told, spared)]
+                assert reasons[0] == pytest.approx(reasons[1], rel=1e-12, nan_ok=True), t
+        if kernel.chances is not None and t % 20 == 1:  # integrals, for some
+            chances = np.zeros((2, left.size))
+            for state, out in zip((told, spared), chances, strict=True):
+                kernel.chances(params, states.copy(state), t, left, out)
+            assert chances[0] == pytest.approx(chances[1], rel=1e-9), t
+        arms = [int(kernel.choose(params, state, t, 7, left)) for state in (told, spared)]
+        assert arms[0] == arms[1], t
+        for state in (told, spared):
+            kernel.update(params, state, t, arms[0], float(rewards[arms[0], t]))
+
+
+def test_an_arm_removed_and_added_again_starts_fresh_unless_asked_otherwise() -> None:
+    bandit = Bandit(make("raw-ucb"), arms=["a", "b"])
+    for _ in range(40):
+        bandit.update(bandit.pull(), 1.0)
+    known = bandit.explain()["b"]
+    assert known.pulls > 0
+    bandit.remove_arm("b", keep=True)
+    bandit.add_arm("b", resume=True)
+    assert bandit.explain()["b"] == known
+    bandit.remove_arm("b")
+    bandit.add_arm("b")
+    assert bandit.explain()["b"].pulls == 0
+    assert bandit.pull() == "b"
+    bandit.remove_arm("b", keep=True)
+    bandit.add_arm("b")
+    assert bandit.explain()["b"].pulls == 0
+    with pytest.raises(ValueError, match="resume needs an arm that was removed with keep=True, got 'c'"):
+        bandit.add_arm("c", resume=True)
+
+
+@pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
+def test_nothing_is_left_of_a_kept_arm_that_is_added_afresh(policy: Policy) -> None:
+    """Its statistics, its pulls and the rewards it owes are gone: in the end, all is as after a removal for good."""
+
+    def begun(keep: bool) -> Bandit:
+        bandit = Bandit(policy, arms=["a", "b", "c"], seed=2)
+        for k in range(30):
+            bandit.update("abc"[k % 3], 0.1 * (k % 3))
+        for _ in range(3):
+            bandit.pull(arms=["b"])
+        bandit.remove_arm("b", keep=keep)
+        bandit.add_arm("b")
+        return bandit
+
+    kept, gone = begun(keep=True), begun(keep=False)
+    assert kept.explain()["b"].pulls == 0
+    said = {each["arm"]: each for each in kept.get_state()["arms"]}
+    assert len(said) == len(kept.get_state()["arms"]) == 3
+    assert (said["b"]["pulls"], said["b"]["pending"], said["b"]["chances"]) == (0, 0, [])
+    with pytest.raises(ValueError, match="arm must be new, got 'b'"):
+        kept.add_arm("b", resume=True)
+    kept.remove_arm("b")
+    with pytest.raises(ValueError, match="resume needs an arm that was removed with keep=True, got 'b'"):
+        kept.add_arm("b", resume=True)
+    gone.remove_arm("b")
+    rows = states.has_arm_axis(policy)
+    for name, by_arm, a, b in zip(kept._state._fields, rows, kept._state, gone._state, strict=True):
+        if by_arm:
+            fresh = getattr(states.new_state(policy, 1, kept._capacity), name)
+            assert a[:3].tolist() == b.tolist(), name
+            assert a[[1, 3]].tolist() == [fresh[0].tolist()] * 2, name
+        else:
+            assert a.tolist() == b.tolist(), name
+
+
+def test_an_arm_in_the_place_of_another_owes_no_rewards() -> None:
+    for policy in (make("ucb1"), make("exp3", gamma=0.1)):
+        for keep in (False, True):
+            bandit = Bandit(policy, arms=["a", "b"])
+            for _ in range(3):
+                bandit.pull(arms=["a"])
+            bandit.update("a", 1.0)
+            bandit.remove_arm("a", keep=keep)
+            if keep:
+                bandit.add_arm("a")  # in a slot of its own: the first one is free for the next
+            bandit.add_arm("c")
+            said = next(each for each in bandit.get_state()["arms"] if each["arm"] == "c")
+            assert said == {"arm": "c", "slot": 0, "kept": False, "pulls": 0, "pending": 0, "chances": []}
+            assert bandit.rounds == 3
+            bandit.update("c", 1.0)  # nobody asked for it: a round of its own
+            assert bandit.rounds == 4
+            assert bandit.explain()["c"].pulls == 1
+
+
+def test_slots_are_used_again() -> None:
+    """News come and go by the million: the state must not grow with those that went."""
+    bandit = Bandit(make("eff-raw-ucb"), arms=["old"])
+    bandit.update("old", 0.5)
+    for k in range(300):
+        bandit.add_arm(k)
+        assert bandit.pull() == k
+        bandit.update(k, 0.5)
+        bandit.remove_arm(k)
+    assert bandit.get_state()["slots"] == 2
+
+
+@given(st.lists(st.sampled_from(["pull", "add", "remove", "keep", "mask", "restore", "late"]), max_size=60))
+def test_any_order_of_calls_keeps_the_promises(calls: list[str]) -> None:
+    bandit = Bandit(make("eff-raw-ucb"), arms=[0, 1])
+    fresh = 2
+    owed: list[Hashable] = []
+    for call in calls:
+        if call == "pull":
+            arm = bandit.pull()
+            assert arm in bandit.arms
+            bandit.update(arm, float(hash(arm) % 3))
+        elif call == "late":
+            owed.append(bandit.pull())
+        elif call == "add":
+            bandit.add_arm(fresh)
+            fresh += 1
+        elif call in {"remove", "keep"} and len(bandit.arms) > 1:
+            gone = bandit.arms[0]
+            bandit.remove_arm(gone, keep=call == "keep")
+            owed = [arm for arm in owed if arm != gone]
+        elif call == "mask":
+            some = bandit.arms[::2]
+            assert bandit.pull(arms=some) in some
+        elif call == "restore":
+            before = bandit.get_state()
+            bandit = Bandit.from_state(before)
+            assert bandit.get_state() == before
+    for arm in owed:
+        bandit.update(arm, 1.0)
+
+
+def test_ad_switch_goes_on_without_the_arm_that_was_best() -> None:
+    means = {"x": 1.0, "y": 0.0, "z": 0.3}
+    bandit = Bandit(make("ad-switch", horizon=6_000, C1=1.0), arms=["x", "y", "z"])
+    for k in range(600):
+        if k == 60:
+            bandit.remove_arm("x")
+        arm = bandit.pull()
+        bandit.update(arm, means[str(arm)])
+    reasons = bandit.explain()
+    assert reasons["z"].pulls > 3 * reasons["y"].pulls
+
+
+def test_an_added_arm_starts_level_with_the_leader_of_the_others() -> None:
+    bandit = Bandit(make("exp3", gamma=0.1), arms=["lead", "x"])
+    for _ in range(300):
+        bandit.update("lead", 1.0)
+    bandit.remove_arm("lead")
+    bandit.add_arm("y")
+    assert bandit.propensities() == {"y": 0.5, "x": 0.5}
+
+
+def test_masks() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b", "c"])
+    assert bandit.pull(arms=["c", "b"]) == "b"
+    bandit.update("b", 1.0)
+    assert bandit.pull(arms=("c",)) == "c"
+    with pytest.raises(ValueError, match="arms must hold at least one arm, got none"):
+        bandit.pull(arms=[])
+    with pytest.raises(ValueError, match=r"arm must be one of the 3 arms added, got 'd'"):
+        bandit.pull(arms=["a", "d"])
+
+
+def test_rounds_count_pulls_and_unasked_rewards() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    bandit.update("a", 1.0)
+    assert bandit.rounds == 1
+    assert bandit.pull() == "b"
+    assert bandit.rounds == 2
+    bandit.pull()
+    bandit.update("b", 0.0)
+    assert bandit.rounds == 3
+    twin = Bandit.from_state(bandit.get_state())
+    twin.update("b", 0.5)  # the reward of the second pull
+    assert twin.rounds == 3
+
+
+def test_propensities() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    assert bandit.propensities() == {"a": 1.0, "b": 0.0}
+    assert bandit.propensities(arms=["b"]) == {"b": 1.0}
+    assert Bandit(make("uniform"), arms=list("abcd")).propensities(arms=["a", "d"]) == {"a": 0.5, "d": 0.5}
+    assert bandit.rounds == 0
+
+
+def test_eff_raw_ucb_stays_small() -> None:
+    """O(K log t): 100 times the rounds add a few windows."""
+    sizes = []
+    for rounds in (1_000, 100_000):
+        state = states.new_state(make("eff-raw-ucb"), 10, rounds)
+        sizes.append(sum(array.nbytes for array in state))
+    assert sizes[1] < 2 * sizes[0]
+    assert sizes[1] < 10_000
+
+
+def test_explain_says_what_decides() -> None:
+    bandit = Bandit(make("raw-ucb"), arms=["a", "b"])
+    for _ in range(30):
+        bandit.update(bandit.pull(), 0.25)
+    reasons = bandit.explain()
+    best = max(reasons, key=lambda arm: reasons[arm].index)
+    assert bandit.pull() == best
+    for choice in reasons.values():
+        assert choice.index == choice.mean + choice.width
+        assert choice.mean == 0.25
+        assert choice.window == choice.pulls
+    assert "index" in str(reasons)
+    assert len(str(reasons).splitlines()) == 4
+
+
+@pytest.mark.parametrize("arm", ["a", 0, -7, 2.5, None, True, ("x", 3), ("x", ("y", None)), "é\n", 2**70])
+def test_arm_ids_survive_json(arm: Hashable) -> None:
+    bandit = Bandit(make("ucb1"), arms=[arm, "other"])
+    assert bandit.pull() == arm
+    twin = Bandit.from_state(json.loads(json.dumps(bandit.get_state())))
+    assert twin.arms == (arm, "other")
+    assert [type(each) for each in twin.arms] == [type(arm), str]
+
+
+@pytest.mark.parametrize("arm", [float("nan"), float("inf"), b"a", object(), ("a", b"b"), frozenset(), np.int64(3)])
+def test_ids_that_json_cannot_carry_are_refused(arm: Hashable) -> None:
+    with pytest.raises(TypeError, match="arm must be a string, a number, None or a tuple of these"):
+        Bandit(make("ucb1"), arms=[arm])
+
+
+BAD_CALLS: list[tuple[Callable[[Bandit], Any], type[Exception], str]] = [
+    (lambda b: b.update("z", 1.0), ValueError, "arm must be one of the 2 arms added, got 'z'"),
+    (lambda b: b.update(["a"], 1.0), ValueError, "arm must be one of the 2 arms added"),  # type: ignore[arg-type]
+    (lambda b: b.update("a", float("nan")), ValueError, "reward must be a finite number .* got nan"),
+    (lambda b: b.update("a", float("-inf")), ValueError, "reward must be a finite number .* got -inf"),
+    (lambda b: b.update("a", 1e300), ValueError, "reward must be a finite number of at most 1e\\+100"),
+    (lambda b: b.update("a", "1"), TypeError, "reward must be a finite number, got '1'"),  # type: ignore[arg-type]
+    (lambda b: b.update("a", True), TypeError, "reward must be a finite number, got True"),
+    (lambda b: b.update("a", np.bool_(True)), TypeError, "reward must be a finite number"),  # type: ignore[arg-type]
+    (lambda b: b.update("a", None), TypeError, "reward must be a finite number, got None"),  # type: ignore[arg-type]
+    (lambda b: b.add_arm("a"), ValueError, "arm must be new, got 'a'"),
+    (lambda b: b.add_arm(b"x"), TypeError, "so that JSON can carry it"),
+    (lambda b: b.remove_arm("z"), ValueError, "arm must be one of the 2 arms added, got 'z'"),
+    (lambda b: b.pull(arms=[]), ValueError, "arms must hold at least one arm"),
+    (lambda b: b.pull(arms=["z"]), ValueError, "arm must be one of the 2 arms added, got 'z'"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), BAD_CALLS)
+def test_bad_calls_say_so_and_change_nothing(call: Callable[[Bandit], Any], error: type[Exception], words: str) -> None:
+    bandit = Bandit(make("eff-raw-ucb"), arms=["a", "b"])
+    bandit.update(bandit.pull(), 1.0)
+    before = bandit.get_state()
+    with pytest.raises(error, match=words):
+        call(bandit)
+    assert bandit.get_state() == before
+
+
+def test_numbers_of_other_kinds_are_rewards() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a"])
+    for reward in (1, np.float32(0.5), np.int64(2)):
+        bandit.update("a", reward)  # type: ignore[arg-type]
+    assert bandit.explain()["a"].mean == 3.5 / 3
+
+
+def test_the_largest_rewards_are_rewards() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a"])
+    for reward in (1e100, -1e100, -1e100):
+        bandit.update("a", reward)
+    assert bandit.explain()["a"].mean == pytest.approx(-1e100 / 3)
+    with pytest.raises(ValueError, match="at most 1e\\+100"):
+        bandit.update("a", np.nextafter(1e100, np.inf))
+
+
+def test_bad_beginnings() -> None:
+    policy = make("ucb1")
+    with pytest.raises(ValueError, match="arms must hold at least one arm, got none"):
+        Bandit(policy, arms=[])
+    with pytest.raises(ValueError, match="arms must be distinct, got 'a' twice"):
+        Bandit(policy, arms=["a", "b", "a"])
+    with pytest.raises(TypeError, match="arms must be a list of arms, got 'abc'"):
+        Bandit(policy, arms="abc")
+    with pytest.raises(TypeError, match="policy must be a policy"):
+        Bandit("ucb1", arms=["a"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="policy must be a learner, got GreedyOracle"):
+        Bandit(make("greedy-oracle"), arms=["a"])
+    with pytest.raises(ValueError, match="seed must be a whole number, 0 or more, got -1"):
+        Bandit(policy, arms=["a"], seed=-1)
+
+
+def test_a_late_reward_reaches_an_arm_that_was_kept() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    bandit.pull()
+    bandit.remove_arm("a", keep=True)
+    bandit.update("a", 3.0)
+    bandit.add_arm("a", resume=True)
+    assert bandit.explain()["a"].mean == 3.0
+    assert bandit.rounds == 1
+
+
+def test_a_kept_arm_has_no_probability_to_weigh_an_unasked_reward_by() -> None:
+    bandit = Bandit(make("exp3", gamma=0.1), arms=["a", "b"])
+    while bandit.pull() != "a":
+        pass
+    bandit.remove_arm("a", keep=True)
+    bandit.update("a", 1.0)  # the reward of the pull
+    before = bandit.get_state()
+    with pytest.raises(ValueError, match="arm must have been pulled, or be one that may be, got 'a'"):
+        bandit.update("a", 1.0)
+    assert bandit.get_state() == before
+
+
+def test_pulls_without_a_reward_do_not_add_up() -> None:
+    bandit = Bandit(make("eff-raw-ucb"), arms=["a", "b"])
+    sizes = []
+    for _ in range(2):
+        for _ in range(60):
+            bandit.pull()
+        sizes.append(len(json.dumps(bandit.get_state())))
+    assert sizes[1] < 1.2 * sizes[0]
+
+
+def test_one_arm_is_not_a_list_of_arms() -> None:
+    bandit = Bandit(make("ucb1"), arms=["ab"])
+    for bad in ("ab", 3):
+        with pytest.raises(TypeError, match=f"arms must be a list of arms, got {bad!r}"):
+            bandit.pull(arms=bad)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=f"arms must be a list of arms, got {bad!r}"):
+            Bandit(make("ucb1"), arms=bad)  # type: ignore[arg-type]
+
+
+def test_removing_the_last_arm_is_refused() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a"])
+    with pytest.raises(ValueError, match="arm must not be the last one, got 'a'"):
+        bandit.remove_arm("a")
+    assert bandit.arms == ("a",)
+
+
+def edits() -> dict[str, Callable[[dict[str, Any]], Any]]:
+    return {
+        "version": lambda s: {**s, "version": 99},
+        "format": lambda s: {**s, "format": "other"},
+        "rounds": lambda s: {**s, "rounds": s["rounds"] + 1},
+        "arms": lambda s: {**s, "arms": s["arms"][:-1]},
+        "no digest": lambda s: {name: value for name, value in s.items() if name != "digest"},
+        "array": lambda s: {**s, "state": {**s["state"], "pulls": {**s["state"]["pulls"], "data": ""}}},
+        "extra": lambda s: {**s, "extra": object()},
+        "none": lambda s: None,
+        "text": json.dumps,
+        "list": lambda s: [s],
+    }
+
+
+def without_points(value: Any) -> Any:
+    """Write 1.0 as 1, as JavaScript does."""
+    if isinstance(value, dict):
+        return {name: without_points(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [without_points(each) for each in value]
+    return int(value) if isinstance(value, float) and value == int(value) else value
+
+
+def test_a_state_may_come_back_with_whole_numbers_for_floats() -> None:
+    bandit = Bandit(make("exp3", gamma=1.0), arms=["a", 2.0])
+    bandit.pull(arms=["a"])
+    state = bandit.get_state()
+    written = without_points(state)
+    assert json.dumps(written) != json.dumps(state)
+    assert Bandit.from_state(written).propensities() == bandit.propensities()
+
+
+@pytest.mark.parametrize("edit", edits())
+def test_foreign_truncated_and_edited_states_are_refused(edit: str) -> None:
+    state = Bandit(make("eff-raw-ucb"), arms=["a", "b"]).get_state()
+    with pytest.raises(ValueError, match="state"):
+        Bandit.from_state(edits()[edit](state))
+
+
+def test_several_threads_share_a_bandit() -> None:
+    bandit = Bandit(make("eff-raw-ucb"), arms=list(range(5)))
+
+    def work() -> None:
+        for _ in range(200):
+            bandit.update(bandit.pull(), 1.0)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(choice.pulls for choice in bandit.explain().values()) == 800
+    assert bandit.rounds == 800

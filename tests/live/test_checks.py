@@ -1,0 +1,200 @@
+"""Every policy in the registry keeps the contract, and the checker sees what breaks it."""
+
+import re
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import POSITIVE, Rule
+from rotting.kernels.random_numbers import uniform
+from rotting.live.bandit import Bandit
+from rotting.live.checks import PolicyCheckError, check_policy
+from rotting.policies import ucb1
+from rotting.policy import Kernel, Policy
+from tests.conftest import INTERPRETED
+from tests.helpers.games import examples
+
+BUILT_IN = [type(each) for each in examples()]
+
+
+@pytest.mark.parametrize("policy", examples(), ids=lambda each: each.name)
+def test_every_policy_keeps_the_contract(policy: Policy) -> None:
+    check_policy(policy)
+
+
+@pytest.mark.parametrize("policy_class", BUILT_IN, ids=lambda each: each.name)
+def test_bad_parameters_are_refused_in_one_sentence(policy_class: type[Policy]) -> None:
+    needed = {each.name: 1_000 for each in policy_class.parameters() if each.required}
+    for each in policy_class.parameters():
+        bad: Any
+        for bad in (-1.0, float("nan"), float("inf"), True, "x", None):
+            if type(each.rule) is Rule and isinstance(bad, float) and each.rule.low < bad < each.rule.high:
+                continue
+            with pytest.raises((ValueError, TypeError)) as error:
+                policy_class(**{**needed, each.name: bad})
+            assert each.name in str(error.value)
+            assert repr(bad) in str(error.value)
+            assert each.rule.text in str(error.value)
+
+
+@pytest.mark.parametrize("policy_class", BUILT_IN, ids=lambda each: each.name)
+def test_documentation_is_complete(policy_class: type[Policy]) -> None:
+    text = policy_class.__doc__ or ""
+    for part in ("Example:", "Reference:", "Needs"):
+        assert part in text, part
+    assert re.search("rested|restless|rotting", text), "for which rotting it is sound"
+    assert ">>>" in text
+    for each in policy_class.parameters():
+        assert each.doc, each.name
+        assert f"{each.name}:" in text, each.name
+
+
+def broken(**changes: Any) -> Policy:
+    """UCB1 with some of its functions replaced."""
+    functions = {"init": ucb1.init, "update": ucb1.update, "choose": ucb1.UCB1.kernel.choose, **changes}
+
+    class Broken(Policy):
+        name = "broken"
+        kernel = Kernel(ucb1.Params, **functions)
+
+    return Broken()
+
+
+def test_a_sound_third_party_policy_passes() -> None:
+    check_policy(broken())
+
+
+def outside(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    return 17
+
+
+def ignores_mask(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    return int(np.argmin(s.pulls))
+
+
+def wrong_order(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    return int(arms[-1])
+
+
+class BadState(NamedTuple):
+    by_round: Ints
+
+
+def arms_last(p: Any, n_arms: int, capacity: int) -> Any:
+    return BadState(np.zeros((2, n_arms), np.int64))
+
+
+def unequal_arms(p: Any, n_arms: int, capacity: int) -> Any:
+    return ucb1.State(np.arange(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+
+
+def not_a_corner(p: Any, n_arms: int, capacity: int) -> Any:
+    return ucb1.State(np.full(n_arms, capacity), np.zeros(n_arms), np.zeros(n_arms))
+
+
+class TunedState(NamedTuple):
+    pulls: Ints
+    high: Floats
+    low: Floats
+    n_arms: Ints  # [1] stands for a tuning that depends on K
+
+
+def tunes_once(p: Any, n_arms: int, capacity: int) -> Any:
+    return TunedState(*ucb1.init(p, n_arms, capacity), np.array([n_arms]))
+
+
+def tunes_again(p: Any, s: TunedState) -> None:
+    s.n_arms[0] = s.pulls.size
+
+
+def test_what_depends_on_the_number_of_arms_must_be_tuned_anew() -> None:
+    with pytest.raises(PolicyCheckError, match="a bandit that grew before its first reward must equal one that began"):
+        check_policy(broken(init=tunes_once))
+    check_policy(broken(init=tunes_once, tune=tunes_again))
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"choose": outside}, "choose must return one of `arms`"),
+        ({"choose": ignores_mask}, "an arm that is not available must not be chosen"),
+        ({"choose": wrong_order}, "the first pulls must go in the order of the arms"),
+        ({"init": arms_last}, "the axis of arms must come first"),
+        ({"init": unequal_arms}, "init must treat all arms alike"),
+        ({"init": not_a_corner}, "a small state must be the corner of a large one"),
+    ],
+)
+def test_a_broken_policy_is_caught(changes: dict[str, Any], rule: str) -> None:
+    with pytest.raises(PolicyCheckError, match=rule):
+        check_policy(broken(**changes))
+
+
+def draws_in_secret(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    if t <= arms.size or uniform(key, t, 0) < 0.5:
+        return int(arms[(t - 1) % arms.size])
+    return int(arms[-1])
+
+
+def test_randomness_must_be_declared_with_its_chances() -> None:
+    with pytest.raises(PolicyCheckError, match="a policy that depends on its key must say `randomised = True`"):
+        check_policy(broken(choose=draws_in_secret))
+    policy = broken(choose=draws_in_secret)
+    type(policy).randomised = True
+    with pytest.raises(PolicyCheckError, match="a randomised policy must give its `chances`"):
+        check_policy(policy)
+    with pytest.raises(TypeError, match="policy must give its chances"):
+        Bandit(policy, arms=["a", "b"]).propensities()
+
+
+def test_a_name_that_is_taken_is_refused() -> None:
+    with pytest.raises(ValueError, match="name must be new, got 'ucb1', which is UCB1"):
+        type("Mine", (Policy,), {"name": "ucb1", "kernel": ucb1.UCB1.kernel})
+
+
+calls = 0
+
+
+def counts_calls(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    global calls  # noqa: PLW0603 - hidden state is the fault under test
+    calls += 1
+    return int(arms[calls // 7 % arms.size])
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_what_does_not_compile_is_caught() -> None:
+    with pytest.raises(PolicyCheckError, match="choose and update must compile"):
+        check_policy(broken(choose=prints))
+
+
+def prints(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    print({t: arms})
+    return int(ucb1.UCB1.kernel.choose(p, s, t, key, arms))
+
+
+def test_hidden_state_is_caught() -> None:
+    with pytest.raises(PolicyCheckError, match="a second game must equal the first"):
+        check_policy(broken(choose=counts_calls))
+
+
+def test_only_policies_can_be_checked() -> None:
+    with pytest.raises(TypeError, match="policy must be a policy"):
+        check_policy("raw-ucb")  # type: ignore[arg-type]
+
+
+def test_policies_are_values() -> None:
+    class Params(NamedTuple):
+        scale: Annotated[float, POSITIVE, "a scale"] = 1.0
+
+    policy = broken()
+    with pytest.raises(AttributeError, match="is a value and cannot be changed"):
+        policy.sigma = 3.0
+    with pytest.raises(TypeError, match=r"has no parameter 'sigam' .*did you mean 'sigma'"):
+        type(policy)(sigam=1.0)
+    with pytest.raises(TypeError, match="at most 1 parameters, got 2"):
+        type(policy)(1.0, 2.0)
+    with pytest.raises(TypeError, match="'sigma' twice"):
+        type(policy)(1.0, sigma=2.0)
+    assert policy.sigma == 1.0
+    assert len({policy, type(policy)(1), type(policy)(sigma=2)}) == 2

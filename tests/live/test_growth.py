@@ -1,0 +1,154 @@
+"""Bandits that grow: what depends on the number of arms is tuned to the arms there are, and what was learned stays."""
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotting.kernels.random_numbers import uniform
+from rotting.live import policy_state as states
+from rotting.live.bandit import Bandit
+from rotting.parts.doubling import doubling
+from rotting.policies.exp3 import Exp3
+from rotting.policies.rexp3 import Rexp3
+from rotting.policies.swa import SWA
+from rotting.policies.wswa import WSWA
+from rotting.policy import Policy
+from tests.helpers.games import examples
+
+KNOWLEDGE: dict[str, Any] = {"horizon": 300, "T": 300, "breakpoints": 3, "switches": 3, "budget": 2.0}
+"""What the constructors of tuned policies ask for."""
+FIRST = 20
+
+
+def constructors(policy_class: Any) -> list[Callable[..., Policy]]:
+    """`from_horizon` and the like."""
+    return [made for name, made in inspect.getmembers(policy_class, inspect.ismethod) if name.startswith("from_")]
+
+
+def tuned(make: Callable[..., Policy], rounds: int) -> Policy:
+    needed = [
+        name for name, each in inspect.signature(make).parameters.items() if each.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    known = {**KNOWLEDGE, "horizon": rounds, "T": rounds}
+    return make(**{name: known[name] for name in needed})
+
+
+LEARNERS = [policy for policy in examples() if not policy.sees_means]
+TUNED = [tuned(make, KNOWLEDGE["T"]) for policy in LEARNERS for make in constructors(type(policy))]
+DOUBLED = [doubling(tuned(make, FIRST)) for policy in LEARNERS for make in constructors(type(policy))]
+EVERY = [*LEARNERS, *TUNED, *DOUBLED, doubling(type(LEARNERS[0])(horizon=FIRST))]
+
+
+def reward(bandit: Bandit, arm: int) -> float:
+    return round(uniform(arm, bandit.rounds, 3))  # 0 or 1
+
+
+def play(bandit: Bandit, rounds: int, arms: list[int] | None = None) -> list[int]:
+    chosen: list[Any] = []
+    for _ in range(rounds):
+        chosen.append(bandit.pull(arms))
+        bandit.update(chosen[-1], reward(bandit, chosen[-1]))
+    return chosen
+
+
+def grow(bandit: Bandit, n_arms: int) -> None:
+    for arm in range(len(bandit.arms), n_arms):
+        bandit.add_arm(arm)
+
+
+def test_the_variants_are_the_tuned_ones() -> None:
+    known = {"cusum-ucb", "d-ucb", "exp3", "exp3-s", "glr-kl-ucb", "glr-ucb", "m-ucb", "rexp3", "sw-ucb", "swa"}
+    assert {policy.name for policy in TUNED} == known
+    assert [policy.limit for policy in TUNED] == [300] * len(TUNED)
+    assert EVERY[-1].name == "doubling(ad-switch)"
+
+
+@pytest.mark.parametrize("policy", EVERY, ids=repr)
+@pytest.mark.parametrize(("few", "many"), [(1, 2), (1, 4), (2, 40)])
+def test_to_grow_before_the_first_reward_is_to_begin_with_all_arms(policy: Policy, few: int, many: int) -> None:
+    grown, begun = Bandit(policy, range(few), seed=5), Bandit(policy, range(many), seed=5)
+    grow(grown, many)
+    assert grown.get_state() == begun.get_state()
+    assert play(grown, 90) == play(begun, 90)
+    assert grown.get_state() == begun.get_state()
+
+
+@pytest.mark.parametrize("policy", EVERY, ids=repr)
+def test_pulls_without_rewards_do_not_count(policy: Policy) -> None:
+    grown, begun = Bandit(policy, [0], seed=5), Bandit(policy, range(4), seed=5)
+    for _ in range(3):
+        assert grown.pull() == begun.pull([0]) == 0
+    grow(grown, 4)
+    for _ in range(3):
+        for each in (grown, begun):
+            each.update(0, 1.0)
+    assert play(grown, 70) == play(begun, 70)
+    assert grown.get_state()["state"] == begun.get_state()["state"]
+
+
+def tuned_to(policy: Policy, horizon: int) -> Policy:
+    """The policy in an epoch of that length (0 = it is not tuned)."""
+    if isinstance(policy, WSWA):
+        return SWA.from_horizon(horizon, **policy.shown_params())
+    return type(policy)(**{**policy.shown_params(), "horizon": horizon}) if horizon > 0 else policy
+
+
+@pytest.mark.parametrize("policy", EVERY, ids=repr)
+@pytest.mark.parametrize("rounds", [1, 15, 35, 70])  # in different epochs of the doubled policies
+def test_growth_after_rewards_tunes_anew_and_keeps_what_was_learned(policy: Policy, rounds: int) -> None:
+    """What a fresh state of the same epoch has otherwise with more arms becomes as there; all else stays as it was."""
+    bandit = Bandit(policy, range(2), seed=5)
+    play(bandit, rounds)
+    old, capacity = bandit._state, bandit._capacity
+    same = tuned_to(policy, int(old.epoch[1]) if "epoch" in old._fields else 0)
+    two, five = (states.new_state(same, n_arms, capacity) for n_arms in (2, 5))
+    grown = states.grow(policy, old, 5, capacity)
+    fields = zip(old._fields, states.has_arm_axis(policy), old, grown, two, five, strict=True)
+    for name, by_arm, before, after, with_two, with_five in fields:
+        if by_arm:
+            assert np.array_equal(after[:2], before), name
+            assert np.array_equal(after[2:], with_five[2:]), name
+        else:
+            expected = np.where(with_two == with_five, before, with_five)
+            if name == "batch" and before[0] > 0:  # Rexp3 counts its restarts in batches, and these are longer now
+                expected[1] = before[1] * before[0] // expected[0]
+            assert np.array_equal(after, expected), name
+
+
+def test_published_tunings_follow_the_arms() -> None:
+    def gamma(bandit: Bandit) -> float:
+        return float(bandit._state.rates[0])
+
+    bandit = Bandit(Exp3.from_horizon(10_000), [0])
+    assert gamma(bandit) == 0.0
+    grow(bandit, 2)
+    assert gamma(bandit) == pytest.approx(math.sqrt(2 * math.log(2) / ((math.e - 1) * 10_000)))
+    play(bandit, 50)
+    grow(bandit, 50)
+    assert gamma(bandit) == pytest.approx(math.sqrt(50 * math.log(50) / ((math.e - 1) * 10_000)))
+
+    bandit = Bandit(SWA.from_horizon(10_000), [0, 1])
+    play(bandit, 50)
+    assert bandit._state.window[0] == 313
+    grow(bandit, 50)
+    assert bandit._state.window[0] == 37
+
+
+def test_batches_go_on_at_multiples_of_their_new_length() -> None:
+    """With one arm a batch of Rexp3 is one round, with two it is 21: what was learned in round 30 stays until 42."""
+    bandit = Bandit(Rexp3.from_budget(81, 1.0), [0], seed=5)
+    play(bandit, 30)
+    assert tuple(bandit._state.batch) == (1, 29)
+    grow(bandit, 2)
+    assert tuple(bandit._state.batch) == (21, 1)
+    falls = []
+    for _ in range(50):
+        before = bandit._state.log_weights[0]
+        bandit.update(1, 1.0)
+        if bandit._state.log_weights[0] > before:
+            falls.append(bandit.rounds)
+    assert falls == [43, 64]

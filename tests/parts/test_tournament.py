@@ -1,0 +1,143 @@
+"""Many arms: the tournament chooses as looking at every arm does, ties included."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rotting.engines.compile import compiled
+from rotting.kernels.binding import bind_all
+from rotting.live import policy_state as states
+from rotting.live.bandit import Bandit
+from rotting.parts import tournament
+from rotting.parts.tournament import MANY, height, hold, runners_up
+from rotting.policy import Policy
+from rotting.registry import make
+from tests.conftest import INTERPRETED
+from tests.helpers.games import play, play_naive, tables
+from tests.reference import brute
+
+ARMS = [MANY, MANY + 1, 2 * MANY - 1, 100]
+
+
+@pytest.mark.parametrize("policy", [make("raw-ucb"), make("raw-ucb", alpha=0.1), make("eff-raw-ucb")], ids=repr)
+@pytest.mark.parametrize("n_arms", ARMS[:1] if INTERPRETED else ARMS)
+def test_choices_equal_the_reference(policy: Policy, n_arms: int) -> None:
+    horizon = 6 * n_arms
+    for name, table in tables(n_arms, horizon).items():
+        assert play(policy, table.tolist(), horizon) == play_naive(policy, table.tolist(), horizon), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.1, 1.4])
+def test_long_games_equal_the_scan_of_all_arms_and_windows(alpha: float) -> None:
+    policy = make("raw-ucb", alpha=alpha)
+    n_arms, horizon = 70, 8_000
+    rng = np.random.default_rng(1)
+    rows = (
+        rng.normal(size=(n_arms, horizon)) + rng.normal(size=(n_arms, 1)) - rng.random((n_arms, 1)) * np.arange(horizon) / 500
+    )
+    choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
+    scan = compiled(brute.raw_ucb, policy)
+    s, arms, pulls = states.new_state(policy, n_arms, horizon), np.arange(n_arms), [0] * n_arms
+    for t in range(1, horizon + 1):
+        arm = int(choose(policy.params, s, t, 0, arms))
+        if t > n_arms and t % 7 == 0:
+            assert arm == scan(policy.params, s, t, 0, arms), t
+        update(policy.params, s, t, arm, rows[arm, pulls[arm]])
+        pulls[arm] += 1
+
+
+@pytest.mark.parametrize("policy", [make("raw-ucb"), make("eff-raw-ucb")], ids=repr)
+def test_arms_come_and_go_around_the_tournament(policy: Policy) -> None:
+    """Masks, additions and removals leave it and come back to it; a twin that is always masked looks at every arm."""
+    rng = np.random.default_rng(3)
+    names = list(range(MANY + 4))
+    bandit, twin = Bandit(policy, arms=names), Bandit(policy, arms=names)
+    twin.add_arm("never")
+    for k in range(200):
+        if k == 90:
+            for each in (bandit, twin):
+                each.remove_arm(3)
+                each.remove_arm(MANY)
+        if k == 130:
+            for each in (bandit, twin):
+                each.add_arm(3)
+                each.add_arm("new")
+        available = [arm for arm in twin.arms if arm != "never"]
+        arm = bandit.pull()
+        assert twin.pull(arms=available) == arm
+        reward = float(rng.normal())
+        bandit.update(arm, reward)
+        twin.update(arm, reward)
+
+
+@pytest.mark.parametrize("policy", [make("raw-ucb", alpha=0.3), make("eff-raw-ucb", alpha=0.3)], ids=repr)
+def test_whatever_moves_a_line_reaches_the_tournament(policy: Policy) -> None:
+    """Explanations, masked pulls and pulls whose reward comes late, against a twin that looks at every arm."""
+    rng = np.random.default_rng(4)
+    names = list(range(MANY + 3))
+    bandit, twin = Bandit(policy, arms=names), Bandit(policy, arms=names)
+    twin.add_arm("never")
+    owed = []
+    for k in range(1_200):
+        available = names[k % 5 :: 2] if k % 3 == 0 else names
+        before = bandit.get_state() if k % 50 == 0 else None
+        if k % 4 == 1:
+            bandit.explain()
+        assert before is None or bandit.get_state() == before
+        arm = bandit.pull(arms=available) if k % 3 == 0 else bandit.pull()
+        assert twin.pull(arms=available) == arm, k
+        owed.append(arm)
+        if len(owed) > 3:
+            late = owed.pop(int(rng.integers(len(owed))))
+            reward = float(rng.normal()) - 0.002 * k
+            bandit.update(late, reward)
+            twin.update(late, reward)
+
+
+@pytest.mark.parametrize("policy", [make("raw-ucb"), make("eff-raw-ucb")], ids=repr)
+def test_an_arm_in_the_place_of_another_enters_the_tournament(policy: Policy) -> None:
+    """No pull in between: what is kept of the matches is still that of the arm that left, whether it won or lost them."""
+    names = list(range(MANY + 8))
+    for gone in names:
+        bandit = Bandit(policy, arms=names)
+        for k in range(2 * len(names)):
+            arm = bandit.pull()
+            bandit.update(arm, 1.0 if arm == 5 else k % 7 / 10)
+        bandit.remove_arm(gone)
+        bandit.add_arm("new")
+        assert bandit.pull() == "new", gone
+
+
+def intercept(s: Any, i: int) -> float:
+    return float(s.intercepts[i])
+
+
+def root(s: Any, i: int) -> float:
+    return float(s.roots[i])
+
+
+roots = {"hold": hold, "height": height, "runners_up": runners_up}
+bound = bind_all(roots, {tournament.intercept: intercept, tournament.root: root})
+
+
+@given(st.integers(2, 70), st.integers(0, 10**6))
+def test_the_winner_and_its_runners_up_are_those_of_looking_at_every_line(n: int, seed: int) -> None:
+    """Few values, so that ties abound; the champion's neighbours are told apart, since the lower one wins a tie."""
+    rng = np.random.default_rng(seed)
+    s = SimpleNamespace(
+        intercepts=rng.integers(0, 3, n) / 4, roots=rng.integers(1, 3, n), winner=np.zeros(n, int), certain=np.zeros(n)
+    )
+    s.entrants = np.zeros(1, int)
+    for lev in (0.25, 0.5, 0.5, 1.0, 3.0):
+        heights = [bound["height"](s, lev, i) for i in range(n)]
+        champion = bound["hold"](s, lev)
+        assert champion == heights.index(max(heights))
+        before, after = bound["runners_up"](s, lev, champion)
+        below, above = max(heights[:champion], default=-np.inf), max(heights[champion + 1 :], default=-np.inf)
+        for value in heights:  # what matters is which values keep the champion ahead
+            assert (value > before and value >= after) == (value > below and value >= above)

@@ -1,0 +1,70 @@
+"""Every fast path equals the slow, obvious reference in tests/reference/naive.py, decision by decision."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rotting.policy import Policy
+from rotting.registry import list_policies, make
+from tests.conftest import INTERPRETED
+from tests.helpers.games import NAIVE, play, play_naive, tables
+
+HORIZON = 60 if INTERPRETED else 250
+GRIDS = [1 + 1e-15, 1.01, 1.1, 1.5, 2.0, 3.0]
+
+
+def variants() -> list[Policy]:
+    """The policies with a reference, with the paper's parameters and every kind of grid."""
+    found = [make(name) for name in NAIVE if name != "ad-switch"]  # slow, and not without a horizon: test_detectors.py
+    found += [make("raw-ucb", alpha=4), make("fewa", alpha=4), make("raw-ucb", alpha=0.1, sigma=3)]
+    found += [make(name, m=m) for name in ("eff-raw-ucb", "eff-fewa") for m in GRIDS]
+    return found
+
+
+def test_every_learner_has_a_reference() -> None:
+    built_in = {each.name for each in list_policies() if each.__module__.startswith("rotting.policies")}
+    assert set(NAIVE) == {each for each in built_in if each != "greedy-oracle"}
+
+
+@pytest.mark.parametrize("policy", variants(), ids=repr)
+def test_choices_equal_the_reference(policy: Policy) -> None:
+    for name, table in tables(3, HORIZON).items():
+        assert play(policy, table.tolist(), HORIZON) == play_naive(policy, table.tolist(), HORIZON), name
+
+
+@pytest.mark.parametrize("policy", variants(), ids=repr)
+def test_odd_sizes_equal_the_reference(policy: Policy) -> None:
+    for n_arms, horizon in [(1, 40), (5, 3), (7, 7), (2, 1)]:
+        table = tables(n_arms, horizon)["noise"].tolist()
+        assert play(policy, table, horizon) == play_naive(policy, table, horizon), (n_arms, horizon)
+
+
+@st.composite
+def small_tables(draw: st.DrawFn) -> list[list[float]]:
+    """Few distinct values, so that ties abound; now and then an offset."""
+    n_arms = draw(st.integers(1, 4))
+    values = st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3])
+    offset = draw(st.sampled_from([0.0, 1e6, -1e9]))
+    rows = draw(st.lists(st.lists(values, min_size=40, max_size=40), min_size=n_arms, max_size=n_arms))
+    return [[offset + x for x in row] for row in rows]
+
+
+@pytest.mark.parametrize("policy", variants(), ids=repr)
+@given(table=small_tables())
+def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> None:
+    assert play(policy, table, 40) == play_naive(policy, table, 40)
+
+
+@pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa"])
+def test_an_offset_changes_no_choice(name: str) -> None:
+    """Dyadic rewards, so that the offset itself is exact."""
+    steps = np.random.default_rng(8).integers(-(2**20), 2**20, (3, HORIZON)) / 2**20
+    assert play(make(name), steps.tolist(), HORIZON) == play(make(name), (steps + 2.0**20).tolist(), HORIZON)
+
+
+def test_grid_of_one_window_each_is_the_exact_policy() -> None:
+    table = tables(3, HORIZON)["falling"].tolist()
+    fine = 1 + 1e-15
+    assert play(make("eff-raw-ucb", m=fine), table, HORIZON) == play(make("raw-ucb"), table, HORIZON)
+    assert play(make("eff-fewa", m=fine), table, HORIZON) == play(make("fewa"), table, HORIZON)

@@ -1,0 +1,239 @@
+"""The report in a real browser: a headless Chromium, driven by Playwright.
+
+Where there is none these tests are skipped; with CI=true in the environment that is a failure.
+"""
+
+import itertools
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rotting import report
+from tests.helpers.sections import ABOUT, EVIL, LABELS, sections
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+FIRST = "#rested-test-regret"
+# The names of the curves in each panel of the first figure, as Plotly has them.
+SHOWN = f"[...document.querySelectorAll('{FIRST} .plot')].map(p => p.data.filter(d => d.hoverinfo === 'text').map(d => d.name))"
+SCALES = f"[...document.querySelectorAll('{FIRST} .plot')].map(p => [p.layout.xaxis.type, p.layout.yaxis.type])"
+PRESSED = f"[...document.querySelectorAll('{FIRST} .legend button')].map(b => b.getAttribute('aria-pressed') === 'true')"
+NARROW, WIDE, HEIGHT = 380, 1600, 900
+
+Open = Callable[..., "Page"]
+
+
+def absent(what: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{what}: the report must be tested in a browser here")
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        absent("Playwright is not installed")
+    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
+    if path is None:
+        absent(f"no browser: none of {', '.join(CHROMIUMS)} is installed")
+    with sync_playwright() as playwright:
+        # Its sandbox needs rights that a container does not give; the page is ours.
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return report.write(sections(), tmp_path_factory.mktemp("report"), ABOUT)
+
+
+@pytest.fixture
+def open_page(browser: "Browser", path: Path) -> Iterator[Open]:
+    """Open the report, every figure drawn; whatever it complains of or asks for fails the test."""
+    troubles: list[str] = []
+    pages = []
+
+    def opened(width: int = WIDE, **settings: Any) -> "Page":
+        page = browser.new_page(viewport={"width": width, "height": HEIGHT}, **settings)
+        pages.append(page)
+        page.on("console", lambda message: troubles.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        page.on("request", lambda request: asked(request.url))
+        page.goto(path.as_uri())
+        for plot in page.locator(".plot").all():
+            plot.scroll_into_view_if_needed()
+            plot.locator("svg.main-svg").first.wait_for()
+        return page
+
+    def asked(url: str) -> None:
+        if url != path.as_uri() and not url.startswith(("data:", "blob:")):
+            troubles.append(f"request: {url}")
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert troubles == []
+
+
+def overflow(page: "Page") -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+def colours(page: "Page") -> tuple[float, float]:
+    """Return how light the page's background and its text are, from 0 to 255."""
+    light = "(c => c.match(/[\\d.]+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) / 3)"
+    style = "getComputedStyle(document.body)"
+    back, text = page.evaluate(f"[{light}({style}.backgroundColor), {light}({style}.color)]")
+    return float(back), float(text)
+
+
+def test_it_loads_without_a_word_or_a_request(open_page: Open) -> None:
+    page = open_page()
+    assert page.title() == ABOUT.title
+    assert page.evaluate(SHOWN) == [list(LABELS[:3]), list(LABELS), list(LABELS)]
+    assert page.evaluate("window.escaped") is None
+    assert EVIL in page.locator("#evil h2").inner_text()
+    # Plotly reads some HTML in its texts: it must show ours as it is.
+    assert EVIL in (page.locator("#evil .xtitle").first.text_content() or "").replace("\N{NO-BREAK SPACE}", " ")
+    assert page.evaluate("document.querySelectorAll('.plot a').length") == 0
+
+
+def test_a_request_is_noticed_and_stopped(browser: "Browser", path: Path, tmp_path: Path) -> None:
+    leaky = tmp_path / "leaky.html"
+    leak = '<img src="http://127.0.0.1:9/pixel.png"></body>'
+    leaky.write_text(path.read_text("utf-8").replace("</body>", leak), "utf-8")
+    page = browser.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(leaky.as_uri())
+    page.close()
+    assert any("Content Security Policy" in message for message in said)
+
+
+def test_a_click_in_the_legend_hides_a_curve_in_every_panel(open_page: Open) -> None:
+    page = open_page()
+    entry = page.locator(f"{FIRST} .legend button", has_text="FEWA 4")
+    entry.click()
+    assert page.evaluate(SHOWN) == [[label for label in labels if label != "FEWA 4"] for labels in (LABELS[:3], LABELS, LABELS)]
+    assert page.evaluate(PRESSED) == [label != "FEWA 4" for label in LABELS]
+    entry.click()
+    assert page.evaluate(SHOWN) == [list(LABELS[:3]), list(LABELS), list(LABELS)]
+
+
+def test_a_double_click_shows_a_curve_alone_and_another_shows_all(open_page: Open) -> None:
+    page = open_page()
+    entry = page.locator(f"{FIRST} .legend button", has_text="UCB1")
+    entry.dblclick()
+    assert page.evaluate(SHOWN) == [[], ["UCB1"], ["UCB1"]]
+    # Alone it is no longer outside.
+    assert page.evaluate(f"document.querySelectorAll('{FIRST} .plot')[1].layout.yaxis.range[1]") > 158
+    entry.dblclick()
+    assert page.evaluate(SHOWN) == [list(LABELS[:3]), list(LABELS), list(LABELS)]
+    assert page.evaluate(f"document.querySelectorAll('{FIRST} .plot')[1].layout.yaxis.range") == [0, 100]
+
+
+def test_the_legend_works_from_the_keyboard(open_page: Open) -> None:
+    page = open_page()
+    page.locator(f"{FIRST} .legend button", has_text="GLR-UCB").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate(PRESSED) == [True, True, False, True, True]
+    page.keyboard.press("Space")
+    assert page.evaluate(PRESSED) == [True] * 5
+    page.keyboard.press("Shift+Enter")
+    assert page.evaluate(PRESSED) == [False, False, True, False, False]
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Exp3.S"
+
+
+def test_buttons_change_the_axes_and_reset_brings_them_back(open_page: Open) -> None:
+    page = open_page()
+    as_made = [["log", "log"], ["linear", "linear"], ["linear", "linear"]]
+    assert page.evaluate(SCALES) == as_made
+    page.locator(f"{FIRST} [data-axis=x][data-log='1']").click()
+    assert page.evaluate(SCALES) == [["log", "log"], ["log", "linear"], ["log", "linear"]]
+    assert page.locator(f"{FIRST} [data-axis=x][data-log='1']").get_attribute("aria-pressed") == "true"
+    page.locator(f"{FIRST} [data-axis=y][data-log='1']").click()
+    assert page.evaluate(SCALES) == [["log", "log"]] * 3
+    page.locator(f"{FIRST} [data-axis=y][data-log='0']").click()
+    assert page.evaluate(SCALES) == [["log", "linear"]] * 3
+    page.locator(f"{FIRST} .legend button").first.click()
+    page.locator(f"{FIRST} .reset").click()
+    assert page.evaluate(SCALES) == as_made
+    assert page.evaluate(PRESSED) == [True] * 5
+    # Without a positive value a logarithmic axis would be empty.
+    page.locator("#evil [data-axis=y][data-log='1']").click()
+    assert page.evaluate("document.querySelector('#evil .plot').layout.yaxis.type") == "linear"
+
+
+def test_pointing_at_a_curve_shows_its_value_and_interval(open_page: Open) -> None:
+    page = open_page()
+    plot = page.locator(f"{FIRST} .plot").nth(2)
+    plot.scroll_into_view_if_needed()
+    where = plot.bounding_box()
+    assert where is not None
+    pixel = "(axis, value) => axis._offset + axis.d2p(value)"
+    x, y = plot.evaluate(f"p => [({pixel})(p._fullLayout.xaxis, 500), ({pixel})(p._fullLayout.yaxis, 2 * Math.sqrt(500))]")
+    page.mouse.move(where["x"] + x, where["y"] + y)
+    label = plot.locator(".hovertext")
+    label.wait_for()
+    words = label.text_content() or ""
+    assert "FEWA 4" in words
+    assert "round t: 500" in words
+    assert "regret: 44.721 [35.777, 58.138]" in words
+
+
+@pytest.mark.parametrize("width", [320, NARROW, 800, WIDE])
+def test_no_window_scrolls_sideways(open_page: Open, width: int) -> None:
+    page = open_page(width)
+    assert overflow(page) == 0
+    for plot in page.locator(".plot").all():
+        box, drawn = plot.bounding_box(), plot.locator("svg.main-svg").first.bounding_box()
+        assert box is not None
+        assert drawn is not None
+        assert drawn["width"] == pytest.approx(box["width"], abs=1)
+        assert box["width"] > 200
+
+
+def test_figures_follow_the_window(open_page: Open) -> None:
+    page = open_page()
+    tops = [box["y"] for plot in page.locator(f"{FIRST} .plot").all() if (box := plot.bounding_box())]
+    assert max(tops) - min(tops) < 1  # side by side
+    page.set_viewport_size({"width": NARROW, "height": HEIGHT})
+    page.wait_for_function(f"() => document.querySelector('{FIRST} .plot').layout.width < 380")
+    tops = [box["y"] for plot in page.locator(f"{FIRST} .plot").all() if (box := plot.bounding_box())]
+    assert min(later - earlier for earlier, later in itertools.pairwise(tops)) > 150  # one below the other
+    assert overflow(page) == 0
+
+
+def test_light_and_dark_follow_the_system(open_page: Open) -> None:
+    line = f"document.querySelectorAll('{FIRST} .plot')[1].data.find(d => d.name === 'UCB1').line.color"
+    page = open_page(color_scheme="light")
+    back, text = colours(page)
+    assert back > 240
+    assert text < 60
+    assert page.evaluate(line).upper() == "#000000"
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"() => ({line}).toUpperCase() !== '#000000'")
+    back, text = colours(page)
+    assert back < 40
+    assert text > 200
+    assert page.evaluate(line).upper() == "#F4F4F4"  # black would vanish
+
+
+def test_it_prints_light_and_whole(open_page: Open) -> None:
+    page = open_page(color_scheme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert colours(page)[0] > 240
+    assert page.evaluate("Math.max(...[...document.querySelectorAll('.plot')].map(p => p.layout.width))") <= 660
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert colours(page)[0] < 40
+    assert page.pdf(format="A4").startswith(b"%PDF")

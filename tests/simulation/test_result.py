@@ -1,0 +1,610 @@
+import builtins
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rotting import problems, registry, theory
+from rotting.common.statistics import mean_interval
+from rotting.display.plots import COLOURS, STYLES
+from rotting.display.tables import number_format
+from rotting.problems.oracle import GREEDY_BOTH, OPTIMAL
+from rotting.simulation import result as results
+from rotting.simulation.result import Result
+from rotting.simulation.simulate import simulate
+
+RAWUCB = registry.make("raw-ucb", alpha=1.4)
+UCB1 = registry.make("ucb1")
+
+
+def fields(policies: int = 2, runs: int = 20, checkpoints: int = 5, seed: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    horizon = 100 * checkpoints
+    pulls = rng.integers(0, horizon, size=(policies, runs, 1))
+    growth = rng.gamma(20.0, 1.0, size=(policies, runs, checkpoints)) * np.arange(1, policies + 1)[:, None, None]
+    return {
+        "policies": (RAWUCB, UCB1, *(registry.make("eff-raw-ucb", alpha=2.0 + k) for k in range(policies)))[:policies],
+        "problem": {"name": "two-arms", "kind": "rested", "n_arms": 2, "arms": ("a", "b"), "horizon": None},
+        "horizon": horizon,
+        "runs": runs,
+        "seed": 7,
+        "checkpoints": 100 * np.arange(1, checkpoints + 1),
+        "regret": np.cumsum(growth, axis=2),
+        "pulls": np.concatenate([pulls, horizon - pulls], axis=2),
+        "us_per_round": np.linspace(0.06, 1.0, policies),
+        "reference": OPTIMAL,
+    }
+
+
+def make(**sizes: int) -> Result:
+    return Result(**fields(**sizes))
+
+
+def changed(result: Result, **values: Any) -> Result:
+    return dataclasses.replace(result, **values)
+
+
+# What a result is
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("policies", (), "policies must hold at least one policy, got none"),
+        ("horizon", 0, "horizon must be a whole number, 1 or more, got 0"),
+        ("runs", 0, "runs must be a whole number, 1 or more, got 0"),
+        (
+            "runs",
+            3,
+            r"regret must have the shape \[policies, runs, checkpoints\] = \[2, 3, 5\], got \[2, 20, 5\]",
+        ),
+        ("seed", -1, "seed must be a whole number, 0 or more, got -1"),
+        ("problem", {"x": float("nan")}, "problem must be a description that JSON can carry"),
+        ("problem", {"x": object()}, "problem must be a description that JSON can carry"),
+        ("reference", "", "reference must say what regret is measured against, got ''"),
+        ("checkpoints", np.arange(0), "checkpoints must have the shape"),
+        (
+            "checkpoints",
+            np.array([100, 200, 300, 400, 499]),
+            "checkpoints must increase .* to the horizon 500",
+        ),
+        ("checkpoints", np.array([100, 300, 200, 400, 500]), "checkpoints must increase"),
+        ("checkpoints", np.array([0, 200, 300, 400, 500]), "checkpoints must increase from 1 or more"),
+        ("regret", np.zeros((2, 20)), "regret must have the shape"),
+        ("regret", np.full((2, 20, 5), np.nan), "regret must be finite, got NaN"),
+        ("pulls", np.zeros((2, 20, 0), dtype=int), "pulls must have the shape"),
+        ("pulls", np.zeros((2, 19, 2), dtype=int), "pulls must have the shape"),
+        ("pulls", np.ones((2, 20, 2), dtype=int), "pulls must be .* add up to the horizon 500 in every run"),
+        ("us_per_round", np.zeros(3), r"us_per_round must have the shape \[policies\] = \[2\], got \[3\]"),
+        ("us_per_round", np.array([1.0, np.inf]), "us_per_round must be finite"),
+    ],
+)
+def test_a_bad_field_is_refused(name: str, value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Result(**{**fields(), name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("problem", "two-arms"),
+        ("runs", "20"),
+        ("pulls", np.zeros((2, 20, 2))),
+        ("regret", np.full((2, 20, 5), "1")),
+        ("regret", np.zeros((2, 20, 5), dtype=complex)),
+    ],
+)
+def test_a_field_of_another_type_is_refused(name: str, value: object) -> None:
+    with pytest.raises(TypeError, match=f"{name} must be"):
+        Result(**{**fields(), name: value})
+
+
+def test_it_cannot_be_changed_through_what_it_was_made_from() -> None:
+    given_fields = fields()
+    result = Result(**given_fields)
+    twin = Result(**fields())
+    given_fields["regret"][:] = 0
+    given_fields["problem"]["name"] = "another"
+    assert result == twin
+    with pytest.raises(ValueError, match="read-only"):
+        result.regret[0, 0, 0] = 1.0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.seed = 3  # type: ignore[misc]
+
+
+def test_equality_is_bit_for_bit_and_leaves_out_the_speed() -> None:
+    result = make()
+    regret = result.regret.copy()
+    regret[1, 2, 3] = np.nextafter(regret[1, 2, 3], np.inf)
+    assert result == make()
+    assert result == changed(result, us_per_round=np.zeros(2))
+    assert result != changed(result, regret=regret)
+    assert result != changed(result, seed=8)
+    assert result != changed(result, policies=(UCB1, RAWUCB))
+    assert result != changed(result, pulls=result.pulls[:, :, ::-1])
+    assert result != "a result"
+
+
+def test_labels_are_unique() -> None:
+    result = changed(make(policies=4), policies=(UCB1, RAWUCB, UCB1, UCB1))
+    assert result.labels == (repr(UCB1), "RAWUCB(alpha=1.4, sigma=1.0)", f"{UCB1!r} (2)", f"{UCB1!r} (3)")
+
+
+def test_repr_fits_in_a_line() -> None:
+    assert repr(make()) == "Result(two-arms, horizon=500, runs=20, seed=7, policies=2)"
+
+
+# Tables
+
+
+def test_table_rows() -> None:
+    result = make()
+    rows = result.table().rows
+    final = result.regret[1, :, -1]
+    assert [row["policy"] for row in rows] == list(result.labels)
+    assert (rows[1]["mean"], rows[1]["low"], rows[1]["high"]) == mean_interval(final)
+    assert rows[1]["q10"] == pytest.approx(np.quantile(final, 0.1))
+    assert rows[1]["q90"] == pytest.approx(np.quantile(final, 0.9))
+    assert rows[1]["us_per_round"] == 1.0
+
+
+def test_table_text_is_aligned_and_names_everything() -> None:
+    text = str(make(policies=4).table())
+    head, blank, *lines = text.splitlines()
+    assert head == "two-arms: horizon 500, 20 runs, seed 7; regret against the optimal policy"
+    assert blank == ""
+    assert lines[0].split("  ")[0] == "policy"
+    for name in ("mean regret", "95 % interval", "10 %", "90 %", "us per round"):
+        assert name in lines[0]
+    assert len(lines) == 6
+    assert len({len(line) for line in lines}) == 1
+    points = [line.index(".", line.index(")")) for line in lines[2:]]
+    assert len(set(points)) == 1
+
+
+def test_table_says_when_the_reference_is_not_optimal() -> None:
+    result = changed(make(), reference=GREEDY_BOTH)
+    for table in (result.table(), result.differences(0)):
+        for text in (str(table), table.to_markdown(), table._repr_html_()):
+            assert GREEDY_BOTH in text
+            assert "not the optimal policy" in text
+
+
+def test_a_problem_without_a_name_is_described() -> None:
+    result = changed(make(), problem={"name": None, "kind": "restless"})
+    assert str(result.table()).startswith("restless problem, 2 arms: horizon 500")
+
+
+def test_markdown_and_html() -> None:
+    table = make().table()
+    lines = table.to_markdown().splitlines()
+    assert lines[2].startswith("| policy | mean regret |")
+    assert lines[3] == "| :-- | --: | --: | --: | --: | --: |"
+    assert len(lines) == 6
+    assert table._repr_html_().count("<tr>") == 3
+
+
+def test_markdown_and_html_escape_names() -> None:
+    table = dataclasses.replace(make().table(), lines=("a < b",))
+    table.rows[0]["policy"] = "<b>|x|"
+    assert r"| <b>\|x\| |" in table.to_markdown()
+    assert "&lt;b&gt;|x|" in table._repr_html_()
+    assert "a &lt; b" in table._repr_html_()
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-9, 1e-3, 1.0, 1e6, 1e15, 1e100])
+def test_tables_of_every_scale_are_narrow_and_keep_digits(scale: float) -> None:
+    result = make()
+    result = changed(result, regret=result.regret * scale)
+    for table in (result.table(), result.differences(0)):
+        assert max(map(len, str(table).splitlines())) < 130
+    written = str(result.table()).splitlines()[-1].split()[-6].replace(",", "")
+    assert float(written) == pytest.approx(result.table().rows[1]["mean"], rel=1e-2)
+
+
+def test_number_format_of_zeros() -> None:
+    assert number_format([0.0, 0.0], [0.0]) == ".1f"
+
+
+# Paired differences
+
+
+@pytest.mark.parametrize("baseline", [UCB1, repr(UCB1), 1, np.int64(1)])
+def test_differences_are_paired(baseline: Any) -> None:
+    result = make(policies=3)
+    rows = result.differences(baseline).rows
+    difference = result.regret[2, :, -1] - result.regret[1, :, -1]
+    assert [row["policy"] for row in rows] == [result.labels[0], result.labels[2]]
+    assert (rows[1]["mean"], rows[1]["low"], rows[1]["high"]) == mean_interval(difference)
+    assert rows[1]["won"] == np.mean(difference < 0)
+    assert "Difference of regret to UCB1(" in str(result.differences(baseline))
+
+
+def test_shared_noise_cancels() -> None:
+    result = make(runs=50)
+    noise = result.regret[0]
+    paired = changed(result, regret=np.stack([noise, noise + 1.0]))
+    (row,) = paired.differences(0).rows
+    assert row["mean"] == pytest.approx(1.0)
+    assert row["high"] - row["low"] < 1e-9
+    assert row["won"] == 0.0
+    (row,) = paired.differences(1).rows
+    assert row["won"] == 1.0
+
+
+def test_differences_by_rounding_are_ties() -> None:
+    result = make()
+    regret = np.stack([result.regret[0], result.regret[0] * (1 + 1e-14)])
+    (row,) = changed(result, regret=regret).differences(0).rows
+    assert (row["won"], row["tied"]) == (0.0, 1.0)
+
+
+def test_a_tie_ends_where_the_tolerance_does() -> None:
+    """It is 1e-9 of the largest regret, here 1: as much is a tie, a trifle more on either side is none."""
+    tie = 1e-9
+    result = make(runs=5)
+    final = np.array([[0.0, 0.0, 0.0, 0.0, 1.0], [-tie, np.nextafter(-tie, -1), tie, np.nextafter(tie, 1), 1.0]])
+    regret = np.repeat(final[:, :, None], result.checkpoints.size, axis=2)
+    (row,) = changed(result, regret=regret).differences(0).rows
+    assert (row["won"], row["tied"]) == (1 / 5, 3 / 5)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "message"),
+    [
+        (2, "baseline must be an index from 0 to 1, a label or a policy, got 2"),
+        (-1, "baseline must be an index from 0 to 1, a label or a policy, got -1"),
+        ("RAWUCB(alpha=1.5, sigma=1.0)", r"did you mean 'RAWUCB\(alpha=1.4, sigma=1.0\)'"),
+        ("zzz", "got 'zzz'; known: RAWUCB"),
+        (registry.make("raw-ucb", alpha=3.0), "baseline must be a policy of this result, got RAWUCB"),
+        (True, "baseline must be a policy of this result, got True"),
+    ],
+)
+def test_an_unknown_baseline_is_refused(baseline: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make().differences(baseline)
+
+
+def test_differences_need_two_policies() -> None:
+    with pytest.raises(ValueError, match="two policies or more"):
+        make(policies=1).differences(0)
+
+
+# One run
+
+
+def test_one_run_works_everywhere(tmp_path: Path) -> None:
+    result = make(runs=1)
+    assert result.table().rows[0]["low"] is None
+    assert " - " in str(result.table())
+    assert "intervals are unknown" in str(result.table())
+    assert "1 run," in str(result.table())
+    assert result.differences(0).rows[0]["high"] is None
+    assert " - " in str(result.differences(0))
+    assert json.loads(json.dumps(result.to_json(), allow_nan=False))["policies"][0]["low"] is None
+    assert len(result.to_pandas()) == 2 * 5
+    result.plot(path=tmp_path / "one.png")
+    result.save(tmp_path / "one")
+    assert Result.load(tmp_path / "one") == result
+
+
+# JSON and pandas
+
+
+def test_to_json_is_strict_and_names_the_policies() -> None:
+    result = make()
+    data = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert data["horizon"] == 500
+    assert data["reference"] == OPTIMAL
+    assert data["optimal"] is True
+    first = data["policies"][0]
+    assert registry.from_json({key: first[key] for key in ("policy", "params")}) == RAWUCB
+    assert first["label"] == result.labels[0]
+    assert first["mean"] == result.table().rows[0]["mean"]
+    assert changed(result, reference=GREEDY_BOTH).to_json()["optimal"] is False
+
+
+def test_to_pandas_is_long() -> None:
+    result = make()
+    frame = result.to_pandas()
+    assert list(frame.columns) == ["policy", "run", "round", "regret"]
+    assert len(frame) == 2 * 20 * 5
+    one = frame[(frame["policy"] == result.labels[1]) & (frame["run"] == 3) & (frame["round"] == 200)]
+    assert one["regret"].tolist() == [result.regret[1, 3, 1]]
+    means = frame[frame["round"] == 500].groupby("policy", observed=True)["regret"].mean()
+    assert means.tolist() == pytest.approx([row["mean"] for row in result.table().rows])
+
+
+@pytest.mark.parametrize(
+    ("package", "call", "extra"),
+    [("pandas", "to_pandas", "rotting[pandas]"), ("matplotlib", "plot", "rotting[plot]")],
+)
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, package: str, call: str, extra: str) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.partition(".")[0] == package:
+            raise ModuleNotFoundError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError) as caught:
+        getattr(make(), call)()
+    assert extra in str(caught.value)
+
+
+# Pictures
+
+
+@pytest.fixture(autouse=True)
+def _headless(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+def test_plot_draws_mean_and_band() -> None:
+    result = make(policies=3)
+    ax = result.plot()
+    line = ax.get_lines()[2]
+    assert line.get_label() == result.labels[2]
+    np.testing.assert_array_equal(line.get_xdata(), result.checkpoints)
+    np.testing.assert_allclose(np.asarray(line.get_ydata()), result.regret[2].mean(axis=0))
+    assert len(ax.collections) == 3
+    assert "20 runs" in ax.get_title(loc="left")
+    assert "the optimal policy" in ax.get_title(loc="left")
+
+
+def test_plot_says_when_the_reference_is_not_optimal() -> None:
+    assert GREEDY_BOTH in changed(make(), reference=GREEDY_BOTH).plot().get_title(loc="left").replace("\n", " ")
+
+
+def test_plot_on_given_axes_leaves_other_curves_alone() -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    ax.plot([0, 500], [0, 0], label="mine")
+    assert make().plot(ax=ax) is ax
+    legend = ax.get_legend()
+    assert legend is not None
+    assert len(legend.get_texts()) == 2
+    assert len(ax.get_lines()) == 3
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("policies", [1, 2, 8])
+def test_legend_covers_no_curve_and_stands_in_the_picture(policies: int, own: bool) -> None:
+    from matplotlib.figure import Figure
+
+    ax = make(policies=policies).plot(ax=None if own else Figure(layout="constrained").add_subplot())
+    figure = ax.figure.figure
+    figure.canvas.draw()
+    legend = figure.legends[0] if own else ax.get_legend()
+    assert legend is not None
+    box = legend.get_window_extent()
+    assert not box.overlaps(ax.get_window_extent())
+    assert figure.bbox.contains(box.x0, box.y0)
+    if own:
+        assert figure.bbox.contains(box.x1, box.y1)
+
+
+def test_legend_follows_the_ends_of_the_curves() -> None:
+    result = make(policies=3)
+    legend = result.plot().figure.figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == list(result.labels[::-1])
+
+
+def test_every_curve_looks_different() -> None:
+    looks = {(COLOURS[k % len(COLOURS)], str(STYLES[k % len(STYLES)])) for k in range(40)}
+    assert len(looks) == 40
+    assert all(COLOURS[k % len(COLOURS)] != COLOURS[(k + 1) % len(COLOURS)] for k in range(40))
+
+
+def test_plot_of_one_checkpoint_and_of_logarithmic_rounds() -> None:
+    assert make(checkpoints=1).plot().get_lines()[0].get_marker() == "o"
+    assert make().plot(log=True).get_xscale() == "log"
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_plot_writes_a_new_file_only(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / "new" / f"regret.{suffix}"
+    make().plot(path=path)
+    content = path.read_bytes()
+    assert len(content) > 1_000
+    with pytest.raises(FileExistsError, match=rf"'.*regret\.{suffix}' exists"):
+        make(policies=3).plot(path=str(path))
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["regret", "regret.nonsense"])
+def test_plot_refuses_an_unknown_kind_of_picture_and_writes_nothing(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=r"suffix|not supported"):
+        make().plot(path=tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+# Files
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
+@given(
+    policies=st.integers(1, 4),
+    runs=st.integers(1, 4),
+    checkpoints=st.integers(1, 4),
+    seed=st.integers(0, 2**32),
+)
+def test_load_gives_back_what_save_wrote(tmp_path: Path, policies: int, runs: int, checkpoints: int, seed: int) -> None:
+    result = make(policies=policies, runs=runs, checkpoints=checkpoints, seed=seed)
+    shutil.rmtree(tmp_path / "result", ignore_errors=True)
+    result.save(tmp_path / "result")
+    back = Result.load(str(tmp_path / "result"))
+    assert back == result
+    assert back.policies == result.policies
+    assert back.us_per_round.tobytes() == result.us_per_round.tobytes()
+    assert str(back.table()) == str(result.table())
+
+
+def test_save_writes_two_files_and_leaves_nothing_else(tmp_path: Path) -> None:
+    make().save(tmp_path / "deep" / "result")
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["result"]
+    assert sorted(path.name for path in (tmp_path / "deep" / "result").iterdir()) == [
+        "arrays.npz",
+        "result.json",
+    ]
+    data = json.loads((tmp_path / "deep" / "result" / "result.json").read_text())
+    assert (data["format"], data["format_version"]) == ("rotting-result", 1)
+    arrays = (tmp_path / "deep" / "result" / "arrays.npz").read_bytes()
+    assert data["arrays_sha256"] == hashlib.sha256(arrays).hexdigest()
+
+
+def test_save_is_repeatable(tmp_path: Path) -> None:
+    make().save(tmp_path / "one")
+    make().save(tmp_path / "two")
+    for name in ("result.json", "arrays.npz"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["folder", "result", "file", "link"])
+def test_save_refuses_what_exists(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "result"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "result":
+        make(seed=1).save(path)
+    elif kind == "file":
+        path.write_text("mine")
+    else:
+        path.symlink_to(tmp_path / "nowhere")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(FileExistsError, match=r"path must be a new folder, but '.*result' exists"):
+        make().save(path)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_save_loses_a_race_with_grace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(seed=1).save(tmp_path / "result")
+    answers = iter([False, True])
+    monkeypatch.setattr(os.path, "lexists", lambda _: next(answers))
+    with pytest.raises(FileExistsError, match="exists"):
+        make().save(tmp_path / "result")
+    assert [path.name for path in tmp_path.iterdir()] == ["result"]
+    assert Result.load(tmp_path / "result") == make(seed=1)
+
+
+def test_a_failing_save_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(json, "dump", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        make().save(tmp_path / "result")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    make().save(tmp_path / "result")
+    return tmp_path / "result"
+
+
+def test_load_of_nothing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        Result.load(tmp_path / "result")
+
+
+@pytest.mark.parametrize("name", ["result.json", "arrays.npz"])
+def test_load_refuses_a_missing_file(saved: Path, name: str) -> None:
+    (saved / name).unlink()
+    with pytest.raises(ValueError, match=f"has no {name}"):
+        Result.load(saved)
+
+
+@pytest.mark.parametrize("name", ["result.json", "arrays.npz"])
+@pytest.mark.parametrize("keep", [0.0, 0.3, 0.9])
+def test_load_refuses_a_truncated_file(saved: Path, name: str, keep: float) -> None:
+    content = (saved / name).read_bytes()
+    (saved / name).write_bytes(content[: int(keep * len(content))])
+    with pytest.raises(ValueError, match=f"{name}' is truncated or edited"):
+        Result.load(saved)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.99])
+def test_load_refuses_an_edited_array(saved: Path, share: float) -> None:
+    content = bytearray((saved / "arrays.npz").read_bytes())
+    content[int(share * len(content))] ^= 1
+    (saved / "arrays.npz").write_bytes(content)
+    with pytest.raises(ValueError, match=r"arrays\.npz' is truncated or edited: its checksum differs"):
+        Result.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"seed": 7', '"seed": 8', "edited: its checksum differs"),
+        ('"alpha": 1.4', '"alpha": 1.5', "edited: its checksum differs"),
+        ('"seed": 7', '"seed": NaN', "edited: NaN is not a number of JSON"),
+        ('"format": "rotting-result"', '"format": "other"', "its format is not 'rotting-result'"),
+        ('"format_version": 1', '"format_version": 2', "has format version 2, but this rotting reads 1"),
+    ],
+)
+def test_load_refuses_edited_settings(saved: Path, old: str, new: str, message: str) -> None:
+    text = (saved / "result.json").read_text()
+    assert old in text
+    (saved / "result.json").write_text(text.replace(old, new))
+    with pytest.raises(ValueError, match=message):
+        Result.load(saved)
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "null", "{}"])
+def test_load_refuses_other_json(saved: Path, text: str) -> None:
+    (saved / "result.json").write_text(text)
+    with pytest.raises(ValueError, match="is not a saved result"):
+        Result.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("policies", [{"policy": "raw-ubc", "params": {}}]), ("runs", 3), ("seed", None), ("horizon", ...)],
+)
+def test_load_refuses_what_no_result_holds_even_with_its_checksum(saved: Path, name: str, value: Any) -> None:
+    data = json.loads((saved / "result.json").read_text())
+    del data["settings_sha256"]
+    if value is ...:
+        del data[name]
+    else:
+        data[name] = value
+    data["settings_sha256"] = results._digest(data)
+    (saved / "result.json").write_text(json.dumps(data))
+    with pytest.raises(ValueError, match="cannot be read as a result"):
+        Result.load(saved)
+
+
+def test_bounds_that_apply_are_drawn_and_a_loaded_result_asks_for_its_problem(tmp_path: Path) -> None:
+    problem = problems.two_arms(L=1.0, horizon=50)
+    policies = [registry.make("raw-ucb", alpha=5), registry.make("ucb1")]
+    played = simulate(policies, problem, runs=3)
+    ax = played.plot(bounds=True)
+    labels = [bound.label for bound in theory.bounds(problem, policies[0])]
+    assert [line.get_label() for line in ax.get_lines()] == [*played.labels, *labels]
+    assert (ax.get_yscale(), played.plot().get_yscale()) == ("log", "linear")
+    assert "what is proved" in ax.get_title(loc="left")
+    assert "no theorem applies" in simulate(policies[1], problem, runs=1).plot(bounds=True).get_title(loc="left")
+    played.save(tmp_path / "result")
+    loaded = Result.load(tmp_path / "result")
+    assert loaded == played
+    assert len(loaded.plot(bounds=problem).get_lines()) == 4
+    with pytest.raises(ValueError, match="bounds must be the problem itself for a result that was loaded, got True"):
+        loaded.plot(bounds=True)
+    with pytest.raises(ValueError, match="bounds must be the problem that was played, two-arms, got"):
+        loaded.plot(bounds=problems.two_arms(L=2.0, horizon=50))

@@ -1,0 +1,248 @@
+"""Simulation: paired noise, the same result on any number of workers, exact regret, honest interruption."""
+
+import math
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from rotting import problems
+from rotting.engines.compile import compiled
+from rotting.engines.game import link, play_runs
+from rotting.kernels.random_numbers import derive_key
+from rotting.policy import Policy
+from rotting.problems import Problem, Rested, Restless
+from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson
+from rotting.problems.oracle import GREEDY_BOTH, OPTIMAL, greedy_rewards
+from rotting.registry import make
+from rotting.simulation.result import Result
+from rotting.simulation.simulate import Games, simulate, simulate_all
+from tests.conftest import INTERPRETED
+from tests.helpers.games import examples
+
+HORIZON, RUNS = (60, 3) if INTERPRETED else (500, 20)
+FOUR = [make("raw-ucb"), make("eff-raw-ucb"), make("fewa"), make("eff-fewa")]
+
+
+@pytest.fixture(scope="module")
+def two_arms() -> Problem:
+    return problems.two_arms(L=1.0, horizon=HORIZON)
+
+
+@pytest.mark.parametrize("workers", [2, 7])
+def test_any_number_of_workers_gives_the_same_result(two_arms: Problem, workers: int) -> None:
+    policies = [*FOUR, make("uniform"), make("ucb1")]
+    one = simulate(policies, two_arms, runs=RUNS, seed=3, workers=1)
+    assert simulate(policies, two_arms, runs=RUNS, seed=3, workers=workers) == one
+
+
+def test_a_second_simulation_equals_the_first_and_seeds_differ(two_arms: Problem) -> None:
+    first, second = (simulate(FOUR, two_arms, runs=RUNS, seed=3) for _ in range(2))
+    assert first == second
+    assert simulate(FOUR, two_arms, runs=RUNS, seed=4) != first
+
+
+def test_a_result_depends_on_no_other_policy_and_no_other_run(two_arms: Problem) -> None:
+    together = simulate([*FOUR, make("uniform")], two_arms, runs=RUNS, seed=1)
+    alone = simulate(make("uniform"), two_arms, runs=RUNS - 1, seed=1)
+    assert np.array_equal(together.regret[-1, :-1], alone.regret[0])
+
+
+def test_the_bar_counts_the_rounds_of_every_policy_run_and_game(capsys: pytest.CaptureFixture[str]) -> None:
+    """3 policies for 2 runs of 10 rounds, and 1 policy for 5 runs of 7: 60 and 35 rounds."""
+    first = Games(tuple(FOUR[:3]), problems.two_arms(L=1.0, horizon=10), runs=2)
+    second = Games(FOUR[0], problems.two_arms(L=1.0, horizon=7), runs=5)
+    simulate_all([first, second], progress=True)
+    assert "] 100 %  95/95  " in capsys.readouterr().err.splitlines()[-1]
+
+
+def replay(policy: Policy, problem: Problem, horizon: int, run: int, seed: int) -> tuple[list[float], list[int]]:
+    """The obvious loop, with exact sums: mean collected at each round, and the arms pulled."""
+    kernel, noise = policy.kernel, problem.noise
+    key = derive_key(seed, "noise")
+    state = kernel.init(policy.params, problem.n_arms, horizon)
+    arms = np.arange(problem.n_arms)
+    pulls = [0] * problem.n_arms
+    means, chosen = [], []
+    on_rounds = problem.means(horizon).on_rounds
+    for t in range(1, horizon + 1):
+        i = int(kernel.choose(policy.params, state, t, 0, arms))
+        mean = problem.mean(i, t, pulls[i])
+        clock = t - 1 if on_rounds[i] else pulls[i]
+        kernel.update(policy.params, state, t, i, noise.draw(mean, noise.scale, key, run, i, clock))
+        pulls[i] += 1
+        means.append(mean)
+        chosen.append(i)
+    return means, chosen
+
+
+MIXED = Problem([Rested(problems.Linear(1.0, -0.01)), Restless(problems.Exponential(0.9, 0.02))], noise=Gaussian(0.3))
+GAMES = [
+    problems.two_arms(L=2.0, horizon=120),
+    Problem.restless([problems.Abrupt(0.9, 0.1, 40), 0.5, problems.Linear(0.8, -0.003)], noise=Bernoulli()),
+    Problem.rested([[3.0] * 50 + [1.0] * 70, [2.0] * 120], noise=Binomial(4)),
+    Problem.restless([0.5, 0.4], noise=Beta(3.0)),
+    Problem.rested([5.0, problems.Abrupt(6.0, 1.0, 20)], noise=Poisson()),
+    Problem.rested([1e6, problems.Abrupt(1e6 + 1, 1e6 - 1, 20)], noise=Noiseless()),
+    MIXED,
+]
+
+
+@pytest.mark.parametrize("problem", GAMES, ids=[str(k) for k in range(len(GAMES))])
+@pytest.mark.parametrize("name", ["raw-ucb", "eff-fewa", "ucb1"])
+def test_regret_and_pulls_equal_the_obvious_loop(problem: Problem, name: str) -> None:
+    from rotting.problems.oracle import optimal_rewards
+
+    horizon = 120
+    result = simulate(make(name), problem, horizon=horizon, runs=2, seed=5, checkpoints=range(1, horizon + 1))
+    best = optimal_rewards(problem, horizon).cumulative
+    for run in range(2):
+        means, chosen = replay(make(name), problem, horizon, run, 5)
+        assert result.pulls[0, run].tolist() == [chosen.count(i) for i in range(problem.n_arms)]
+        for t in (1, 7, 60, horizon):
+            exact = math.fsum([best[t - 1], *(-mean for mean in means[:t])])
+            assert result.regret[0, run, t - 1] == exact
+
+
+def test_noise_is_paired(two_arms: Problem) -> None:
+    """The same arm sequence under two policies collects the same rewards: greedy oracles of equal problems agree run by run."""
+    problem = Problem.rested([0.0, 0.0], horizon=HORIZON)
+    first = simulate([make("ucb1", sigma=1.0), make("ucb1", sigma=1.0 + 1e-16)], problem, runs=RUNS)
+    assert np.array_equal(first.pulls[0], first.pulls[1])
+
+
+def both_ways(policy: Policy, noise: Noise) -> list[tuple[list[list[float]], list[list[int]]]]:
+    """Regret and pulls of two short games, interpreted and compiled."""
+    problem = Problem([Rested(problems.Abrupt(0.9, 0.2, 10)), Restless(0.5), problems.Sum(0.3, 0.1)], noise=noise)
+    horizon, results = 40, []
+    for game in (link(policy, noise), compiled(link(policy, noise), policy, allocates=True)):
+        marks = np.array([5, horizon])
+        regret, pulls = np.zeros((2, 2)), np.zeros((2, 3), np.int64)
+        means, signals = problem.means(horizon), np.zeros(2, np.int64)
+        game(policy.params, means, noise.scale, 11, 12, 0, marks, np.zeros(2), regret, pulls, signals)
+        results.append((regret.tolist(), pulls.tolist()))
+    return results
+
+
+@pytest.mark.parametrize("noise", [Gaussian(), Bernoulli(), Binomial(3), Beta(2.0), Poisson(), Noiseless()], ids=repr)
+def test_interpreted_equals_compiled_for_every_noise(noise: Noise) -> None:
+    interpreted, fast = both_ways(make("eff-raw-ucb"), noise)
+    assert interpreted == fast
+
+
+@pytest.mark.parametrize("policy", examples(), ids=lambda each: each.name)
+def test_interpreted_equals_compiled_for_every_policy(policy: Policy) -> None:
+    interpreted, fast = both_ways(policy, Gaussian())  # the noise of other tests: a game is compiled once for all
+    assert interpreted == fast
+
+
+def test_play_runs_is_plain() -> None:
+    with pytest.raises(NotImplementedError):
+        play_runs(None, GAMES[0].means(10), 0.0, 0, 0, 0, np.array([5]), np.zeros(1), np.zeros((1, 1)), np.zeros((1, 2), np.int64), np.zeros(2, np.int64))  # fmt: skip  # noqa: E501
+
+
+def test_greedy_oracle_has_no_regret_where_it_is_optimal(two_arms: Problem) -> None:
+    for problem in (two_arms, GAMES[1]):
+        result = simulate(make("greedy-oracle"), problem, horizon=60, runs=2)
+        assert result.reference == OPTIMAL
+        assert np.abs(result.regret).max() < 1e-12
+    collected = greedy_rewards(MIXED, 60)
+    result = simulate(make("greedy-oracle"), MIXED, horizon=60, runs=1, checkpoints=[60])
+    assert result.regret[0, 0, 0] >= 0
+    assert collected[-1] > 0
+
+
+def test_a_greedy_reference_is_labelled() -> None:
+    problem = Problem([problems.Sum(problems.Linear(0.5, -1e-3), problems.Linear(0.5, -1e-4)) for _ in range(6)], horizon=100)
+    assert simulate(make("ucb1"), problem, runs=1).reference == GREEDY_BOTH
+
+
+@pytest.mark.slow
+def test_the_rested_benchmark_has_the_size_and_order_of_the_paper() -> None:
+    """L = 0.3, T = 10,000: tens to a few hundred, and RAW-UCB(1.4) < RAW-UCB(4) < FEWA(4), each gap beyond its interval."""
+    policies = [make("raw-ucb", alpha=1.4), make("raw-ucb", alpha=4), make("fewa", alpha=4)]
+    problem = problems.two_arms(L=0.3, horizon=10_000)
+    result = simulate(policies, problem, runs=200, seed=0, checkpoints=[10_000])
+    means = result.regret[:, :, -1].mean(axis=1)
+    assert (means > 20).all()
+    assert (means < 500).all()
+    for row in result.differences(1).rows:
+        assert row["high"] < 0 if row["policy"] == repr(policies[0]) else row["low"] > 0
+
+
+def test_checkpoints() -> None:
+    problem = problems.two_arms(horizon=50)
+    assert simulate(make("ucb1"), problem, runs=1, checkpoints=[7, 3, 7]).checkpoints.tolist() == [3, 7, 50]
+    assert simulate(make("ucb1"), problem, runs=1).checkpoints.tolist() == list(range(1, 51))
+    assert simulate(make("ucb1"), problem, horizon=1, runs=1).checkpoints.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"runs": 0}, ValueError, "runs must be a whole number, 1 or more, got 0"),
+        ({"runs": 1.5}, ValueError, "runs must be a whole number, 1 or more, got 1.5"),
+        ({"horizon": 0}, ValueError, "horizon must be .* got 0"),
+        ({"horizon": -5}, ValueError, "horizon must be .* got -5"),
+        ({"seed": -1}, ValueError, "seed must be a whole number, 0 or more, got -1"),
+        ({"workers": 0}, ValueError, "workers must be a whole number, 1 or more, got 0"),
+        ({"checkpoints": [0]}, ValueError, "checkpoints must be a whole number, 1 or more, got 0"),
+        ({"checkpoints": [10**9]}, ValueError, "checkpoints must be at most the horizon"),
+        ({"policies": "raw-ucb"}, TypeError, "policies must be policies such as .* got 'raw-ucb'"),
+        ({"policies": type(make("ucb1"))}, TypeError, "policies must be policies such as .* got <class"),
+        ({"policies": []}, ValueError, "policies must hold at least one policy, got none"),
+        ({"policies": ["raw-ucb"]}, TypeError, "policies must hold policies such as .* got 'raw-ucb'"),
+        ({"problem": "two-arms"}, TypeError, "problem must be a Problem .* got str"),
+    ],
+)
+def test_bad_input(two_arms: Problem, arguments: dict[str, object], error: type[Exception], words: str) -> None:
+    given: dict[str, object] = {"policies": make("ucb1"), "problem": two_arms, "runs": 1, **arguments}
+    with pytest.raises(error, match=words):
+        simulate(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("build", ["rested", "restless"])
+def test_a_long_game_starts_in_little_memory_and_ctrl_c_ends_it(build: str) -> None:
+    """Of 10**9 rounds, which take minutes: nothing grows with them before the game, and the next simulation is right."""
+    script = textwrap.dedent(f"""
+        import os, resource, signal, sys, threading, rotting
+        from rotting import simulation
+        from rotting.problems import Abrupt, Problem
+
+        def peak():
+            unit = 1 if sys.platform == "darwin" else 1024
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+        def submit_and_interrupt(pool, play):
+            submit(pool, play)
+            print("playing")
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+        policy = rotting.UCB1()
+        rotting.simulate(policy, Problem.rested([0.5, 0.4], horizon=10), runs=1)
+        submit, simulation._Pool.submit = simulation._Pool.submit, submit_and_interrupt
+        before = peak()
+        problem = Problem.{build}([Abrupt(0.9, 0.1, at=3 * 10**8), Abrupt(0.5, 0.2, at=5 * 10**8)], horizon=10**9)
+        try:
+            rotting.simulate(policy, problem, runs=1)
+        except KeyboardInterrupt:
+            simulation._Pool.submit = submit
+            again = rotting.simulate(policy, problem, horizon=100, runs=3)
+            print("interrupted", int(again.pulls.sum()), "lean" if peak() - before < 100e6 else peak() - before)
+    """)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout.split() == ["playing", "interrupted", "300", "lean"], done.stderr
+
+
+def test_a_result_survives_saving(two_arms: Problem, tmp_path: object) -> None:
+    from pathlib import Path
+
+    result = simulate([make("ucb1"), make("uniform")], two_arms, runs=2)
+    folder = Path(str(tmp_path)) / "result"
+    result.save(folder)
+    assert Result.load(folder) == result

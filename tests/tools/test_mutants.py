@@ -1,0 +1,185 @@
+"""The mutation tester changes what it says, leaves all else alone, and notices a test that fails."""
+
+import ast
+import functools
+import time
+from pathlib import Path
+
+import pytest
+
+from tools.mutants import verdicts
+from tools.mutants.campaign import FEWEST, is_target, sample
+from tools.mutants.edits import Mutant, mutants
+from tools.mutants.trial import Deadline, Job, attempt, run
+from tools.mutants.verdicts import Verdict
+
+ROOT = Path(__file__).resolve().parents[1]
+FORKS = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of pytest's own threads
+
+
+def after(*lines: str) -> set[tuple[str, str]]:
+    source = "def f(a, b, c):\n" + "".join(f"    {line}\n" for line in lines)
+    return {(each.operator, each.after) for each in mutants("some/module.py", source)}
+
+
+@pytest.mark.parametrize(
+    ("line", "changes"),
+    [
+        ("return a < b", {("compare", "return a <= b")}),
+        ("return a <= b < c", {("compare", "return a < b < c"), ("compare", "return a <= b <= c")}),
+        ("return a is not b", {("compare", "return a is b")}),
+        ("return a not in b", {("compare", "return a in b")}),
+        ("return (a) + (b)", {("arithmetic", "return (a) - (b)")}),
+        ("return a / b ** c", {("arithmetic", "return a * b ** c"), ("arithmetic", "return a / (b * c)")}),
+        ("return a and b or c", {("boolean", "return (a and b and c)"), ("boolean", "return (a or b) or c")}),
+        ("return not a", {("unary", "return (a)")}),
+        ("return -a", {("unary", "return (a)")}),
+        ("return True, 3, 0.5, 0.0", {("constant", f"return {each}") for each in
+         ("False, 3, 0.5, 0.0", "True, 4, 0.5, 0.0", "True, 3, 0.505, 0.0", "True, 3, 0.5, 1.0")}),
+        ("return min(a, b)", {("twin", "return max(a, b)")}),
+        ("return a.argmax()", {("twin", "return a.argmin()")}),
+        ("return a[b:c]", {("slice", "return a[(b + 1):c]"), ("slice", "return a[b:(c + 1)]")}),
+        ("return range(a)", {("range", "return range((a - 1))")}),
+        ("return range(a, b)", {("range", "return range(a, (b - 1))")}),
+        ("a.b = c", {("drop", "pass")}),
+        ("a[b] += c", {("drop", "pass"), ("augmented", "a[b] -= c")}),
+        ("a(b)", {("drop", "pass")}),
+        ("return b if a else c", {("negate", "return b if (not (a)) else c")}),
+        ("return b if a == c else c", {("compare", "return b if a != c else c")}),
+        ("return [a for a in b if c]", {("negate", "return [a for a in b if (not (c))]")}),
+    ],
+)  # fmt: skip
+def test_each_operator_makes_its_changes_and_no_others(line: str, changes: set[tuple[str, str]]) -> None:
+    assert after(line) == changes
+
+
+def test_statements_change() -> None:
+    assert after("for a in b:", "    if c: break", "    continue") == {
+        ("negate", "if (not (c)): break"),
+        ("break", "if c: continue"),
+        ("continue", "break"),
+    }
+    assert after("while a:", "    b()") == {("negate", "while (not (a)):"), ("drop", "pass")}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "'''2 + 2'''",
+        "raise ValueError(1 + 1)",
+        "return f'{a + 1}'",
+        "assert a > 1",
+        "x: Rule[1]",
+        "isinstance(a, b | c)",
+        "x = a",
+    ],
+)
+def test_text_and_types_stay(line: str) -> None:
+    assert after(line) in (set(), {("drop", "pass")})
+
+
+def test_only_the_named_lines_change_and_the_file_keeps_its_length() -> None:
+    (path,) = (ROOT / "src").glob("**/windows.py")
+    source = path.read_text()
+    found = mutants(str(path), source)
+    assert len(found) > 50
+    assert len({each.id for each in found}) == len(found)
+    old, tree = source.splitlines(), ast.dump(ast.parse(source))
+    for each in found:
+        new = each.applied(source).splitlines()
+        assert len(new) == len(old)
+        changed = [k for k, pair in enumerate(zip(old, new, strict=True), 1) if pair[0] != pair[1]]
+        assert changed
+        assert changed[0] == each.line
+        assert each.first <= each.line <= each.last
+        assert ast.dump(ast.parse(each.applied(source))) != tree
+
+
+def test_letters_of_two_bytes_shift_nothing() -> None:
+    (mutant,) = mutants("m.py", "def f(a):\n    return 'Ménard', -a  # é\n")
+    assert mutant.applied("def f(a):\n    return 'Ménard', -a  # é\n") == "def f(a):\n    return 'Ménard', (a)  # é\n"
+    assert (mutant.id, mutant.scope) == ("m.py:2:22:unary", "m.f")
+
+
+def verdict(status: str, name: str = "m.py:2:11:unary") -> Verdict:
+    return Verdict(name, status, "", 0.0, 1)
+
+
+def test_equivalent_mutants_are_not_counted() -> None:
+    assert verdicts.rate(map(verdict, ("killed", "timeout", "survived", "broken", "equivalent"))) == 2 / 4
+    assert verdicts.rate([]) == 1.0
+
+
+def test_the_last_verdict_counts(tmp_path: Path) -> None:
+    file = tmp_path / "new/results.jsonl"
+    assert verdicts.read(file) == {}
+    for status in ("survived", "killed"):
+        verdicts.append(file, verdict(status))
+    assert verdicts.read(file) == {"m.py:2:11:unary": verdict("killed")}
+
+
+def test_the_report_names_survivors_and_reasons() -> None:
+    one, other = mutants("m.py", "def f(a):\n    return -a\ndef g(a):\n    return not a\n")
+    known = verdicts.Equivalent(*verdicts.key(other), why="nobody calls it")
+    text = verdicts.report(
+        {one.id: one, other.id: other}, [verdict("survived"), verdict("equivalent", other.id)], {known.key: known}
+    )
+    assert "2 mutants: 0.0% of those that are not equivalent died" in text
+    assert f"`{one.id}` in m.f, 1 tests\n  - `return -a`\n  - `return (a)`" in text
+    assert f"`{other.id}`: nobody calls it" in text
+
+
+@FORKS
+@pytest.mark.parametrize(("test", "status"), [("assert twice(2) == 4", 1), ("assert twice(0) == 0", 0)])
+def test_a_mutant_dies_by_the_test_that_sees_it(tmp_path: Path, test: str, status: int) -> None:
+    """In a repository of one function and one test."""
+    source = "def twice(x):\n    return x + x\n"
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/two.py").write_text(source)
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    (tmp_path / "test_two.py").write_text(f"from two import twice\ndef test_two():\n    {test}\n")
+    (mutant,) = mutants("src/two.py", source)
+
+    work = functools.partial(attempt, chosen={"test_two.py": {"test_two.py::test_two": 0.1}}, killer=tmp_path / "killer")
+    job = Job("two", work, 60.0, mutant.path, mutant.applied(source))
+    ((_, found, _),) = run([job], [tmp_path], tmp_path / "logs")
+    assert found == status, (tmp_path / "logs/two.log").read_text()
+    assert (tmp_path / "src/two.py").read_text() == source
+
+
+@FORKS
+def test_a_mutant_that_hangs_is_ended_and_undone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("original")
+
+    def work(slot: Path, deadline: Deadline) -> int:
+        deadline.set(0.2)
+        time.sleep(600.0)
+        return 0
+
+    ((_, status, _),) = run([Job("hangs", work, 600.0, "file", "mutant")], [tmp_path], tmp_path / "logs")
+    assert status is None
+    assert (tmp_path / "file").read_text() == "original"
+
+
+def mutant_of(path: str, line: int) -> Mutant:
+    return Mutant(path, line, 0, "drop", "m.f", "a()", "pass", 0, 1, "pass", line, line)
+
+
+def test_a_sample_has_some_of_every_file_and_does_not_depend_on_lines() -> None:
+    def many(shift: int) -> list[Mutant]:
+        return [
+            mutant_of(f"{name}.py", k + shift)._replace(before=f"a({k})")
+            for name, n in (("one", 2), ("two", 500))
+            for k in range(n)
+        ]
+
+    first, shifted = (sample(many(shift), 20, "0") for shift in (1, 8))
+    assert [each.before for each in first] == [each.before for each in shifted]
+    assert sum(each.path == "one.py" for each in first) == 2
+    assert sum(each.path == "two.py" for each in first) == 18 > FEWEST
+    assert first != sample(many(1), 20, "1")
+
+
+def test_the_targets_are_what_decides_and_judges() -> None:
+    assert all(map(is_target, ("src/rotting/oracle.py", "src/rotting/policies/fewa.py", "src/rotting/deep/down/rng.py")))
+    assert not any(map(is_target, ("src/rotting/cli.py", "src/rotting/report/page.py", "tests/reference/naive.py")))
