@@ -35,6 +35,7 @@ NAMES = {
     "check_policy",
     "datasets",
     "doubling",
+    "errors",
     "list_policies",
     "make",
     "problems",

@@ -16,6 +16,7 @@ from rotting.common.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from rotting import datasets as datasets
+    from rotting import errors as errors
     from rotting import problems as problems
     from rotting import registry as registry
     from rotting import theory as theory
@@ -53,6 +54,7 @@ _HOMES = {
     "check_policy": "live.checks",
     "datasets": "",
     "doubling": "parts.doubling",
+    "errors": "",
     "list_policies": "registry",
     "make": "registry",
     "problems": "",

@@ -7,6 +7,7 @@ from inspect import Signature
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
 from rotting.common.rules import FINITE, Rule, suggest
+from rotting.errors import InvalidTypeError, InvalidValueError
 
 
 class Reason(NamedTuple):
@@ -134,32 +135,34 @@ class Policy:
         cls.__signature__ = Signature(arguments)  # type: ignore[attr-defined]
         known = defined.get(cls.name, cls)
         if known.__module__.startswith("rotting.") and known.__module__ != cls.__module__:
-            raise ValueError(f"name must be new, got {cls.name!r}, which is {known.__name__} of {known.__module__}")
+            raise InvalidValueError(f"name must be new, got {cls.name!r}, which is {known.__name__} of {known.__module__}")
         defined[cls.name] = cls
 
     def __init__(self, *args: float | str, **kwargs: float | str) -> None:
         names = [each.name for each in self._parameters]
         if len(args) > len(names):
-            raise TypeError(f"{type(self).__name__} takes at most {len(names)} parameters, got {len(args)}")
+            raise InvalidTypeError(f"{type(self).__name__} takes at most {len(names)} parameters, got {len(args)}")
         given = dict(zip(names, args, strict=False))
         for name, value in kwargs.items():
             if name not in names:
                 known = ", ".join(names) or "none"
-                raise TypeError(f"{type(self).__name__} has no parameter {name!r} (it has: {known}){suggest(name, names)}")
+                raise InvalidTypeError(
+                    f"{type(self).__name__} has no parameter {name!r} (it has: {known}){suggest(name, names)}"
+                )
             if name in given:
-                raise TypeError(f"{type(self).__name__} got parameter {name!r} twice")
+                raise InvalidTypeError(f"{type(self).__name__} got parameter {name!r} twice")
             given[name] = value
         values = {}
         for each in self._parameters:
             value = given.get(each.name, each.default)
             if each.required and each.name not in given:
-                raise TypeError(f"{type(self).__name__} needs the parameter {each.name!r}: {each.rule.text}")
+                raise InvalidTypeError(f"{type(self).__name__} needs the parameter {each.name!r}: {each.rule.text}")
             values[each.name] = each.rule.check(each.name, value)
         object.__setattr__(self, "params", self.kernel.params(**values))
         for each in self._parameters:
             if each.name in self._unread() and values[each.name] != each.default:
                 why = "with a horizon, which decides it" if getattr(self.params, "horizon", 0) else "without a horizon"
-                raise ValueError(f"{each.name} must be left out {why}, got {given[each.name]!r}")
+                raise InvalidValueError(f"{each.name} must be left out {why}, got {given[each.name]!r}")
         self.check()
 
     params: Any

@@ -7,6 +7,7 @@ from typing import Any
 
 from rotting import policies
 from rotting.common.rules import suggest
+from rotting.errors import InvalidValueError
 from rotting.parts.doubling import doubled
 from rotting.policy import Policy, defined
 
@@ -41,7 +42,7 @@ def find(name: Any) -> type[Policy]:
         inner: Any = find(name.removeprefix("doubling(").removesuffix(")"))
         return doubled(inner)
     if name not in known:
-        raise ValueError(f"policy must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
+        raise InvalidValueError(f"policy must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
     return known[name]
 
 
@@ -63,5 +64,5 @@ def from_json(data: Any) -> Policy:
         FEWA(alpha=0.06, sigma=1.0)
     """
     if not isinstance(data, dict) or set(data) != {"policy", "params"} or not isinstance(data["params"], dict):
-        raise ValueError(f"a policy in JSON must be an object with 'policy' and 'params', got {data!r}")
+        raise InvalidValueError(f"a policy in JSON must be an object with 'policy' and 'params', got {data!r}")
     return make(data["policy"], **data["params"])

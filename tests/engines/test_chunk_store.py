@@ -236,7 +236,7 @@ def test_a_chunk_that_may_not_be_read_is_redone(tmp_path: Path, monkeypatch: pyt
 def test_keep_must_be_a_folder(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    with pytest.raises(NotADirectoryError, match=re.escape(f"keep must be a folder, got the file '{file}'")):
+    with pytest.raises(ValueError, match=re.escape(f"keep must be a folder, got the file '{file}'")):
         simulate_all([], keep=file)
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import POSITIVE, Rule
+from rotting.errors import CheckError
 from rotting.kernels.random_numbers import uniform
 from rotting.live.bandit import Bandit
-from rotting.live.checks import PolicyCheckError, check_policy
+from rotting.live.checks import check_policy
 from rotting.policies import ucb1
 from rotting.policy import Kernel, Policy
 from tests.conftest import INTERPRETED
@@ -110,7 +111,7 @@ def tunes_again(p: Any, s: TunedState) -> None:
 
 
 def test_what_depends_on_the_number_of_arms_must_be_tuned_anew() -> None:
-    with pytest.raises(PolicyCheckError, match="a bandit that grew before its first reward must equal one that began"):
+    with pytest.raises(CheckError, match="a bandit that grew before its first reward must equal one that began"):
         check_policy(broken(init=tunes_once))
     check_policy(broken(init=tunes_once, tune=tunes_again))
 
@@ -127,7 +128,7 @@ def test_what_depends_on_the_number_of_arms_must_be_tuned_anew() -> None:
     ],
 )
 def test_a_broken_policy_is_caught(changes: dict[str, Any], rule: str) -> None:
-    with pytest.raises(PolicyCheckError, match=rule):
+    with pytest.raises(CheckError, match=rule):
         check_policy(broken(**changes))
 
 
@@ -138,11 +139,11 @@ def draws_in_secret(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints)
 
 
 def test_randomness_must_be_declared_with_its_chances() -> None:
-    with pytest.raises(PolicyCheckError, match="a policy that depends on its key must say `randomised = True`"):
+    with pytest.raises(CheckError, match="a policy that depends on its key must say `randomised = True`"):
         check_policy(broken(choose=draws_in_secret))
     policy = broken(choose=draws_in_secret)
     type(policy).randomised = True
-    with pytest.raises(PolicyCheckError, match="a randomised policy must give its `chances`"):
+    with pytest.raises(CheckError, match="a randomised policy must give its `chances`"):
         check_policy(policy)
     with pytest.raises(TypeError, match="policy must give its chances"):
         Bandit(policy, arms=["a", "b"]).propensities()
@@ -164,7 +165,7 @@ def counts_calls(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) ->
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 def test_what_does_not_compile_is_caught() -> None:
-    with pytest.raises(PolicyCheckError, match="choose and update must compile"):
+    with pytest.raises(CheckError, match="choose and update must compile"):
         check_policy(broken(choose=prints))
 
 
@@ -174,7 +175,7 @@ def prints(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
 
 
 def test_hidden_state_is_caught() -> None:
-    with pytest.raises(PolicyCheckError, match="a second game must equal the first"):
+    with pytest.raises(CheckError, match="a second game must equal the first"):
         check_policy(broken(choose=counts_calls))
 
 

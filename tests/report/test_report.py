@@ -19,10 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting import report
-from rotting.common.rules import PathExistsError
 from rotting.common.statistics import Interval
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.plots import COLOURS
+from rotting.errors import PathExistsError
 from rotting.report.charts import SYMBOLS, chart_data, panel_text, rounded
 from rotting.report.claims import Claim, Verdict
 from rotting.report.frames import csv_bytes, flat, frame, parquet_bytes

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rotting.common.rules import suggest
+from rotting.errors import InvalidValueError
 
 if TYPE_CHECKING:
     from rotting.policy import Policy
@@ -115,12 +116,12 @@ def _noise(text: str) -> "Noise":
     name, *rest = text.split("/")
     known = known_noises()
     if name not in known:
-        raise ValueError(f"noise must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
+        raise InvalidValueError(f"noise must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
     signature = inspect.signature(known[name])
     try:
         values = signature.bind(*map(value_of, rest)).args
     except TypeError:
-        raise ValueError(f"noise must be written {'/'.join([name, *signature.parameters])}, got {text!r}") from None
+        raise InvalidValueError(f"noise must be written {'/'.join([name, *signature.parameters])}, got {text!r}") from None
     return known[name](*values)
 
 

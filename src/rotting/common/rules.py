@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from rotting.errors import InvalidTypeError, InvalidValueError
+
 
 def _brief(value: object) -> str:
     text = repr(value)
@@ -26,7 +28,7 @@ class Rule:
         >>> POSITIVE.check("alpha", -1)
         Traceback (most recent call last):
         ...
-        ValueError: alpha must be a positive finite number, got -1
+        rotting.errors.InvalidValueError: alpha must be a positive finite number, got -1
     """
 
     text: str
@@ -39,20 +41,20 @@ class Rule:
     def check(self, name: str, value: object) -> float:
         """Return `value` as a number, or raise the sentence that names parameter, rule and value."""
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            raise TypeError(f"{name} must be {self.text}, got {value!r}")
+            raise InvalidTypeError(f"{name} must be {self.text}, got {value!r}")
         # A whole number stays one: a seed of 30 digits must not be rounded.
         try:
             number = int(value) if isinstance(value, numbers.Integral) and self.whole else float(value)
         except OverflowError:
             number = math.inf
         if self.whole and isinstance(number, float) and not number.is_integer():
-            raise ValueError(f"{name} must be {self.text}, got {_brief(value)}")
+            raise InvalidValueError(f"{name} must be {self.text}, got {_brief(value)}")
         if isinstance(number, float) and not math.isfinite(number):
-            raise ValueError(f"{name} must be {self.text}, got {_brief(value)}")
+            raise InvalidValueError(f"{name} must be {self.text}, got {_brief(value)}")
         above = number > self.low if self.open_low else number >= self.low
         below = number < self.high if self.open_high else number <= self.high
         if not (above and below):
-            raise ValueError(f"{name} must be {self.text}, got {_brief(value)}")
+            raise InvalidValueError(f"{name} must be {self.text}, got {_brief(value)}")
         return int(number) if self.whole else float(number)
 
     def show(self, value: float) -> Any:
@@ -76,11 +78,11 @@ class Option(Rule):
         """Return the place of a word; a place is accepted as well."""
         if isinstance(value, str):
             if value not in self.words:
-                raise ValueError(f"{name} must be {self.text}, got {value!r}{suggest(value, self.words)}")
+                raise InvalidValueError(f"{name} must be {self.text}, got {value!r}{suggest(value, self.words)}")
             return self.words.index(value)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(self.words):
             return value
-        raise TypeError(f"{name} must be {self.text}, got {value!r}")
+        raise InvalidTypeError(f"{name} must be {self.text}, got {value!r}")
 
     def show(self, value: float) -> str:
         """Return the word."""
@@ -133,10 +135,6 @@ def at_least_one_int(name: str, value: object) -> int:
 def nonnegative_int(name: str, value: object) -> int:
     """Check a whole number that is 0 or more."""
     return int(INDEX.check(name, value))
-
-
-class PathExistsError(FileExistsError, ValueError):
-    """Something is there already, and nothing is overwritten."""
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats
+from rotting.errors import InvalidValueError
 
 LEVEL = 0.95
 RESAMPLES = 999  # of a bootstrap: 95 % of them and one more are 950
@@ -71,9 +72,9 @@ def t_critical(degrees: int, level: float = LEVEL) -> float:
         Abramowitz and Stegun, Handbook of Mathematical Functions, section 26.7.
     """
     if degrees < 1:
-        raise ValueError(f"degrees must be a whole number, 1 or more, got {degrees!r}")
+        raise InvalidValueError(f"degrees must be a whole number, 1 or more, got {degrees!r}")
     if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}")
+        raise InvalidValueError(f"level must be between 0 and 1, got {level!r}")
     if degrees == 1:
         return math.tan(level * math.pi / 2)
     if degrees == 2:
@@ -111,7 +112,7 @@ def mean_interval(values: Floats) -> Interval:
     """
     runs = len(values)
     if runs == 0:
-        raise ValueError("values must hold at least one number, got none")
+        raise InvalidValueError("values must hold at least one number, got none")
     # Centred on a value: equal values then give exactly that mean and an interval of width zero.
     centred = values - values[0]
     mean = float(values[0] + centred.mean())

@@ -5,11 +5,12 @@ folder. One that is not there raises `MissingDataError`, which says where to get
 """
 
 from rotting.datasets.batteries import batteries
-from rotting.datasets.files import DataWarning, MissingDataError, data_folder
+from rotting.datasets.files import data_folder
 from rotting.datasets.news import news
 from rotting.datasets.nights import VARIANCE, VARIATION, Night, Nights, Reading
 from rotting.datasets.synthetic_nights import synthetic_nights
 from rotting.datasets.yahoo import yahoo_nights
+from rotting.errors import DataWarning, MissingDataError
 
 __all__ = [
     "VARIANCE",

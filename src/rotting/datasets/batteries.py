@@ -11,6 +11,7 @@ import numpy as np
 from rotting.common.arrays import Floats
 from rotting.common.rules import positive
 from rotting.datasets.files import Source, data_folder, read_text
+from rotting.errors import InvalidValueError, MissingExtraError
 from rotting.problems import Piecewise, Problem
 from rotting.problems.noise import Gaussian
 
@@ -66,16 +67,18 @@ def capacities_of(path: Path) -> Floats:
     try:
         from scipy.io import loadmat  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise ImportError("NASA's MATLAB files need SciPy: pip install 'rotting[datasets]'") from error
+        raise MissingExtraError("NASA's MATLAB files need SciPy: pip install 'rotting[datasets]'") from error
     try:
         cycles = loadmat(path, simplify_cells=True)[path.stem]["cycle"]
         capacities = [float(cycle["data"]["Capacity"]) for cycle in cycles if cycle["type"] == "discharge"]
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
+        raise InvalidValueError(
             f"{path.name} must hold {path.stem}.cycle with type and data.Capacity, as NASA's does: {error}"
         ) from error
     if len(capacities) < 2 or not all(0 < each < np.inf for each in capacities):
-        raise ValueError(f"{path.name} must hold two discharges or more, each with a capacity above 0, got {capacities[:5]}")
+        raise InvalidValueError(
+            f"{path.name} must hold two discharges or more, each with a capacity above 0, got {capacities[:5]}"
+        )
     return np.array(capacities)
 
 
@@ -83,20 +86,22 @@ def capacity_tables(text: str) -> dict[str, Floats]:
     """Return the capacity at every discharge of each battery, from the text of the file."""
     header, *rows = csv.reader(text.splitlines()) if text else [[]]
     if header != COLUMNS:
-        raise ValueError(f"{SOURCE.path} must have the columns {', '.join(COLUMNS)}, got {', '.join(header)[:60]!r}")
+        raise InvalidValueError(f"{SOURCE.path} must have the columns {', '.join(COLUMNS)}, got {', '.join(header)[:60]!r}")
     tables: dict[str, list[float]] = {name: [] for name in NAMES}
     for line, row in enumerate(rows, start=2):
         try:
             name, number, capacity = row
             if int(number) != len(tables[name]) + 1 or not 0 < float(capacity) < np.inf:
-                raise ValueError(row)  # noqa: TRY301 - one sentence for all that can be wrong with a line
+                raise InvalidValueError(row)  # one sentence for all that can be wrong with a line
         except (KeyError, ValueError):
             rule = f"a battery of {', '.join(NAMES)}, its next discharge and a capacity"
-            raise ValueError(f"{SOURCE.path} must have {rule} on each line, got {','.join(row)!r} on line {line}") from None
+            raise InvalidValueError(
+                f"{SOURCE.path} must have {rule} on each line, got {','.join(row)!r} on line {line}"
+            ) from None
         tables[name].append(float(capacity))
     for name, table in tables.items():
         if len(table) < 2:
-            raise ValueError(f"{SOURCE.path} must hold two discharges or more of {name}, got {len(table)}")
+            raise InvalidValueError(f"{SOURCE.path} must hold two discharges or more of {name}, got {len(table)}")
     return {name: np.array(table) for name, table in tables.items()}
 
 

@@ -10,16 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rotting.common.folders import user_folder
+from rotting.errors import DataWarning, MissingDataError
 
 FOLDER_VARIABLE = "ROTTING_DATA"
-
-
-class MissingDataError(FileNotFoundError):
-    """A data file is not there; the message says which, where it was looked for, and where to get it."""
-
-
-class DataWarning(UserWarning):
-    """A data file was read, but something about it should be known."""
 
 
 @dataclass(frozen=True)

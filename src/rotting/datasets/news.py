@@ -11,6 +11,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import at_least_one_int
 from rotting.datasets.files import Source, read_text
+from rotting.errors import InvalidValueError
 from rotting.problems import Piecewise, Problem
 from rotting.problems.noise import Bernoulli
 
@@ -65,7 +66,7 @@ def share_rates(text: str) -> Floats:
     shares = _table(text)
     known = (shares[:, FIRST_HOUR] >= 0) & (shares[:, -1] >= ENOUGH)
     if np.count_nonzero(known) < GROUPS:
-        raise ValueError(f"{SOURCE.path} must hold at least {GROUPS} items to play with, got {np.count_nonzero(known)}")
+        raise InvalidValueError(f"{SOURCE.path} must hold at least {GROUPS} items to play with, got {np.count_nonzero(known)}")
     gains = np.diff(shares[known, FIRST_HOUR:], axis=1) > 0
     return np.array([_rolling_mean(group.sum(axis=0)) / len(group) for group in np.array_split(gains, GROUPS)])
 
@@ -73,17 +74,19 @@ def share_rates(text: str) -> Floats:
 def _table(text: str) -> Ints:
     header, *rows = csv.reader(text.splitlines()) if text else [[]]
     if header != ["IDLink", *(f"TS{k}" for k in range(1, SLICES + 1))]:
-        raise ValueError(f"{SOURCE.path} must have the columns IDLink, TS1, ..., TS{SLICES}, got {', '.join(header)[:60]!r}")
+        raise InvalidValueError(
+            f"{SOURCE.path} must have the columns IDLink, TS1, ..., TS{SLICES}, got {', '.join(header)[:60]!r}"
+        )
     for line, row in enumerate(rows, start=2):
         if len(row) != SLICES + 1:
-            raise ValueError(f"{SOURCE.path} must have {SLICES + 1} fields on each line, got {len(row)} on line {line}")
+            raise InvalidValueError(f"{SOURCE.path} must have {SLICES + 1} fields on each line, got {len(row)} on line {line}")
     try:
         shares = np.array([row[1:] for row in rows], dtype=np.int64).reshape(-1, SLICES)
     except ValueError as error:
-        raise ValueError(f"{SOURCE.path} must hold whole numbers: {error}") from error
+        raise InvalidValueError(f"{SOURCE.path} must hold whole numbers: {error}") from error
     falls = np.argwhere(np.diff(shares, axis=1) < 0)
     if len(falls):
-        raise ValueError(f"{SOURCE.path} must hold shares that add up, but they fall on line {falls[0, 0] + 2}")
+        raise InvalidValueError(f"{SOURCE.path} must hold shares that add up, but they fall on line {falls[0, 0] + 2}")
     return shares
 
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.errors import InvalidValueError
 from rotting.problems import Piecewise, Problem
 from rotting.problems.noise import Binomial
 
@@ -55,7 +56,7 @@ class Night:
         S = len(self.timestamps)
         if self.probabilities.shape != (len(self.articles), S) or self.traffic.shape != (S,):
             got = f"{self.probabilities.shape} and {self.traffic.shape}"
-            raise ValueError(f"probabilities and traffic must be [{len(self.articles)}, {S}] and [{S}], got {got}")
+            raise InvalidValueError(f"probabilities and traffic must be [{len(self.articles)}, {S}] and [{S}], got {got}")
 
     @property
     def n_arms(self) -> int:

@@ -24,8 +24,9 @@ from rotting.common.progress import Progress
 from rotting.common.rules import at_least_one_int
 from rotting.datasets import clicklog, nights
 from rotting.datasets.clicklog import DAY_TIMESTAMPS, FIRST_SECOND, SLOTS, Displays, read_displays
-from rotting.datasets.files import DataWarning, Source, data_folder, missing
+from rotting.datasets.files import Source, data_folder, missing
 from rotting.datasets.nights import NIGHTS, TIMESTAMP_SECONDS, TIMESTAMPS, Night, Nights, Reading
+from rotting.errors import DataWarning, InvalidValueError
 
 FOLDER = "yahoo-r6a"
 NAMES = tuple(f"ydata-fp-td-clicks-v1_0.200905{day:02d}" for day in range(1, 11))
@@ -76,7 +77,7 @@ def yahoo_nights(
     window = at_least_one_int("window", window)
     least = at_least_one_int("least", least)
     if least > window:
-        raise ValueError(f"least must be at most window = {window}, got {least}")
+        raise InvalidValueError(f"least must be at most window = {window}, got {least}")
     count = os.cpu_count() or 1 if workers is None else at_least_one_int("workers", workers)
     where = data_folder() / FOLDER if folder is None else Path(folder)
     found = {name: path for name in NAMES if (path := _find(where, name)) is not None}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import PathExistsError
 from rotting.display.figures import Curve, Figure, Panel, regret_panel
+from rotting.errors import InvalidValueError, MissingExtraError, PathExistsError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,7 @@ def check_new_file(path: str | Path) -> Path:
     """Return `path` when a picture can be written there, a new file with a suffix; raise when not."""
     path = Path(path)
     if not path.suffix:
-        raise ValueError(f"path must end in a picture's suffix such as .png, .pdf or .svg, got '{path}'")
+        raise InvalidValueError(f"path must end in a picture's suffix such as .png, .pdf or .svg, got '{path}'")
     if path.exists() or path.is_symlink():
         raise PathExistsError(f"path must be a new file, but '{path}' exists")
     return path
@@ -253,7 +253,7 @@ def _new_picture() -> "type[Picture]":
     try:
         from matplotlib.figure import Figure as Picture  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise ImportError("plotting needs Matplotlib: pip install 'rotting[plot]'") from error
+        raise MissingExtraError("plotting needs Matplotlib: pip install 'rotting[plot]'") from error
     return Picture
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.atomic_files import write_whole
+from rotting.errors import InvalidValueError
 
 
 class Chunk(NamedTuple):
@@ -43,7 +44,7 @@ class Store:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if self.folder.exists() and not self.folder.is_dir():
-            raise NotADirectoryError(f"keep must be a folder, got the file '{self.folder}'")
+            raise InvalidValueError(f"keep must be a folder, got the file '{self.folder}'")
         self._untold = threading.Semaphore(1)  # taken by the one warning
 
     def _path(self, key: str) -> Path:

@@ -21,6 +21,7 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import bound_functions, digest, with_names
 from rotting.policy import Policy
 
@@ -40,7 +41,7 @@ def compiled(function: Callable[..., Any], policy: Policy | None = None, allocat
             a round of the fastest policies.
     """
     if not isinstance(function, FunctionType):
-        raise TypeError(f"function must be a plain Python function, got {function!r}")
+        raise InvalidTypeError(f"function must be a plain Python function, got {function!r}")
     mark = digest(function)
     if policy is not None:
         kinds: list[Any] = [policy.kernel.params, type(policy.kernel.init(policy.params, 1, 1))]
@@ -110,7 +111,7 @@ class _Sealed(IndexDataCacheFile):
             return None
         mark, body = found
         if hashlib.sha256(body).digest() != mark:
-            raise ValueError("the code was damaged")
+            raise InvalidValueError("the code was damaged")
         kept, data = pickle.loads(body)  # noqa: S301 (Numba's own format; it trusts the folder as it trusts the sources)
         return data if kept == key else None
 

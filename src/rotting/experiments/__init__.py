@@ -18,8 +18,9 @@ from typing import Any
 from rotting import report
 from rotting.common.arrays import Floats
 from rotting.common.atomic_files import name_beside
-from rotting.common.rules import PathExistsError, suggest
+from rotting.common.rules import suggest
 from rotting.display.tables import Table
+from rotting.errors import InvalidValueError, PathExistsError
 from rotting.report.model import Findings, Section
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import Games, simulate_all
@@ -99,7 +100,7 @@ def check_id(name: str) -> str:
     """Return `name` when an experiment has it, or say which one was meant."""
     known = _ids()
     if name not in known:
-        raise ValueError(f"experiment must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
+        raise InvalidValueError(f"experiment must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
     return name
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rotting import registry
-from rotting.datasets import DataWarning, batteries, news
+from rotting.datasets import batteries, news
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
+from rotting.errors import DataWarning
 from rotting.experiments import ORDER, Experiment, Plan, Results, regret_table
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB

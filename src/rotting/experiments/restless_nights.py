@@ -8,10 +8,11 @@ import numpy as np
 from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import mean_interval
-from rotting.datasets import VARIANCE, VARIATION, DataWarning, MissingDataError, Night, Nights, synthetic_nights, yahoo_nights
+from rotting.datasets import VARIANCE, VARIATION, Night, Nights, synthetic_nights, yahoo_nights
 from rotting.datasets.nights import DISPLAYS
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.display.tables import Column, Table, interval_column
+from rotting.errors import DataWarning, MissingDataError
 from rotting.experiments import Experiment, Plan, Results, regret_at
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB

@@ -17,6 +17,8 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 Function = Callable[..., Any]
@@ -49,7 +51,7 @@ def slot(function: Callable[P, R]) -> Callable[P, R]:
         >>> bind(twice, {})
         Traceback (most recent call last):
         ...
-        ValueError: parts must fill every slot that twice reaches, got none for base
+        rotting.errors.InvalidValueError: parts must fill every slot that twice reaches, got none for base
     """
     function.is_slot = True  # type: ignore[attr-defined]
     return function
@@ -77,13 +79,13 @@ def bind_all(roots: Mapping[str, Any], parts: Parts) -> dict[str, Function]:
     """
     for each in (*roots.values(), *parts, *parts.values()):
         if not isinstance(each, FunctionType):
-            raise TypeError(f"function must be a plain Python function, got {each!r}")
+            raise InvalidTypeError(f"function must be a plain Python function, got {each!r}")
     binding = _Binding(parts)
     bound = {name: binding.copy(root) for name, root in roots.items()}
     unused = [each.__qualname__ for each in parts if each not in binding.used]
     if unused:
         names = " or ".join(root.__qualname__ for root in roots.values())
-        raise ValueError(f"parts must be used by {names}, got {', '.join(unused)}, which is not")
+        raise InvalidValueError(f"parts must be used by {names}, got {', '.join(unused)}, which is not")
     return bound
 
 
@@ -104,9 +106,11 @@ class _Binding:
             return self._copies[function]
         if getattr(function, "is_slot", False):
             root = (*above, function)[0].__qualname__
-            raise ValueError(f"parts must fill every slot that {root} reaches, got none for {function.__qualname__}")
+            raise InvalidValueError(f"parts must fill every slot that {root} reaches, got none for {function.__qualname__}")
         if function in above:
-            raise ValueError(f"parts must not lead back to themselves, got {function.__qualname__}, which reaches itself")
+            raise InvalidValueError(
+                f"parts must not lead back to themselves, got {function.__qualname__}, which reaches itself"
+            )
         reached = bound_functions(function)
         bound = {name: self.copy(part, (*above, function)) for name, part in reached.items()}
         changed = {name: part for name, part in bound.items() if part is not reached[name]}
@@ -132,7 +136,7 @@ def bound_functions(function: FunctionType) -> dict[str, FunctionType]:
 
 
 def _refuse(function: FunctionType, why: str) -> NoReturn:
-    raise TypeError(
+    raise KernelError(
         f"a kernel must be a plain function of its arguments and of numbers, tuples, arrays, NamedTuple classes and kernels "
         f"in its module; {function.__qualname__} {why}"
     )

@@ -15,6 +15,7 @@ from rotting.common.arrays import Ints
 from rotting.common.rules import LARGEST, nonnegative_int, suggest
 from rotting.display.tables import Column, Table
 from rotting.engines.compile import compiled, compiled_for
+from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.policy import Policy, Reason
@@ -58,23 +59,23 @@ def _check_arm(arm: object) -> Hashable:
         return arm
     if type(arm) is float and math.isfinite(arm):
         return arm
-    raise TypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
+    raise InvalidTypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
 
 
 def _refuse_one(arms: object) -> None:
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-        raise TypeError(f"arms must be a list of arms, got {arms!r}")
+        raise InvalidTypeError(f"arms must be a list of arms, got {arms!r}")
 
 
 def _check_reward(reward: object) -> float:
     if type(reward) is not float and (isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real)):
-        raise TypeError(f"reward must be a finite number, got {reward!r}")
+        raise InvalidTypeError(f"reward must be a finite number, got {reward!r}")
     try:
         value = float(reward)
     except OverflowError:
         value = math.inf
     if not abs(value) <= LARGEST:
-        raise ValueError(f"reward must be a finite number of at most {LARGEST:g} in size, got {reward!r}")
+        raise InvalidValueError(f"reward must be a finite number of at most {LARGEST:g} in size, got {reward!r}")
     return value
 
 
@@ -127,16 +128,16 @@ class Bandit:
 
     def __init__(self, policy: Policy, arms: Iterable[Hashable], seed: int = 0) -> None:
         if not isinstance(policy, Policy):
-            raise TypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {policy!r}")
+            raise InvalidTypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {policy!r}")
         if policy.sees_means:
-            raise TypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
+            raise InvalidTypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
         _refuse_one(arms)
         names = [_check_arm(arm) for arm in arms]
         if not names:
-            raise ValueError("arms must hold at least one arm, got none")
+            raise InvalidValueError("arms must hold at least one arm, got none")
         for place, arm in enumerate(names):
             if arm in names[:place]:
-                raise ValueError(f"arms must be distinct, got {arm!r} twice")
+                raise InvalidValueError(f"arms must be distinct, got {arm!r} twice")
         self._policy = policy
         self._lock = threading.RLock()
         self._key = derive_key(nonnegative_int("seed", seed), "policy")
@@ -198,7 +199,7 @@ class Bandit:
         if slot is None:
             known = [each for each in self._slot_of if isinstance(each, str)]
             hint = suggest(arm, known) if isinstance(arm, str) else ""
-            raise ValueError(f"arm must be one of the {len(self._slot_of)} arms added, got {arm!r}{hint}")
+            raise InvalidValueError(f"arm must be one of the {len(self._slot_of)} arms added, got {arm!r}{hint}")
         return slot
 
     def _available(self, arms: Iterable[Hashable] | None) -> Ints:
@@ -207,13 +208,13 @@ class Bandit:
         _refuse_one(arms)
         slots = sorted({self._known(arm) for arm in arms})
         if not slots:
-            raise ValueError("arms must hold at least one arm, got none")
+            raise InvalidValueError("arms must hold at least one arm, got none")
         return np.array(slots, np.int64)
 
     def _check_limit(self, rounds: int) -> None:
         limit = self._limit
         if rounds > limit:
-            raise ValueError(
+            raise InvalidValueError(
                 f"round must be at most {limit}, the horizon that {self._policy!r} is tuned for, got round {rounds}; "
                 f"rotting.doubling(policy) plays without a horizon"
             )
@@ -246,12 +247,14 @@ class Bandit:
         value = _check_reward(reward)
         low, high = self._range
         if not low <= value <= high:
-            raise ValueError(f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {reward!r}")
+            raise InvalidValueError(
+                f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {reward!r}"
+            )
         with self._lock:
             slot = self._known(arm, kept=True)
             asked = self._pending[slot] > 0
             if self._weighs and not asked and arm not in self._slot_of:
-                raise ValueError(f"arm must have been pulled, or be one that may be, got {arm!r}, which was removed")
+                raise InvalidValueError(f"arm must have been pulled, or be one that may be, got {arm!r}, which was removed")
             rounds = self._rounds if asked else self._rounds + 1
             self._check_limit(rounds)
             self._make_room(rounds)
@@ -276,10 +279,10 @@ class Bandit:
         _check_arm(arm)
         with self._lock:
             if arm in self._slot_of:
-                raise ValueError(f"arm must be new, got {arm!r}, which is there already")
+                raise InvalidValueError(f"arm must be new, got {arm!r}, which is there already")
             if resume:
                 if arm not in self._kept:
-                    raise ValueError(f"resume needs an arm that was removed with keep=True, got {arm!r}")
+                    raise InvalidValueError(f"resume needs an arm that was removed with keep=True, got {arm!r}")
                 slot = self._kept.pop(arm)
             else:
                 slot = self._free_slot()
@@ -319,7 +322,7 @@ class Bandit:
         with self._lock:
             slot = self._known(arm)
             if len(self._slot_of) == 1:
-                raise ValueError(f"arm must not be the last one, got {arm!r}")
+                raise InvalidValueError(f"arm must not be the last one, got {arm!r}")
             del self._slot_of[arm]
             if keep:
                 self._kept[arm] = slot
@@ -345,7 +348,7 @@ class Bandit:
             out = np.zeros(available.size)
             trial = states.copy(self._state)  # a choice may leave traces
             if self._policy.randomised and self._policy.kernel.chances is None:
-                raise TypeError(
+                raise InvalidTypeError(
                     f"policy must give its chances, got {self._policy!r}, which draws and does not; see rotting.Kernel"
                 )
             if self._chances_now is not None:
@@ -416,15 +419,15 @@ class Bandit:
             True
         """
         if not isinstance(state, dict) or state.get("format") != _FORMAT:
-            raise ValueError(f"state must be what Bandit.get_state returned (format {_FORMAT!r}), got {_brief(state)}")
+            raise InvalidValueError(f"state must be what Bandit.get_state returned (format {_FORMAT!r}), got {_brief(state)}")
         if state.get("version") != _VERSION:
-            raise ValueError(f"state version must be {_VERSION}, got {state.get('version')!r}")
+            raise InvalidValueError(f"state version must be {_VERSION}, got {state.get('version')!r}")
         try:
             intact = state.get("digest") == _digest(state)
         except (TypeError, ValueError):
             intact = False
         if not intact:
-            raise ValueError("state must be whole and unedited, got one whose digest does not match its content")
+            raise InvalidValueError("state must be whole and unedited, got one whose digest does not match its content")
         bandit = cls.__new__(cls)
         bandit._policy = policy_from_json(state["policy"])
         bandit._lock = threading.RLock()

@@ -7,6 +7,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
+from rotting.errors import CheckError, InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import normal_quantile, uniform
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
@@ -18,13 +19,9 @@ _ARMS = 3
 _KEYS = 400
 
 
-class PolicyCheckError(AssertionError):
-    """A policy broke the contract; the message says which rule, and where."""
-
-
 def _require(rule: str, kept: bool, where: object = "") -> None:
     if not kept:
-        raise PolicyCheckError(f"{rule}{f' ({where})' if where != '' else ''}")
+        raise CheckError(f"{rule}{f' ({where})' if where != '' else ''}")
 
 
 def _rewards(n_arms: int, rounds: int) -> Floats:
@@ -92,10 +89,10 @@ def _check_games(policy: Policy) -> None:
     _require("a second game must equal the first", first[0] == second[0] and _same_state(first[1], second[1]))
     try:
         fast = _game(policy, compiled(kernel.choose, policy), compiled(kernel.update, policy), table, _ROUNDS)
-    except PolicyCheckError:
+    except CheckError:
         raise
     except Exception as error:
-        raise PolicyCheckError(f"choose and update must compile ({error})") from error
+        raise CheckError(f"choose and update must compile ({error})") from error
     _require("compiled must choose as interpreted does", fast[0] == first[0], f"{fast[0]} against {first[0]}")
     _require("compiled must leave the state that interpreted leaves", _same_state(fast[1], first[1]))
     roomy = _game(policy, kernel.choose, kernel.update, table, 4 * _ROUNDS)
@@ -135,7 +132,7 @@ def _check_randomness(policy: Policy) -> None:
         return
     chances = policy.kernel.chances
     if chances is None:
-        raise PolicyCheckError(f"a randomised policy must give its `chances` ({policy})")
+        raise CheckError(f"a randomised policy must give its `chances` ({policy})")
     out = np.zeros(_ARMS)
     chances(policy.params, states.copy(state), _ROUNDS + 1, arms, out)
     _require("chances must sum to 1", bool(abs(out.sum() - 1.0) < 1e-6), out)
@@ -189,7 +186,7 @@ def _check_live(policy: Policy) -> None:
 
 
 def check_policy(policy: Policy) -> None:
-    """Raise `PolicyCheckError` if `policy` breaks the contract of a policy; return in silence if it keeps it.
+    """Raise `CheckError` if `policy` breaks the contract of a policy; return in silence if it keeps it.
 
     It checks that the policy is a value (equality, JSON), that its state can grow and be saved, that it plays the same game
     interpreted and compiled, once and again, with more room, with one arm, with fewer rounds than arms, that it respects the
@@ -204,7 +201,7 @@ def check_policy(policy: Policy) -> None:
         >>> check_policy(rotting.RAWUCB(alpha=1.4))
     """
     if not isinstance(policy, Policy):
-        raise TypeError(f"policy must be a policy such as RAWUCB(alpha=1.4), got {policy!r}")
+        raise InvalidTypeError(f"policy must be a policy such as RAWUCB(alpha=1.4), got {policy!r}")
     _check_value(policy)
     _check_state(policy)
     _check_games(policy)
@@ -212,6 +209,6 @@ def check_policy(policy: Policy) -> None:
     _check_randomness(policy)
     if not policy.sees_means:
         if policy.limit is not None and policy.limit < 3 * _ROUNDS:
-            raise ValueError(f"policy must be tuned for at least {3 * _ROUNDS} rounds to be checked, got {policy!r}")
+            raise InvalidValueError(f"policy must be tuned for at least {3 * _ROUNDS} rounds to be checked, got {policy!r}")
         _check_growth(policy)
         _check_live(policy)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 
 
@@ -65,16 +66,16 @@ def from_json(policy: Policy, data: Any, n_arms: int, capacity: int) -> Any:
     """Return the state that `to_json` wrote, or say what does not fit."""
     state = new_state(policy, n_arms, capacity)
     if not isinstance(data, dict) or set(data) != set(state._fields):
-        raise ValueError(f"state must hold the arrays {', '.join(state._fields)}, got {sorted(data)}")
+        raise InvalidValueError(f"state must hold the arrays {', '.join(state._fields)}, got {sorted(data)}")
     for name, array in state._asdict().items():
         item = data[name]
         if item.get("dtype") != str(array.dtype) or item.get("shape") != list(array.shape):
-            raise ValueError(
+            raise InvalidValueError(
                 f"state.{name} must be {array.dtype} of shape {list(array.shape)}, "
                 f"got {item.get('dtype')} of shape {item.get('shape')}"
             )
         raw = base64.b64decode(item["data"], validate=True)
         if len(raw) != array.nbytes:
-            raise ValueError(f"state.{name} must hold {array.nbytes} bytes, got {len(raw)}")
+            raise InvalidValueError(f"state.{name} must hold {array.nbytes} bytes, got {len(raw)}")
         array[...] = np.frombuffer(raw, array.dtype.newbyteorder("<")).reshape(array.shape)
     return state

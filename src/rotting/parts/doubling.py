@@ -6,6 +6,7 @@ from typing import Any
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT
+from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import bind_all, slot
 from rotting.kernels.random_numbers import subkey
 from rotting.policy import Kernel, Policy, Reason, defined
@@ -80,7 +81,7 @@ def doubled_kernel(kernel: Kernel) -> Kernel:
     A reward that comes after the epoch of its choice counts in the epoch in which it comes.
     """
     if kernel.reset is None:
-        raise ValueError("kernel must have a reset, got one that is not tuned to a horizon")
+        raise InvalidValueError("kernel must have a reset, got one that is not tuned to a horizon")
     roots: dict[str, Any] = {"choose": _choose, "update": _update}
     parts: dict[Any, Any] = {reset: kernel.reset, choose: kernel.choose, update: kernel.update}
     if kernel.explain is not None:
@@ -94,7 +95,7 @@ def doubled_kernel(kernel: Kernel) -> Kernel:
 def doubled(policy_class: type[Policy]) -> type[Policy]:
     """Return the class of `doubling(policy)` for policies of one class."""
     if policy_class.kernel.reset is None:
-        raise ValueError(f"policy must be tuned to a horizon, got {policy_class.__name__}, which needs none")
+        raise InvalidValueError(f"policy must be tuned to a horizon, got {policy_class.__name__}, which needs none")
 
     class Doubled(Policy):
         name = f"doubling({policy_class.name})"
@@ -115,7 +116,9 @@ def doubled(policy_class: type[Policy]) -> type[Policy]:
 
         def check(self) -> None:
             if policy_class(*self.params).limit is None:
-                raise ValueError(f"horizon must be {COUNT.text}, the length of the first epoch, got {self.params.horizon!r}")
+                raise InvalidValueError(
+                    f"horizon must be {COUNT.text}, the length of the first epoch, got {self.params.horizon!r}"
+                )
 
         def __repr__(self) -> str:
             return f"doubling({policy_class(*self.params)!r})"
@@ -144,15 +147,15 @@ def doubling(policy: Policy) -> Policy:
         (100, None)
         >>> doubling(policy)
         doubling(SWUCB(xi=0.6, B=1.0, horizon=100, breakpoints=2))
-        >>> doubling(SWUCB(tau=50))
+        >>> doubling(SWUCB(tau=50))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        ValueError: policy must be tuned to a horizon, got SWUCB(tau=50, xi=0.6, B=1.0, horizon=0), which is not
+        rotting.errors.InvalidValueError: policy must be tuned to a horizon, got SWUCB(tau=50, ...), which is not
     """
     if not isinstance(policy, Policy):
-        raise TypeError(f"policy must be a policy that is tuned to a horizon, got {policy!r}")
+        raise InvalidTypeError(f"policy must be a policy that is tuned to a horizon, got {policy!r}")
     policy_class: Any = type(policy)
     made = doubled(policy_class)
     if policy.limit is None:
-        raise ValueError(f"policy must be tuned to a horizon, got {policy!r}, which is not")
+        raise InvalidValueError(f"policy must be tuned to a horizon, got {policy!r}, which is not")
     return made(*policy.params)

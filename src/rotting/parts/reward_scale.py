@@ -7,6 +7,7 @@ Such a policy has the parameters `kind`, whose first word means bounded and whos
 from typing import Any
 
 from rotting.common.rules import option
+from rotting.errors import InvalidValueError
 from rotting.policy import Policy, Reason
 
 
@@ -24,7 +25,7 @@ def check_range(policy: Policy) -> None:
     """Refuse a policy whose parameters `low` and `high` enclose nothing."""
     low, high = policy.params.low, policy.params.high
     if not low < high:
-        raise ValueError(f"low must be below high, got low={low!r} and high={high!r}")
+        raise InvalidValueError(f"low must be below high, got low={low!r} and high={high!r}")
 
 
 BOUNDED, GAUSSIAN = 0, 1

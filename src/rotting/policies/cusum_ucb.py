@@ -7,6 +7,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, at_least_one_int, option
+from rotting.errors import InvalidValueError
 from rotting.kernels.exact_sums import add
 from rotting.kernels.random_numbers import uniform
 from rotting.parts.largest_index import by_index
@@ -185,7 +186,7 @@ class CUSUMUCB(Policy):
         """Refuse an empty range, and as many changes as rounds."""
         check_range(self)
         if self.limit is not None and self.params.breakpoints >= self.limit:
-            raise ValueError(f"breakpoints must be fewer than the horizon {self.limit}, got {self.params.breakpoints!r}")
+            raise InvalidValueError(f"breakpoints must be fewer than the horizon {self.limit}, got {self.params.breakpoints!r}")
 
     @classmethod
     def from_breakpoints(cls, T: int, breakpoints: int, **params: float | str) -> Self:

@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple, Self
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import FRACTION, INDEX, POSITIVE, at_least_one_int, nonnegative_int
+from rotting.errors import InvalidValueError
 from rotting.parts.discounts import Discounted, age, count_in, forget_discounted, new_discounted, start_discounted
 from rotting.parts.largest_index import by_index
 from rotting.policy import Kernel, Policy, Reason
@@ -105,7 +106,7 @@ class DUCB(Policy):
         """Refuse a tuning without a discount."""
         p = self.params
         if p.horizon > 0 and tuned_discount(p.horizon, p.breakpoints, p.B) <= 0.0:
-            raise ValueError(
+            raise InvalidValueError(
                 f"breakpoints must be below 16 B^2 horizon, where gamma = 1 - sqrt(breakpoints / horizon) / (4 B) is positive, "
                 f"got {p.breakpoints} with B={p.B!r} and horizon={p.horizon}"
             )

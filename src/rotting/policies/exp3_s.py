@@ -4,6 +4,7 @@ import math
 from typing import Annotated, NamedTuple, Self
 
 from rotting.common.rules import FRACTION, INDEX, NONNEGATIVE, PROBABILITY, at_least_one_int, nonnegative_int, option, positive
+from rotting.errors import InvalidValueError
 from rotting.parts.exponential_weights import Weights, chances, choose, forget, new_weights, starting
 from rotting.parts.exponential_weights import update_and_share as update
 from rotting.parts.reward_scale import check_range
@@ -101,7 +102,7 @@ class Exp3S(Policy):
         """Refuse an empty range, and two kinds of knowledge at once."""
         check_range(self)
         if self.params.segments > 0 and self.params.budget > 0:
-            raise ValueError(f"budget must be left out when segments is given, got {self.params.budget!r}")
+            raise InvalidValueError(f"budget must be left out when segments is given, got {self.params.budget!r}")
 
     @classmethod
     def from_horizon(cls, horizon: int, **more: float | str) -> Self:

@@ -7,6 +7,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule, at_least_one_int, option
+from rotting.errors import InvalidValueError
 from rotting.kernels.exact_sums import difference
 from rotting.parts.restarts import append, restarting, round_robin
 from rotting.parts.reward_scale import check_range, to_unit
@@ -166,9 +167,9 @@ class MUCB(Policy):
         """Refuse an empty range, an odd window, and a change too small for any window."""
         check_range(self)
         if self.params.w % 2:
-            raise ValueError(f"w must be an even number, got {self.params.w!r}")
+            raise InvalidValueError(f"w must be an even number, got {self.params.w!r}")
         if 0.0 < self.params.change < _SMALLEST_CHANGE:
-            raise ValueError(f"change must be 0 or at least {_SMALLEST_CHANGE}, got {self.params.change!r}")
+            raise InvalidValueError(f"change must be 0 or at least {_SMALLEST_CHANGE}, got {self.params.change!r}")
 
     @classmethod
     def from_breakpoints(cls, T: int, breakpoints: int, **params: float | str) -> Self:

@@ -10,6 +10,7 @@ from typing import SupportsFloat
 
 import numpy as np
 
+from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.decays import Decay, DecayLike, as_decay, checked_mean, name_of
 from rotting.problems.mean_table import PRODUCT, SUM, Means, no_steps, one_arm, one_grid
 
@@ -177,7 +178,7 @@ class General(Arm):
 
     def __post_init__(self) -> None:
         if not callable(self.f):
-            raise TypeError(f"f must be a callable of t and n, got {self.f!r}")
+            raise InvalidTypeError(f"f must be a callable of t and n, got {self.f!r}")
 
     @property
     def clocks(self) -> frozenset[str]:
@@ -201,15 +202,15 @@ def check_size(arms: Sequence[Arm], horizon: int) -> None:
     """Refuse General arms whose grids would be too large to tabulate.
 
     Example:
-        >>> check_size([General(lambda t, n: 0.0)], 10_000)
+        >>> check_size([General(lambda t, n: 0.0)], 10_000)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        ValueError: horizon must be at most 3162 to tabulate 1 General arm(s) over rounds and pulls, got 10000
+        rotting.errors.InvalidValueError: horizon must be at most 3162 to tabulate 1 General arm(s) ..., got 10000
     """
     count = sum(isinstance(arm, General) for arm in arms)
     if count * horizon**2 > MAX_CELLS:
         longest = int((MAX_CELLS / count) ** 0.5)
-        raise ValueError(
+        raise InvalidValueError(
             f"horizon must be at most {longest} to tabulate {count} General arm(s) over rounds and pulls, got {horizon}"
         )
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import finite, nonnegative_int, positive
+from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.mean_table import Steps, merge
 
 
@@ -53,10 +54,10 @@ def vector(name: str, values: object) -> Floats:
         >>> vector("values", [1, float("nan")])
         Traceback (most recent call last):
         ...
-        ValueError: values[1] must be a finite number, got nan
+        rotting.errors.InvalidValueError: values[1] must be a finite number, got nan
     """
     if not _is_vector(values):
-        raise TypeError(f"{name} must be a one-dimensional sequence of numbers, got {reprlib.repr(values)}")
+        raise InvalidTypeError(f"{name} must be a one-dimensional sequence of numbers, got {reprlib.repr(values)}")
     entries: Any = values
     if np.ma.isMaskedArray(entries):
         entries = np.ma.filled(entries.astype(np.float64), np.nan)
@@ -65,9 +66,9 @@ def vector(name: str, values: object) -> Floats:
     except ValueError:  # nested and ragged: its entries are not numbers, as the check of each will say
         array = np.empty(len(entries), dtype=object)
     if array.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, got {array.ndim}")
+        raise InvalidValueError(f"{name} must have one dimension, got {array.ndim}")
     if array.size == 0:
-        raise ValueError(f"{name} must have at least one value, got none")
+        raise InvalidValueError(f"{name} must have at least one value, got none")
     # NumPy would turn True into 1.0 without a word.
     odd = array.dtype.kind not in "iuf" or (
         not hasattr(entries, "__array__") and any(isinstance(value, bool | np.bool_) for value in entries)
@@ -161,7 +162,7 @@ class _Stored(Decay):
     def steps(self, length: int) -> Steps:
         """Return the stored pieces that start within `length`."""
         if self.length is not None and length > self.length:
-            raise ValueError(f"horizon must be at most {self.length}, the length of the table, got {length}")
+            raise InvalidValueError(f"horizon must be at most {self.length}, the length of the table, got {length}")
         end = int(np.searchsorted(self._starts, length))
         return self._starts[:end], self._values[:end]
 
@@ -195,13 +196,13 @@ class Piecewise(_Stored):
         levels = vector("values", values)
         edges = vector("starts", starts)
         if len(edges) != len(levels):
-            raise ValueError(f"starts must have one entry per value, {len(levels)}, got {len(edges)}")
+            raise InvalidValueError(f"starts must have one entry per value, {len(levels)}, got {len(edges)}")
         if edges[0] != 0:
-            raise ValueError(f"starts[0] must be 0, got {edges[0]:g}")
+            raise InvalidValueError(f"starts[0] must be 0, got {edges[0]:g}")
         for k, edge in enumerate(edges.tolist()):
             nonnegative_int(f"starts[{k}]", edge)
             if k and edge <= edges[k - 1]:
-                raise ValueError(f"starts[{k}] must be above starts[{k - 1}] = {edges[k - 1]:g}, got {edge:g}")
+                raise InvalidValueError(f"starts[{k}] must be above starts[{k - 1}] = {edges[k - 1]:g}, got {edge:g}")
         self._store(edges.astype(np.int64), levels, length=None)
 
     @property
@@ -264,7 +265,7 @@ class Linear(Decay):
         if self.floor is not None:
             _check(self, finite, "floor")
             if self.floor > self.start:
-                raise ValueError(f"floor must be at most start = {self.start}, got {self.floor}")
+                raise InvalidValueError(f"floor must be at most start = {self.start}, got {self.floor}")
 
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
@@ -274,7 +275,7 @@ class Linear(Decay):
             np.maximum(values, self.floor, out=values)
         if not np.isfinite(values[-1]):
             first = int(np.argmin(np.isfinite(values)))
-            raise ValueError(f"the mean at tick {first} must be a finite number, got {values[first]}")
+            raise InvalidValueError(f"the mean at tick {first} must be a finite number, got {values[first]}")
         return merge(np.arange(length), values)
 
 
@@ -383,7 +384,7 @@ class Function(Decay):
 
     def __post_init__(self) -> None:
         if not callable(self.f):
-            raise TypeError(f"f must be a callable of one int, got {self.f!r}")
+            raise InvalidTypeError(f"f must be a callable of one int, got {self.f!r}")
 
     def steps(self, length: int) -> Steps:
         """Call f once per tick."""
@@ -409,7 +410,7 @@ def as_decay(name: str, value: object) -> Decay:
         >>> as_decay("means[0]", True)
         Traceback (most recent call last):
         ...
-        TypeError: means[0] must be a decay, a number, a table of numbers or a callable, got True
+        rotting.errors.InvalidTypeError: means[0] must be a decay, a number, a table of numbers or a callable, got True
     """
     if isinstance(value, Decay):
         return value
@@ -419,7 +420,7 @@ def as_decay(name: str, value: object) -> Decay:
         return Table(vector(name, value))
     if callable(value):
         return Function(value)
-    raise TypeError(f"{name} must be a decay, a number, a table of numbers or a callable, got {reprlib.repr(value)}")
+    raise InvalidTypeError(f"{name} must be a decay, a number, a table of numbers or a callable, got {reprlib.repr(value)}")
 
 
 def checked_mean(value: SupportsFloat, *ticks: int) -> float:

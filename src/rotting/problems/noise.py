@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from rotting.common.rules import SPREAD, at_least_one_int, positive, suggest
+from rotting.errors import InvalidValueError
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform
 
 _CHUNK = 500  # the starting probability of an inversion, 0.5**500 or exp(-500), is still a normal number
@@ -133,7 +134,7 @@ class Noise:
         """Refuse a table of means whose smallest or largest value this distribution cannot have."""
         for value in (low, high):
             if not self.lowest_mean <= value <= self.highest_mean:
-                raise ValueError(f"means must be {self.mean_rule} under {self!r} noise, got {value!r}")
+                raise InvalidValueError(f"means must be {self.mean_rule} under {self!r} noise, got {value!r}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the noise as JSON-able data."""
@@ -169,7 +170,7 @@ class Bernoulli(Noise):
         >>> Bernoulli().check_means(0.2, 1.5)
         Traceback (most recent call last):
         ...
-        ValueError: means must be a probability in [0, 1] under Bernoulli() noise, got 1.5
+        rotting.errors.InvalidValueError: means must be a probability in [0, 1] under Bernoulli() noise, got 1.5
     """
 
     draw = staticmethod(_draw_bernoulli)
@@ -303,5 +304,5 @@ def from_json(data: dict[str, Any]) -> Noise:
     fields = dict(data)
     kind = fields.pop("noise", None)
     if kind not in _KINDS:
-        raise ValueError(f"noise must be one of {', '.join(_KINDS)}, got {kind!r}{suggest(str(kind), _KINDS)}")
+        raise InvalidValueError(f"noise must be one of {', '.join(_KINDS)}, got {kind!r}{suggest(str(kind), _KINDS)}")
     return _KINDS[kind](**fields)

@@ -19,6 +19,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.running_sums import Runs, cumulative_sum, sums_at
+from rotting.errors import InvalidValueError
 from rotting.problems.mean_table import Means, bounds, column_of, mean_at, pulls_of, rounds_of, row_of, seek
 from rotting.problems.problem import Problem
 
@@ -141,7 +142,9 @@ def _marks(checkpoints: Sequence[int] | Ints | None, horizon: int) -> Ints:
         return np.arange(1, horizon + 1)
     marks = np.asarray(checkpoints)
     if marks.dtype.kind not in "iu" or np.any(np.diff(marks, prepend=0, append=horizon + 1) <= 0):
-        raise ValueError(f"checkpoints must be whole numbers that increase from 1 to {horizon} at most, got {checkpoints!r}")
+        raise InvalidValueError(
+            f"checkpoints must be whole numbers that increase from 1 to {horizon} at most, got {checkpoints!r}"
+        )
     return marks
 
 

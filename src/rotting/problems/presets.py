@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from rotting.common.rules import at_least_one_int, finite, nonnegative, suggest
+from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.arms import Rested
 from rotting.problems.decays import Abrupt, Constant
 from rotting.problems.noise import Gaussian, Noise
@@ -104,15 +105,17 @@ def make(name: str, **params: Any) -> Problem:
         >>> make("two-arm")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        ValueError: problem must be one of two-arms, ten-arms, stationary, got 'two-arm'; did you mean ...?
+        rotting.errors.InvalidValueError: problem must be one of two-arms, ten-arms, ..., got 'two-arm'; did you mean ...?
     """
     if name not in _PRESETS:
-        raise ValueError(f"problem must be one of {', '.join(_PRESETS)}, got {name!r}{suggest(str(name), _PRESETS)}")
+        raise InvalidValueError(f"problem must be one of {', '.join(_PRESETS)}, got {name!r}{suggest(str(name), _PRESETS)}")
     known = inspect.signature(_PRESETS[name]).parameters
     for param in params:
         if param not in known:
-            raise TypeError(f"parameters of {name} must be among {', '.join(known)}, got {param!r}{suggest(param, known)}")
+            raise InvalidTypeError(
+                f"parameters of {name} must be among {', '.join(known)}, got {param!r}{suggest(param, known)}"
+            )
     for param, rule in known.items():
         if rule.default is rule.empty and param not in params:
-            raise TypeError(f"{param} must be given for {name}, got nothing")
+            raise InvalidTypeError(f"{param} must be given for {name}, got nothing")
     return _PRESETS[name](**params)

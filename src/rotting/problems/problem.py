@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rotting.common.rules import LARGEST, at_least_one_int, nonnegative_int
+from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.arms import Arm, Rested, Restless, check_size
 from rotting.problems.decays import Decay, Table, as_decay
 from rotting.problems.mean_table import Means, Rise, bounds, first_rise, join, lookup
@@ -69,9 +70,9 @@ class Problem:
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", _checked_arms(self.arms))
         if not isinstance(self.noise, Noise):
-            raise TypeError(f"noise must be a noise such as Gaussian(1.0), got {self.noise!r}")
+            raise InvalidTypeError(f"noise must be a noise such as Gaussian(1.0), got {self.noise!r}")
         if self.name is not None and not isinstance(self.name, str):
-            raise TypeError(f"name must be a string or None, got {self.name!r}")
+            raise InvalidTypeError(f"name must be a string or None, got {self.name!r}")
         if self.horizon is None:
             object.__setattr__(self, "horizon", self.max_horizon)
         if self.horizon is not None:
@@ -145,11 +146,13 @@ class Problem:
         """Return the horizon to play: the one asked for, else the problem's own."""
         if horizon is None:
             if self.horizon is None:
-                raise ValueError("horizon must be given, as the problem has none of its own, got None")
+                raise InvalidValueError("horizon must be given, as the problem has none of its own, got None")
             return self.horizon
         checked = at_least_one_int("horizon", horizon)
         if self.max_horizon is not None and checked > self.max_horizon:
-            raise ValueError(f"horizon must be at most {self.max_horizon}, the length of the shortest table, got {checked}")
+            raise InvalidValueError(
+                f"horizon must be at most {self.max_horizon}, the length of the shortest table, got {checked}"
+            )
         return checked
 
     def means(self, horizon: int | None = None) -> Means:
@@ -167,9 +170,9 @@ class Problem:
         """Return the mean of arm `i` at round `t` (from 1) after `n < t` of its pulls."""
         i, t, n = nonnegative_int("i", i), at_least_one_int("t", t), nonnegative_int("n", n)
         if i >= self.n_arms:
-            raise ValueError(f"i must be an arm below {self.n_arms}, got {i}")
+            raise InvalidValueError(f"i must be an arm below {self.n_arms}, got {i}")
         if n >= t:
-            raise ValueError(f"n must be below t = {t}, as an arm is pulled at most once a round, got {n}")
+            raise InvalidValueError(f"n must be below t = {t}, as an arm is pulled at most once a round, got {n}")
         for horizon, table in list(self._tables.items()):
             if t <= horizon:
                 return lookup(table, i, t, n)
@@ -222,24 +225,26 @@ class Problem:
             low, high = bounds(table, 0, horizon)
             for value in (low, high):
                 if not abs(value) <= LARGEST:
-                    raise ValueError(f"means must be finite numbers of at most {LARGEST:g} in size, got {value}")  # noqa: TRY301
+                    raise InvalidValueError(f"means must be finite numbers of at most {LARGEST:g} in size, got {value}")
             self.noise.check_means(low, high)
         except (TypeError, ValueError) as error:
             # Errors of a user's callable that are more special than these pass as they are.
-            if type(error) not in {TypeError, ValueError}:
+            kinds = {TypeError: InvalidTypeError, ValueError: InvalidValueError}
+            kind = kinds.get(type(error), type(error))
+            if kind not in kinds.values():
                 raise
-            raise type(error)(f"arm {i}: {error}") from error
+            raise kind(f"arm {i}: {error}") from error
         return table
 
 
 def _checked_arms(arms: object) -> tuple[Arm, ...]:
     if isinstance(arms, str | bytes) or not isinstance(arms, Sequence):
-        raise TypeError(f"arms must be a sequence of arms, got {reprlib.repr(arms)}")
+        raise InvalidTypeError(f"arms must be a sequence of arms, got {reprlib.repr(arms)}")
     if not arms:
-        raise ValueError("arms must hold at least one arm, got none")
+        raise InvalidValueError("arms must hold at least one arm, got none")
     for i, arm in enumerate(arms):
         if not isinstance(arm, Arm):
-            raise TypeError(f"arms[{i}] must be an arm such as Rested or Restless, got {reprlib.repr(arm)}")
+            raise InvalidTypeError(f"arms[{i}] must be an arm such as Rested or Restless, got {reprlib.repr(arm)}")
     return tuple(arms)
 
 
@@ -248,16 +253,18 @@ def _decays(means: object) -> list[Decay]:
     if hasattr(means, "__array__"):
         means = means if isinstance(means, np.ndarray) else np.asarray(means)
         if means.ndim != 2:
-            raise ValueError(f"means must have two dimensions, [arm, clock], got {means.ndim}")
+            raise InvalidValueError(f"means must have two dimensions, [arm, clock], got {means.ndim}")
     elif isinstance(means, str | bytes) or not isinstance(means, Sequence):
-        raise TypeError(f"means must be a table [arm, clock] or a sequence, one entry per arm, got {reprlib.repr(means)}")
+        raise InvalidTypeError(
+            f"means must be a table [arm, clock] or a sequence, one entry per arm, got {reprlib.repr(means)}"
+        )
     if len(means) == 0:
-        raise ValueError("means must hold at least one arm, got none")
+        raise InvalidValueError("means must hold at least one arm, got none")
     decays = [as_decay(f"means[{i}]", entry) for i, entry in enumerate(means)]
     # Rows of one table have one length; tables of different lengths must be asked for, as `Table`.
     rows = [i for i, entry in enumerate(means) if isinstance(decays[i], Table) and decays[i] is not entry]
     for i in rows:
         length, first = decays[i].length, decays[rows[0]].length
         if length != first:
-            raise ValueError(f"means[{i}] must have as many values as means[{rows[0]}], {first}, got {length}")
+            raise InvalidValueError(f"means[{i}] must have as many values as means[{rows[0]}], {first}, got {length}")
     return decays

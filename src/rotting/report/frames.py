@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rotting.common.statistics import Interval
+from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError
 from rotting.report.claims import Claim
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
             parts = {name: value.mean, f"{name}_low": value.low, f"{name}_high": value.high}
         for key, part in parts.items():
             if key in cells:
-                raise ValueError(f"rows must have one value per column, got two called {key!r}")
+                raise InvalidValueError(f"rows must have one value per column, got two called {key!r}")
             cells[key] = part.item() if isinstance(part, np.generic) else part
     return cells
 
@@ -46,7 +47,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> "pl.DataFrame":
     try:
         import polars as pl  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise ImportError("the report needs Polars: pip install 'rotting[report]'") from error
+        raise MissingExtraError("the report needs Polars: pip install 'rotting[report]'") from error
     cells = [flat(row) for row in rows]
     names = dict.fromkeys(name for row in cells for name in row)
     columns = {name: [row.get(name) for row in cells] for name in names}
@@ -69,7 +70,7 @@ def _typed(name: str, values: list[Any]) -> tuple[list[Any], Any]:
     }
     if frozenset(kinds) not in types:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise TypeError(f"column {name!r} must hold numbers, or words, or truth values, got {names}")
+        raise InvalidTypeError(f"column {name!r} must hold numbers, or words, or truth values, got {names}")
     return values, types[frozenset(kinds)]
 
 

@@ -11,6 +11,7 @@ from importlib import resources
 from rotting.display.figures import Figure
 from rotting.display.plots import COLOURS
 from rotting.display.tables import Column, Table
+from rotting.errors import MissingExtraError
 from rotting.report.about import About
 from rotting.report.charts import chart_data, legend, panel_text
 from rotting.report.claims import Claim, Verdict
@@ -66,7 +67,7 @@ def _plotly() -> str:
     try:
         from plotly.offline import get_plotlyjs  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise ImportError("the report needs Plotly: pip install 'rotting[report]'") from error
+        raise MissingExtraError("the report needs Plotly: pip install 'rotting[report]'") from error
     source: str = get_plotlyjs()
     return source
 

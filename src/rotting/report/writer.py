@@ -8,9 +8,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rotting.common.rules import PathExistsError
 from rotting.display.plots import draw_figure, picture_bytes
 from rotting.display.tables import Column, Table
+from rotting.errors import InvalidValueError, PathExistsError
 from rotting.report.about import About
 from rotting.report.frames import claim_row, csv_bytes, parquet_bytes
 from rotting.report.model import Section
@@ -40,7 +40,7 @@ def write(sections: Sequence[Section], folder: str | Path, about: About) -> Path
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise ValueError(f"folder must be an existing folder, got '{folder}'")
+        raise InvalidValueError(f"folder must be an existing folder, got '{folder}'")
     _check_names(sections)
     makers = {name: make for section in sections for name, make in _section_files(section).items()}
     makers |= _claims_files(sections)
@@ -65,9 +65,9 @@ def _check_names(sections: Sequence[Section]) -> None:
     for what, names in groups.items():
         for k, name in enumerate(names):
             if not NAME.fullmatch(name):
-                raise ValueError(f"the name of a {what} must be of small letters, digits and hyphens, got {name!r}")
+                raise InvalidValueError(f"the name of a {what} must be of small letters, digits and hyphens, got {name!r}")
             if name in names[:k]:
-                raise ValueError(f"the name of a {what} must be its own, got {name!r} twice")
+                raise InvalidValueError(f"the name of a {what} must be its own, got {name!r} twice")
 
 
 def _section_files(section: Section) -> dict[str, Maker]:

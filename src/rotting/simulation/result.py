@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from rotting import registry
 from rotting.common.arrays import Floats, Ints
 from rotting.common.atomic_files import name_beside
-from rotting.common.rules import PathExistsError, at_least_one_int, nonnegative_int, suggest
+from rotting.common.rules import at_least_one_int, nonnegative_int, suggest
 from rotting.common.statistics import mean_interval, quantiles
 from rotting.common.version import __version__
 from rotting.display.plots import plot_regret
 from rotting.display.tables import Column, Table, number_format
+from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathExistsError, PathMissingError
 from rotting.policy import Policy
 from rotting.problems import Problem
 from rotting.problems.oracle import OPTIMAL
@@ -97,16 +98,16 @@ class Result:
 
         put("policies", tuple(self.policies))
         if not self.policies:
-            raise ValueError("policies must hold at least one policy, got none")
+            raise InvalidValueError("policies must hold at least one policy, got none")
         if not isinstance(self.problem, Mapping):
-            raise TypeError(f"problem must be a description (a dict), got {self.problem!r}")
+            raise InvalidTypeError(f"problem must be a description (a dict), got {self.problem!r}")
         try:
             # A copy, as JSON gives it back (lists, not tuples), so that a saved result equals itself.
             put("problem", json.loads(json.dumps(self.problem, allow_nan=False)))
         except (TypeError, ValueError) as error:
-            raise ValueError(f"problem must be a description that JSON can carry: {error}") from error
+            raise InvalidValueError(f"problem must be a description that JSON can carry: {error}") from error
         if not self.reference:
-            raise ValueError(f"reference must say what regret is measured against, got {self.reference!r}")
+            raise InvalidValueError(f"reference must say what regret is measured against, got {self.reference!r}")
         put("horizon", at_least_one_int("horizon", self.horizon))
         put("runs", at_least_one_int("runs", self.runs))
         put("seed", nonnegative_int("seed", self.seed))
@@ -122,13 +123,13 @@ class Result:
         rounds = self.checkpoints
         if rounds[0] < 1 or rounds[-1] != self.horizon or np.any(np.diff(rounds) <= 0):
             rule = f"checkpoints must increase from 1 or more to the horizon {self.horizon}"
-            raise ValueError(f"{rule}, got {np.array2string(rounds, threshold=20)}")
+            raise InvalidValueError(f"{rule}, got {np.array2string(rounds, threshold=20)}")
         if not np.all(np.isfinite(self.regret)):
-            raise ValueError("regret must be finite, got NaN or an infinite number")
+            raise InvalidValueError("regret must be finite, got NaN or an infinite number")
         if not np.all(np.isfinite(self.us_per_round) & (self.us_per_round >= 0)):
-            raise ValueError(f"us_per_round must be finite, zero or more, got {self.us_per_round.tolist()}")
+            raise InvalidValueError(f"us_per_round must be finite, zero or more, got {self.us_per_round.tolist()}")
         if np.any(self.pulls < 0) or np.any(self.pulls.sum(axis=2) != self.horizon):
-            raise ValueError(f"pulls must be zero or more and add up to the horizon {self.horizon} in every run")
+            raise InvalidValueError(f"pulls must be zero or more and add up to the horizon {self.horizon} in every run")
 
     def __repr__(self) -> str:
         settings = f"horizon={self.horizon}, runs={self.runs}, seed={self.seed}"
@@ -214,7 +215,7 @@ class Result:
         """
         base = self._find(baseline)
         if len(self.policies) < 2:
-            raise ValueError("differences need two policies or more, got a result with one")
+            raise InvalidValueError("differences need two policies or more, got a result with one")
         final = self.regret[:, :, -1]
         tie = TIE * float(np.abs(final).max())
         rows = []
@@ -241,15 +242,15 @@ class Result:
         if isinstance(policy, str):
             if policy not in self.labels:
                 hint = suggest(policy, self.labels) or f"; known: {', '.join(self.labels)}"
-                raise ValueError(f"baseline must be a policy of this result, got {policy!r}{hint}")
+                raise InvalidValueError(f"baseline must be a policy of this result, got {policy!r}{hint}")
             return self.labels.index(policy)
         if isinstance(policy, int | np.integer) and not isinstance(policy, bool):
             if not 0 <= policy < len(self.policies):
                 last = len(self.policies) - 1
-                raise ValueError(f"baseline must be an index from 0 to {last}, a label or a policy, got {policy}")
+                raise InvalidValueError(f"baseline must be an index from 0 to {last}, a label or a policy, got {policy}")
             return int(policy)
         if policy not in self.policies:
-            raise ValueError(f"baseline must be a policy of this result, got {policy!r}")
+            raise InvalidValueError(f"baseline must be a policy of this result, got {policy!r}")
         return self.policies.index(policy)
 
     def plot(
@@ -303,9 +304,9 @@ class Result:
             return None
         known = self.played if problem is True else problem
         if known is None:
-            raise ValueError("bounds must be the problem itself for a result that was loaded, got True")
+            raise InvalidValueError("bounds must be the problem itself for a result that was loaded, got True")
         if json.loads(json.dumps(known.describe())) != self.problem:
-            raise ValueError(f"bounds must be the problem that was played, {self._problem_name}, got {known!r}")
+            raise InvalidValueError(f"bounds must be the problem that was played, {self._problem_name}, got {known!r}")
         return known
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -316,7 +317,7 @@ class Result:
         try:
             import pandas as pd  # noqa: PLC0415 - an extra
         except ImportError as error:
-            raise ImportError("to_pandas needs pandas: pip install 'rotting[pandas]'") from error
+            raise MissingExtraError("to_pandas needs pandas: pip install 'rotting[pandas]'") from error
         P, R, C = self.regret.shape
         return pd.DataFrame(
             {
@@ -394,27 +395,27 @@ class Result:
 
         Raises:
             FileNotFoundError: there is nothing at `path`.
-            ValueError: it is not a result, one of another version, or its files were truncated or edited.
+            rotting.errors.InvalidValueError: it is not a result, one of another version, or its files were truncated or edited.
         """
         path = Path(path)
         if not path.exists():
-            raise FileNotFoundError(f"path must be a saved result, but '{path}' does not exist")
+            raise PathMissingError(f"path must be a saved result, but '{path}' does not exist")
         for name in (SETTINGS_FILE, ARRAYS_FILE):
             if not (path / name).is_file():
-                raise ValueError(f"path must be a saved result, but '{path}' has no {name}")
+                raise InvalidValueError(f"path must be a saved result, but '{path}' has no {name}")
         try:
             settings = json.loads((path / SETTINGS_FILE).read_text("utf-8"), parse_constant=_refuse)
         except ValueError as error:
-            raise ValueError(f"'{path / SETTINGS_FILE}' is truncated or edited: {error}") from error
+            raise InvalidValueError(f"'{path / SETTINGS_FILE}' is truncated or edited: {error}") from error
         if not isinstance(settings, dict) or settings.get("format") != FORMAT:
-            raise ValueError(f"'{path / SETTINGS_FILE}' is not a saved result: its format is not {FORMAT!r}")
+            raise InvalidValueError(f"'{path / SETTINGS_FILE}' is not a saved result: its format is not {FORMAT!r}")
         version = settings.get("format_version")
         if version != FORMAT_VERSION:
-            raise ValueError(f"'{path}' has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
+            raise InvalidValueError(f"'{path}' has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
         if settings.pop("settings_sha256", None) != _digest(settings):
-            raise ValueError(f"'{path / SETTINGS_FILE}' is truncated or edited: its checksum differs")
+            raise InvalidValueError(f"'{path / SETTINGS_FILE}' is truncated or edited: its checksum differs")
         if settings["arrays_sha256"] != _file_digest(path / ARRAYS_FILE):
-            raise ValueError(f"'{path / ARRAYS_FILE}' is truncated or edited: its checksum differs")
+            raise InvalidValueError(f"'{path / ARRAYS_FILE}' is truncated or edited: its checksum differs")
         try:
             with np.load(path / ARRAYS_FILE, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in ARRAYS}
@@ -424,14 +425,14 @@ class Result:
                 **arrays,
             )
         except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-            raise ValueError(f"'{path}' cannot be read as a result: {error}") from error
+            raise InvalidValueError(f"'{path}' cannot be read as a result: {error}") from error
 
 
 def _frozen(name: str, value: object, kind: np.dtype[Any]) -> NDArray[Any]:
     """Return a read-only copy in `kind`; only casts that keep every value are made."""
     array = np.asarray(value)
     if not np.can_cast(array.dtype, kind, casting="safe"):
-        raise TypeError(f"{name} must be an array of {kind}, got one of {array.dtype}")
+        raise InvalidTypeError(f"{name} must be an array of {kind}, got one of {array.dtype}")
     copy = np.array(array, dtype=kind, order="C")
     copy.flags.writeable = False
     return copy
@@ -439,7 +440,7 @@ def _frozen(name: str, value: object, kind: np.dtype[Any]) -> NDArray[Any]:
 
 def _check_shape(name: str, array: NDArray[Any], axes: str, shape: tuple[int, ...]) -> None:
     if array.shape != shape:
-        raise ValueError(f"{name} must have the shape {axes} = {list(shape)}, got {list(array.shape)}")
+        raise InvalidValueError(f"{name} must have the shape {axes} = {list(shape)}, got {list(array.shape)}")
 
 
 def _style(rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> str:
@@ -468,4 +469,4 @@ def _to_disk(descriptor: int, flush: Callable[[], None]) -> None:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a number of JSON")
+    raise InvalidValueError(f"{constant} is not a number of JSON")

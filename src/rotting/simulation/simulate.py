@@ -21,6 +21,7 @@ from rotting.common.version import __version__
 from rotting.engines.chunk_store import Chunk, Store
 from rotting.engines.compile import compiled
 from rotting.engines.game import CANCEL, DONE, link
+from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import digest
 from rotting.kernels.random_numbers import derive_key
 from rotting.policy import Policy
@@ -54,26 +55,26 @@ def _default_checkpoints(horizon: int) -> Ints:
 def _check_checkpoints(checkpoints: Iterable[int], horizon: int) -> Ints:
     rounds = [at_least_one_int("checkpoints", each) for each in checkpoints]
     if rounds and max(rounds) > horizon:
-        raise ValueError(f"checkpoints must be at most the horizon {horizon}, got {max(rounds)}")
+        raise InvalidValueError(f"checkpoints must be at most the horizon {horizon}, got {max(rounds)}")
     return np.unique(np.array([*rounds, horizon], np.int64))
 
 
 def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
     if isinstance(policies, str | type) or not isinstance(policies, Policy | Iterable):
-        raise TypeError(f"policies must be policies such as RAWUCB(alpha=1.4), got {policies!r}")
+        raise InvalidTypeError(f"policies must be policies such as RAWUCB(alpha=1.4), got {policies!r}")
     listed = (policies,) if isinstance(policies, Policy) else tuple(policies)
     if not listed:
-        raise ValueError("policies must hold at least one policy, got none")
+        raise InvalidValueError("policies must hold at least one policy, got none")
     for each in listed:
         if not isinstance(each, Policy):
-            raise TypeError(f"policies must hold policies such as RAWUCB(alpha=1.4), got {each!r}")
+            raise InvalidTypeError(f"policies must hold policies such as RAWUCB(alpha=1.4), got {each!r}")
     return listed
 
 
 def _check_fit(policy: Policy, problem: Problem, horizon: int) -> None:
     """Refuse a game longer than the policy is tuned for, or rewards outside the range it declares."""
     if policy.limit is not None and horizon > policy.limit:
-        raise ValueError(
+        raise InvalidValueError(
             f"horizon must be at most {policy.limit}, which {policy!r} is tuned for, got {horizon}; "
             f"rotting.doubling(policy) plays without a horizon"
         )
@@ -81,7 +82,7 @@ def _check_fit(policy: Policy, problem: Problem, horizon: int) -> None:
         low, high = policy.reward_range
         least, most = problem.reward_bounds(horizon)
         if not low <= least <= most <= high:
-            raise ValueError(
+            raise InvalidValueError(
                 f"rewards must be in [{low!r}, {high!r}], the range that {policy!r} declares, "
                 f"got {problem.noise!r} noise, whose rewards lie in [{least!r}, {most!r}]; "
                 f"give low and high that hold them, or outside='clip'"
@@ -185,7 +186,9 @@ class _Set:
     def __init__(self, games: Games) -> None:
         self.policies = _check_policies(games.policies)
         if not isinstance(games.problem, Problem):
-            raise TypeError(f"problem must be a Problem such as Problem.rested(means), got {type(games.problem).__name__}")
+            raise InvalidTypeError(
+                f"problem must be a Problem such as Problem.rested(means), got {type(games.problem).__name__}"
+            )
         self.problem = games.problem
         self.horizon = horizon = self.problem.resolve_horizon(games.horizon)
         for each in self.policies:

@@ -11,6 +11,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import at_least_one_int
 from rotting.common.running_sums import cumulative_sum
+from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems.mean_table import PRODUCT, Means, column_of, pulls_of, rounds_of, row_of
 from rotting.problems.problem import Problem, Rotting
@@ -158,7 +159,7 @@ class Rested:
         """
         limit = self.limits(t)[i]
         if not 1 <= h <= limit:
-            raise ValueError(f"h must be a number of overpulls of arm {i}, from 1 to {limit}, got {h}")
+            raise InvalidValueError(f"h must be a number of overpulls of arm {i}, from 1 to {limit}, got {h}")
         return self._gap(i, h, self.smallest_reward(t), self.optimal_pulls(t)[i])
 
     def limits(self, t: int | None = None) -> list[int]:
@@ -351,5 +352,5 @@ def _round(t: int | None, horizon: int) -> int:
         return horizon
     checked = at_least_one_int("t", t)
     if checked > horizon:
-        raise ValueError(f"t must be at most the horizon {horizon}, got {checked}")
+        raise InvalidValueError(f"t must be at most the horizon {horizon}, got {checked}")
     return checked

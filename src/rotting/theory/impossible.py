@@ -10,6 +10,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import Rule
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.tables import Column, Table, number_format
+from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Constant, Problem, Rested, Restless
 from rotting.problems.noise import Noiseless
@@ -77,7 +78,7 @@ def optimal_arms(problem: Problem, horizon: int | None = None) -> Ints:
     Reference: `pi_0` in the proof of Proposition 1 (prop:unlearnable), for its first problem.
     """
     if problem.n_arms != 2:
-        raise ValueError(f"problem must have 2 arms, got {problem.n_arms}")
+        raise InvalidValueError(f"problem must have 2 arms, got {problem.n_arms}")
     T = int(HORIZON.check("horizon", problem.resolve_horizon(horizon)))
     return optimal_pair(problem.means(T), T)
 

@@ -10,6 +10,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import at_least_one_int
 from rotting.display.tables import Column, Table
+from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems.problem import Problem
 from rotting.registry import make
@@ -262,7 +263,7 @@ def theoretical_policies(setting: str, sigma: float = 1.0) -> tuple[Policy, ...]
         (RAWUCB(alpha=5.0, sigma=1.0), EffRAWUCB(alpha=4.0, sigma=1.0, m=2.0))
     """
     if setting not in {RESTLESS, RESTED}:
-        raise ValueError(f"setting must be 'restless' or 'rested', got {setting!r}")
+        raise InvalidValueError(f"setting must be 'restless' or 'rested', got {setting!r}")
     return tuple(make(name, alpha=theory.least[setting], sigma=sigma) for name, theory in THEORIES.items())
 
 

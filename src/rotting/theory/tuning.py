@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless
 
@@ -66,14 +67,14 @@ def constant(policy: Policy) -> float:
     Reference: Lemma 4 (lem:core-full).
     """
     if why := why_no_theory(policy):
-        raise ValueError(why)
+        raise InvalidValueError(why)
     return THEORIES[policy.name].factor * math.sqrt(policy.alpha)
 
 
 def checked_constant(policy: Policy, setting: str) -> float:
     """Return C, once alpha is in the range of the setting's theorems."""
     if why := why_no_bound(policy, setting):
-        raise ValueError(why)
+        raise InvalidValueError(why)
     return constant(policy)
 
 

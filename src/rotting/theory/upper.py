@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from rotting.common.arrays import Floats
 from rotting.common.rules import at_least_one_int, nonnegative
+from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.theory.tuning import RESTED, RESTLESS, checked_constant
 
@@ -102,9 +103,9 @@ def piecewise_gap_dependent(
     """
     table = np.asarray(gaps, np.float64)
     if table.ndim != 2 or table.size == 0:
-        raise ValueError(f"gaps must be a table [pieces, arms], got an array of shape {table.shape}")
+        raise InvalidValueError(f"gaps must be a table [pieces, arms], got an array of shape {table.shape}")
     if not np.all(np.isfinite(table) & (table >= 0)):
-        raise ValueError(f"gaps must be finite numbers, zero or more, got {table.tolist()}")
+        raise InvalidValueError(f"gaps must be finite numbers, zero or more, got {table.tolist()}")
     C = checked_constant(policy, RESTLESS)
     T, V = at_least_one_int("horizon", horizon), nonnegative("V", V)
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
@@ -120,7 +121,9 @@ def piecewise_gap_dependent(
 def _check_lengths(lengths: npt.ArrayLike, pieces: int) -> Floats:
     checked = np.asarray(lengths, np.float64)
     if checked.shape != (pieces,) or not np.all(checked >= 1):
-        raise ValueError(f"lengths must be {pieces} numbers of rounds, one per piece, each 1 or more, got {checked.tolist()}")
+        raise InvalidValueError(
+            f"lengths must be {pieces} numbers of rounds, one per piece, each 1 or more, got {checked.tolist()}"
+        )
     return checked
 
 
@@ -181,14 +184,14 @@ def rested_gap_dependent(
     C = checked_constant(policy, RESTED)
     T, L = at_least_one_int("horizon", horizon), nonnegative("L", L)
     if len(gaps) == 0:
-        raise ValueError(f"gaps must have one pseudo-gap per arm, got {gaps!r}")
+        raise InvalidValueError(f"gaps must have one pseudo-gap per arm, got {gaps!r}")
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
     if limits is None:
         limits = [T] * len(gaps)
     total = 0.0
     for i, (gap, limit) in enumerate(zip(gaps, limits, strict=True)):
         if not gap >= 0:
-            raise ValueError(f"gaps[{i}] must be a number, zero or more, got {gap!r}")
+            raise InvalidValueError(f"gaps[{i}] must be a number, zero or more, got {gap!r}")
         most = width * math.sqrt(max(limit - 1, 0))
         total += min(width**2 / gap if gap > 0 else math.inf, most) + width + 6 * L
     return total
