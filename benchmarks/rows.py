@@ -10,7 +10,7 @@ from benchmarks.measure import Check, Contestant, Goal, Race, Row, Sample, Size
 from benchmarks.ours import Stretches, many_arms
 from rotting.policy import Policy
 from rotting.problems import Problem, stationary, ten_arms, two_arms
-from tests.reference import brute
+from tests.reference import full_scan
 
 OURS, NUMPY, C, C_LAZY, SCAN = "rotting", "NumPy style", "C", "C, lazy", "compiled scan"
 NUMPY_PENDING = "NumPy style, EFF with m = 1"
@@ -107,12 +107,12 @@ def against_scan(policy: Policy, scan: Callable[..., int], problem: Problem, hor
 
 def fewa_scan(size: Size) -> dict[str, Contestant]:
     """FEWA against the compiled scan."""
-    return against_scan(rotting.FEWA(), brute.fewa, ten_arms(horizon=100_000), 100_000, size)
+    return against_scan(rotting.FEWA(), full_scan.fewa, ten_arms(horizon=100_000), 100_000, size)
 
 
 def raw_ucb_scan(size: Size) -> dict[str, Contestant]:
     """RAW-UCB against the compiled scan."""
-    return against_scan(rotting.RAWUCB(), brute.raw_ucb, ten_arms(horizon=100_000), 100_000, size)
+    return against_scan(rotting.RAWUCB(), full_scan.raw_ucb, ten_arms(horizon=100_000), 100_000, size)
 
 
 def after_first_pulls(policy: Policy, n_arms: int, rounds: int) -> Contestant:

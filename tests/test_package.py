@@ -107,11 +107,12 @@ import random, sys
 sys.path[:0] = sys.argv[1:]
 import naive_example, rotting
 from tests.helpers import games
+from tests.reference import by_name
 from recent_ucb import RecentUCB
 
 rotting.check_policy(RecentUCB())
 assert rotting.make("recent-ucb", rate=0.5) == RecentUCB(rate=0.5)
-games.NAIVE["recent-ucb"] = naive_example.RecentUCB
+by_name.NAIVE["recent-ucb"] = naive_example.RecentUCB
 rng = random.Random(0)
 for _ in range(20):
     table = [[rng.gauss(-0.01 * n * i, 1) for n in range(80)] for i in range(3)]
@@ -134,7 +135,7 @@ def worked_example() -> tuple[str, str]:
 def test_the_worked_example_of_contributing_works(tmp_path: Path) -> None:
     naive, policy = worked_example()
     (tmp_path / "naive_example.py").write_text(
-        f"from tests.reference.naive import *\nfrom tests.reference.naive import Sequence\n\n{naive}", "utf-8"
+        f"from tests.reference.ucb import *\nfrom tests.reference.ucb import Sequence\n\n{naive}", "utf-8"
     )
     (tmp_path / "recent_ucb.py").write_text(policy, "utf-8")
     done = python(CHECK, str(tmp_path), str(ROOT), timeout=300)

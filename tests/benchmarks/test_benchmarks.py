@@ -14,7 +14,7 @@ from rotting.policy import Policy
 from rotting.problems import Problem, ten_arms, two_arms
 from tests.conftest import INTERPRETED
 from tests.helpers import games
-from tests.reference import brute
+from tests.reference import full_scan
 
 T = 150 if INTERPRETED else 1_500
 POLICIES: list[Policy] = [rotting.RAWUCB(), rotting.EffRAWUCB(), rotting.FEWA(), rotting.EffFEWA()]
@@ -67,7 +67,7 @@ def test_stretches_continue_the_game_and_scans_agree() -> None:
     _, head = parts.play(T // 2)
     twin = parts.copy()
     _, tail = parts.play(T)
-    _, scanned = twin.play(T // 2 + 50, brute.fewa)
+    _, scanned = twin.play(T // 2 + 50, full_scan.fewa)
     assert head + tail == chosen
     assert scanned == tail[:50]
     assert whole.board.pulls.tolist() == list(ours.game(rotting.FEWA(), PROBLEMS["ten"], T, T)().pulls[0])

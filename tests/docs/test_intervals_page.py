@@ -9,7 +9,7 @@ import numpy as np
 
 from rotting.common.statistics import Interval
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def load() -> Any:

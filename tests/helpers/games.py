@@ -1,8 +1,6 @@
 """Games between a policy and a table of rewards: the n-th pull of arm i pays table[i][n]."""
 
-import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -27,37 +25,10 @@ from rotting.problems import (
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless
 from rotting.registry import list_policies
 from rotting.theory.lower import HardFamily
-from tests.reference import naive
+from tests.reference.by_name import reference_of
+from tests.reference.policy import Policy as Reference
 
 KEY = 7
-
-NAIVE: dict[str, type[naive.Policy]] = {
-    "raw-ucb": naive.RAWUCB,
-    "eff-raw-ucb": naive.EffRAWUCB,
-    "fewa": naive.FEWA,
-    "eff-fewa": naive.EffFEWA,
-    "ucb1": naive.UCB1,
-    "uniform": naive.Uniform,
-    "exp3": naive.Exp3,
-    "exp3-s": naive.Exp3S,
-    "rexp3": naive.Rexp3,
-    "sw-ucb": naive.SWUCB,
-    "d-ucb": naive.DUCB,
-    "swa": naive.SWA,
-    "wswa": naive.WSWA,
-    "glr-ucb": naive.GLRUCB,
-    "glr-kl-ucb": naive.GLRKLUCB,
-    "cusum-ucb": naive.CUSUMUCB,
-    "m-ucb": naive.MUCB,
-    "ad-switch": naive.AdSwitch,
-    "kl-ucb": naive.KLUCB,
-    "raw-ucb-pp": naive.RAWUCBpp,
-    "eff-raw-ucb-pp": naive.EffRAWUCBpp,
-    "raw-kl-ucb": naive.RAWKLUCB,
-    "thompson-sampling": naive.ThompsonSampling,
-    "discounted-ts": naive.DiscountedTS,
-    "sliding-window-ts": naive.SlidingWindowTS,
-}
 
 
 def examples() -> list[Policy]:
@@ -66,55 +37,9 @@ def examples() -> list[Policy]:
     return [each(**{every.name: 1_000 for every in each.parameters() if every.required}) for each in classes]
 
 
-def exp3_s_tuning(p: Any, K: int) -> dict[str, Any]:
-    if p.segments > 0:
-        gamma = naive.exp3s_gamma_switches(K, p.horizon, p.segments)
-    elif p.budget > 0:
-        gamma = naive.exp3s_gamma_budget(K, p.horizon, p.budget)
-    else:
-        gamma = naive.exp3s_gamma(K, p.horizon)
-    return {"gamma": gamma, "alpha": 1 / p.horizon}
-
-
-def rexp3_tuning(p: Any, K: int) -> dict[str, Any]:
-    batch = naive.rexp3_batch(K, p.horizon, p.budget)
-    return {"gamma": naive.exp3_gamma(K, batch), "batch": batch}
-
-
-def m_ucb_tuning(p: Any, K: int) -> dict[str, Any]:
-    w = naive.mucb_w(K, p.horizon, p.change) if p.change > 0 else p.w
-    b = naive.mucb_b(K, p.horizon, w)
-    return {"w": w, "b": b, "gamma": naive.mucb_gamma(K, p.horizon, p.breakpoints + 1, w, b)}
-
-
-def cusum_ucb_tuning(p: Any, K: int) -> dict[str, Any]:
-    return {"h": naive.cusum_h(p.horizon, p.breakpoints), "rate": naive.cusum_rate(p.horizon, p.breakpoints)}
-
-
-TUNING: dict[str, Callable[[Any, int], dict[str, Any]]] = {
-    "exp3": lambda p, K: {"gamma": naive.exp3_gamma(K, p.horizon)},
-    "exp3-s": exp3_s_tuning,
-    "rexp3": rexp3_tuning,
-    "sw-ucb": lambda p, K: {"tau": naive.swucb_tau(p.horizon, p.breakpoints, p.B)},
-    "d-ucb": lambda p, K: {"gamma": naive.ducb_gamma(p.horizon, p.breakpoints, p.B)},
-    "glr-ucb": lambda p, K: {"delta": naive.glr_delta(p.horizon)},
-    "glr-kl-ucb": lambda p, K: {"delta": naive.glr_delta(p.horizon)},
-    "cusum-ucb": cusum_ucb_tuning,
-    "m-ucb": m_ucb_tuning,
-}
-"""What a policy's horizon makes of its other parameters, for K arms."""
-
-
-def reference(policy: Policy, n_arms: int) -> naive.Policy:
-    """The slow, obvious version of a policy."""
-    params = {each.name: each.rule.show(getattr(policy.params, each.name)) for each in policy.parameters()}
-    if policy.limit is not None and policy.name in TUNING:
-        params.update(TUNING[policy.name](policy.params, n_arms))
-    params["local"] = params.get("restart") == "local"
-    params["uniform"] = lambda t, draw: uniform(KEY, t, draw)
-    slow = NAIVE[policy.name]
-    known = inspect.signature(slow).parameters
-    return slow(n_arms, **{name: value for name, value in params.items() if name in known})
+def reference(policy: Policy, n_arms: int) -> Reference:
+    """The slow, obvious version of a policy, with the random numbers of `play`."""
+    return reference_of(policy, n_arms, lambda t, draw: uniform(KEY, t, draw))
 
 
 Available = Callable[[int], list[int]]  # round -> the arms that may be pulled

@@ -13,7 +13,7 @@ from rotting.kernels.exact_sums import add, difference
 from rotting.parts.delayed_windows import Grid, eff_update, new_grid, next_window
 from rotting.parts.prefix_blocks import new_history, record, window_mean
 from tests.conftest import INTERPRETED
-from tests.reference import naive
+from tests.reference import windows
 
 GRIDS = [1 + 1e-15, 1.01, 1.1, 1.25, 1.5, 1.9, 2.0, 2.5, 3.0, 7.0]
 LENGTH = 100 if INTERPRETED else 400
@@ -76,7 +76,7 @@ def replay(m: float, rewards: list[float]) -> list[Grid]:
 @pytest.mark.parametrize("m", GRIDS)
 def test_fast_statistics_equal_algorithm_2(m: float) -> None:
     rewards = (1e6 + np.random.default_rng(3).normal(size=LENGTH)).tolist()
-    slow = naive.EffUpdate(m)
+    slow = windows.EffUpdate(m)
     for s, reward in zip(replay(m, rewards), rewards, strict=True):
         slow.update(reward)
         known = [h for h in slow.windows if slow.mean[h] is not None]

@@ -25,7 +25,7 @@ from rotting.parts.prefix_blocks import (
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
-from tests.reference import brute
+from tests.reference import full_scan
 
 LENGTH = 700 if INTERPRETED else 9_000
 
@@ -141,7 +141,7 @@ def rounds_to_check(length: int) -> set[int]:
 def test_the_search_finds_the_index(name: str, alpha: float) -> None:
     policy = make("raw-ucb", alpha=alpha)
     explain, update = compiled(policy.kernel.explain, policy), compiled(policy.kernel.update, policy)  # type: ignore[arg-type]
-    scan = compiled(brute.index, policy)
+    scan = compiled(full_scan.index, policy)
     s = new_history(1, LENGTH)
     check = rounds_to_check(LENGTH)
     for t, reward in enumerate(streams(LENGTH)[name], start=1):
@@ -154,12 +154,12 @@ def test_the_search_finds_the_index(name: str, alpha: float) -> None:
 
 
 PAIRS = [
-    (make("raw-ucb"), brute.raw_ucb),
-    (make("raw-ucb", alpha=0.2), brute.raw_ucb),
-    (make("raw-ucb", alpha=4.0), brute.raw_ucb),
-    (make("fewa"), brute.fewa),
-    (make("fewa", alpha=0.5), brute.fewa),
-    (make("fewa", alpha=4.0), brute.fewa),
+    (make("raw-ucb"), full_scan.raw_ucb),
+    (make("raw-ucb", alpha=0.2), full_scan.raw_ucb),
+    (make("raw-ucb", alpha=4.0), full_scan.raw_ucb),
+    (make("fewa"), full_scan.fewa),
+    (make("fewa", alpha=0.5), full_scan.fewa),
+    (make("fewa", alpha=4.0), full_scan.fewa),
 ]
 
 

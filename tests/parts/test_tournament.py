@@ -18,7 +18,7 @@ from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
 from tests.helpers.games import play, play_naive, tables
-from tests.reference import brute
+from tests.reference import full_scan
 
 ARMS = [MANY, MANY + 1, 2 * MANY - 1, 100]
 
@@ -41,7 +41,7 @@ def test_long_games_equal_the_scan_of_all_arms_and_windows(alpha: float) -> None
         rng.normal(size=(n_arms, horizon)) + rng.normal(size=(n_arms, 1)) - rng.random((n_arms, 1)) * np.arange(horizon) / 500
     )
     choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
-    scan = compiled(brute.raw_ucb, policy)
+    scan = compiled(full_scan.raw_ucb, policy)
     s, arms, pulls = states.new_state(policy, n_arms, horizon), np.arange(n_arms), [0] * n_arms
     for t in range(1, horizon + 1):
         arm = int(choose(policy.params, s, t, 0, arms))

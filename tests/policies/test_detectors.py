@@ -27,7 +27,7 @@ from rotting.problems.noise import Bernoulli, Gaussian
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 from tests.helpers.games import KEY, play, play_naive, reference
-from tests.reference import naive
+from tests.reference import detectors
 
 T = 80 if INTERPRETED else 240
 
@@ -238,7 +238,7 @@ def full_scan(policy: Any, samples: Floats) -> list[int]:
                 ]
         else:
             kls = [(x - whole) ** 2 / (2 * sigma**2) for x in (left, right)]
-        if np.max(k * kls[0] + (n - k) * kls[1]) >= naive.glr_threshold(
+        if np.max(k * kls[0] + (n - k) * kls[1]) >= detectors.glr_threshold(
             "bernoulli" if bernoulli else "gaussian", n, policy.delta
         ):
             found.append(t)
@@ -320,7 +320,7 @@ def test_detectors_are_silent_on_stationary_rewards(policy: Policy, delay: int) 
 def test_m_ucb_fires_within_its_window_and_not_else() -> None:
     """By Hoeffding's inequality, the tuned b has a false alarm with a chance below 1 / (K T^2) = 1e-8 a sample; fixed seeds."""
     policy = MUCB.from_breakpoints(STATIONARY, breakpoints=1, change=0.6)
-    w = naive.mucb_w(1, STATIONARY, 0.6)
+    w = detectors.mucb_w(1, STATIONARY, 0.6)
     length = w + 200
     for seed, (before, after) in enumerate([(0.8, 0.2), (0.2, 0.8)]):
         rng = np.random.default_rng(seed)

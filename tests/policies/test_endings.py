@@ -23,8 +23,8 @@ SCRIPT = textwrap.dedent("""
     import sys
     import numpy as np
     from tests.helpers.games import KEY
-    from rotting import states
-    from rotting.compile import compiled
+    from rotting.engines.compile import compiled
+    from rotting.live import policy_state as states
     from rotting.registry import make
 
     def check(policy, choose, update, n_arms, rounds, spoil, value):

@@ -1,4 +1,4 @@
-"""Every fast path equals the slow, obvious reference in tests/reference/naive.py, decision by decision."""
+"""Every fast path equals the slow, obvious reference in tests/reference/, decision by decision."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from rotting.policy import Policy
 from rotting.registry import list_policies, make
 from tests.conftest import INTERPRETED
-from tests.helpers.games import NAIVE, play, play_naive, tables
+from tests.helpers.games import play, play_naive, tables
+from tests.reference.by_name import NAIVE
 
 HORIZON = 60 if INTERPRETED else 250
 GRIDS = [1 + 1e-15, 1.01, 1.1, 1.5, 2.0, 3.0]

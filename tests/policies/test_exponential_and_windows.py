@@ -32,7 +32,7 @@ from rotting.registry import from_json
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 from tests.helpers.games import KEY, play, play_naive, tables
-from tests.reference import naive
+from tests.reference import exponential_weights, forgetting
 
 HORIZON = 60 if INTERPRETED else 250
 WIDE: dict[str, float | str] = {"low": -1e7, "high": 1e7, "outside": "clip"}
@@ -220,7 +220,7 @@ def test_propensities_sum_to_one_and_match_the_frequencies(policy: Policy) -> No
 def test_a_late_reward_is_divided_by_the_probability_of_its_draw() -> None:
     policy = Exp3(gamma=0.2)
     bandit = Bandit(policy, arms=[0, 1], seed=1)
-    slow = naive.Exp3(2, gamma=0.2, uniform=lambda t, draw: uniform(bandit._key, t, draw))
+    slow = exponential_weights.Exp3(2, gamma=0.2, uniform=lambda t, draw: uniform(bandit._key, t, draw))
     waiting: list[tuple[int, int]] = []
     for t in range(1, 61):
         arm = slow.choose(t)
@@ -356,7 +356,7 @@ def test_sw_ucb_takes_rewards_that_come_late_together() -> None:
 
 def test_unpulled_arms_age_too() -> None:
     rewards = [(0, 1.0)] + [(1, 0.0)] * 9
-    slow = naive.DUCB(2, gamma=0.8)
+    slow = forgetting.DUCB(2, gamma=0.8)
     for t, (arm, reward) in enumerate(rewards, 1):
         slow.update(t, arm, reward)
     policy = DUCB(gamma=0.8)

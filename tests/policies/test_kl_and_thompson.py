@@ -26,7 +26,7 @@ from rotting.registry import make
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 from tests.helpers.games import KEY, play, play_naive, reference
-from tests.reference import naive
+from tests.reference import divergences, thompson, windows
 
 HORIZON = 50 if INTERPRETED else 250
 FINE = 1 + 1e-15
@@ -191,7 +191,7 @@ def test_the_bound_is_exact(x: float) -> None:
 
 @given(x=st.floats(0, 1), d=st.one_of(st.floats(1e-3, 50), st.floats(0, 1e300)))
 def test_the_bound_is_the_one_of_bisection(x: float, d: float) -> None:
-    assert compiled(kl_bernoulli_upper)(x, d) == naive.upper("bernoulli", x, d, 1.0)
+    assert compiled(kl_bernoulli_upper)(x, d) == divergences.upper("bernoulli", x, d, 1.0)
 
 
 @given(x=st.floats(0, 1), y=st.floats(0, 1), d=st.floats(1e-9, 50), e=st.floats(1e-9, 50))
@@ -216,12 +216,12 @@ def test_the_bound_at_the_edges() -> None:
 
 def test_divergences() -> None:
     for x, y in itertools.product([0.0, 0.2, 0.5, 1.0], repeat=2):
-        assert kl_bernoulli(x, y) == naive.kl_bernoulli(x, y)
-        assert kl_gaussian(x, y, 0.5) == pytest.approx(naive.kl_gaussian(x, y, 0.5))
-        assert upper(GAUSSIAN, x, y, 0.5) == naive.upper("gaussian", x, y, 0.5)
-        assert upper(BERNOULLI, x, y, 0.5) == naive.upper("bernoulli", x, y, 0.5)
+        assert kl_bernoulli(x, y) == divergences.kl_bernoulli(x, y)
+        assert kl_gaussian(x, y, 0.5) == pytest.approx(divergences.kl_gaussian(x, y, 0.5))
+        assert upper(GAUSSIAN, x, y, 0.5) == divergences.upper("gaussian", x, y, 0.5)
+        assert upper(BERNOULLI, x, y, 0.5) == divergences.upper("bernoulli", x, y, 0.5)
     for n in (1, 2, 3, 10**6):
-        assert exploration(n, 3.0) == naive.exploration(n, 3.0)
+        assert exploration(n, 3.0) == divergences.exploration(n, 3.0)
 
 
 # --- Chances ------------------------------------------------------------------------------------------------
@@ -404,7 +404,7 @@ def test_plus_plus_widths_vanish() -> None:
         bandit.update(arm, 0.5)
     said = bandit.explain()
     assert said["a"].width == 0.0
-    assert said["b"].width == pytest.approx(naive.width_pp(103, 1, 2, 1.4, 0.0, 1.0))
+    assert said["b"].width == pytest.approx(windows.width_pp(103, 1, 2, 1.4, 0.0, 1.0))
 
 
 # --- Simulation, and bad input ------------------------------------------------------------------------------
@@ -467,6 +467,6 @@ def test_bad_parameters_are_refused(make_it: Callable[[], Any], message: str) ->
 
 def test_the_quantile_behind_gaussian_draws_is_the_reference_s() -> None:
     """What the equality of random choices rests on."""
-    stream = naive.Stream(lambda _t, draw: (draw + 0.5) / 1_000, 1)
+    stream = thompson.Stream(lambda _t, draw: (draw + 0.5) / 1_000, 1)
     for k in range(1_000):
         assert normal_quantile((k + 0.5) / 1_000) == pytest.approx(stream.normal(), rel=1e-13, abs=1e-15)
