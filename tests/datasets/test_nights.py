@@ -1,68 +1,27 @@
-"""The nights that are drawn."""
-
-import hashlib
-import json
+"""Nights as problems: which rounds are played."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rotting.datasets import Night, synthetic_nights
-from rotting.datasets.nights import NIGHTS, VARIANCE
-from rotting.problems.noise import Binomial
-
-ALL = synthetic_nights()
-
-
-def switches(night: Night) -> int:
-    return int(np.count_nonzero(np.diff(night.probabilities.argmax(axis=0))))
+from rotting.datasets import Night
+from tests.helpers.r6a import STEP
 
 
-def test_they_are_always_the_same() -> None:
-    content = json.dumps([night.to_json() for night in ALL.values()])
-    # Of the nights that published figures show: another digest is other nights.
-    assert hashlib.sha256(content.encode()).hexdigest() == "4ba6ecaed7ce6551e5e741b137870631d45b568fd690adce5ca6a55967bbc8fd"
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 3))
+def test_rounds_are_every_tenth_display(traffic: list[int], K: int) -> None:
+    S = len(traffic)
+    probabilities = np.linspace(0.9, 0.1, K * S).reshape(K, S)
+    night = Night(2, tuple(range(K)), STEP * np.arange(S), probabilities, np.array(traffic), False)
+    rounds = np.repeat(np.arange(S), traffic)[::10]  # the authors' words for it
+    assert night.rounds.tolist() == np.bincount(rounds, minlength=S).tolist()
+    problem = night.problem()
+    assert (problem.horizon, problem.n_arms, problem.name) == (len(rounds), K, "yahoo-night-2")
+    for i in range(K):
+        assert [problem.mean(i, t, 0) for t in range(1, len(rounds) + 1)] == (10 * probabilities[i, rounds]).tolist()
 
 
-@pytest.mark.parametrize("number", NIGHTS)
-def test_they_resemble_the_real_ones(number: int) -> None:
-    night = ALL[number]
-    assert night.synthetic
-    assert night.label == f"night {number} (synthetic)"
-    assert 8 <= night.n_arms <= 16
-    assert 150_000 <= night.horizon <= 250_000
-    assert night.traffic.sum() == 10 * night.horizon
-    assert night.probabilities.min() >= 0.02
-    assert night.probabilities.max() <= 0.07
-    # Every article falls through the night, hour by hour on the whole, but not at every step: nothing is enforced.
-    hours = night.probabilities.reshape(night.n_arms, 12, 12).mean(axis=2)
-    assert np.all(hours[:, -1] < 0.9 * hours[:, 0])
-    assert np.mean(np.diff(night.probabilities) > 0) > 0.1
-    assert not night.problem().is_rotting()
-    assert np.diff(night.timestamps).tolist() == [300] * 143
-    assert night.timestamps[0] % 86_400 == 22 * 3_600
-
-
-def test_night_2_is_hard_and_night_7_is_easy() -> None:
-    assert switches(ALL[2]) >= 4
-    best = ALL[2].probabilities.max(axis=0)
-    assert np.mean(np.count_nonzero(best - ALL[2].probabilities < 0.003, axis=0)) > 4
-    assert switches(ALL[7]) == 0
-    second, first = np.sort(ALL[7].probabilities, axis=0)[-2:]
-    assert np.min(first - second) > 0.005
-
-
-def test_they_are_problems_of_ten_clicks() -> None:
-    problem = ALL[2].problem()
-    assert problem.kind == "restless"
-    assert problem.name == "synthetic-night-2"
-    assert problem.noise == Binomial(10)
-    assert problem.mean(3, problem.horizon or 0, 0) == 10 * ALL[2].probabilities[3, -1]
-    assert pytest.approx(10 * 0.03 * 0.97, abs=0.005) == VARIANCE
-
-
-def test_they_are_a_mapping() -> None:
-    assert list(ALL) == list(NIGHTS)
-    assert ALL.synthetic
-    assert ALL.notes == []
-    assert [night.number for night in ALL.values()] == list(NIGHTS)
-    assert Night.from_json(json.loads(json.dumps(ALL[9].to_json()))).to_json() == ALL[9].to_json()
+def test_a_night_must_fit_together() -> None:
+    with pytest.raises(ValueError, match=r"must be \[1, 2\] and \[2\], got \(2, 1\) and \(2,\)"):
+        Night(2, (1,), np.arange(2), np.zeros((2, 1)), np.arange(2), False)

@@ -5,7 +5,6 @@ import math
 import os
 import re
 import warnings
-import zlib
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rotting.datasets import DataWarning, MissingDataError, Night, Nights, clicklog, yahoo, yahoo_nights
-from rotting.datasets.clicklog import read_displays
+from rotting.datasets import DataWarning, MissingDataError, Nights, yahoo, yahoo_nights
 from rotting.datasets.nights import NIGHTS
 from rotting.datasets.yahoo import click_rates
 from tests.helpers.r6a import STEP, Events, file_name, join, lines, night_timestamps, utc, write_day, write_gz
 
 Rows = list[tuple[int, int, int]]
-LINE = b"%d %d %d |user 2:0.1 1:1.000000 |109453 2:0.306008 1:1.000000"
 GAMMA = 1e-7  # the chance that a right program fails a statistical test here
 
 
@@ -261,157 +258,7 @@ def test_an_article_missing_at_one_timestamp_is_not_kept(tmp_path: Path) -> None
     assert read(tmp_path, tmp_path / "b", window=1, least=1).skipped[9] == "no article is there at every timestamp"
 
 
-# --- lines ------------------------------------------------------------------------------------------------------------
-
-SECOND = utc(3, 12)
-GOOD = [
-    LINE % (SECOND, 109_513, 1),
-    LINE % (SECOND, 98_765, 0),  # five digits
-    LINE % (SECOND, 1_234_567, 1),
-    b"%d 7 1 |" % SECOND,  # cut after the event
-    LINE % (utc(0, 0), 109_513, 0),
-    LINE % (utc(13, 0) - 1, 109_513, 0),
-]
-BAD = [
-    b"",
-    b"   ",
-    b"%d 109513 2 |user" % SECOND,
-    b"%d 109513 |user" % SECOND,
-    b"%d 109513 1" % SECOND,
-    b"%d 109513 1 user" % SECOND,
-    b"%d  109513 1 |user" % SECOND,
-    b"%d 10951x 1 |user" % SECOND,
-    b"-%d 109513 1 |user" % SECOND,
-    b"124138080 109513 1 |user",
-    b"1241380800.0 109513 1 |user",
-    b"\xff\xfe\x00",
-    b"9" * 200,
-    b"%d %d 1 |user" % (SECOND, 10**40),
-    LINE % (utc(0, 0) - 1, 109_513, 0),
-    LINE % (utc(13, 0), 109_513, 0),
-]
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_malformed_lines_are_counted_with_their_place(tmp_path: Path, end: bytes) -> None:
-    path = tmp_path / file_name(3)
-    for bad in BAD:
-        write_gz(path, end.join([*GOOD, bad, *GOOD, *GOOD, bad, *GOOD]) + end)
-        displays = read_displays(path, lambda _: None)
-        assert displays.reading.lines == 4 * len(GOOD) + 2
-        assert displays.reading.malformed == 2
-        assert [line for line, _ in displays.reading.examples] == [len(GOOD) + 1, 3 * len(GOOD) + 2]
-        assert len(displays.slots) == 4 * len(GOOD)
-        assert displays.articles.tolist() == [7, 98_765, 109_513, 1_234_567]
-        assert np.diff(displays.starts).tolist() == [4, 4, 12, 4]
-        quoted = displays.reading.examples[0][1]
-        assert bad.decode("ascii", "backslashreplace").startswith(quoted)
-        assert len(quoted) >= min(len(bad), 40)
-
-
-def test_counts_are_exact_when_examples_are_few(tmp_path: Path) -> None:
-    write_gz(tmp_path / file_name(1), b"".join([b"x\n" * 40_000, GOOD[0], b"\n", b"y\n" * 30_000]))
-    reading = read_displays(tmp_path / file_name(1), lambda _: None).reading
-    assert (reading.lines, reading.malformed) == (70_001, 70_000)
-    assert reading.examples == tuple((k, "x") for k in range(1, 6))
-    assert str(reading).endswith("line 5: 'x', ...)")
-
-
-def test_the_last_line_needs_no_end(tmp_path: Path) -> None:
-    for text, lines_, malformed in (
-        (GOOD[0], 1, 0),
-        (GOOD[0] + b"\n", 1, 0),
-        (GOOD[0] + b"\n" + GOOD[0][:14], 2, 1),
-        (b"\n", 1, 1),
-    ):
-        write_gz(tmp_path / file_name(1), text)
-        reading = read_displays(tmp_path / file_name(1), lambda _: None).reading
-        assert (reading.lines, reading.malformed) == (lines_, malformed)
-
-
-@given(
-    texts=st.lists(st.integers(0, 130), max_size=30),
-    cuts=st.lists(st.integers(1, 200), min_size=1, max_size=20),
-    closed=st.booleans(),
-)
-def test_lines_are_found_wherever_the_pieces_end(texts: list[int], cuts: list[int], closed: bool) -> None:
-    expected = [bytes(97 + (k + at) % 26 for at in range(length)) for k, length in enumerate(texts)]
-    text = b"\n".join(expected)
-    if closed and expected:
-        text += b"\n"
-    elif expected and not expected[-1]:
-        expected.pop()  # nothing after the last end of line
-    pieces, at = [], 0
-    for k in range(len(text) + 1):
-        cut = cuts[k % len(cuts)]
-        pieces.append(text[at : at + cut])
-        at += cut
-        if at >= len(text):
-            break
-    starts = [start for group in clicklog._line_starts(filter(None, pieces)) for start in group]
-    assert [start.split(b"\n")[0] for start in starts] == [line[:48] for line in expected]
-
-
 # --- files ------------------------------------------------------------------------------------------------------------
-
-THOUSAND = b"".join(LINE % (SECOND, 109_513, k % 2) + b"\n" for k in range(1_000))
-
-
-def test_members_padding_and_plain_text_are_the_same(tmp_path: Path) -> None:
-    half = THOUSAND.index(b"\n", 30_000) - 20  # within a line
-    members = gzip.compress(THOUSAND[:half]) + gzip.compress(THOUSAND[half:]) + b"\0" * 100_000
-    (tmp_path / file_name(1)).write_bytes(gzip.compress(THOUSAND))
-    (tmp_path / file_name(2)).write_bytes(members)
-    (tmp_path / file_name(3, "")).write_bytes(THOUSAND)
-    readings = [read_displays(path, lambda _: None) for path in sorted(tmp_path.iterdir())]
-    assert [(each.reading.lines, each.reading.clean) for each in readings] == [(1_000, True)] * 3
-    assert all(np.array_equal(each.clicks, readings[0].clicks) for each in readings)
-
-
-def test_progress_counts_every_byte(tmp_path: Path) -> None:
-    (tmp_path / file_name(1)).write_bytes(gzip.compress(THOUSAND))
-    seen: list[int] = []
-    read_displays(tmp_path / file_name(1), seen.append)
-    assert sum(seen) == (tmp_path / file_name(1)).stat().st_size
-
-
-def test_a_file_that_is_cut_off_gives_what_it_has(tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    texts = [LINE % (SECOND, number, 1) for number in rng.integers(100_000, 999_999, 20_000).tolist()]
-    content = gzip.compress(b"\n".join(texts))
-    for keep in (3, 1_000, len(content) // 2, len(content) - 8, len(content) - 1):
-        (tmp_path / file_name(1)).write_bytes(content[:keep])
-        displays = read_displays(tmp_path / file_name(1), lambda _: None)
-        assert displays.reading.trouble == "is cut off: its gzip data have no end"
-        assert displays.reading.malformed <= 1
-        assert len(displays.slots) == displays.reading.lines - displays.reading.malformed
-        assert len(displays.slots) == len(texts) or keep < len(content) - 8
-    # In the order of the file, articles apart: what is there is the start of what was written.
-    (tmp_path / file_name(1)).write_bytes(content[: len(content) // 2])
-    displays = read_displays(tmp_path / file_name(1), lambda _: None)
-    whole = [int(text.split()[1]) for text in texts[: len(displays.slots)]]
-    assert 5_000 < len(whole) < 15_000
-    assert np.repeat(displays.articles, np.diff(displays.starts)).tolist() == sorted(whole)
-
-
-@pytest.mark.parametrize("size", [1, 100])
-def test_no_byte_is_left_in_the_inflater(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(clicklog, "_PIECE", size)
-    content = gzip.compress(THOUSAND[:5_000])
-    for keep in range(1, len(content)):
-        pieces: list[bytes] = []
-        with pytest.raises(clicklog._DamagedError, match="cut off"):
-            pieces.extend(clicklog._inflated([content[:keep]]))  # keeps those before the error
-        assert b"".join(pieces) == zlib.decompressobj(31).decompress(content[:keep])
-
-
-def test_damage_is_named(tmp_path: Path) -> None:
-    content = bytearray(gzip.compress(THOUSAND))
-    content[-6] ^= 1  # of the checksum
-    (tmp_path / file_name(1)).write_bytes(content)
-    (tmp_path / file_name(2)).write_bytes(THOUSAND)  # no gzip at all
-    for day in (1, 2):
-        assert str(read_displays(tmp_path / file_name(day), lambda _: None).reading.trouble).startswith("is damaged: ")
 
 
 def test_no_file_says_where_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -432,27 +279,6 @@ def test_settings_are_checked(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=words):
             yahoo_nights(tmp_path, **settings)  # type: ignore[arg-type]
-
-
-# --- nights as problems -----------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 3))
-def test_rounds_are_every_tenth_display(traffic: list[int], K: int) -> None:
-    S = len(traffic)
-    probabilities = np.linspace(0.9, 0.1, K * S).reshape(K, S)
-    night = Night(2, tuple(range(K)), STEP * np.arange(S), probabilities, np.array(traffic), False)
-    rounds = np.repeat(np.arange(S), traffic)[::10]  # the authors' words for it
-    assert night.rounds.tolist() == np.bincount(rounds, minlength=S).tolist()
-    problem = night.problem()
-    assert (problem.horizon, problem.n_arms, problem.name) == (len(rounds), K, "yahoo-night-2")
-    for i in range(K):
-        assert [problem.mean(i, t, 0) for t in range(1, len(rounds) + 1)] == (10 * probabilities[i, rounds]).tolist()
-
-
-def test_a_night_must_fit_together() -> None:
-    with pytest.raises(ValueError, match=r"must be \[1, 2\] and \[2\], got \(2, 1\) and \(2,\)"):
-        Night(2, (1,), np.arange(2), np.zeros((2, 1)), np.arange(2), False)
 
 
 # --- the cache --------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
 from rotting.kernels.random_numbers import derive_key, normal_quantile, philox, reward_uniform, subkey, uniform, unit
 from tests.conftest import INTERPRETED
+from tests.reference import thompson
 
 ALARM = 1e-7
 SIZE = 1 << 12 if INTERPRETED else 1 << 15
@@ -315,3 +316,10 @@ def test_normal_quantile_rises_and_is_odd(u: float, v: float) -> None:
 def test_extreme_words_give_finite_normals() -> None:
     assert normal_quantile(unit(0, 0)) == -normal_quantile(unit(WORD, WORD))
     assert 8.2 < normal_quantile(unit(WORD, WORD)) < 8.3
+
+
+def test_the_quantile_behind_gaussian_draws_is_the_reference_s() -> None:
+    """What the equality of random choices rests on."""
+    stream = thompson.Stream(lambda _t, draw: (draw + 0.5) / 1_000, 1)
+    for k in range(1_000):
+        assert normal_quantile((k + 0.5) / 1_000) == pytest.approx(stream.normal(), rel=1e-13, abs=1e-15)

@@ -1,0 +1,27 @@
+"""`rotting theory`: constants, bounds, and why there are none."""
+
+import json
+
+import pytest
+
+from rotting import cli, theory
+from rotting.problems import Problem
+
+
+def rested(problem: Problem, T: int | None = None) -> theory.Rested:
+    known = theory.constants(problem, T).rested
+    assert known is not None
+    return known
+
+
+def test_the_command_says_why_a_policy_has_no_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["theory", "two-arms:L=0.5", "--horizon", "100", "--policy", "raw-ucb", "raw-ucb:alpha=5"]
+    why = "alpha must be in [5, inf) for RAW-UCB in Propositions 6 and 7 (rested), got 1.4"
+    assert cli.main(asked) == 0
+    assert f"RAWUCB(alpha=1.4, sigma=1.0): {why}\n" in capsys.readouterr().out
+    assert cli.main([*asked, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    row = shown["theorems"][4]
+    assert row["why_not"] == {"RAWUCB(alpha=1.4, sigma=1.0)": why, "RAWUCB(alpha=5.0, sigma=1.0)": None}
+    assert row["arms"]["RAWUCB(alpha=5.0, sigma=1.0)"] == {"overpulls": [25, 75], "pseudo_gaps": [0.0, 0.25]}
+    assert shown["constants"]["largest_regret"] == 18.75

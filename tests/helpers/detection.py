@@ -1,0 +1,93 @@
+"""Games for policies that detect changes, and the alarms that they raise."""
+
+import numpy as np
+
+from rotting.common.arrays import Floats
+from rotting.engines.compile import compiled
+from rotting.live import policy_state as states
+from rotting.policies.ad_switch import AdSwitch
+from rotting.policies.cusum_ucb import CUSUMUCB
+from rotting.policies.glr_kl_ucb import GLRKLUCB
+from rotting.policies.glr_ucb import GLRUCB
+from rotting.policies.m_ucb import MUCB
+from rotting.policy import Policy
+from tests.conftest import INTERPRETED
+from tests.helpers.games import KEY
+
+T = 80 if INTERPRETED else 240
+
+UNBOUNDED: list[Policy] = [
+    GLRUCB(),
+    GLRUCB(restart="global", rate=0.1),
+    GLRUCB(delta=0.9, sigma=0.5, threshold="theory", c=0.0),
+    GLRUCB(delta=0.5, test_every=10, split_every=10),
+    GLRUCB(test_every=3, split_every=7, restart="global"),
+    GLRUCB.from_horizon(T, bound="bernoulli"),
+]
+
+BOUNDED: list[Policy] = [
+    GLRKLUCB(delta=0.1),
+    GLRKLUCB(restart="global", rate=0.3, c=0.0),
+    GLRKLUCB(delta=0.9, threshold="theory"),
+    GLRKLUCB.from_horizon(T, test_every=2, split_every=5, low=0.1, high=0.95, outside="clip"),
+    CUSUMUCB(M=10, h=2.0, rate=0.2),
+    CUSUMUCB(M=5, h=1.0, epsilon=0.2, restart="global", xi=0.5),
+    CUSUMUCB.from_breakpoints(T, breakpoints=4, M=8, low=0.1, high=0.8, outside="clip"),
+    MUCB(w=10, b=3.0, gamma=0.1),
+    MUCB(w=6, b=1.9, gamma=0.0),
+    MUCB.from_breakpoints(T, breakpoints=3, w=60),
+    MUCB.from_breakpoints(T, breakpoints=1, change=1.0),
+    AdSwitch(horizon=T),
+    AdSwitch(horizon=T, C1=0.1),
+    AdSwitch(horizon=4, C1=2.0),
+    AdSwitch(horizon=4, C1=0.5, low=-0.1, high=1.0, outside="clip"),
+]
+
+
+def tables(policy: Policy, n_arms: int, horizon: int) -> dict[str, Floats]:
+    """Rewards with jumps, ties and offsets, in [0, 1] where the policy wants that."""
+    rng = np.random.default_rng(3)
+    late = np.arange(horizon) >= np.linspace(horizon / 5, horizon / 2, n_arms)[:, None]
+    coins = (rng.random((n_arms, horizon)) < np.where(late, 0.1, 0.9)).astype(float)
+    found = {
+        "coins": coins,
+        "rising coins": 1.0 - coins,
+        "constant": np.full((n_arms, horizon), 0.1),
+        "zero": np.zeros((n_arms, horizon)),
+        "one": np.ones((n_arms, horizon)),
+        "fractions": np.round(rng.random((n_arms, horizon)), 1),
+        "step": np.where(late, 0.25, 0.75),
+    }
+    if policy in UNBOUNDED:
+        noise = rng.normal(size=(n_arms, horizon)) - 3.0 * late
+        found |= {"noise": noise, "offset": 1e6 + noise, "far offset": 1e9 + noise, "offset coins": 4.0 * coins - 1e6}
+    return found
+
+
+def restarts(policy: Policy, table: Floats, horizon: int) -> int:
+    """How often an arm that was just pulled has no samples."""
+    state = states.new_state(policy, len(table), horizon)
+    choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
+    pulls, found = [0] * len(table), 0
+    for t in range(1, horizon + 1):
+        arm = choose(policy.params, state, t, KEY, np.arange(len(table)))
+        update(policy.params, state, t, arm, table[arm, pulls[arm]])
+        pulls[arm] += 1
+        found += int(state.pulls[arm] == 0)
+    return found
+
+
+def dyadic(seed: int, shape: tuple[int, ...]) -> Floats:
+    return np.random.default_rng(seed).integers(-(2**20), 2**20, shape) / 2**20
+
+
+def alarms(policy: Policy, samples: Floats) -> list[int]:
+    """Sample numbers at which a single arm restarts."""
+    state = states.new_state(policy, 1, len(samples))
+    update = compiled(policy.kernel.update, policy)
+    found = []
+    for t, x in enumerate(samples, 1):
+        update(policy.params, state, t, 0, float(x))
+        if state.pulls[0] == 0:
+            found.append(t)
+    return found

@@ -1,0 +1,16 @@
+"""The constants of a problem in one of the settings, which must be there."""
+
+from rotting import theory
+from rotting.problems import Problem
+
+
+def restless(problem: Problem, T: int | None = None) -> theory.Restless:
+    known = theory.constants(problem, T).restless
+    assert known is not None
+    return known
+
+
+def rested(problem: Problem, T: int | None = None) -> theory.Rested:
+    known = theory.constants(problem, T).rested
+    assert known is not None
+    return known

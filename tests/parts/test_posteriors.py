@@ -1,0 +1,116 @@
+"""Posteriors: the chance that an arm's draw is the largest is exact, and what draws do."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from rotting.engines.compile import compiled
+from rotting.live.bandit import Bandit
+from rotting.parts.divergences import BERNOULLI, GAUSSIAN
+from rotting.parts.posteriors import chances_of_largest
+from rotting.policy import Policy
+from tests.conftest import INTERPRETED
+from tests.helpers.variants import THOMPSON
+
+
+def chances(kind: int, posteriors: Sequence[Sequence[float]]) -> np.ndarray:
+    out = np.zeros(len(posteriors))
+    compiled(chances_of_largest, allocates=True)(kind, np.array(posteriors, float), out)
+    return out
+
+
+def test_chances_of_two_gaussians() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(3 if INTERPRETED else 200):
+        offset = rng.choice([0.0, 1e6, -1e9])
+        mean, sd = offset + rng.normal(size=2) * 10 ** rng.uniform(-3, 1), 10 ** rng.uniform(-5, 3, 2)
+        exact = math.erfc((mean[1] - mean[0]) / math.hypot(*sd) / math.sqrt(2)) / 2
+        assert chances(GAUSSIAN, [(mean[0], sd[0]), (mean[1], sd[1])])[0] == pytest.approx(exact, abs=1e-12)
+
+
+def beta_exceeds(a: int, b: int, c: int, d: int) -> float:
+    """The chance that Beta(a, b) is above Beta(c, d), by the sum over i < a for whole numbers."""
+
+    def beta(x: int, y: int) -> Fraction:
+        return Fraction(math.factorial(x - 1) * math.factorial(y - 1), math.factorial(x + y - 1))
+
+    return float(sum(beta(c + i, b + d) / ((b + i) * beta(1 + i, b) * beta(c, d)) for i in range(a)))
+
+
+def test_chances_of_two_betas() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(3 if INTERPRETED else 100):
+        a, b, c, d = (math.ceil(x) for x in 10 ** rng.uniform(0, 2.3, 4))
+        assert chances(BERNOULLI, [(a, b), (c, d)])[0] == pytest.approx(beta_exceeds(a, b, c, d), abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(1e-9, 1e-9), (1e-4, 2.0), (0.5, 0.5), (1e-3, 1e3), (1.0, 1e6), (1e9, 1e9), (1e12, 3.0)])
+def test_chances_of_extreme_betas(shape: tuple[float, float]) -> None:
+    a, b = shape
+    assert chances(BERNOULLI, [shape, (1.0, 1.0)])[0] == pytest.approx(a / (a + b), abs=1e-9)  # above a uniform: its mean
+    assert chances(BERNOULLI, [shape] * 3) == pytest.approx([1 / 3] * 3, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", [BERNOULLI, GAUSSIAN])
+def test_chances_of_many_equal_arms(kind: int) -> None:
+    size = 4 if INTERPRETED else 300
+    equal = chances(kind, [(2.0, 3.0)] * size)
+    assert equal == pytest.approx([1 / size] * size, abs=1e-12)
+    assert chances(kind, [(2.0, 3.0)]) == pytest.approx([1.0])
+
+
+def midpoint_chances(kind: int, posteriors: Sequence[tuple[float, float]]) -> np.ndarray:
+    """Chances of being largest by the plainest rule: many cells, densities and their cumulated sums."""
+    x = (np.arange(400_000) + 0.5) / 400_000
+    if kind == GAUSSIAN:
+        x = 40.0 * x - 20.0
+        log_f = [-0.5 * ((x - m) / s) ** 2 for m, s in posteriors]
+    else:
+        log_f = [(a - 1) * np.log(x) + (b - 1) * np.log1p(-x) for a, b in posteriors]
+    f = np.exp([each - each.max() for each in log_f])
+    f /= f.sum(axis=1, keepdims=True)
+    below = np.cumsum(f, axis=1) - f / 2
+    return np.array([(f[i] * np.delete(below, i, axis=0).prod(axis=0)).sum() for i in range(len(posteriors))])
+
+
+def test_chances_of_several_arms() -> None:
+    for kind, posteriors in [
+        (BERNOULLI, [(3.0, 5.0), (40.5, 61.5), (2.0, 2.0), (900.0, 1400.0)]),
+        (GAUSSIAN, [(0.0, 1.0), (0.5, 0.1), (-2.0, 3.0), (0.6, 0.02)]),
+    ]:
+        assert chances(kind, posteriors) == pytest.approx(midpoint_chances(kind, posteriors), abs=1e-6)
+
+
+def tail_bound(draws: int, false_alarm: float) -> float:
+    """Hoeffding: the frequency of an event in so many draws is further from its chance with at most this probability."""
+    return math.sqrt(math.log(2 / false_alarm) / (2 * draws))
+
+
+@pytest.mark.parametrize("policy", THOMPSON, ids=repr)
+def test_propensities_match_the_frequencies(policy: Policy) -> None:
+    """False-alarm rate: 3 arms, 15 policies, 1e-8 each: below 1e-6."""
+    draws = 1_000 if INTERPRETED else 10_000
+    table = np.random.default_rng(4).random((3, 30)) * [[1.0], [0.8], [0.6]]
+    bandit = Bandit(policy, arms=[0, 1, 2], seed=1)
+    for n in range(9):
+        bandit.update(n % 3, float(table[n % 3, n]))
+    promised = bandit.propensities()
+    assert sum(promised.values()) == pytest.approx(1.0, abs=1e-12)
+    assert min(promised.values()) > 0.01
+    choose, state = compiled(policy.kernel.choose), bandit._state
+    counts = np.zeros(3)
+    for key in range(draws):
+        counts[choose(policy.params, state, 10, key, np.arange(3))] += 1
+    assert np.abs(counts / draws - list(promised.values())).max() < tail_bound(draws, 1e-8)
+    assert bandit.propensities(arms=[2]) == {2: pytest.approx(1.0)}
+
+
+@pytest.mark.parametrize("policy", THOMPSON, ids=repr)
+def test_propensities_know_first_pulls(policy: Policy) -> None:
+    bandit = Bandit(policy, arms=["a", "b"])
+    assert bandit.propensities() == {"a": 1.0, "b": 0.0}
+    bandit.update("a", 0.5)
+    assert bandit.propensities() == {"a": 0.0, "b": 1.0}

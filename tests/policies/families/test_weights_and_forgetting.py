@@ -1,0 +1,142 @@
+"""Exp3 and its kin, SW-UCB and D-UCB, SWA and wSWA: their references, their tunings, and what each is known for."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rotting.live import policy_state as states
+from rotting.live.bandit import Bandit
+from rotting.live.checks import check_policy
+from rotting.policies.d_ucb import DUCB
+from rotting.policies.exp3 import Exp3
+from rotting.policies.exp3_s import Exp3S
+from rotting.policies.rexp3 import Rexp3
+from rotting.policies.sw_ucb import SWUCB
+from rotting.policies.swa import SWA
+from rotting.policies.wswa import WSWA
+from rotting.policy import Policy
+from rotting.problems import Problem
+from rotting.registry import from_json
+from rotting.simulation.simulate import simulate
+from tests.helpers.games import play, play_naive, tables
+from tests.helpers.variants import HORIZON, RANDOMISED, WINDOWED
+
+VARIANTS = RANDOMISED + WINDOWED
+
+
+@pytest.mark.parametrize("policy", VARIANTS, ids=repr)
+def test_choices_equal_the_reference(policy: Policy) -> None:
+    for name, table in tables(3, HORIZON).items():
+        assert play(policy, table.tolist(), HORIZON) == play_naive(policy, table.tolist(), HORIZON), name
+
+
+@pytest.mark.parametrize("policy", VARIANTS, ids=repr)
+def test_odd_sizes_and_changing_arms_equal_the_reference(policy: Policy) -> None:
+    for n_arms, horizon in [(1, 40), (5, 3), (7, 7), (2, 1)]:
+        table = tables(n_arms, horizon)["noise"].tolist()
+        assert play(policy, table, horizon) == play_naive(policy, table, horizon), (n_arms, horizon)
+
+    def available(t: int) -> list[int]:
+        return [i for i in range(4) if (t // 5) % 4 != i and (t % 7 != 0 or i < 2)]
+
+    table = tables(4, HORIZON)["falling"].tolist()
+    assert play(policy, table, HORIZON, available=available) == play_naive(policy, table, HORIZON, available)
+
+
+TIED = [Exp3(gamma=0.3), Exp3S(gamma=0.2, alpha=0.01), SWUCB(tau=7), DUCB(gamma=1.0), DUCB(gamma=0.5), SWA(M=3), WSWA()]
+
+
+@pytest.mark.parametrize("policy", TIED, ids=repr)
+@given(data=st.data())
+def test_ties_equal_the_reference(policy: Policy, data: st.DataObject) -> None:
+    n_arms = data.draw(st.integers(1, 4))
+    values = st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3])
+    offset = data.draw(st.sampled_from([0.0, 1e6, -1e9]))
+    rows = data.draw(st.lists(st.lists(values, min_size=30, max_size=30), min_size=n_arms, max_size=n_arms))
+    table = [[offset + x for x in row] for row in rows]
+    assert play(policy, table, 30) == play_naive(policy, table, 30)
+
+
+TUNED: list[Policy] = [
+    Exp3.from_horizon(500),
+    Exp3S.from_switches(500, 2),
+    Exp3S.from_budget(500, 2.0),
+    Rexp3.from_budget(500, 2.0),
+    SWUCB.from_breakpoints(500, 2),
+    DUCB.from_breakpoints(500, 2),
+    SWA.from_horizon(500),
+]
+
+
+@pytest.mark.parametrize("policy", TUNED, ids=repr)
+def test_tuned_policies_keep_the_contract(policy: Policy) -> None:
+    check_policy(policy)
+
+
+def test_window_tunings_are_the_published_numbers() -> None:
+    assert states.new_state(SWUCB.from_breakpoints(10_000, 4, B=2), 3, 1).tau[0] == math.ceil(
+        4 * math.sqrt(1e4 * math.log(1e4) / 4)
+    )
+    assert states.new_state(SWUCB.from_breakpoints(100, 0), 3, 1).tau[0] == 100
+    assert states.new_state(DUCB.from_breakpoints(10_000, 4, B=2), 3, 1).gamma[0] == pytest.approx(1 - 0.02 / 8)
+    assert states.new_state(DUCB.from_breakpoints(10_000, 0), 3, 1).gamma[0] == 1.0
+    m = 0.2 * (4 * 0.5 * 10_000 / 10) ** (2 / 3) * math.log(math.sqrt(2) * 10_000) ** (1 / 3)
+    assert states.new_state(SWA.from_horizon(10_000, sigma=0.5), 10, 1).window[0] == math.ceil(m)
+
+
+@pytest.mark.parametrize("policy", TUNED, ids=repr)
+def test_past_its_horizon_a_policy_says_so_and_offers_doubling(policy: Policy) -> None:
+    short = from_json({**policy.to_json(), "params": {**policy.shown_params(), "horizon": 5}})
+    bandit = Bandit(short, arms=["a", "b"])
+    for _ in range(5):
+        bandit.update(bandit.pull(), 0.5)
+    with pytest.raises(ValueError, match=r"^round must be at most 5.*got round 6; rotting\.doubling\(policy\)"):
+        bandit.pull()
+    before = bandit.get_state()
+    with pytest.raises(ValueError, match=r"^round must be at most 5.*got round 6; rotting\.doubling\(policy\)"):
+        bandit.update("a", 0.5)  # that no pull asked for
+    assert bandit.get_state() == before
+    problem = Problem.restless(np.full((2, 10), 0.5))
+    with pytest.raises(ValueError, match=r"^horizon must be at most 5.*got 6; rotting\.doubling\(policy\)"):
+        simulate(short, problem, horizon=6, runs=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DUCB(gamma=0), r"^gamma must be a number in \(0, 1\], got 0$"),
+        (lambda: DUCB(gamma=1.01), r"^gamma must be a number in \(0, 1\], got 1\.01$"),
+        (lambda: SWUCB(tau=0), r"^tau must be a whole number, 1 or more, got 0$"),
+        (lambda: SWUCB(tau=2.5), r"^tau must be a whole number, 1 or more, got 2\.5$"),
+        (lambda: SWA(M=0), r"^M must be a whole number, 1 or more, got 0$"),
+        (lambda: Rexp3(batch=0), r"^batch must be a whole number, 1 or more, got 0$"),
+        (lambda: Exp3(gamma=0), r"^gamma must be a number in \(0, 1\], got 0$"),
+        (lambda: Exp3S(alpha=-0.1), r"^alpha must be a probability in \[0, 1\], got -0\.1$"),
+        (lambda: Exp3(low=1, high=1), r"^low must be below high, got low=1\.0 and high=1\.0$"),
+        (lambda: Exp3(outside="drop"), r"^outside must be one of 'refuse', 'clip', got 'drop'$"),
+        (lambda: Exp3(gamma=0.3, horizon=100), r"^gamma must be left out with a horizon, which decides it, got 0\.3$"),
+        (lambda: Exp3S(segments=3), r"^segments must be left out without a horizon, got 3$"),
+        (lambda: Exp3S(horizon=9, segments=3, budget=2), r"^budget must be left out when segments is given, got 2\.0$"),
+        (lambda: SWUCB(horizon=9, tau=5), r"^tau must be left out with a horizon, which decides it, got 5$"),
+        (lambda: Exp3.from_horizon(0), r"^horizon must be a whole number, 1 or more, got 0$"),
+        (lambda: Exp3S.from_switches(10, -1), r"^switches must be a whole number, 0 or more, got -1$"),
+        (lambda: Exp3S.from_budget(10, 0), r"^budget must be a positive finite number, got 0$"),
+        (lambda: Rexp3.from_budget(10, -2), r"^budget must be a positive finite number, got -2$"),
+        (lambda: SWUCB.from_breakpoints(10, -1), r"^breakpoints must be a whole number, 0 or more, got -1$"),
+        (lambda: DUCB.from_breakpoints(10, 10, B=0.2), r"^breakpoints must be below 16 B\^2 horizon.*got 10 with B=0\.2"),
+    ],
+)
+def test_bad_parameters_are_refused(make: Callable[[], Policy], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("policy", VARIANTS, ids=repr)
+def test_what_is_printed_makes_the_same_policy(policy: Policy) -> None:
+    names = {each.__name__: each for each in (Exp3, Exp3S, Rexp3, SWUCB, DUCB, SWA, WSWA)}
+    assert eval(repr(policy), names) == policy
+    assert from_json(policy.to_json()) == policy

@@ -1,0 +1,189 @@
+"""Problems are values, and bad input gets one clear sentence."""
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotting import problems
+from rotting.problems import Abrupt, General, Linear, Problem, Product, Rested, Restless, Sum, two_arms
+from rotting.problems.noise import Bernoulli, Binomial, Noiseless, Poisson
+
+NAN, INF = math.nan, math.inf
+
+
+def bad_problems() -> list[Any]:
+    rested: Any = Problem.rested
+    problem: Any = Problem
+    good = [[0.5, 0.25], [0.75, 0.5]]
+    return [
+        (lambda: rested([]), ValueError, "means must hold at least one arm, got none"),
+        (lambda: rested(np.empty((0, 5))), ValueError, "means must hold at least one arm, got none"),
+        (lambda: rested(np.empty((2, 0))), ValueError, r"means\[0\] must have at least one value, got none"),
+        (lambda: rested([[], []]), ValueError, r"means\[0\] must have at least one value, got none"),
+        (lambda: rested(np.ones(3)), ValueError, r"means must have two dimensions, \[arm, clock\], got 1"),
+        (lambda: rested(np.ones((2, 2, 2))), ValueError, r"means must have two dimensions, \[arm, clock\], got 3"),
+        (lambda: rested([[[1.0]]]), ValueError, r"means\[0\] must have one dimension, got 2"),
+        (lambda: rested([[1, 2], [1]]), ValueError, r"means\[1\] must have as many values as means\[0\], 2, got 1"),
+        (lambda: rested([0.5, [1], [1, 2]]), ValueError, r"means\[2\] must have as many values as means\[1\], 1, got 2"),
+        (lambda: rested([[1, 2], [1, NAN]]), ValueError, r"means\[1\]\[1\] must be a finite number, got nan"),
+        (lambda: rested(np.array([[1, 2], [INF, 1]])), ValueError, r"means\[1\]\[0\] must be a finite number, got inf"),
+        (lambda: rested(np.ma.array([[1.0, 2.0]], mask=[[False, True]])), ValueError, r"means\[0\]\[1\] must be a finite"),
+        (lambda: rested([0.5, NAN]), ValueError, r"means\[1\] must be a finite number, got nan"),
+        (lambda: rested([0.5, True]), TypeError, r"means\[1\] must be a decay, a number, a table of numbers or a call"),
+        (lambda: rested([0.5, None]), TypeError, r"means\[1\] must be a decay, .* got None"),
+        (lambda: rested(["a"]), TypeError, r"means\[0\] must be a decay, .* got 'a'"),
+        (lambda: rested([["a", "b"]]), TypeError, r"means\[0\]\[0\] must be a finite number, got 'a'"),
+        (lambda: rested("abc"), TypeError, "means must be a table .* got 'abc'"),
+        (lambda: rested(0.5), TypeError, "means must be a table .* got 0.5"),
+        (lambda: rested({0: 0.5}), TypeError, "means must be a table .* got {0: 0.5}"),
+        (lambda: rested([Rested(0.5)]), TypeError, r"means\[0\] must be a decay, .* got Rested"),
+        (lambda: problem([]), ValueError, "arms must hold at least one arm, got none"),
+        (lambda: problem([Rested(1), 0.5]), TypeError, r"arms\[1\] must be an arm such as Rested or Restless, got 0.5"),
+        (lambda: problem("ab"), TypeError, "arms must be a sequence of arms, got 'ab'"),
+        (lambda: rested(good, noise=1.0), TypeError, r"noise must be a noise such as Gaussian\(1.0\), got 1.0"),
+        (lambda: rested(good, name=3), TypeError, "name must be a string or None, got 3"),
+        (lambda: rested(good, horizon=0), ValueError, "horizon must be a whole number, 1 or more, got 0"),
+        (lambda: rested(good, horizon=3), ValueError, "horizon must be at most 2, the length of the shortest table, got 3"),
+        (lambda: rested(good).means(3), ValueError, "horizon must be at most 2, the length of the shortest table, got 3"),
+        (lambda: rested([0.5]).means(), ValueError, "horizon must be given"),
+        (lambda: rested(good).mean(2, 1, 0), ValueError, "i must be an arm below 2, got 2"),
+        (lambda: rested(good).mean(0, 1, 1), ValueError, "n must be below t = 1"),
+        (lambda: rested(good).mean(0, 0, 0), ValueError, "t must be a whole number, 1 or more, got 0"),
+        (lambda: rested([lambda n: NAN], horizon=5), ValueError, r"arm 0: f\(0\) must be a finite number, got nan"),
+        (lambda: General(3), TypeError, "f must be a callable of t and n, got 3"),  # type: ignore[arg-type]
+        (
+            lambda: problem([Rested(0), General(lambda t, n: NAN if n == 2 else 0.0)], horizon=4),
+            ValueError,
+            r"arm 1: f\(3, 2\) must be a finite number, got nan",
+        ),
+        (
+            lambda: problem([General(lambda t, n: 0.0)] * 10, horizon=1_001),
+            ValueError,
+            r"horizon must be at most 1000 to tabulate 10 General arm\(s\) over rounds and pulls, got 1001",
+        ),
+        (lambda: problem([Product(1e200, 1e200)]), ValueError, "arm 0: means must be .* of at most 1e\\+100 in size, got inf"),
+        (lambda: rested([0.5, -1.1e100]), ValueError, "arm 1: means must be .* of at most 1e\\+100 in size, got -1.1e\\+100"),
+        (lambda: problem([Sum(1e100, 1e100)]), ValueError, "arm 0: means must be .* of at most 1e\\+100 in size, got 2e\\+100"),
+    ]
+
+
+@pytest.mark.parametrize(("build", "error", "message"), bad_problems())
+def test_bad_problems_are_refused(build: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"^{message}"):
+        build()
+
+
+@pytest.mark.parametrize(
+    "arms",
+    [
+        [Rested(0.5), Rested(-0.1)],
+        [Rested(0.5), Rested(Abrupt(0.5, 1.5, at=1_000_000))],
+        [Rested(0.5), Restless([0.5, 0.25, -0.25])],
+        [Rested(0.5), Sum([0.5, 0.25], [0.25, 0.8])],
+        [Rested(0.5), Product(Abrupt(0.5, -0.5, at=3), 1.0)],
+        [Rested(0.5), Rested(lambda n: 2.0)],
+        [Rested(0.5), General(lambda t, n: -1.0)],
+    ],
+)
+def test_means_that_are_no_probabilities_are_refused_when_the_problem_is_built(arms: list[problems.Arm]) -> None:
+    with pytest.raises(ValueError, match=r"^arm 1: means must be a probability in \[0, 1\] under Bernoulli\(\) noise"):
+        Problem(arms, noise=Bernoulli())
+
+
+def test_means_that_leave_the_unit_interval_late_are_refused_at_that_horizon() -> None:
+    problem = Problem.restless([Linear(1.0, slope=-0.125)], noise=Bernoulli())
+    assert problem.means(9).round_values[-1] == 0.0
+    with pytest.raises(ValueError, match=r"got -0.125$"):
+        problem.means(10)
+
+
+def test_only_means_that_a_game_can_meet_are_checked() -> None:
+    # The third pull is never before round 3, when the other factor has fallen to 0.
+    Problem([Product([1.0, 1.0, 5.0], [1.0, 1.0, 0.0]), Rested(0.5)], noise=Bernoulli())
+    Problem.rested([3.5], noise=Binomial(4))
+    with pytest.raises(ValueError, match="Binomial"):
+        Problem.rested([4.5], noise=Binomial(4))
+    with pytest.raises(ValueError, match="Poisson"):
+        Problem.rested([-1], noise=Poisson())
+
+
+def test_errors_of_a_users_function_pass() -> None:
+    def broken(n: int) -> float:
+        raise KeyError(n)
+
+    with pytest.raises(KeyError):
+        Problem.rested([broken], horizon=3)
+
+
+def test_horizons() -> None:
+    tables = Problem([Rested(np.ones(7)), Restless(np.ones(5)), Sum(np.ones(9), 0.0)])
+    assert (tables.horizon, tables.max_horizon, tables.resolve_horizon()) == (5, 5, 5)
+    assert tables.resolve_horizon(3) == 3
+    endless = Problem.rested([0.5])
+    assert (endless.horizon, endless.max_horizon, endless.resolve_horizon(10)) == (None, None, 10)
+    assert Problem.rested(np.ones((2, 10)), horizon=4).horizon == 4
+
+
+def test_a_rested_table_is_over_pulls_and_a_restless_one_over_rounds() -> None:
+    table = [[1.0, 0.5, 0.25], [0.75, 0.75, 0.0]]
+    rested, restless = Problem.rested(table), Problem.restless(np.array(table))
+    assert [rested.mean(0, t=3, n=n) for n in range(3)] == table[0]
+    assert [restless.mean(1, t=t, n=0) for t in (1, 2, 3)] == table[1]
+    assert Problem.rested(tuple(map(tuple, table))) == rested
+
+
+def test_numbers_tables_and_callables_stand_for_decays() -> None:
+    problem = Problem.rested([0.5, [1, 0.5], lambda n: 1 / (n + 1), Linear(1, -0.5)], noise=Noiseless())
+    assert [problem.mean(i, t=2, n=1) for i in range(4)] == [0.5, 0.5, 0.5, 0.5]
+    assert problem.horizon == 2
+
+
+def test_the_last_table_is_kept() -> None:
+    problem = two_arms(horizon=100)
+    assert problem.means() is problem.means(100)
+    assert problem.mean(1, t=400, n=300) == -0.15  # beyond the table that is kept
+
+
+def test_a_problem_does_not_change() -> None:
+    values = np.ones((1, 3))
+    problem = Problem.rested(values)
+    values[:] = 7.0
+    assert problem.mean(0, t=3, n=2) == 1.0
+    with pytest.raises(AttributeError):
+        problem.horizon = 3  # type: ignore[misc]
+
+
+def test_is_rotting_looks_as_far_as_the_horizon() -> None:
+    problem = Problem.rested([Abrupt(0, 1, at=10)])
+    assert problem.is_rotting(10)
+    assert not problem.is_rotting(11)
+
+
+def test_describe_is_json_and_repr_is_readable() -> None:
+    problem = two_arms(L=0.5, horizon=100)
+    assert json.loads(json.dumps(problem.describe())) == {
+        "name": "two-arms",
+        "kind": "rested",
+        "n_arms": 2,
+        "horizon": 100,
+        "arms": [
+            "Rested(decay=Constant(value=0.0))",
+            "Rested(decay=Abrupt(before=0.25, after=-0.25, at=25))",
+        ],
+        "noise": {"noise": "Gaussian", "sigma": 1.0},
+    }
+    assert repr(problem) == (
+        "Problem([Rested(decay=Constant(value=0.0)), Rested(decay=Abrupt(before=0.25, after=-0.25, at=25))], "
+        "noise=Gaussian(sigma=1.0), horizon=100, name='two-arms')"
+    )
+    assert len(repr(Problem.rested(np.random.default_rng(0).random((100, 1_000))))) < 1_000
+
+
+def test_all_is_exact() -> None:
+    public = {name for name, value in vars(problems).items() if not name.startswith("_") and hasattr(value, "__module__")}
+    assert set(problems.__all__) == public
+    assert problems.__all__ == sorted(problems.__all__)
