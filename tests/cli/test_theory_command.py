@@ -5,7 +5,9 @@ import json
 import pytest
 
 from rotting import cli, theory
-from rotting.problems import Problem
+from rotting.cli import command_line
+from rotting.problems import Problem, two_arms
+from tests.helpers.command import strict
 
 
 def rested(problem: Problem, T: int | None = None) -> theory.Rested:
@@ -25,3 +27,19 @@ def test_the_command_says_why_a_policy_has_no_bound(capsys: pytest.CaptureFixtur
     assert row["why_not"] == {"RAWUCB(alpha=1.4, sigma=1.0)": why, "RAWUCB(alpha=5.0, sigma=1.0)": None}
     assert row["arms"]["RAWUCB(alpha=5.0, sigma=1.0)"] == {"overpulls": [25, 75], "pseudo_gaps": [0.0, 0.25]}
     assert shown["constants"]["largest_regret"] == 18.75
+
+
+def test_theory_prints_the_constants_and_the_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["theory", "two-arms:L=0.5", "--horizon", "100"]) == 0
+    out, err = capsys.readouterr()
+    assert not err
+    assert out == f"{theory.table(two_arms(L=0.5, horizon=100))}\n"
+    assert cli.main(["theory", "two-arms:L=0.5", "--horizon", "100", "--policy", "raw-ucb:alpha=5", "ucb1", "--json"]) == 0
+    shown = strict(capsys.readouterr().out)
+    assert shown["constants"]["rested"] == {"largest_fall": 0.5, "smallest_reward": 0.0, "optimal_pulls": [75, 25]}
+    assert list(shown["theorems"][3]["bounds"]) == ["RAWUCB(alpha=5.0, sigma=1.0)", "UCB1(sigma=1.0)"]
+
+
+def test_theory_refuses_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["theory", "stationary:means=0.5/0.25"]) == command_line.REFUSED
+    assert "horizon must be given" in capsys.readouterr().err

@@ -142,3 +142,9 @@ def test_labels_that_come_first_look_the_same_in_several_figures() -> None:
     first = ("RAW-UCB 1.4", "EFF-RAW-UCB", "UCB1")
     numbers = look_numbers(dataclasses.replace(figure(), first=first))
     assert numbers == {"RAW-UCB 1.4": 0, "UCB1": 2, "FEWA 4": 3, "GLR-UCB": 4, "Exp3.S": 5}
+
+
+def test_every_curve_looks_different() -> None:
+    looks = {(COLOURS[k % len(COLOURS)], str(STYLES[k % len(STYLES)])) for k in range(40)}
+    assert len(looks) == 40
+    assert all(COLOURS[k % len(COLOURS)] != COLOURS[(k + 1) % len(COLOURS)] for k in range(40))

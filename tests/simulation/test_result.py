@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 
 from rotting import problems, registry, theory
 from rotting.common.statistics import mean_interval
-from rotting.display.plots import COLOURS, STYLES
-from rotting.display.tables import number_format
 from rotting.problems.oracle import GREEDY_BOTH, OPTIMAL
 from rotting.simulation import result as results
 from rotting.simulation.result import Result
@@ -212,10 +210,6 @@ def test_tables_of_every_scale_are_narrow_and_keep_digits(scale: float) -> None:
     assert float(written) == pytest.approx(result.table().rows[1]["mean"], rel=1e-2)
 
 
-def test_number_format_of_zeros() -> None:
-    assert number_format([0.0, 0.0], [0.0]) == ".1f"
-
-
 # Paired differences
 
 
@@ -403,12 +397,6 @@ def test_legend_follows_the_ends_of_the_curves() -> None:
     result = make(policies=3)
     legend = result.plot().figure.figure.legends[0]
     assert [text.get_text() for text in legend.get_texts()] == list(result.labels[::-1])
-
-
-def test_every_curve_looks_different() -> None:
-    looks = {(COLOURS[k % len(COLOURS)], str(STYLES[k % len(STYLES)])) for k in range(40)}
-    assert len(looks) == 40
-    assert all(COLOURS[k % len(COLOURS)] != COLOURS[(k + 1) % len(COLOURS)] for k in range(40))
 
 
 def test_plot_of_one_checkpoint_and_of_logarithmic_rounds() -> None:

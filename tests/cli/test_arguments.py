@@ -1,0 +1,23 @@
+"""What is written on the command line: policies, problems, noises and places."""
+
+import pytest
+
+from rotting import cli
+from tests.helpers.command import SMALL, strict
+
+
+def test_policies_may_be_given_together_or_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for policies in (["--policy", "ucb1:sigma=0.5", "uniform"], ["--policy", "ucb1:sigma=0.5", "--policy", "uniform"]):
+        assert cli.main(["simulate", *policies, *SMALL, "--json"]) == 0
+        shown.append([each["label"] for each in strict(capsys.readouterr().out)["policies"]])
+    assert shown == [["UCB1(sigma=0.5)", "Uniform()"]] * 2
+
+
+@pytest.mark.parametrize("noise", ["bernoulli", "gaussian/0.5", "binomial/10", "noiseless"])
+def test_lists_and_noises_can_be_written(noise: str, capsys: pytest.CaptureFixture[str]) -> None:
+    problem = f"stationary:means=0.9/0.5/1e-1,noise={noise}"
+    assert cli.main(["simulate", "--problem", problem, "--policy", "uniform", *SMALL, "--json"]) == 0
+    shown = strict(capsys.readouterr().out)["problem"]
+    assert shown["n_arms"] == 3
+    assert shown["noise"]["noise"].lower() == noise.partition("/")[0]

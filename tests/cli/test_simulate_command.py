@@ -1,0 +1,100 @@
+"""`rotting simulate`: the table, the numbers for programs, files and plots."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rotting import cli
+from rotting.cli import command_line
+from rotting.problems import two_arms
+from rotting.registry import make
+from rotting.simulation.result import Result
+from rotting.simulation.simulate import simulate
+from tests.conftest import INTERPRETED
+from tests.helpers.command import SIMULATE, SMALL, process, strict
+
+
+def test_simulate_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(SIMULATE) == 0
+    out, err = capsys.readouterr()
+    assert not err
+    assert "two-arms: horizon 60, 3 runs, seed 0" in out
+    assert "UCB1(sigma=1.0)" in out
+    assert "Uniform()" in out
+    assert not list(Path.cwd().iterdir())
+
+
+def test_simulate_in_json_is_what_the_library_computes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*SIMULATE, "--seed", "7", "--workers", "2", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert not err
+    shown = strict(out)
+    problem = two_arms(L=0.5, horizon=60)
+    result = simulate([make("ucb1"), make("uniform")], problem, runs=3, seed=7)
+    assert shown["problem"] == result.to_json()["problem"]
+    assert (shown["horizon"], shown["runs"], shown["seed"]) == (60, 3, 7)
+    assert [each["mean"] for each in shown["policies"]] == [row["mean"] for row in result.table().rows]
+    assert [each["policy"] for each in shown["policies"]] == ["ucb1", "uniform"]
+
+
+def test_the_horizon_is_the_problems_unless_it_says_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
+    for problem, own in (("two-arms", 60), ("two-arms:horizon=100", 100)):
+        assert cli.main(["simulate", "--problem", problem, "--policy", "ucb1", *SMALL, "--json"]) == 0
+        shown = strict(capsys.readouterr().out)
+        assert shown["horizon"] == 60
+        assert shown["problem"]["horizon"] == own
+
+
+def test_out_saves_and_plot_draws(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    assert cli.main([*SIMULATE, "--out", "deep/result", "--plot", "regret.png", "--json"]) == 0
+    out, err = capsys.readouterr()
+    strict(out)
+    assert err.splitlines() == ["saved to deep/result", "plotted to regret.png"]
+    assert Result.load("deep/result").runs == 3
+    assert Path("regret.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_folder_that_vanishes_costs_no_result(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def full(self: Result, path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Result, "save", full)
+    assert cli.main([*SIMULATE, "--out", "result"]) == command_line.FAILED
+    out, err = capsys.readouterr()
+    assert "UCB1" in out
+    assert err == "rotting: error: [Errno 28] No space left on device\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+def test_control_c_stops_games_under_way() -> None:
+    started = (
+        "import sys, rotting.simulation.simulate as s; real = s._Pool.finish\n"
+        "def told(*a): print('started', flush=True); real(*a)\n"
+        "s._Pool.finish = told; from rotting.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    arguments = ["simulate", "--policy", "ucb1", "--horizon", "2000000", "--runs", "500", "--workers", "2", "--out", "result"]
+    command = [sys.executable, "-c", started, *arguments]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "started\n"
+        time.sleep(0.3)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (130, "", "rotting: interrupted\n")
+    assert not list(Path.cwd().iterdir())
+
+
+def test_the_same_result_compiled_and_interpreted() -> None:
+    other = {**os.environ, "NUMBA_DISABLE_JIT": "0" if INTERPRETED else "1"}
+    shown = [strict(process(*SIMULATE, "--json", env=env).stdout) for env in (dict(os.environ), other)]
+    means = [[each["mean"] for each in one["policies"]] for one in shown]
+    assert np.isfinite(means).all()
+    assert means[0] == means[1]

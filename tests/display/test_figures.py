@@ -1,0 +1,14 @@
+"""Figures as data."""
+
+import numpy as np
+
+from rotting.display.figures import regret_panel
+
+
+def test_a_panel_ends_above_those_who_learn_and_names_the_others() -> None:
+    regret = np.array([10.0, 12.0, 11.0, 500.0])[:, None, None] * np.linspace(0, 1, 5)[None, None, :] * np.ones((1, 3, 1))
+    panel = regret_panel("title", ["a", "b", "c", "far"], np.arange(1, 6), regret)
+    assert panel.y_max is not None
+    assert 12 < panel.y_max < 20
+    assert panel.note == "Ending higher: far at 500"
+    assert regret_panel("title", ["a", "b"], np.arange(1, 6), regret[:2]).y_max is None

@@ -1,0 +1,37 @@
+"""Nights: the user's own where there are files, synthetic ones where not."""
+
+import dataclasses
+
+import pytest
+
+from rotting import experiments
+from rotting.datasets import Nights
+from rotting.experiments import restless_nights
+from tests.helpers.tiny_experiments import tiny_night
+
+
+@pytest.mark.usefixtures("tiny")
+def test_the_users_own_nights_are_played_when_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = dataclasses.replace(tiny_night(3), synthetic=False)
+    monkeypatch.setattr(restless_nights, "yahoo_nights", lambda **_: Nights((own,), skipped={2: "it is missing"}))
+    plan = restless_nights.prepare(restless_nights.SIZES["quick"], None, False)
+    assert list(plan.games) == ["night-3"]
+    assert plan.notes == ("night 2 is left out: it is missing",)
+    (outcome,) = experiments.run(["restless-nights"], progress=False)
+    said = [
+        outcome.section.title,
+        *outcome.section.notes,
+        *outcome.section.paragraphs,
+        *map(str, outcome.section.tables.values()),
+    ]
+    assert "synthetic" not in " ".join(said).lower()
+    assert not any(claim.synthetic for claim in outcome.section.claims)
+    assert {claim.id for claim in outcome.section.claims}.isdisjoint({"nights-easy-logarithmic"})
+
+
+@pytest.mark.usefixtures("tiny")
+def test_files_that_make_no_night_are_told_and_synthetic_ones_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restless_nights, "yahoo_nights", lambda **_: Nights((), skipped={2: "it is cut off"}))
+    (outcome,) = experiments.run(["restless-nights"], progress=False)
+    assert "night 2 is left out: it is cut off" in outcome.section.notes
+    assert all(claim.synthetic for claim in outcome.section.claims)

@@ -1,0 +1,42 @@
+"""Every experiment in a size of a blink."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rotting import experiments
+from rotting.datasets import Night, Nights
+from rotting.experiments import rested_two_arms, restless_nights
+
+REPORT = ("matplotlib", "plotly", "polars")
+
+
+def tiny_night(number: int) -> Night:
+    rates = np.array([[0.5, 0.4, 0.3, 0.2], [0.45, 0.42, 0.1, 0.1], [0.2, 0.2, 0.2, 0.2]])
+    return Night(number, (1, 2, 3), np.arange(4) * 300, rates, np.array([50, 120, 80, 90]), synthetic=True)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every experiment in a size of a blink, kept games in a folder of the test's own, no data files."""
+    for package in REPORT:
+        pytest.importorskip(package)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("ROTTING_DATA", str(tmp_path / "nothing"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(restless_nights, "synthetic_nights", lambda: Nights((tiny_night(2), tiny_night(7))))
+    for name in experiments.list_experiments():
+        sizes = experiments.find(name).sizes
+        quick = sizes["quick"]
+        small = {
+            "runs": 3,
+            "horizon": 40,
+            "drops": rested_two_arms.GRID[::4] + quick.curves if name == "rested-two-arms" else (),
+            "hard_horizon": 40,
+            "hard_draws": 2,
+            "impossible_horizon": 20,
+        }
+        fields = {field.name for field in dataclasses.fields(quick)}
+        monkeypatch.setitem(sizes, "quick", dataclasses.replace(quick, **{k: v for k, v in small.items() if k in fields}))
