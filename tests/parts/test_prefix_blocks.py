@@ -22,32 +22,11 @@ from rotting.parts.prefix_blocks import (
     record,
     window_mean,
 )
-from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
-from tests.reference import full_scan
+from tests.helpers.streams import streams
 
 LENGTH = 700 if INTERPRETED else 9_000
-
-
-def streams(length: int) -> dict[str, np.ndarray]:
-    """Rewards that put the best window at the start, at a break, at the end, and everywhere at once."""
-    rng = np.random.default_rng(2)
-    noise = rng.normal(size=length)
-    time = np.arange(length)
-    return {
-        "stationary": noise,
-        "break": noise - 2.0 * (time > 0.8 * length),
-        "breaks": noise - 0.5 * (7 * time // length),
-        "slope": noise - 4.0 * time / length,
-        "rising": noise + 4.0 * time / length,
-        "constant": np.full(length, 0.1),
-        "coins": rng.integers(0, 2, length).astype(float),
-        "waves": np.sin(time / 50),
-        "offset": 1e6 + noise,
-        "large offset": -1e12 + noise,
-        "wild": noise * np.exp(3 * np.sin(time / 300)),
-    }
 
 
 def filled(rewards: np.ndarray) -> History:
@@ -130,55 +109,3 @@ def test_floors_stay_below_every_window(name: str) -> None:
                     checked += 1
                     aged += t > s.floor_pulls[0, k]
     assert checked > aged > 20
-
-
-def rounds_to_check(length: int) -> set[int]:
-    return {*range(1, 40), *np.linspace(40, length, 60).astype(int).tolist()}
-
-
-@pytest.mark.parametrize("name", streams(10))
-@pytest.mark.parametrize("alpha", [0.06, 1.4, 4.0])
-def test_the_search_finds_the_index(name: str, alpha: float) -> None:
-    policy = make("raw-ucb", alpha=alpha)
-    explain, update = compiled(policy.kernel.explain, policy), compiled(policy.kernel.update, policy)  # type: ignore[arg-type]
-    scan = compiled(full_scan.index, policy)
-    s = new_history(1, LENGTH)
-    check = rounds_to_check(LENGTH)
-    for t, reward in enumerate(streams(LENGTH)[name], start=1):
-        update(policy.params, s, t, 0, reward)
-        if t in check:
-            reason = explain(policy.params, s, t + 1, np.array([0]), 0)
-            assert reason.value == scan(policy.params, s, t + 1, 0)
-            assert reason.value == reason.mean + reason.width
-            assert reason.mean == window_mean(s, 0, reason.window)
-
-
-PAIRS = [
-    (make("raw-ucb"), full_scan.raw_ucb),
-    (make("raw-ucb", alpha=0.2), full_scan.raw_ucb),
-    (make("raw-ucb", alpha=4.0), full_scan.raw_ucb),
-    (make("fewa"), full_scan.fewa),
-    (make("fewa", alpha=0.5), full_scan.fewa),
-    (make("fewa", alpha=4.0), full_scan.fewa),
-]
-
-
-@pytest.mark.parametrize(("policy", "scan"), PAIRS, ids=[repr(policy) for policy, _ in PAIRS])
-@pytest.mark.parametrize("name", streams(10))
-def test_long_games_equal_the_scans(policy: Policy, scan: object, name: str) -> None:
-    """Every decision of a game of several thousand rounds, with arms that differ in level and in kind of decay."""
-    horizon, n_arms = LENGTH // 3, 3
-    others = list(streams(horizon).values())
-    rows = [streams(horizon)[name], others[1] + streams(horizon)[name].mean(), streams(horizon)[name][::-1] + 0.05]
-    choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
-    slow = compiled(scan, policy)  # type: ignore[arg-type]
-    s, arms, pulls = new_history(n_arms, horizon), np.arange(n_arms), [0] * n_arms
-    check = rounds_to_check(horizon) | set(range(horizon // 2, horizon // 2 + 300))
-    for t in range(1, horizon + 1):
-        arm = int(choose(policy.params, s, t, 0, arms))
-        if t > n_arms and t in check:
-            assert arm == slow(policy.params, s, t, 0, arms), t
-        update(policy.params, s, t, arm, rows[arm][pulls[arm]])
-        pulls[arm] += 1
-    assert sum(pulls) == horizon
-    assert math.isfinite(window_mean(s, 0, 1))

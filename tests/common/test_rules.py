@@ -1,0 +1,96 @@
+"""Rules: what keeps them comes back as it was, what breaks them is named with its parameter and its value."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rotting.common import rules
+from rotting.common.rules import Option, Rule, option, suggest
+from rotting.errors import InvalidTypeError, InvalidValueError
+
+EVERY = [each for each in vars(rules).values() if isinstance(each, Rule)]
+HOLDS: dict[str, Callable[[float], bool]] = {
+    "a finite number": lambda x: True,
+    "a number in (0, 1]": lambda x: 0 < x <= 1,
+    "a positive finite number": lambda x: x > 0,
+    "a positive number of at most 1e+100": lambda x: 0 < x <= 1e100,
+    "a finite number, zero or more": lambda x: x >= 0,
+    "a finite number above 1": lambda x: x > 1,
+    "a probability in [0, 1]": lambda x: 0 <= x <= 1,
+    "a whole number, 1 or more": lambda x: x == int(x) and 1 <= x <= 2**53,
+    "a whole number, 0 or more": lambda x: x == int(x) and x >= 0,
+}
+
+
+def test_every_rule_is_tested_here() -> None:
+    assert {rule.text for rule in EVERY} == set(HOLDS)
+
+
+@pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.text)
+@given(value=st.one_of(st.sampled_from([0.0, -0.0, 1.0, 5e-324, 1e100, 2.0**53]), st.floats(allow_nan=False), st.integers()))
+def test_a_number_is_accepted_as_the_rule_says(rule: Rule, value: float) -> None:
+    try:
+        finite = math.isfinite(float(value))
+    except OverflowError:
+        finite = rule.whole
+    if finite and HOLDS[rule.text](value):
+        checked = rule.check("x", value)
+        assert checked == value
+        assert type(checked) is (int if rule.whole else float)
+    else:
+        with pytest.raises(InvalidValueError) as caught:
+            rule.check("x", value)
+        assert str(caught.value).startswith(f"x must be {rule.text}, got ")
+
+
+@pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.text)
+@pytest.mark.parametrize("value", [True, None, "1", [1.0], 1j])
+def test_what_is_no_number_is_of_the_wrong_type(rule: Rule, value: object) -> None:
+    with pytest.raises(InvalidTypeError, match="x must be"):
+        rule.check("x", value)
+
+
+def test_a_whole_number_keeps_all_its_digits() -> None:
+    assert rules.INDEX.check("seed", 10**30 + 1) == 10**30 + 1
+    assert rules.COUNT.check("runs", np.int32(3)) == 3
+
+
+def test_a_long_value_is_shortened() -> None:
+    with pytest.raises(InvalidValueError, match=r"got 1{40}\.\.\. \(100 characters\)$"):
+        rules.COUNT.check("runs", int("1" * 100))
+
+
+WORDS = ("local", "global", "none")
+
+
+def test_options_are_words_for_people_and_numbers_for_kernels() -> None:
+    rule = option(*WORDS)
+    assert [rule.check("restart", word) for word in WORDS] == [0, 1, 2]
+    assert [rule.show(rule.check("restart", place)) for place in range(3)] == list(WORDS)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "end"),
+    [
+        ("globl", InvalidValueError, "got 'globl'; did you mean 'global'?"),
+        ("zzz", InvalidValueError, "got 'zzz'"),
+        (3, InvalidTypeError, "got 3"),
+        (True, InvalidTypeError, "got True"),
+        (0.0, InvalidTypeError, "got 0.0"),
+    ],
+)
+def test_another_option_is_refused(value: Any, error: type[Exception], end: str) -> None:
+    rule: Option = option(*WORDS)
+    with pytest.raises(error) as caught:
+        rule.check("restart", value)
+    assert str(caught.value) == f"restart must be one of 'local', 'global', 'none', {end}"
+
+
+@given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5))
+def test_a_known_word_is_suggested_for_itself(known: list[str]) -> None:
+    assert suggest(known[0], known) == f"; did you mean {known[0]!r}?"

@@ -1,0 +1,80 @@
+"""Policy states as data: they grow, forget an arm, and come back from JSON, whatever the policy."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotting.errors import InvalidValueError
+from rotting.live import policy_state as states
+from rotting.policy import Policy
+from rotting.registry import make
+from tests.helpers.games import examples
+
+LEARNERS = [each for each in examples() if not each.sees_means]
+
+
+def used(policy: Policy, n_arms: int, rounds: int, capacity: int) -> Any:
+    """A state that has seen rewards of every arm."""
+    state = states.new_state(policy, n_arms, capacity)
+    for t in range(1, rounds + 1):
+        policy.kernel.update(policy.params, state, t, (t - 1) % n_arms, 0.25 * (t % 4))
+    return state
+
+
+def same(one: Any, other: Any) -> bool:
+    return states.to_json(one) == states.to_json(other)
+
+
+@pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
+def test_a_copy_has_the_content_and_not_the_arrays(policy: Policy) -> None:
+    state = used(policy, 2, 6, 8)
+    twin = states.copy(state)
+    assert same(state, twin)
+    policy.kernel.update(policy.params, twin, 7, 0, 1.0)
+    assert not same(state, twin)
+    assert same(state, used(policy, 2, 6, 8))
+
+
+@pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
+def test_json_gives_back_every_bit(policy: Policy) -> None:
+    state = used(policy, 3, 9, 16)
+    written = json.loads(json.dumps(states.to_json(state), allow_nan=False))
+    assert same(states.from_json(policy, written, 3, 16), state)
+
+
+@pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
+def test_a_larger_capacity_changes_nothing_else(policy: Policy) -> None:
+    grown = states.grow(policy, used(policy, 2, 6, 8), 2, 16)
+    assert same(grown, used(policy, 2, 6, 16))
+
+
+@pytest.mark.parametrize("policy", [make("raw-ucb"), make("eff-raw-ucb"), make("fewa"), make("ucb1")], ids=repr)
+def test_a_forgotten_arm_is_one_never_pulled(policy: Policy) -> None:
+    state = used(policy, 2, 6, 8)
+    states.forget_arm(policy, state, 0, 8)
+    assert state.pulls.tolist() == [0, 3]
+    assert policy.kernel.choose(policy.params, state, 7, 0, np.arange(2)) == 0
+    fresh = states.new_state(policy, 2, 8)
+    for array, new, by_arm in zip(state, fresh, states.has_arm_axis(policy), strict=True):
+        if by_arm:
+            assert np.array_equal(array[0], new[0])
+
+
+def test_what_does_not_fit_is_named() -> None:
+    policy = make("ucb1")
+    data = states.to_json(used(policy, 2, 4, 4))
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({}, r"state must hold the arrays pulls, high, low, got \[\]"),
+        ({**data, "more": data["high"]}, "state must hold the arrays"),
+        (
+            {**data, "high": {**data["high"], "shape": [3]}},
+            r"state\.high must be float64 of shape \[2\], got .* \[3\]",
+        ),
+        ({**data, "high": {**data["high"], "dtype": "int64"}}, r"state\.high must be float64 of shape \[2\], got int64"),
+        ({**data, "high": {**data["high"], "data": ""}}, r"state\.high must hold 16 bytes, got 0"),
+    ]
+    for wrong, words in changes:
+        with pytest.raises(InvalidValueError, match=words):
+            states.from_json(policy, wrong, 2, 4)

@@ -1,0 +1,64 @@
+"""The search of all windows: it finds the index of the full scan, and so do whole games."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rotting.engines.compile import compiled
+from rotting.parts.prefix_blocks import new_history, window_mean
+from rotting.policy import Policy
+from rotting.registry import make
+from tests.conftest import INTERPRETED
+from tests.helpers.streams import rounds_to_check, streams
+from tests.reference import full_scan
+
+LENGTH = 700 if INTERPRETED else 9_000
+
+
+@pytest.mark.parametrize("name", streams(10))
+@pytest.mark.parametrize("alpha", [0.06, 1.4, 4.0])
+def test_the_search_finds_the_index(name: str, alpha: float) -> None:
+    policy = make("raw-ucb", alpha=alpha)
+    explain, update = compiled(policy.kernel.explain, policy), compiled(policy.kernel.update, policy)  # type: ignore[arg-type]
+    scan = compiled(full_scan.index, policy)
+    s = new_history(1, LENGTH)
+    check = rounds_to_check(LENGTH)
+    for t, reward in enumerate(streams(LENGTH)[name], start=1):
+        update(policy.params, s, t, 0, reward)
+        if t in check:
+            reason = explain(policy.params, s, t + 1, np.array([0]), 0)
+            assert reason.value == scan(policy.params, s, t + 1, 0)
+            assert reason.value == reason.mean + reason.width
+            assert reason.mean == window_mean(s, 0, reason.window)
+
+
+PAIRS = [
+    (make("raw-ucb"), full_scan.raw_ucb),
+    (make("raw-ucb", alpha=0.2), full_scan.raw_ucb),
+    (make("raw-ucb", alpha=4.0), full_scan.raw_ucb),
+    (make("fewa"), full_scan.fewa),
+    (make("fewa", alpha=0.5), full_scan.fewa),
+    (make("fewa", alpha=4.0), full_scan.fewa),
+]
+
+
+@pytest.mark.parametrize(("policy", "scan"), PAIRS, ids=[repr(policy) for policy, _ in PAIRS])
+@pytest.mark.parametrize("name", streams(10))
+def test_long_games_equal_the_scans(policy: Policy, scan: object, name: str) -> None:
+    """Every decision of a game of several thousand rounds, with arms that differ in level and in kind of decay."""
+    horizon, n_arms = LENGTH // 3, 3
+    others = list(streams(horizon).values())
+    rows = [streams(horizon)[name], others[1] + streams(horizon)[name].mean(), streams(horizon)[name][::-1] + 0.05]
+    choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
+    slow = compiled(scan, policy)  # type: ignore[arg-type]
+    s, arms, pulls = new_history(n_arms, horizon), np.arange(n_arms), [0] * n_arms
+    check = rounds_to_check(horizon) | set(range(horizon // 2, horizon // 2 + 300))
+    for t in range(1, horizon + 1):
+        arm = int(choose(policy.params, s, t, 0, arms))
+        if t > n_arms and t in check:
+            assert arm == slow(policy.params, s, t, 0, arms), t
+        update(policy.params, s, t, arm, rows[arm][pulls[arm]])
+        pulls[arm] += 1
+    assert sum(pulls) == horizon
+    assert math.isfinite(window_mean(s, 0, 1))

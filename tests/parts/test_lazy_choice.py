@@ -1,0 +1,55 @@
+"""Lazy choice: it is that of computing every index, ties included, and searches few arms."""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rotting.parts.lazy_choice import choose_lazily, level, line, search
+
+
+def no_level(p: Any, t: int, n_arms: int) -> float:
+    return 0.0
+
+
+def kept_bound(p: Any, s: Any, lev: float, i: int) -> float:
+    return float(s.bounds[i][s.line[i]])
+
+
+def first_below(p: Any, s: Any, lev: float, i: int, threshold: float) -> float:
+    """The tightest bound, or the first one above the threshold that improves the line, as lazily as is allowed."""
+    s.searched.append(i)
+    s.line[i] = int(np.argmin(s.bounds[i]))
+    return float(s.bounds[i][s.line[i]])
+
+
+CHOOSE = choose_lazily({level: no_level, line: kept_bound, search: first_below})["choose"]
+VALUES = st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3])
+BOUNDS = st.lists(st.lists(VALUES, min_size=1, max_size=5), min_size=1, max_size=6)
+
+
+@given(bounds=BOUNDS, data=st.data())
+def test_the_choice_is_that_of_every_index(bounds: list[list[float]], data: st.DataObject) -> None:
+    """Whatever window each arm keeps: its bound is at least the index."""
+    kept = [data.draw(st.integers(0, len(each) - 1)) for each in bounds]
+    arms = sorted(data.draw(st.sets(st.integers(0, len(bounds) - 1), min_size=1)))
+    s = SimpleNamespace(bounds=bounds, line=kept, pulls=[1] * len(bounds), searched=[])
+    assert CHOOSE(None, s, 2, 0, np.array(arms)) == max(arms, key=lambda i: (min(bounds[i]), -i))
+    assert len(s.searched) <= len(arms) + 1
+    assert set(s.searched) <= set(arms)
+
+
+def test_an_arm_never_pulled_is_chosen_without_a_search() -> None:
+    s = SimpleNamespace(bounds=[[math.inf], [1.0], [0.0]], line=[0, 0, 0], pulls=[3, 0, 0], searched=[])
+    assert CHOOSE(None, s, 4, 0, np.arange(3)) == 1
+    assert CHOOSE(None, s, 4, 0, np.array([0, 2])) == 2
+    assert s.searched == []
+
+
+def test_only_the_leader_is_searched_when_it_stays_ahead() -> None:
+    s = SimpleNamespace(bounds=[[0.25, 0.5], [2.0, 1.0], [0.0]], line=[1, 0, 0], pulls=[1, 1, 1], searched=[])
+    assert CHOOSE(None, s, 4, 0, np.arange(3)) == 1
+    assert s.searched == [1]

@@ -1,0 +1,50 @@
+"""Rewards in a declared range, mapped to [0, 1] and back."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from rotting.parts.reward_scale import check_range, declared_range, in_reward_units, read, to_unit
+from rotting.policy import Reason
+from rotting.registry import make
+
+ENDS = st.floats(-1e6, 1e6)
+
+
+@given(low=ENDS, high=ENDS, reward=ENDS, other=ENDS)
+def test_the_range_is_mapped_to_the_unit_interval_in_order(low: float, high: float, reward: float, other: float) -> None:
+    assume(low < high)
+    assert to_unit(low, high, low) == 0.0
+    assert to_unit(low, high, high) == 1.0
+    assert 0.0 <= to_unit(low, high, reward) <= 1.0
+    assert to_unit(low, high, min(reward, other)) <= to_unit(low, high, max(reward, other))
+    assert (to_unit(low, high, reward) == 0.0) >= (reward <= low)
+    assert (to_unit(low, high, reward) == 1.0) >= (reward >= high)
+
+
+@given(st.integers(0, 2**10))
+def test_what_is_thought_comes_back_in_rewards(k: int) -> None:
+    """Dyadic numbers, so that nothing is rounded."""
+    p = make("kl-ucb", low=-4, high=12).params
+    reward = -4 + 16 * k / 2**10
+    unit = read(p, reward)
+    assert in_reward_units(p, Reason(unit, unit, 3, 0.25)) == Reason(reward, reward, 3, 4.0)
+
+
+def test_gaussian_rewards_stay_as_they_are() -> None:
+    p = make("kl-ucb", kind="gaussian").params
+    assert read(p, 1e6) == 1e6
+    assert in_reward_units(p, Reason(7.0, 6.0, 3, 1.0)) == Reason(7.0, 6.0, 3, 1.0)
+
+
+def test_a_range_is_declared_unless_it_does_not_matter() -> None:
+    assert declared_range(make("kl-ucb", low=-1, high=2)) == (-1.0, 2.0)
+    assert declared_range(make("kl-ucb", outside="clip")) is None
+    assert declared_range(make("kl-ucb", kind="gaussian")) is None
+
+
+def test_a_range_must_hold_something() -> None:
+    check_range(make("kl-ucb", low=-1, high=2))
+    for low, high in ((1, 1), (2, 1)):
+        with pytest.raises(ValueError, match=f"low must be below high, got low={low}.0 and high={high}.0"):
+            make("kl-ucb", low=low, high=high)

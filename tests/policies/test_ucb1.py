@@ -1,0 +1,23 @@
+"""UCB1: the index by hand, over all rewards ever seen."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rotting.live.bandit import Bandit
+from rotting.policies.ucb1 import UCB1
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.floats(-1e6, 1e6)), max_size=20), st.sampled_from([0.5, 1.0]))
+def test_the_index_is_that_of_the_definition(rewards: list[tuple[int, float]], sigma: float) -> None:
+    bandit = Bandit(UCB1(sigma=sigma), arms=[0, 1])
+    for arm, reward in rewards:
+        bandit.update(arm, reward)
+    for name, said in bandit.explain().items():
+        mine = [x for i, x in rewards if i == name]
+        if mine:
+            assert said.mean == math.fsum(mine) / len(mine)
+            assert said.index == said.mean + sigma * math.sqrt(2 * math.log(len(rewards) + 1) / len(mine))
+        else:
+            assert said.index == math.inf

@@ -1,0 +1,92 @@
+"""The tests mirror the packages: a module is tested in the file of its name, in the folder of its package."""
+
+from pathlib import Path
+
+import pytest
+
+from rotting.registry import list_policies
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "rotting"
+MODULES = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if not path.name.startswith("__")}
+FILES = {str(path.relative_to(TESTS)) for path in TESTS.rglob("test_*.py")}
+
+NO_BEHAVIOUR = {
+    "common/arrays.py": "names for types of arrays",
+    "common/version.py": "one string; test_package.py compares it with the change log",
+    "report/model.py": "data that the page and the writer are tested with",
+    "experiments/rested_ten_arms.py": "settings and claims as data; experiments/test_experiments.py runs every experiment",
+}
+"""Modules that need no test file, and why."""
+
+OF_A_FAMILY = {
+    "policies/eff_fewa.py": "policies/test_equality.py",
+    "policies/eff_raw_ucb_pp.py": "policies/test_raw_ucb_pp.py",
+    "policies/glr_kl_ucb.py": "policies/families/test_detectors.py",
+    "policies/kl_ucb.py": "policies/families/test_kl_and_thompson.py",
+    "policies/raw_kl_ucb.py": "policies/families/test_kl_and_thompson.py",
+    "policies/thompson_sampling.py": "policies/families/test_kl_and_thompson.py",
+}
+"""Policies that have nothing of their own, and the tests that they share with their kin."""
+
+OF_SEVERAL_MODULES = {
+    "experiments/test_experiments.py": "the package itself: what holds for every experiment",
+    "live/test_growth.py": "every policy in a bandit that grows",
+    "policies/families/test_detectors.py": "policies that detect changes",
+    "policies/families/test_kl_and_thompson.py": "kl-UCB, RAW-UCB++, RAW-klUCB and Thompson sampling",
+    "policies/families/test_weights_and_forgetting.py": "Exp3 and its kin; SW-UCB, D-UCB, SWA and wSWA",
+    "policies/test_endings.py": "every kernel ends",
+    "policies/test_equality.py": "every policy against its slow reference",
+    "policies/test_tunings.py": "the constants of every tuning",
+    "report/test_browser.py": "the page and its script, in a browser",
+    "simulation/test_unchanged_games.py": "digests of every policy's games",
+    "test_architecture.py": "ARCHITECTURE.md",
+    "test_layout.py": "this file",
+    "test_limit.py": "the limit of time of every test",
+    "test_package.py": "the package as users meet it",
+    "theory/test_games.py": "the theorems against games",
+    "theory/test_lemmas.py": "the lemmas behind the theorems, in games",
+}
+"""Test files that stand for no module, and what they are about."""
+
+OTHER_FOLDERS = {"benchmarks", "docs", "tools"}
+"""Of the repository, not of the package."""
+
+
+def file_of(module: str) -> str:
+    """The test file of a module's name."""
+    path = Path(module)
+    return str(path.with_name(f"test_{path.name}"))
+
+
+@pytest.mark.parametrize("module", sorted(MODULES - set(NO_BEHAVIOUR) - set(OF_A_FAMILY)))
+def test_every_module_has_a_test_file_of_its_name(module: str) -> None:
+    assert file_of(module) in FILES
+
+
+def test_every_test_file_stands_for_a_module() -> None:
+    known = {file_of(module) for module in MODULES} | set(OF_SEVERAL_MODULES)
+    strangers = {file for file in FILES - known if Path(file).parts[0] not in OTHER_FOLDERS}
+    assert strangers == set()
+
+
+def test_the_lists_are_not_stale() -> None:
+    assert set(NO_BEHAVIOUR) | set(OF_A_FAMILY) <= MODULES
+    assert set(OF_SEVERAL_MODULES) <= FILES
+    for module in (*NO_BEHAVIOUR, *OF_A_FAMILY):
+        assert file_of(module) not in FILES, module
+    for file in OF_SEVERAL_MODULES:
+        assert file not in map(file_of, MODULES), file
+
+
+@pytest.mark.parametrize("module", OF_A_FAMILY)
+def test_the_tests_of_a_family_name_its_policies(module: str) -> None:
+    name = next(each.name for each in list_policies() if each.__module__ == f"rotting.policies.{Path(module).stem}")
+    shared = [OF_A_FAMILY[module], "helpers/variants.py", "helpers/detection.py"]
+    text = "".join((TESTS / file).read_text("utf-8") for file in shared)
+    policy = next(each.__name__ for each in list_policies() if each.name == name)
+    assert f'"{name}"' in text or f"{policy}(" in text
+
+
+def test_helpers_and_references_hold_no_tests() -> None:
+    assert not [file for file in FILES if Path(file).parts[0] in {"helpers", "reference"}]

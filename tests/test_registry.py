@@ -1,0 +1,34 @@
+"""Policies by name."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rotting.errors import InvalidValueError
+from rotting.parts.doubling import doubling
+from rotting.policy import Policy
+from rotting.registry import find, from_json, list_policies, make
+from tests.helpers.games import examples
+
+
+def test_names_are_sorted_and_found() -> None:
+    names = [each.name for each in list_policies()]
+    assert names == sorted(names)
+    assert [find(name) for name in names] == list_policies()
+
+
+@pytest.mark.parametrize("policy", [*examples(), doubling(make("exp3", horizon=8))], ids=repr)
+def test_json_gives_back_the_policy(policy: Policy) -> None:
+    assert from_json(json.loads(json.dumps(policy.to_json()))) == policy
+
+
+def test_a_wrong_name_gets_a_suggestion() -> None:
+    with pytest.raises(InvalidValueError, match=r"^policy must be one of ad-switch, .*got 'fwea'; did you mean 'fewa'\?$"):
+        make("fwea")
+
+
+@pytest.mark.parametrize("data", [None, [], {}, {"policy": "fewa"}, {"policy": "fewa", "params": [], "more": 1}])
+def test_other_json_is_refused(data: Any) -> None:
+    with pytest.raises(InvalidValueError, match="a policy in JSON must be an object with 'policy' and 'params', got"):
+        from_json(data)
