@@ -1,6 +1,7 @@
 """The mutation tester changes what it says, leaves all else alone, and notices a test that fails."""
 
 import ast
+import fnmatch
 import functools
 import time
 from pathlib import Path
@@ -8,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from tools.mutants import verdicts
-from tools.mutants.campaign import FEWEST, is_target, sample
+from tools.mutants.campaign import EQUIVALENT, EXCLUDED, FEWEST, is_target, repository, sample
 from tools.mutants.edits import Mutant, mutants
+from tools.mutants.reach import suites_of
 from tools.mutants.trial import Deadline, Job, attempt, run
 from tools.mutants.verdicts import Verdict
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FORKS = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of pytest's own threads
 
 
@@ -79,7 +81,7 @@ def test_text_and_types_stay(line: str) -> None:
 
 
 def test_only_the_named_lines_change_and_the_file_keeps_its_length() -> None:
-    (path,) = (ROOT / "src").glob("**/windows.py")
+    (path,) = (ROOT / "src").glob("**/sliding_window.py")
     source = path.read_text()
     found = mutants(str(path), source)
     assert len(found) > 50
@@ -181,5 +183,33 @@ def test_a_sample_has_some_of_every_file_and_does_not_depend_on_lines() -> None:
 
 
 def test_the_targets_are_what_decides_and_judges() -> None:
-    assert all(map(is_target, ("src/rotting/oracle.py", "src/rotting/policies/fewa.py", "src/rotting/deep/down/rng.py")))
-    assert not any(map(is_target, ("src/rotting/cli.py", "src/rotting/report/page.py", "tests/reference/windows.py")))
+    targets = set(filter(is_target, repository()))
+    for path in (
+        "policies/fewa.py",
+        "problems/oracle.py",
+        "parts/tournament.py",
+        "kernels/random_numbers.py",
+        "theory/upper.py",
+    ):
+        assert f"src/rotting/{path}" in targets
+    for path in ("src/rotting/cli/output.py", "src/rotting/report/page.py", "tests/reference/windows.py"):
+        assert path not in targets
+
+
+def test_every_pattern_excludes_something() -> None:
+    files = repository()
+    assert [pattern for pattern in EXCLUDED if not fnmatch.filter(files, pattern)] == []
+
+
+def test_every_equivalent_change_is_possible() -> None:
+    possible = {
+        verdicts.key(each) for path in filter(is_target, repository()) for each in mutants(path, (ROOT / path).read_text())
+    }
+    assert set(verdicts.equivalents(EQUIVALENT)) - possible == set()
+
+
+def test_every_file_of_tests_is_recorded_alone() -> None:
+    suites = suites_of(repository())
+    assert suites["tests.parts.test_tournament"] == ["tests/parts/test_tournament.py"]
+    recorded = [file for name, files in suites.items() if name != "doctests" for file in files]
+    assert sorted(recorded) == sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py"))

@@ -168,14 +168,19 @@ class Reach:
         return [test for test in self.tests if test.slow and test.file in files]
 
 
+def suites_of(files: Iterable[str]) -> dict[str, list[str]]:
+    """Return what is recorded together, by a name that a file can have: each file of tests, and all the doctests."""
+    tests = (file for file in files if file.startswith("tests/") and Path(file).match("test_*.py"))
+    return {**{file.removesuffix(".py").replace("/", "."): [file] for file in tests}, "doctests": ["src", "README.md"]}
+
+
 def reach(root: Path, files: Sequence[str], slots: Sequence[Path], folder: Path, may_run: bool = True) -> Reach:
     """Record the whole suite, file by file; a file whose lines were recorded for this very code is not run again.
 
     Unless it `may_run`, as when this process compiles, all must have been recorded before.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    suites = {Path(file).stem: [file] for file in files if Path(file).match("tests/test_*.py")}
-    suites["doctests"] = ["src", "README.md"]
+    suites = suites_of(files)
     own = {file for paths in suites.values() for file in paths}
     common = digest(root, (file for file in files if file not in own and file.startswith(("src/", "tests/"))))
     outputs, jobs = [], []
