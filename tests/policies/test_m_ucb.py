@@ -7,8 +7,7 @@ from tests.conftest import INTERPRETED
 from tests.helpers.detection import alarms
 from tests.reference import detectors
 
-# T = 10,000 samples of one arm, sigma = 0.1, a change of 3 sigma; rewards in [0, 1] (six sigma from the ends, then clipped).
-STATIONARY, CHANGE_AT, SIGMA = 10_000, 1_000, 0.1
+STATIONARY = 10_000  # samples of one arm
 
 
 def test_m_ucb_fires_within_its_window_and_not_else() -> None:

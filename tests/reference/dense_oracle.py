@@ -1,4 +1,4 @@
-"""The oracle with every mean of every round written out: what `rotting.oracle` is compared with, bit for bit."""
+"""The oracle with every mean of every round written out: what `rotting.problems.oracle` is compared with, bit for bit."""
 
 from collections.abc import Sequence
 from itertools import pairwise
