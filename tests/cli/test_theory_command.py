@@ -6,14 +6,8 @@ import pytest
 
 from rotting import cli, theory
 from rotting.cli import command_line
-from rotting.problems import Problem, two_arms
+from rotting.problems import two_arms
 from tests.helpers.command import strict
-
-
-def rested(problem: Problem, T: int | None = None) -> theory.Rested:
-    known = theory.constants(problem, T).rested
-    assert known is not None
-    return known
 
 
 def test_the_command_says_why_a_policy_has_no_bound(capsys: pytest.CaptureFixture[str]) -> None:
