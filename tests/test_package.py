@@ -70,6 +70,8 @@ def test_type_checkers_see_the_names_that_are_there() -> None:
 def test_a_wrong_name_gets_a_suggestion() -> None:
     with pytest.raises(AttributeError, match="did you mean 'RAWUCB'"):
         rotting.RAWUCP  # noqa: B018
+    with pytest.raises(AttributeError, match="did you mean 'WSWA'"):
+        rotting.wSWA  # noqa: B018
 
 
 @pytest.mark.parametrize("name", PUBLIC)
