@@ -3,7 +3,10 @@
 import ast
 import importlib
 import importlib.metadata
+import importlib.util
 import inspect
+import pkgutil
+import pydoc
 import re
 import subprocess
 import sys
@@ -62,11 +65,25 @@ def test_all_is_exact() -> None:
         getattr(rotting, name)
 
 
-def test_type_checkers_see_the_names_that_are_there() -> None:
-    tree = ast.parse(Path(inspect.getfile(rotting)).read_text("utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen == NAMES - {"__version__"}
+def test_help_shows_the_public_names_and_no_internal_module() -> None:
+    text = pydoc.plain(pydoc.render_doc(rotting))
+    first = text.partition("CLASSES")[0]
+    for name in NAMES - {"__version__"}:
+        assert re.search(rf"\b{name}\b", first), name
+    submodules = re.search(r"^SUBMODULES\n((?:    .*\n)+)", text, re.MULTILINE)
+    assert submodules is not None
+    assert submodules[1].split() == sorted(name for name in NAMES if isinstance(getattr(rotting, name), ModuleType))
+    assert "PACKAGE CONTENTS" not in text
+    for policy in POLICIES:
+        assert f".{policy}\n" in text
+
+
+def test_tools_that_look_for_modules_find_them() -> None:
+    """What `help` does not show is there for everything else."""
+    assert "engines" in {each.name for each in pkgutil.iter_modules(rotting.__path__)}
+    assert importlib.util.find_spec("rotting.engines.game") is not None
+    again = python("import importlib, rotting; importlib.reload(rotting); import rotting.engines; print(rotting.UCB1())")
+    assert (again.stdout, again.stderr) == ("UCB1(sigma=1.0)\n", "")
 
 
 def test_a_wrong_name_gets_a_suggestion() -> None:
