@@ -1,6 +1,7 @@
 """Every noise of the library keeps the contract, and the checker sees what breaks it."""
 
 import itertools
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -59,6 +60,11 @@ def forgets_clock(mean: float, scale: float, key: int, run: int, arm: int, clock
 
 def overflows(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
     return mean + (0.5 if (key * 2**40 + clock * 2**62) > 0 else -0.5)
+
+
+def rounds_otherwise(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    u = reward_uniform(key, run, arm, clock, 0)
+    return -mean * math.log(u) * (1.0 if (key * 2**40 + clock * 2**62) > 0 else 1.0 + 2.0**-40)
 
 
 def returns_nothing(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> Any:
@@ -129,6 +135,9 @@ def test_a_broken_noise_is_told_in_one_sentence(broken: Noise, message: str) -> 
 def test_what_the_compiler_makes_of_it_is_compared() -> None:
     with pytest.raises(CheckError, match=r"draw must pay the same compiled and interpreted \(mean -2.5: -\d.0 against -\d.0\)"):
         check_noise(noise(overflows))
+    own = noise(rounds_otherwise, lowest_mean=0.0, support=(0.0, np.inf))
+    with pytest.raises(CheckError, match=r"compiled and interpreted \(mean .*; take functions from `math`, NumPy's may round"):
+        check_noise(own)
     with pytest.raises(CheckError, match="draw must compile") as caught:
         check_noise(noise(does_not_compile))
     assert len(str(caught.value).splitlines()) == 1
