@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
 
-.PHONY: help reproduce docs intervals bench mutants test lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs stubs intervals bench mutants test lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,6 +26,9 @@ reproduce: $(USABLE)  ## Run the paper's experiments in a quick size: a report w
 
 docs: $(READY)  ## Write docs/policies.md anew from the code: properties and regret of every policy
 	$(BIN)/python docs/make_policies.py
+
+stubs: $(READY)  ## Write src/rotting/__init__.pyi anew from the code: what type checkers and editors know of the policies
+	$(BIN)/python -m tools.make_stubs
 
 intervals: $(READY)  ## Write docs/intervals.md anew: how often intervals hold the truth (two core-hours, the games once)
 	mkdir -p build

@@ -3,7 +3,10 @@
 import ast
 import importlib
 import importlib.metadata
+import importlib.util
 import inspect
+import pkgutil
+import pydoc
 import re
 import subprocess
 import sys
@@ -32,10 +35,12 @@ NAMES = {
     "Reason",
     "Result",
     "__version__",
+    "check_noise",
     "check_policy",
     "datasets",
     "doubling",
     "errors",
+    "kit",
     "list_policies",
     "make",
     "problems",
@@ -60,16 +65,32 @@ def test_all_is_exact() -> None:
         getattr(rotting, name)
 
 
-def test_type_checkers_see_the_names_that_are_there() -> None:
-    tree = ast.parse(Path(inspect.getfile(rotting)).read_text("utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen == NAMES - {"__version__"}
+def test_help_shows_the_public_names_and_no_internal_module() -> None:
+    text = pydoc.plain(pydoc.render_doc(rotting))
+    first = text.partition("CLASSES")[0]
+    for name in NAMES - {"__version__"}:
+        assert re.search(rf"\b{name}\b", first), name
+    submodules = re.search(r"^SUBMODULES\n((?:    .*\n)+)", text, re.MULTILINE)
+    assert submodules is not None
+    assert submodules[1].split() == sorted(name for name in NAMES if isinstance(getattr(rotting, name), ModuleType))
+    assert "PACKAGE CONTENTS" not in text
+    for policy in POLICIES:
+        assert f".{policy}\n" in text
+
+
+def test_tools_that_look_for_modules_find_them() -> None:
+    """What `help` does not show is there for everything else."""
+    assert "engines" in {each.name for each in pkgutil.iter_modules(rotting.__path__)}
+    assert importlib.util.find_spec("rotting.engines.game") is not None
+    again = python("import importlib, rotting; importlib.reload(rotting); import rotting.engines; print(rotting.UCB1())")
+    assert (again.stdout, again.stderr) == ("UCB1(sigma=1.0)\n", "")
 
 
 def test_a_wrong_name_gets_a_suggestion() -> None:
     with pytest.raises(AttributeError, match="did you mean 'RAWUCB'"):
         rotting.RAWUCP  # noqa: B018
+    with pytest.raises(AttributeError, match="did you mean 'WSWA'"):
+        rotting.wSWA  # noqa: B018
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -85,7 +106,9 @@ def test_every_public_name_is_documented(name: str) -> None:
         assert inspect.signature(thing).return_annotation is not inspect.Signature.empty
 
 
-@pytest.mark.parametrize("code", ["import rotting", "import rotting; rotting.RAWUCB(); rotting.problems.two_arms()"])
+@pytest.mark.parametrize(
+    "code", ["import rotting", "import rotting; rotting.RAWUCB(); rotting.problems.two_arms(); rotting.kit"]
+)
 def test_importing_compiles_nothing(code: str) -> None:
     done = python(f"{code}\nimport sys; print('numba' in sys.modules)")
     assert (done.stdout, done.stderr) == ("False\n", "")
@@ -100,6 +123,28 @@ def test_the_version_is_one() -> None:
     first = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert first is not None
     assert first[1] == rotting.__version__
+
+
+CHECK_NOISE = """
+import sys
+sys.path[:0] = sys.argv[1:]
+import doctest, json, my_noises, rotting
+from rotting.problems.noise import from_json
+
+rotting.check_noise(my_noises.Laplace(0.5))
+assert from_json(json.loads(json.dumps(my_noises.Laplace(2).to_json()))) == my_noises.Laplace(2)
+problem = rotting.problems.Problem.rested([[0.5] * 50, [0.25] * 50], noise=my_noises.Laplace())
+assert rotting.simulate(rotting.UCB1(), problem, runs=2).problem["noise"] == {"noise": "Laplace", "b": 1.0}
+assert doctest.testmod(my_noises) == (0, 1)
+print("kept")
+"""
+
+
+def worked_examples() -> tuple[str, str, str]:
+    """The naive reference, the policy's file, and the noise's."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    naive, policy, noise = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return naive, policy, noise
 
 
 CHECK = """
@@ -125,15 +170,8 @@ print("kept")
 """
 
 
-def worked_example() -> tuple[str, str]:
-    """The naive reference and the policy's file."""
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    naive, policy = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    return naive, policy
-
-
 def test_the_worked_example_of_contributing_works(tmp_path: Path) -> None:
-    naive, policy = worked_example()
+    naive, policy, _ = worked_examples()
     (tmp_path / "naive_example.py").write_text(
         f"from tests.reference.ucb import *\nfrom tests.reference.ucb import Sequence\n\n{naive}", "utf-8"
     )
@@ -142,14 +180,37 @@ def test_the_worked_example_of_contributing_works(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("kept\n", "")
 
 
+def test_the_worked_noise_of_contributing_works(tmp_path: Path) -> None:
+    (tmp_path / "my_noises.py").write_text(worked_examples()[2], "utf-8")
+    done = python(CHECK_NOISE, str(tmp_path), timeout=300)
+    assert (done.stdout, done.stderr) == ("kept\n", "")
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["policy", "noise"])
+def test_the_worked_examples_import_from_the_kit_alone(number: int) -> None:
+    imports = [node for node in ast.walk(ast.parse(worked_examples()[number])) if isinstance(node, ast.ImportFrom)]
+    assert [node.module for node in imports if (node.module or "").startswith("rotting")] == ["rotting.kit"]
+
+
+def test_the_kit_is_documented_and_has_what_it_lists() -> None:
+    kit = rotting.kit
+    assert dir(kit) == sorted(kit.__all__)
+    for name in kit.__all__:
+        assert re.search(rf"\b{name}\b", kit.__doc__.partition("Example,")[0]), name
+        getattr(kit, name)
+    assert kit.check_policy is rotting.check_policy
+    with pytest.raises(AttributeError, match="module 'rotting.kit' has no attribute 'check'"):
+        kit.check  # noqa: B018
+
+
 @pytest.mark.skipif(INTERPRETED, reason="once is enough")
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=["lint", "format"])
-def test_the_worked_example_of_contributing_has_the_style_of_the_library(command: list[str]) -> None:
-    where = "src/rotting/policies/recent_ucb.py"
+@pytest.mark.parametrize(("where", "number"), [("src/rotting/policies/recent_ucb.py", 1), ("src/my_noises.py", 2)])
+def test_the_worked_examples_have_the_style_of_the_library(where: str, number: int, command: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ruff", *command, "--stdin-filename", where, "-"],
         cwd=ROOT,
-        input=worked_example()[1],
+        input=worked_examples()[number],
         capture_output=True,
         text=True,
         check=False,

@@ -6,37 +6,43 @@
 >>> result.regret.shape
 (2, 10, 200)
 
+Simulate
+    simulate, Result                 policies play a problem; their regret, as tables, plots and files
+    Problem, problems                what they play: decays, arms, and the problems of the papers
+    Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless
+                                     the noise of the rewards
+    datasets                         problems from data
+
+Policies
+    RAWUCB, EffRAWUCB, FEWA, EffFEWA, UCB1, ...
+                                     `list_policies()` has them all, `make(name)` makes one by its name
+    doubling                         plays without a horizon what is tuned to one
+    list_policies, make, registry    policies by name
+
+Decide live
+    Bandit                           pull and update, with arms that come and go and a state that can be saved
+
+Theory
+    theory                           the theorems of the paper, evaluated
+
+Write your own
+    kit                              all that the author of a policy or of a noise imports
+    Policy, Kernel, Reason           what a policy is
+    check_policy, check_noise        which rule is broken, in one sentence
+
+errors                               every exception and warning, in one tree
+
 Names are imported when they are first used, so that `import rotting` costs nothing and compiles nothing.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import Any
 
 from rotting.common.version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from rotting import datasets as datasets
-    from rotting import errors as errors
-    from rotting import problems as problems
-    from rotting import registry as registry
-    from rotting import theory as theory
-    from rotting.live.bandit import Bandit as Bandit
-    from rotting.live.checks import check_policy as check_policy
-    from rotting.parts.doubling import doubling as doubling
-    from rotting.policy import Kernel as Kernel
-    from rotting.policy import Policy as Policy
-    from rotting.policy import Reason as Reason
-    from rotting.problems import Problem as Problem
-    from rotting.problems.noise import Bernoulli as Bernoulli
-    from rotting.problems.noise import Beta as Beta
-    from rotting.problems.noise import Binomial as Binomial
-    from rotting.problems.noise import Gaussian as Gaussian
-    from rotting.problems.noise import Noiseless as Noiseless
-    from rotting.problems.noise import Poisson as Poisson
-    from rotting.registry import list_policies as list_policies
-    from rotting.registry import make as make
-    from rotting.simulation.result import Result as Result
-    from rotting.simulation.simulate import simulate as simulate
+_PATH = __path__
+del __path__  # asked for in `__getattr__`
 
 _HOMES = {
     "Bandit": "live.bandit",
@@ -51,10 +57,12 @@ _HOMES = {
     "Problem": "problems",
     "Reason": "policy",
     "Result": "simulation.result",
+    "check_noise": "live.noise_checks",
     "check_policy": "live.checks",
     "datasets": "",
     "doubling": "parts.doubling",
     "errors": "",
+    "kit": "",
     "list_policies": "registry",
     "make": "registry",
     "problems": "",
@@ -70,6 +78,12 @@ def _policy_classes() -> dict[str, Any]:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__path__":
+        # The import system finds the modules of the package by it. So would `help`, and list them all; it shall show the names
+        # that are public.
+        if sys._getframe(1).f_globals.get("__name__") == "pydoc":
+            raise AttributeError(name)
+        return _PATH
     if name in _HOMES:
         home = _HOMES[name]
         module = importlib.import_module(f"rotting.{home or name}")

@@ -12,7 +12,8 @@
     `-- MissingExtraError            an ImportError: an optional dependency is not installed; the message says which
 
     RottingWarning                   a UserWarning: the work goes on, but something should be known
-    `-- DataWarning                  about a data file that was read
+    |-- DataWarning                  about a data file that was read
+    `-- AxesWarning                  a table of means seems to have its axes exchanged
 
 Each is also the exception of Python's own that one would expect, so `except ValueError` works as it always did.
 
@@ -25,6 +26,7 @@ alpha must be a positive finite number, got -1
 """
 
 __all__ = [
+    "AxesWarning",
     "CheckError",
     "DataWarning",
     "InvalidTypeError",
@@ -86,3 +88,7 @@ class RottingWarning(UserWarning):
 
 class DataWarning(RottingWarning):
     """A data file was read, but something about it should be known."""
+
+
+class AxesWarning(RottingWarning):
+    """A table of means has far more arms than rounds: its axes seem to be exchanged."""

@@ -34,15 +34,15 @@ def list_policies() -> list[type[Policy]]:
     return list(_known().values())
 
 
-def find(name: Any) -> type[Policy]:
-    """Return the policy class called `name`, or say which one was meant."""
+def find(name: Any, remark: str = "") -> type[Policy]:
+    """Return the policy class called `name`, or say which one was meant, with a remark on where the name is from."""
     known = _known()
     name = str(name)
     if name.startswith("doubling(") and name.endswith(")"):
-        inner: Any = find(name.removeprefix("doubling(").removesuffix(")"))
+        inner: Any = find(name.removeprefix("doubling(").removesuffix(")"), remark)
         return doubled(inner)
     if name not in known:
-        raise InvalidValueError(f"policy must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
+        raise InvalidValueError(f"policy must be one of {', '.join(known)}, got {name!r}{remark}{suggest(name, known)}")
     return known[name]
 
 
@@ -65,4 +65,5 @@ def from_json(data: Any) -> Policy:
     """
     if not isinstance(data, dict) or set(data) != {"policy", "params"} or not isinstance(data["params"], dict):
         raise InvalidValueError(f"a policy in JSON must be an object with 'policy' and 'params', got {data!r}")
-    return make(data["policy"], **data["params"])
+    policy_class = find(data["policy"], " (if it is your own, import the module that defines it)")
+    return policy_class(**data["params"])

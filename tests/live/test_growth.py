@@ -19,7 +19,7 @@ from rotting.policies.wswa import WSWA
 from rotting.policy import Policy
 from tests.helpers.games import examples
 
-KNOWLEDGE: dict[str, Any] = {"horizon": 300, "T": 300, "breakpoints": 3, "switches": 3, "budget": 2.0}
+KNOWLEDGE: dict[str, Any] = {"horizon": 300, "breakpoints": 3, "switches": 3, "budget": 2.0}
 """What the constructors of tuned policies ask for."""
 FIRST = 20
 
@@ -33,14 +33,19 @@ def tuned(make: Callable[..., Policy], rounds: int) -> Policy:
     needed = [
         name for name, each in inspect.signature(make).parameters.items() if each.kind is not inspect.Parameter.VAR_KEYWORD
     ]
-    known = {**KNOWLEDGE, "horizon": rounds, "T": rounds}
+    known = {**KNOWLEDGE, "horizon": rounds}
     return make(**{name: known[name] for name in needed})
 
 
 LEARNERS = [policy for policy in examples() if not policy.sees_means]
-TUNED = [tuned(make, KNOWLEDGE["T"]) for policy in LEARNERS for make in constructors(type(policy))]
+TUNED = [tuned(make, KNOWLEDGE["horizon"]) for policy in LEARNERS for make in constructors(type(policy))]
 DOUBLED = [doubling(tuned(make, FIRST)) for policy in LEARNERS for make in constructors(type(policy))]
 EVERY = [*LEARNERS, *TUNED, *DOUBLED, doubling(type(LEARNERS[0])(horizon=FIRST))]
+
+
+def test_constructors_agree_on_their_keywords() -> None:
+    names = {name for policy in LEARNERS for make in constructors(type(policy)) for name in inspect.signature(make).parameters}
+    assert names - {"more", "params"} == set(KNOWLEDGE)
 
 
 def reward(bandit: Bandit, arm: int) -> float:

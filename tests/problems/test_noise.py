@@ -21,7 +21,18 @@ from rotting.common.arrays import Floats
 from rotting.engines.compile import compiled
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.random_numbers import derive_key, normal_quantile, reward_uniform, unit
-from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson, _binomial_inverse, from_json
+from rotting.problems.noise import (
+    Bernoulli,
+    Beta,
+    Binomial,
+    Gaussian,
+    Noise,
+    Noiseless,
+    Poisson,
+    _binomial_inverse,
+    from_json,
+    known_kinds,
+)
 from tests.conftest import INTERPRETED
 
 ALARM = 1e-7
@@ -378,6 +389,9 @@ def test_vanishing_beta_shapes_stay_in_the_support(concentration: float, mean: f
 KINDS = "Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless"
 
 
+IMPORT = "(if it is your own, import the module that defines it)"
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -405,16 +419,28 @@ KINDS = "Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless"
         ),
         (
             lambda: from_json({"noise": "Gausian"}),
-            f"noise must be one of {KINDS}, got 'Gausian'; did you mean 'Gaussian'?",
+            f"noise must be one of {KINDS}, got 'Gausian' {IMPORT}; did you mean 'Gaussian'?",
         ),
-        (lambda: from_json({}), f"noise must be one of {KINDS}, got None"),
+        (lambda: from_json({"noise": "Zipf"}), f"noise must be one of {KINDS}, got 'Zipf' {IMPORT}"),
+        (lambda: from_json({}), f"noise must be one of {KINDS}, got None {IMPORT}"),
         (lambda: from_json({"noise": "Gaussian", "sigma": -1}), "sigma must be a positive number of at most 1e+100, got -1"),
     ],
 )
 def test_bad_values_are_refused_in_one_sentence(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         make()
-    assert str(caught.value) == message
+    assert str(caught.value).replace(", ".join(known_kinds()), KINDS) == message
+
+
+def test_own_noises_are_read_back_once_they_are_defined() -> None:
+    assert ", ".join(list(known_kinds())[:6]) == KINDS
+
+    @dataclasses.dataclass(frozen=True)
+    class Tripled(Gaussian):
+        times: int = 3
+
+    noise = Tripled(0.5, 4)
+    assert from_json(json.loads(json.dumps(noise.to_json()))) == noise
 
 
 @pytest.mark.parametrize("value", ["1", True, None, [1.0]])

@@ -3,14 +3,16 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 from rotting import problems
+from rotting.errors import AxesWarning
 from rotting.problems import Abrupt, General, Linear, Problem, Product, Rested, Restless, Sum, two_arms
-from rotting.problems.noise import Bernoulli, Binomial, Noiseless, Poisson
+from rotting.problems.noise import Bernoulli, Binomial, Gaussian, Noise, Noiseless, Poisson
 
 NAN, INF = math.nan, math.inf
 
@@ -187,3 +189,57 @@ def test_all_is_exact() -> None:
     public = {name for name, value in vars(problems).items() if not name.startswith("_") and hasattr(value, "__module__")}
     assert set(problems.__all__) == public
     assert problems.__all__ == sorted(problems.__all__)
+
+
+@pytest.mark.parametrize("make", [Problem.rested, Problem.restless])
+def test_a_table_with_exchanged_axes_is_pointed_out(make: Callable[..., Problem]) -> None:
+    table = np.full((3, 60), 0.5)
+    message = r"means has 60 arms of 3 values each: its axes are \[arm, clock\]; was its transpose meant\?"
+    for means in (table.T, table.T.tolist()):
+        with pytest.warns(AxesWarning, match=message) as caught:
+            make(means)
+        assert caught[0].filename == __file__
+    make(table)  # warnings are errors here
+    make(np.full((19, 1), 0.5))
+    make([0.5] * 60, horizon=3)  # numbers, not a table
+
+
+@dataclass(frozen=True)
+class NoDraw(Noise):
+    pass
+
+
+@dataclass(frozen=True)
+class BoundDraw(Noise):
+    def draw(self, mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:  # type: ignore[override]
+        return mean
+
+
+@dataclass(frozen=True)
+class ShortDraw(Noise):
+    @staticmethod
+    def draw(mean: float, scale: float) -> float:  # type: ignore[override]
+        return mean
+
+
+@dataclass(frozen=True)
+class WordScale(Gaussian):
+    @property
+    def scale(self) -> float:
+        return "wide"  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        (NoDraw(), "noise must have a static method draw(mean, scale, key, run, arm, clock), got NoDraw, which has none"),
+        (BoundDraw(), "noise must have a draw that is a plain function, a @staticmethod, got BoundDraw.draw"),
+        (ShortDraw(), "noise must have a draw(mean, scale, key, run, arm, clock), got ShortDraw.draw(mean, scale)"),
+        (WordScale(), "WordScale.scale must be a finite number, got 'wide'"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_noise_that_cannot_be_played_is_refused(noise: Noise, message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        Problem.rested([[0.5, 0.25]], noise=noise)
+    assert str(caught.value) == message

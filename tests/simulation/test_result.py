@@ -3,6 +3,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import pickle
 import shutil
 import sys
 from collections.abc import Iterator
@@ -14,8 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rotting import problems, registry, theory
+from rotting import policy, problems, registry, theory
 from rotting.common.statistics import mean_interval
+from rotting.policy import Policy
 from rotting.problems.oracle import GREEDY_BOTH, OPTIMAL
 from rotting.simulation import result as results
 from rotting.simulation.result import Result
@@ -596,3 +598,38 @@ def test_bounds_that_apply_are_drawn_and_a_loaded_result_asks_for_its_problem(tm
         loaded.plot(bounds=True)
     with pytest.raises(ValueError, match="bounds must be the problem that was played, two-arms, got"):
         loaded.plot(bounds=problems.two_arms(L=2.0, horizon=50))
+
+
+def test_a_table_shows_itself_at_a_prompt() -> None:
+    table = make().table()
+    assert repr(table) == str(table)
+
+
+def test_a_result_pickles_and_stays_read_only() -> None:
+    problem = problems.two_arms(horizon=30)
+    result = simulate(registry.make("ucb1"), problem, runs=2)
+    again = pickle.loads(pickle.dumps(result))
+    assert again == result
+    assert again.played == problem
+    assert not again.regret.flags.writeable
+
+
+def test_a_result_of_a_function_problem_pickles_without_its_problem() -> None:
+    problem = problems.Problem.rested([lambda n: 1.0 - 0.01 * n, 0.5], horizon=30)
+    result = simulate(registry.make("ucb1"), problem, runs=2)
+    again = pickle.loads(pickle.dumps(result))
+    assert again == result
+    assert (result.played, again.played) == (problem, None)
+
+
+def test_a_policy_that_is_not_imported_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Own(Policy):
+        name = "own-ucb"
+        kernel = UCB1.kernel
+
+    result = Result(**{**fields(), "policies": (UCB1, Own())})
+    result.save(tmp_path / "result")
+    assert Result.load(tmp_path / "result") == result
+    monkeypatch.delitem(policy.defined, "own-ucb")
+    with pytest.raises(ValueError, match=r"got 'own-ucb' \(if it is your own, import the module that defines it\)"):
+        Result.load(tmp_path / "result")

@@ -107,9 +107,9 @@ def _argument(kind: Any, text: str) -> Any:
 
 def known_noises() -> dict[str, "type[Noise]"]:
     """Return the noises by the names they have on the command line."""
-    from rotting.problems.noise import Noise
+    from rotting.problems.noise import known_kinds
 
-    return {each.__name__.lower(): each for each in Noise.__subclasses__()}
+    return {name.lower(): kind for name, kind in known_kinds().items()}
 
 
 def _noise(text: str) -> "Noise":

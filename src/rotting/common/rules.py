@@ -13,7 +13,13 @@ from typing import Any
 from rotting.errors import InvalidTypeError, InvalidValueError
 
 
-def _brief(value: object) -> str:
+def brief(value: object) -> str:
+    """Return how a value prints, cut where it is too long for a sentence.
+
+    Example:
+        >>> brief([1, 2]), brief(10**70)
+        ('[1, 2]', '1000000000000000000000000000000000000000... (71 characters)')
+    """
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:40]}... ({len(text)} characters)"
 
@@ -48,13 +54,13 @@ class Rule:
         except OverflowError:
             number = math.inf
         if self.whole and isinstance(number, float) and not number.is_integer():
-            raise InvalidValueError(f"{name} must be {self.text}, got {_brief(value)}")
+            raise InvalidValueError(f"{name} must be {self.text}, got {brief(value)}")
         if isinstance(number, float) and not math.isfinite(number):
-            raise InvalidValueError(f"{name} must be {self.text}, got {_brief(value)}")
+            raise InvalidValueError(f"{name} must be {self.text}, got {brief(value)}")
         above = number > self.low if self.open_low else number >= self.low
         below = number < self.high if self.open_high else number <= self.high
         if not (above and below):
-            raise InvalidValueError(f"{name} must be {self.text}, got {_brief(value)}")
+            raise InvalidValueError(f"{name} must be {self.text}, got {brief(value)}")
         return int(number) if self.whole else float(number)
 
     def show(self, value: float) -> Any:
@@ -122,11 +128,6 @@ def finite(name: str, value: object) -> float:
     return FINITE.check(name, value)
 
 
-def probability(name: str, value: object) -> float:
-    """Check a number in [0, 1]."""
-    return PROBABILITY.check(name, value)
-
-
 def at_least_one_int(name: str, value: object) -> int:
     """Check a whole number that is 1 or more."""
     return int(COUNT.check(name, value))
@@ -138,13 +139,17 @@ def nonnegative_int(name: str, value: object) -> int:
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean ...?` for the closest known word, or an empty string.
+    """Return `; did you mean ...?` for the same word in other letters or else the closest one, or an empty string.
 
     Example:
         >>> suggest("raw-ubc", ["raw-ucb", "fewa"])
         "; did you mean 'raw-ucb'?"
         >>> suggest("zzz", ["raw-ucb", "fewa"])
         ''
+        >>> suggest("wSWA", ["SWA", "WSWA"])
+        "; did you mean 'WSWA'?"
     """
-    close = difflib.get_close_matches(word, list(known), n=1)
+    listed = list(known)
+    same = [each for each in listed if each.casefold() == word.casefold()]
+    close = same or difflib.get_close_matches(word, listed, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

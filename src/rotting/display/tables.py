@@ -17,9 +17,9 @@ class Column:
     write: Callable[[dict[str, Any]], str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
-    """A table for people: `str()` for a terminal, `to_markdown()`, HTML in a notebook; `rows` for programs.
+    """A table for people: as it prints in a terminal, `to_markdown()`, HTML in a notebook; `rows` for programs.
 
     Args:
         lines: what stands above the table.
@@ -45,6 +45,8 @@ class Table:
             written.append("  ".join([first, *others]))
         written.insert(1, "-" * len(written[0]))
         return "\n".join([*self.lines, *([""] if self.lines else []), *written])
+
+    __repr__ = __str__  # what a prompt shows
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, as GitHub reads it."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import LARGEST, nonnegative_int, suggest
+from rotting.common.rules import LARGEST, brief, nonnegative_int, suggest
 from rotting.display.tables import Column, Table
 from rotting.engines.compile import compiled, compiled_for
 from rotting.errors import InvalidTypeError, InvalidValueError
@@ -419,7 +419,7 @@ class Bandit:
             True
         """
         if not isinstance(state, dict) or state.get("format") != _FORMAT:
-            raise InvalidValueError(f"state must be what Bandit.get_state returned (format {_FORMAT!r}), got {_brief(state)}")
+            raise InvalidValueError(f"state must be what Bandit.get_state returned (format {_FORMAT!r}), got {brief(state)}")
         if state.get("version") != _VERSION:
             raise InvalidValueError(f"state version must be {_VERSION}, got {state.get('version')!r}")
         try:
@@ -448,8 +448,3 @@ class Bandit:
         bandit._state = states.from_json(bandit._policy, state["state"], state["slots"], bandit._capacity)
         bandit._set_up()
         return bandit
-
-
-def _brief(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

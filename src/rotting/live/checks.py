@@ -19,7 +19,8 @@ _ARMS = 3
 _KEYS = 400
 
 
-def _require(rule: str, kept: bool, where: object = "") -> None:
+def require(rule: str, kept: bool, where: object = "") -> None:
+    """Raise `CheckError` with a rule that was not kept, and where."""
     if not kept:
         raise CheckError(f"{rule}{f' ({where})' if where != '' else ''}")
 
@@ -45,10 +46,10 @@ def _game(policy: Policy, choose: Any, update: Any, table: Floats, capacity: int
             state.means[:] = [table[i, pulls[i]] for i in range(n_arms)]
         before = [(array.shape, array.dtype) for array in state]
         arm = choose(policy.params, state, t, 11, arms)
-        _require("choose must return one of `arms`", arm in arms, f"round {t}: {arm!r}")
+        require("choose must return one of `arms`", arm in arms, f"round {t}: {arm!r}")
         update(policy.params, state, t, arm, table[arm, pulls[arm]])
         after = [(array.shape, array.dtype) for array in state]
-        _require("choose and update must keep every array's shape and type", before == after, f"round {t}")
+        require("choose and update must keep every array's shape and type", before == after, f"round {t}")
         pulls[arm] += 1
         chosen.append(int(arm))
     return chosen, state
@@ -59,26 +60,26 @@ def _same_state(a: Any, b: Any) -> bool:
 
 
 def _check_value(policy: Policy) -> None:
-    _require("equal parameters must make equal policies", type(policy)(*policy.params) == policy, policy)
-    _require("equal policies must have equal hashes", hash(type(policy)(*policy.params)) == hash(policy), policy)
+    require("equal parameters must make equal policies", type(policy)(*policy.params) == policy, policy)
+    require("equal policies must have equal hashes", hash(type(policy)(*policy.params)) == hash(policy), policy)
     again = from_json(json.loads(json.dumps(policy.to_json())))
-    _require("a policy must survive JSON", again == policy, policy)
+    require("a policy must survive JSON", again == policy, policy)
 
 
 def _check_state(policy: Policy) -> None:
     state = states.new_state(policy, _ARMS, 8)
-    _require("init must return a NamedTuple of arrays", hasattr(state, "_fields"), type(state).__name__)
+    require("init must return a NamedTuple of arrays", hasattr(state, "_fields"), type(state).__name__)
     for name, array in state._asdict().items():
-        _require("every field of a state must be an array", isinstance(array, np.ndarray), name)
+        require("every field of a state must be an array", isinstance(array, np.ndarray), name)
     longer, larger = states.new_state(policy, _ARMS, 16), states.new_state(policy, _ARMS + 1, 16)
     fields = zip(state._fields, states.has_arm_axis(policy), state, longer, larger, strict=True)
     for name, by_arm, small, long, wide in fields:
         large = wide if by_arm else long  # what has no axis of arms may be tuned to their number
         corner = large[tuple(slice(0, size) for size in small.shape)]
-        _require("a small state must be the corner of a large one", np.array_equal(corner, small), name)
+        require("a small state must be the corner of a large one", np.array_equal(corner, small), name)
         if by_arm:
-            _require("the axis of arms must come first", small.shape[0] == _ARMS, name)
-            _require("init must treat all arms alike", all(np.array_equal(row, small[0]) for row in small), name)
+            require("the axis of arms must come first", small.shape[0] == _ARMS, name)
+            require("init must treat all arms alike", all(np.array_equal(row, small[0]) for row in small), name)
 
 
 def _check_games(policy: Policy) -> None:
@@ -86,27 +87,27 @@ def _check_games(policy: Policy) -> None:
     table = _rewards(_ARMS, _ROUNDS)
     first = _game(policy, kernel.choose, kernel.update, table, _ROUNDS)
     second = _game(policy, kernel.choose, kernel.update, table, _ROUNDS)
-    _require("a second game must equal the first", first[0] == second[0] and _same_state(first[1], second[1]))
+    require("a second game must equal the first", first[0] == second[0] and _same_state(first[1], second[1]))
     try:
         fast = _game(policy, compiled(kernel.choose, policy), compiled(kernel.update, policy), table, _ROUNDS)
     except CheckError:
         raise
     except Exception as error:
         raise CheckError(f"choose and update must compile ({error})") from error
-    _require("compiled must choose as interpreted does", fast[0] == first[0], f"{fast[0]} against {first[0]}")
-    _require("compiled must leave the state that interpreted leaves", _same_state(fast[1], first[1]))
+    require("compiled must choose as interpreted does", fast[0] == first[0], f"{fast[0]} against {first[0]}")
+    require("compiled must leave the state that interpreted leaves", _same_state(fast[1], first[1]))
     roomy = _game(policy, kernel.choose, kernel.update, table, 4 * _ROUNDS)
-    _require("a larger capacity must not change the choices", roomy[0] == first[0])
+    require("a larger capacity must not change the choices", roomy[0] == first[0])
     one = _game(policy, kernel.choose, kernel.update, table[:1], _ROUNDS)
-    _require("a single arm must always be pulled", set(one[0]) == {0})
+    require("a single arm must always be pulled", set(one[0]) == {0})
     short = _game(policy, kernel.choose, kernel.update, _rewards(_ARMS, _ARMS - 1), _ARMS - 1)
     if policy.first_pulls:
-        _require(
+        require(
             "the first pulls must go in the order of the arms, unless the class says `first_pulls = False`",
             first[0][:_ARMS] == list(range(_ARMS)),
             first[0][:_ARMS],
         )
-        _require("a game shorter than the arms must start the same", short[0] == list(range(_ARMS - 1)), short[0])
+        require("a game shorter than the arms must start the same", short[0] == list(range(_ARMS - 1)), short[0])
 
 
 def _check_mask(policy: Policy) -> None:
@@ -114,7 +115,7 @@ def _check_mask(policy: Policy) -> None:
     state = states.new_state(policy, _ARMS, _ROUNDS)
     for t in range(1, _ROUNDS + 1):
         arm = policy.kernel.choose(policy.params, state, t, 5, arms)
-        _require("an arm that is not available must not be chosen", arm in arms, f"round {t}: {arm!r}")
+        require("an arm that is not available must not be chosen", arm in arms, f"round {t}: {arm!r}")
         policy.kernel.update(policy.params, state, t, arm, float(t % 3) / 2.0)
 
 
@@ -128,17 +129,17 @@ def _check_randomness(policy: Policy) -> None:
     for key in range(_KEYS):
         drawn[choose(policy.params, states.copy(state), _ROUNDS + 1, key, arms)] += 1
     if not policy.randomised:
-        _require("a policy that depends on its key must say `randomised = True`", drawn.max() == _KEYS, policy)
+        require("a policy that depends on its key must say `randomised = True`", drawn.max() == _KEYS, policy)
         return
     chances = policy.kernel.chances
     if chances is None:
         raise CheckError(f"a randomised policy must give its `chances` ({policy})")
     out = np.zeros(_ARMS)
     chances(policy.params, states.copy(state), _ROUNDS + 1, arms, out)
-    _require("chances must sum to 1", bool(abs(out.sum() - 1.0) < 1e-6), out)
+    require("chances must sum to 1", bool(abs(out.sum() - 1.0) < 1e-6), out)
     # Hoeffding: beyond this distance with probability below 2 exp(-2 * 16) = 3e-14 for each arm.
     far = np.abs(drawn / _KEYS - out).max() > 4.0 / np.sqrt(_KEYS)
-    _require("chances must be those of `choose`", not far, f"{out} against {drawn / _KEYS}")
+    require("chances must be those of `choose`", not far, f"{out} against {drawn / _KEYS}")
 
 
 def _check_growth(policy: Policy) -> None:
@@ -147,7 +148,7 @@ def _check_growth(policy: Policy) -> None:
     for arm in arms[1:]:
         grown.add_arm(arm)
     begun = Bandit(policy, arms, seed=3)
-    _require(
+    require(
         "a bandit that grew before its first reward must equal one that began with all arms; what depends on their number is "
         "tuned anew by the kernel's `tune`",
         grown.get_state() == begun.get_state(),
@@ -176,13 +177,13 @@ def _check_live(policy: Policy) -> None:
             for each in (bandit, twin):
                 each.remove_arm("a")
         arm, other = step(bandit), step(twin)
-        _require("save, restore and go on must equal not stopping", arm == other, f"round {bandit.rounds}")
+        require("save, restore and go on must equal not stopping", arm == other, f"round {bandit.rounds}")
         if policy.first_pulls and k == 10:
-            _require("an arm that is added must be explored at the next pull", arm == "d", arm)
-        _require("an arm that was removed must never be pulled", k < 20 or arm != "a", f"round {bandit.rounds}")
+            require("an arm that is added must be explored at the next pull", arm == "d", arm)
+        require("an arm that was removed must never be pulled", k < 20 or arm != "a", f"round {bandit.rounds}")
         pulls[arm] += 1
     reasons = bandit.explain()
-    _require("explain must speak of every arm", list(reasons) == list(bandit.arms), list(reasons))
+    require("explain must speak of every arm", list(reasons) == list(bandit.arms), list(reasons))
 
 
 def check_policy(policy: Policy) -> None:

@@ -6,11 +6,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import FINITE, POSITIVE, Rule, option
+from rotting.common.rules import FINITE, POSITIVE, Rule
 from rotting.kernels.exact_sums import difference
 from rotting.kernels.random_numbers import uniform
 from rotting.parts.restarts import append
-from rotting.parts.reward_scale import check_range, to_unit
+from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policy import Kernel, Policy, Reason
 
 _HORIZON = Rule("a whole number, 2 or more", low=2, whole=True)
@@ -21,7 +21,7 @@ class Params(NamedTuple):
     C1: Annotated[float, POSITIVE, "width of the eviction test; above 16 in theory"] = 16.1
     low: Annotated[float, FINITE, "smallest reward"] = 0.0
     high: Annotated[float, FINITE, "largest reward"] = 1.0
-    outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
+    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
 
 
 class State(NamedTuple):

@@ -6,13 +6,13 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, at_least_one_int, option
+from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, at_least_one_int
 from rotting.errors import InvalidValueError
 from rotting.kernels.exact_sums import add
 from rotting.kernels.random_numbers import uniform
 from rotting.parts.largest_index import by_index
 from rotting.parts.restarts import GLOBAL, RESTART, first_new, restarting
-from rotting.parts.reward_scale import check_range, to_unit
+from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policy import Kernel, Policy, Reason
 
 
@@ -27,7 +27,7 @@ class Params(NamedTuple):
     breakpoints: Annotated[int, COUNT, "number of changes, with a horizon"] = 1
     low: Annotated[float, FINITE, "smallest reward"] = 0.0
     high: Annotated[float, FINITE, "largest reward"] = 1.0
-    outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
+    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
 
 
 class State(NamedTuple):
@@ -189,11 +189,13 @@ class CUSUMUCB(Policy):
             raise InvalidValueError(f"breakpoints must be fewer than the horizon {self.limit}, got {self.params.breakpoints!r}")
 
     @classmethod
-    def from_breakpoints(cls, T: int, breakpoints: int, **params: float | str) -> Self:
-        """Return the policy for T rounds with so many changes: `h = ln(T / Y)`, `rate = sqrt((Y / T) ln(T / Y))`.
+    def from_breakpoints(cls, horizon: int, breakpoints: int, **params: float | str) -> Self:
+        """Return the policy for T = `horizon` rounds with Y = `breakpoints` changes.
+
+        It has `h = ln(T / Y)` and `rate = sqrt((Y / T) ln(T / Y))`.
 
         Example:
             >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4).breakpoints
             4
         """
-        return cls(horizon=at_least_one_int("T", T), breakpoints=breakpoints, **params)
+        return cls(horizon=at_least_one_int("horizon", horizon), breakpoints=breakpoints, **params)

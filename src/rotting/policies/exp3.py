@@ -2,9 +2,9 @@
 
 from typing import Annotated, NamedTuple, Self
 
-from rotting.common.rules import FRACTION, INDEX, at_least_one_int, option
+from rotting.common.rules import FRACTION, INDEX, at_least_one_int
 from rotting.parts.exponential_weights import Weights, chances, choose, forget, gamma_of_horizon, new_weights, starting, update
-from rotting.parts.reward_scale import check_range
+from rotting.parts.reward_scale import OUTSIDE, check_range
 from rotting.policy import Kernel, Policy
 
 
@@ -13,7 +13,7 @@ class Params(NamedTuple):
     horizon: Annotated[int, INDEX, "number of rounds to tune gamma for; 0 = gamma as given"] = 0
     low: Annotated[float, "smallest reward"] = 0.0
     high: Annotated[float, "largest reward"] = 1.0
-    outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
+    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
 
 
 def tune(p: Params, s: Weights) -> None:

@@ -3,11 +3,11 @@
 import math
 from typing import Annotated, NamedTuple, Self
 
-from rotting.common.rules import FRACTION, INDEX, NONNEGATIVE, PROBABILITY, at_least_one_int, nonnegative_int, option, positive
+from rotting.common.rules import FRACTION, INDEX, NONNEGATIVE, PROBABILITY, at_least_one_int, nonnegative_int, positive
 from rotting.errors import InvalidValueError
 from rotting.parts.exponential_weights import Weights, chances, choose, forget, new_weights, starting
 from rotting.parts.exponential_weights import update_and_share as update
-from rotting.parts.reward_scale import check_range
+from rotting.parts.reward_scale import OUTSIDE, check_range
 from rotting.policy import Kernel, Policy
 
 
@@ -19,7 +19,7 @@ class Params(NamedTuple):
     budget: Annotated[float, NONNEGATIVE, "total variation of the means, in units of the range; 0 = not known"] = 0.0
     low: Annotated[float, "smallest reward"] = 0.0
     high: Annotated[float, "largest reward"] = 1.0
-    outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
+    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
 
 
 def tuned_gamma(n_arms: int, horizon: int, segments: int, budget: float) -> float:

@@ -3,11 +3,11 @@
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, PROBABILITY, option
+from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, PROBABILITY
 from rotting.parts.divergences import kl_bernoulli, kl_bernoulli_upper
 from rotting.parts.glr_test import glr_test
 from rotting.parts.restarts import RESTART
-from rotting.parts.reward_scale import check_range, to_unit
+from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policies import glr_ucb
 from rotting.policies.glr_ucb import GLRUCB, THRESHOLD, glr_kernel
 
@@ -23,7 +23,7 @@ class Params(NamedTuple):
     horizon: Annotated[int, INDEX, "number of rounds to tune delta for; 0 = delta as given"] = 0
     low: Annotated[float, FINITE, "smallest reward"] = 0.0
     high: Annotated[float, FINITE, "largest reward"] = 1.0
-    outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
+    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
 
 
 def upper(p: Params, mean: float, d: float) -> float:

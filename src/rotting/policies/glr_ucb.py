@@ -183,11 +183,11 @@ class GLRUCB(Policy):
     memory = "O(K t)"
 
     @classmethod
-    def from_horizon(cls, T: int, **params: float | str) -> Self:
-        """Return the policy for T rounds: `delta = 1 / sqrt(T)`.
+    def from_horizon(cls, horizon: int, **params: float | str) -> Self:
+        """Return the policy for T = `horizon` rounds: `delta = 1 / sqrt(T)`.
 
         Example:
             >>> GLRUCB.from_horizon(10_000).limit
             10000
         """
-        return cls(horizon=at_least_one_int("T", T), **params)
+        return cls(horizon=at_least_one_int("horizon", horizon), **params)

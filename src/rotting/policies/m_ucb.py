@@ -6,11 +6,11 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule, at_least_one_int, option
+from rotting.common.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule, at_least_one_int
 from rotting.errors import InvalidValueError
 from rotting.kernels.exact_sums import difference
 from rotting.parts.restarts import append, restarting, round_robin
-from rotting.parts.reward_scale import check_range, to_unit
+from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policy import Kernel, Policy, Reason
 
 _SMALLEST_CHANGE = 0.001
@@ -26,7 +26,7 @@ class Params(NamedTuple):
     change: Annotated[float, PROBABILITY, "smallest change, to tune w for, with a horizon; 0 = w as given"] = 0.0
     low: Annotated[float, FINITE, "smallest reward"] = 0.0
     high: Annotated[float, FINITE, "largest reward"] = 1.0
-    outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
+    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
 
 
 class State(NamedTuple):
@@ -172,11 +172,11 @@ class MUCB(Policy):
             raise InvalidValueError(f"change must be 0 or at least {_SMALLEST_CHANGE}, got {self.params.change!r}")
 
     @classmethod
-    def from_breakpoints(cls, T: int, breakpoints: int, **params: float | str) -> Self:
-        """Return the policy for T rounds with so many changes; give `change`, or the window `w`.
+    def from_breakpoints(cls, horizon: int, breakpoints: int, **params: float | str) -> Self:
+        """Return the policy for `horizon` rounds with so many changes; give `change`, or the window `w`.
 
         Example:
             >>> MUCB.from_breakpoints(100_000, breakpoints=4, change=0.5).change
             0.5
         """
-        return cls(horizon=at_least_one_int("T", T), breakpoints=breakpoints, **params)
+        return cls(horizon=at_least_one_int("horizon", horizon), breakpoints=breakpoints, **params)

@@ -4,11 +4,11 @@ import math
 from typing import Annotated, NamedTuple, Self
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, FRACTION, INDEX, POSITIVE, at_least_one_int, option, positive
+from rotting.common.rules import COUNT, FRACTION, INDEX, POSITIVE, at_least_one_int, positive
 from rotting.parts.exponential_weights import Weights, forget, gamma_of_horizon, mix, new_weights, starting
 from rotting.parts.exponential_weights import choose as draw
 from rotting.parts.exponential_weights import update as learn
-from rotting.parts.reward_scale import check_range
+from rotting.parts.reward_scale import OUTSIDE, check_range
 from rotting.policy import Kernel, Policy
 
 
@@ -19,7 +19,7 @@ class Params(NamedTuple):
     budget: Annotated[float, POSITIVE, "total variation of the means, in units of the range, with a horizon"] = 1.0
     low: Annotated[float, "smallest reward"] = 0.0
     high: Annotated[float, "largest reward"] = 1.0
-    outside: Annotated[int, option("refuse", "clip"), "what to do with rewards outside [low, high]"] = 0
+    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
 
 
 def tuned_batch(n_arms: int, horizon: int, budget: float) -> int:

@@ -6,10 +6,12 @@ Each noise is a value for people (`Gaussian(1.0)`) with one kernel for the game 
 
 import math
 from dataclasses import asdict, dataclass
+from inspect import signature
+from types import FunctionType
 from typing import Any, ClassVar
 
-from rotting.common.rules import SPREAD, at_least_one_int, positive, suggest
-from rotting.errors import InvalidValueError
+from rotting.common.rules import FINITE, SPREAD, at_least_one_int, positive, suggest
+from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform
 
 _CHUNK = 500  # the starting probability of an inversion, 0.5**500 or exp(-500), is still a normal number
@@ -105,14 +107,22 @@ def _draw_beta(mean: float, scale: float, key: int, run: int, arm: int, clock: i
 
 
 class Noise:
-    """A reward distribution with a given mean; use one of its subclasses."""
+    """A reward distribution with a given mean; use one of its subclasses, or write your own.
+
+    A subclass is a frozen dataclass that has a `draw` and, as far as they differ from those here, `scale`, `support`,
+    `lowest_mean` and `highest_mean`; see CONTRIBUTING for one in a file of its own, and `rotting.check_noise`.
+    """
 
     lowest_mean: ClassVar[float] = -math.inf
     mean_rule: ClassVar[str] = "a finite number"
 
     @staticmethod
     def draw(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-        """Return the reward: the kernel of this noise."""
+        """Return the reward: the kernel of this noise, compiled, so it allocates, raises and prints nothing.
+
+        It depends on nothing but its arguments. Its random numbers are `reward_uniform(key, run, arm, clock, draw)` for the
+        draws 0, 1, ..., one after the other.
+        """
         raise NotImplementedError
 
     @property
@@ -291,7 +301,31 @@ class Noiseless(Noise):
     draw = staticmethod(_draw_gaussian)
 
 
-_KINDS: dict[str, type[Noise]] = {kind.__name__: kind for kind in (Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless)}
+def check_kernel(noise: Noise) -> None:
+    """Refuse a noise whose `draw` or `scale` a game cannot use."""
+    kind = type(noise).__name__
+    if type(noise).draw is Noise.draw:
+        raise InvalidTypeError(f"noise must have a static method draw({', '.join(_ARGUMENTS)}), got {kind}, which has none")
+    if not isinstance(noise.draw, FunctionType):
+        raise InvalidTypeError(f"noise must have a draw that is a plain function, a @staticmethod, got {kind}.draw")
+    given = signature(noise.draw).parameters
+    if len(given) != len(_ARGUMENTS):
+        raise InvalidTypeError(f"noise must have a draw({', '.join(_ARGUMENTS)}), got {kind}.draw({', '.join(given)})")
+    FINITE.check(f"{kind}.scale", noise.scale)
+
+
+_ARGUMENTS = tuple(signature(Noise.draw).parameters)
+
+
+def known_kinds() -> dict[str, type[Noise]]:
+    """Return every class of noise by its name: the library's, and of others whose modules were imported the last one."""
+    found: dict[str, type[Noise]] = {}
+    waiting = Noise.__subclasses__()
+    for each in waiting:
+        waiting += each.__subclasses__()
+        if each.__name__ not in found or not found[each.__name__].__module__.startswith("rotting."):
+            found[each.__name__] = each
+    return found
 
 
 def from_json(data: dict[str, Any]) -> Noise:
@@ -302,7 +336,10 @@ def from_json(data: dict[str, Any]) -> Noise:
         Binomial(n=10)
     """
     fields = dict(data)
-    kind = fields.pop("noise", None)
-    if kind not in _KINDS:
-        raise InvalidValueError(f"noise must be one of {', '.join(_KINDS)}, got {kind!r}{suggest(str(kind), _KINDS)}")
-    return _KINDS[kind](**fields)
+    kind, known = fields.pop("noise", None), known_kinds()
+    if kind not in known:
+        raise InvalidValueError(
+            f"noise must be one of {', '.join(known)}, got {kind!r} "
+            f"(if it is your own, import the module that defines it){suggest(str(kind), known)}"
+        )
+    return known[kind](**fields)

@@ -1,6 +1,7 @@
 """A problem: arms, the noise of their rewards, and how long the game lasts."""
 
 import reprlib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -9,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rotting.common.rules import LARGEST, at_least_one_int, nonnegative_int
-from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.errors import AxesWarning, InvalidTypeError, InvalidValueError
 from rotting.problems.arms import Arm, Rested, Restless, check_size
 from rotting.problems.decays import Decay, Table, as_decay
 from rotting.problems.mean_table import Means, Rise, bounds, first_rise, join, lookup
-from rotting.problems.noise import Gaussian, Noise, Noiseless
+from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel
 
 STANDARD = Gaussian(1.0)
+_MANY_ARMS = 20  # in a smaller table, an exchange is not obvious
 
 _KINDS = {
     frozenset[str](): "stationary",
@@ -71,6 +73,7 @@ class Problem:
         object.__setattr__(self, "arms", _checked_arms(self.arms))
         if not isinstance(self.noise, Noise):
             raise InvalidTypeError(f"noise must be a noise such as Gaussian(1.0), got {self.noise!r}")
+        check_kernel(self.noise)
         if self.name is not None and not isinstance(self.name, str):
             raise InvalidTypeError(f"name must be a string or None, got {self.name!r}")
         if self.horizon is None:
@@ -267,4 +270,16 @@ def _decays(means: object) -> list[Decay]:
         length, first = decays[i].length, decays[rows[0]].length
         if length != first:
             raise InvalidValueError(f"means[{i}] must have as many values as means[{rows[0]}], {first}, got {length}")
+    if len(rows) == len(means):
+        _warn_of_exchanged_axes(len(means), decays[0].length)
     return decays
+
+
+def _warn_of_exchanged_axes(n_arms: int, length: int | None) -> None:
+    # In so short a game, half of the arms are never pulled: hardly a problem that somebody means.
+    if length is not None and n_arms >= _MANY_ARMS and n_arms > 2 * length:
+        warnings.warn(
+            f"means has {n_arms} arms of {length} values each: its axes are [arm, clock]; was its transpose meant?",
+            AxesWarning,
+            stacklevel=4,  # whoever calls `Problem.rested` or `Problem.restless`
+        )

@@ -3,11 +3,12 @@
 import hashlib
 import json
 import os
+import pickle
 import shutil
 import textwrap
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -63,7 +64,8 @@ class Result:
         pulls: pulls of each arm at the horizon, `[P, R, K]`.
         us_per_round: microseconds of CPU time that a round took, `[P]`.
         reference: what regret is measured against.
-        played: the problem itself, as `simulate` hands it over; it is not saved, and a loaded result has None.
+        played: the problem itself, as `simulate` hands it over; it is not saved, and a loaded result has None. So has one that
+            was pickled, where the problem cannot be (a `lambda` among its decays).
 
     Example:
         >>> ucb1, raw_ucb = registry.make("ucb1"), registry.make("raw-ucb", alpha=1.4)
@@ -145,6 +147,14 @@ class Result:
         )
 
     __hash__ = None  # type: ignore[assignment]  # the arrays are too large to hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        try:
+            pickle.dumps(self.played)
+        except (pickle.PicklingError, AttributeError, TypeError):  # which of them depends on what cannot be pickled
+            values["played"] = None
+        return type(self), tuple(values.values())
 
     @property
     def labels(self) -> tuple[str, ...]:

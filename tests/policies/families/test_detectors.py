@@ -208,7 +208,7 @@ def test_horizons_are_limits_that_doubling_lifts(policy: Policy) -> None:
         (lambda: MUCB(w=7), "w must be an even number, got 7"),
         (lambda: MUCB.from_breakpoints(100, 2, change=1e-4), "change must be 0 or at least 0.001, got 0.0001"),
         (lambda: CUSUMUCB.from_breakpoints(10, 10), "breakpoints must be fewer than the horizon 10, got 10"),
-        (lambda: GLRUCB.from_horizon(0), "T must be a whole number, 1 or more, got 0"),
+        (lambda: GLRUCB.from_horizon(0), "horizon must be a whole number, 1 or more, got 0"),
         (lambda: GLRUCB(delta=2), r"delta must be a probability in \[0, 1\], got 2"),
         (lambda: GLRUCB(horizon=10, delta=0.5), "delta must be left out with a horizon"),
         (lambda: GLRKLUCB(restart="lokal"), "restart must be one of 'local', 'global', got 'lokal'; did you mean 'local'"),

@@ -1,0 +1,169 @@
+"""All that the author of a policy or of a noise imports, in one place.
+
+What a policy is
+    Policy, Kernel, Reason           the value for people, its functions for the machine, and why an arm was chosen
+    Ints, Floats                     the arrays that a state is made of
+    doubling                         plays without a horizon what is tuned to one
+
+Rules of its parameters
+    FINITE, POSITIVE, NONNEGATIVE    a finite number; above zero; zero or more
+    FRACTION, PROBABILITY, ABOVE_ONE in (0, 1]; in [0, 1]; above 1
+    COUNT, INDEX                     a whole number, from 1 on; from 0 on
+    SPREAD                           the scale of a noise
+    Rule, option                     a rule of your own; one of a few words
+    OUTSIDE, check_range, to_unit    rewards in a declared range: the word for those outside, the check, the way to [0, 1]
+
+Index policies
+    by_index                         pulls the arm with the largest index
+    restarting                       the same after new arms and forced exploration, for policies that restart
+    by_tightest_bound                the smallest upper bound over all windows, on a History
+    by_delayed_bound                 the smallest upper bound over delayed windows, on a Grid
+    lazy_choice                      the module behind the two: `choose_lazily` and its slots
+
+Windows
+    width                            sigma sqrt(2 alpha ln(t) / h)
+    History, new_history, record     every reward of every arm
+    window_mean, mean_range          the mean over one window, and bounds of the means over many, from a History
+    Grid, new_grid, eff_update       the delayed windows of EFF_UPDATE
+
+Numbers
+    add, difference, times           exact sums, kept as pairs
+    uniform                          random numbers of a policy: `uniform(key, t, draw)`
+    reward_uniform                   random numbers of a noise: `reward_uniform(key, run, arm, clock, draw)`
+    normal_quantile                  turns a uniform number into a normal one
+
+Putting functions together
+    slot, bind, bind_all             a stub that stands for a function, and what fills it
+
+Noises
+    Noise                            the base of a reward distribution
+
+Checks
+    check_policy, check_noise        say which rule is broken, in one sentence
+
+Example, a policy that pulls the arm with the largest last reward:
+
+    >>> from rotting.kit import *
+    >>> import math
+    >>> from typing import NamedTuple
+    >>> import numpy as np
+    >>> class Params(NamedTuple):
+    ...     pass
+    >>> class State(NamedTuple):
+    ...     last: Floats  # [K], infinite before the first
+    >>> def init(p: Params, n_arms: int, capacity: int) -> State:
+    ...     return State(np.full(n_arms, math.inf))
+    >>> def index(p: Params, s: State, t: int, i: int) -> Reason:
+    ...     return Reason(s.last[i], s.last[i], 1, 0.0)
+    >>> def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    ...     s.last[arm] = reward
+    >>> class LastReward(Policy):
+    ...     name = "last-reward"
+    ...     kernel = Kernel(Params, init, update=update, **by_index(index))
+    >>> kernel, arms = LastReward.kernel, np.arange(2)
+    >>> state = kernel.init(Params(), 2, 10)
+    >>> kernel.update(Params(), state, 1, kernel.choose(Params(), state, 1, 0, arms), 0.5)
+    >>> kernel.choose(Params(), state, 2, 0, arms)
+    1
+
+CONTRIBUTING has a policy and a noise in full.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import (
+    ABOVE_ONE,
+    COUNT,
+    FINITE,
+    FRACTION,
+    INDEX,
+    NONNEGATIVE,
+    POSITIVE,
+    PROBABILITY,
+    SPREAD,
+    Rule,
+    option,
+)
+from rotting.kernels.binding import bind, bind_all, slot
+from rotting.kernels.exact_sums import add, difference, times
+from rotting.kernels.random_numbers import normal_quantile, reward_uniform, uniform
+from rotting.parts import lazy_choice
+from rotting.parts.confidence import width
+from rotting.parts.delayed_windows import Grid, by_delayed_bound, eff_update, new_grid
+from rotting.parts.doubling import doubling
+from rotting.parts.exact_windows import by_tightest_bound
+from rotting.parts.largest_index import by_index
+from rotting.parts.prefix_blocks import History, mean_range, new_history, record, window_mean
+from rotting.parts.restarts import restarting
+from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
+from rotting.policy import Kernel, Policy, Reason
+from rotting.problems.noise import Noise
+
+if TYPE_CHECKING:
+    from rotting.live.checks import check_policy
+    from rotting.live.noise_checks import check_noise
+
+__all__ = [
+    "ABOVE_ONE",
+    "COUNT",
+    "FINITE",
+    "FRACTION",
+    "INDEX",
+    "NONNEGATIVE",
+    "OUTSIDE",
+    "POSITIVE",
+    "PROBABILITY",
+    "SPREAD",
+    "Floats",
+    "Grid",
+    "History",
+    "Ints",
+    "Kernel",
+    "Noise",
+    "Policy",
+    "Reason",
+    "Rule",
+    "add",
+    "bind",
+    "bind_all",
+    "by_delayed_bound",
+    "by_index",
+    "by_tightest_bound",
+    "check_noise",
+    "check_policy",
+    "check_range",
+    "difference",
+    "doubling",
+    "eff_update",
+    "lazy_choice",
+    "mean_range",
+    "new_grid",
+    "new_history",
+    "normal_quantile",
+    "option",
+    "record",
+    "restarting",
+    "reward_uniform",
+    "slot",
+    "times",
+    "to_unit",
+    "uniform",
+    "width",
+    "window_mean",
+]
+
+
+_LATE = {"check_noise": "rotting.live.noise_checks", "check_policy": "rotting.live.checks"}
+"""They compile. A policy that imports this module must not load the compiler; and they know all policies."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,173 @@
+"""`check_noise`: does a noise keep the contract? For the noises here and for anybody's own."""
+
+import json
+import math
+import numbers
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import Any
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.engines.compile import compiled
+from rotting.errors import CheckError, InvalidTypeError, InvalidValueError
+from rotting.kernels.binding import bind, slot
+from rotting.kernels.random_numbers import derive_key
+from rotting.live.checks import require
+from rotting.problems.noise import Noise, check_kernel, from_json
+
+_MEANS = (-2.5, 0.3, 0.8, 4.0)
+_SMALL = 100.0  # some noises take time in proportion to the mean
+_DRAWS = 20_000  # of each mean
+_FEW = 500  # draws that are repeated
+_ALARM = 1e-7  # of each mean
+_ERRORS = 8.0  # standard errors
+_ROUNDING = 1e-9
+_KEY = derive_key(0, "check")
+
+
+@slot
+def draw(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    """Stand for the noise's `draw`."""
+    raise NotImplementedError
+
+
+def _fill(mean: float, scale: float, keys: Ints, runs: Ints, arms: Ints, clocks: Ints, out: Floats) -> None:
+    for k in range(out.size):
+        out[k] = draw(mean, scale, int(keys[k]), int(runs[k]), int(arms[k]), int(clocks[k]))
+
+
+def _sample(fill: Callable[..., None], noise: Noise, mean: float, size: int, **places: Ints) -> Floats:
+    """Return rewards at the places given: arrays of keys, runs, arms or clocks."""
+    out = np.empty(size)
+    fixed = {"key": _KEY, "run": 3, "arm": 2, "clock": 5}
+    fill(mean, noise.scale, *(places.get(name, np.full(size, value)) for name, value in fixed.items()), out)
+    return out
+
+
+def _everywhere(size: int) -> dict[str, Ints]:
+    k = np.arange(size)
+    return {"run": k // 1_000, "arm": k // 100 % 10, "clock": k % 100}
+
+
+def _check_value(noise: Noise) -> None:
+    kind = type(noise).__name__
+    frozen = is_dataclass(noise) and noise.__dataclass_params__.frozen
+    require("a noise must be a frozen dataclass: put @dataclass(frozen=True) above its class", frozen, kind)
+    try:
+        hash(noise)
+    except TypeError as error:
+        raise CheckError(f"a noise must be hashable ({kind}: {error})") from error
+    try:
+        again = from_json(json.loads(json.dumps(noise.to_json(), allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        raise CheckError(f"a noise must survive JSON ({kind}: {error})") from error
+    require("a noise must survive JSON, under a name that no other noise has", again == noise, f"{noise} became {again}")
+
+
+def _check_ranges(noise: Noise) -> None:
+    low, high = noise.support
+    require("support must be two numbers, the smaller first", low <= high, noise.support)
+    least, most = noise.lowest_mean, noise.highest_mean
+    require("lowest_mean must not be above highest_mean", least <= most, f"{least} and {most}")
+    inside = low <= least and most <= high
+    require("lowest_mean and highest_mean must lie in the support", inside, f"[{least}, {most}] is not inside [{low}, {high}]")
+
+
+def _means(noise: Noise) -> list[float]:
+    """Return means to try: some that are common, and the ends where they are small."""
+    least, most = noise.lowest_mean, noise.highest_mean
+    inside = [mean for mean in _MEANS if least <= mean <= most]
+    if not inside and math.isfinite(least + most):
+        inside = [(least + most) / 2]
+    return sorted({*inside, *(float(end) for end in (least, most) if abs(end) <= _SMALL)})
+
+
+def farthest(rewards: Floats, mean: float, low: float, high: float) -> float:
+    """Return how far the average of independent rewards in [low, high] may be from their mean.
+
+    For a bounded support by the empirical Bernstein inequality (Maurer, Pontil 2009), which holds whatever the distribution: a
+    sound noise is beyond it with a probability below 1e-7. For others it is eight standard errors: beyond it with a probability
+    below 2 exp(-8**2 / 2) < 3e-14 where rewards lie symmetric about their mean (Hoeffding's inequality for their signs), which
+    leaves room for skewed ones.
+    """
+    errors, n = rewards - mean, rewards.size
+    rounding = _ROUNDING * (1.0 + abs(mean))
+    if math.isfinite(high - low):
+        a = math.log(4 / _ALARM)
+        return math.sqrt(2 * float(errors.var()) * a / n) + 7 * (high - low) * a / (3 * (n - 1)) + rounding
+    return _ERRORS * math.sqrt(float(np.mean(errors**2)) / n) + rounding
+
+
+def _check_draws(noise: Noise) -> None:
+    low, high = noise.support
+    plain = bind(_fill, {draw: noise.draw})
+    few = _everywhere(_FEW)
+    for mean in _means(noise):
+        try:
+            value: object = noise.draw(mean, noise.scale, _KEY, 3, 2, 5)
+            first, second = (_sample(plain, noise, mean, _FEW, **few) for _ in range(2))
+        except Exception as error:
+            raise CheckError(f"draw must return a number (mean {mean}: {type(error).__name__}, {error})") from error
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        require("draw must return a number", number, f"mean {mean}: {value!r}")
+        same = np.array_equal(first, second, equal_nan=True)
+        require("draw must depend on nothing but its arguments", same, f"mean {mean}")
+        try:
+            fast: Any = compiled(plain)
+            fast_first = _sample(fast, noise, mean, _FEW, **few)
+        except Exception as error:
+            raise CheckError(f"draw must compile ({str(error).splitlines()[0]})") from error
+        where = np.flatnonzero(~((first == fast_first) | (np.isnan(first) & np.isnan(fast_first))))
+        told = f"mean {mean}: {fast_first[where[0]]!s} against {first[where[0]]!s}" if where.size else ""
+        if np.allclose(fast_first, first, rtol=_ROUNDING, equal_nan=True):
+            told += "; take functions from `math`, NumPy's may round otherwise"
+        require("draw must pay the same compiled and interpreted", where.size == 0, told)
+
+        rewards = _sample(fast, noise, mean, _DRAWS, **_everywhere(_DRAWS))
+        bad = rewards[~(np.isfinite(rewards) & (low <= rewards) & (rewards <= high))]
+        told = f"mean {mean}: {bad[0]!s} is not in [{low}, {high}]" if bad.size else ""
+        require("draw must pay finite rewards in the support", bad.size == 0, told)
+        _check_places(fast, noise, mean, rewards)
+        off = abs(float(rewards.mean()) - mean)
+        told = f"mean {mean}: {_DRAWS} rewards average {rewards.mean():.6g}"
+        require("the mean of the rewards must be the mean that draw is given", off <= farthest(rewards, mean, low, high), told)
+
+
+def _check_places(fill: Callable[..., None], noise: Noise, mean: float, rewards: Floats) -> None:
+    """A draw that forgets one of its arguments pays the same again and again."""
+    if np.unique(rewards, return_counts=True)[1].max() > 0.9 * rewards.size:
+        return  # by chance, 500 rewards could be alike
+    for name in ("key", "run", "arm", "clock"):
+        alone = _sample(fill, noise, mean, _FEW, **{name: np.arange(_FEW)})
+        require(
+            "draw must give key, run, arm and clock to its random numbers", np.unique(alone).size > 1, f"{name} is not used"
+        )
+
+
+def check_noise(noise: Noise) -> None:
+    """Raise `CheckError` if `noise` breaks the contract of a noise; return in silence if it keeps it.
+
+    It checks that the noise is a value (a frozen dataclass that can be hashed and survives JSON), that it has a `draw` and a
+    `scale` that is a number, that the means it accepts lie in its support, and for several means that `draw` pays the same
+    compiled and interpreted, depends on its arguments and on nothing else, stays in the support, and pays the mean it is given.
+    The last is a statistical test of 20,000 rewards for each mean: it finds an error of 6 % of a standard deviation, and is
+    wrong about fewer than one sound noise in a million, unless rewards are without bounds and very skewed.
+
+    Args:
+        noise: the noise to check.
+
+    Example:
+        >>> import rotting
+        >>> check_noise(rotting.Gaussian(0.5))
+    """
+    if not isinstance(noise, Noise):
+        raise InvalidTypeError(f"noise must be a noise such as Gaussian(1.0), got {noise!r}")
+    try:
+        check_kernel(noise)
+    except (InvalidTypeError, InvalidValueError) as error:
+        raise CheckError(str(error)) from error
+    _check_value(noise)
+    _check_ranges(noise)
+    _check_draws(noise)

@@ -1,0 +1,121 @@
+"""The stubs are those of the code, and static tools find by them what is wrong in a user's program."""
+
+import inspect
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rotting
+from rotting.registry import list_policies
+from tests.conftest import INTERPRETED
+from tools.make_stubs import STUBS, stubs
+
+ROOT = Path(__file__).parent.parent.parent
+POLICIES = [each for each in list_policies() if each.__module__.startswith("rotting.policies.")]
+
+USER = '''
+"""A user's program: every line marked `wrong` is, and no other."""
+
+from typing import assert_type
+
+import numpy as np
+
+import rotting
+from rotting.kit import POSITIVE, Floats, Kernel, Noise, Policy, check_noise, width
+
+policies: list[Policy] = [rotting.RAWUCB(), rotting.RAWUCB(1.4, 1), rotting.EffRAWUCB(alpha=1.4, m=2), rotting.GreedyOracle()]
+policy = rotting.KLUCB("gaussian", sigma=0.5)
+assert_type(rotting.RAWUCB(alpha=np.float64(2)).alpha, float)
+assert_type(rotting.AdSwitch(horizon=100).horizon, int)
+assert_type(rotting.Exp3.from_horizon(1_000, low=-1, outside="clip"), rotting.Exp3)
+assert_type(rotting.GLRKLUCB.from_horizon(horizon=1_000), rotting.GLRKLUCB)
+assert_type(rotting.doubling(rotting.SWA.from_horizon(100)), Policy)
+problem = rotting.problems.two_arms(L=0.3, horizon=1_000)
+result = rotting.simulate([*policies, policy], problem, runs=10)
+assert_type(result.regret, Floats)
+bandit = rotting.Bandit(rotting.UCB1(), arms=["a", "b"])
+noise: Noise = rotting.Gaussian(0.5)
+check_noise(noise)
+rotting.check_policy(policy)
+kernel: Kernel = policy.kernel
+bound: float = width(1.4, POSITIVE.check("sigma", 1), 10, 5)
+
+rotting.RAWUCB(alhpa=1.4)  # wrong
+rotting.RAWUCB(alpha="1.4")  # wrong
+rotting.RAWUCB(1.4, 1.0, 2.0)  # wrong
+rotting.RAWUCP()  # wrong
+rotting.AdSwitch()  # wrong
+rotting.AdSwitch(horizon=1e3)  # wrong
+rotting.KLUCB("gausian")  # wrong
+rotting.Exp3(outside="cut")  # wrong
+rotting.Exp3.from_horizon(1_000, lwo=-1)  # wrong
+rotting.Exp3.from_horizon(1_000, gamma=0.1)  # wrong
+rotting.CUSUMUCB.from_breakpoints(T=1_000, breakpoints=2)  # wrong
+rotting.UCB1().sigma = 2.0  # wrong
+rotting.simulate(policy, problem, rnus=10)  # wrong
+rotting.check_noise(policy)  # wrong
+'''.lstrip()
+
+WRONG = [number for number, line in enumerate(USER.splitlines(), start=1) if line.endswith("# wrong")]
+
+
+def test_the_stubs_are_not_stale() -> None:
+    assert STUBS.read_text("utf-8") == stubs(), "run `make stubs`"
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.__name__)
+def test_the_stubs_have_the_signature_and_the_documentation_of_a_policy(policy: Any) -> None:
+    # Without the imports: what is left are classes that Python can define.
+    scope: dict[str, Any] = {"Policy": object}
+    source = re.sub(r"^from rotting.*\n", "", STUBS.read_text("utf-8"), flags=re.MULTILINE)
+    exec(source, scope)
+    stub = scope[policy.__name__]
+    assert inspect.getdoc(stub) == inspect.getdoc(policy)
+    arguments = list(inspect.signature(stub).parameters.values())
+    assert [each.name for each in arguments] == [each.name for each in policy.parameters()]
+    needed = {each.name: 1_000 for each in policy.parameters() if each.required}
+    defaults = {each.name: each.default for each in arguments if each.default is not each.empty}
+    assert policy(**needed, **{k: v for k, v in defaults.items() if k not in policy.with_horizon}) == policy(**needed)
+
+
+def test_every_public_name_is_in_the_stubs() -> None:
+    text = STUBS.read_text("utf-8")
+    for name in rotting.__all__:
+        assert re.search(rf"^(class {name}\(Policy\):|from \S+ import {name} as {name})$", text, re.MULTILINE), name
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(USER, "utf-8")
+    return path
+
+
+def check(*command: str) -> str:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(INTERPRETED, reason="once is enough")
+def test_mypy_finds_what_is_wrong(program: Path) -> None:
+    # With the settings, and so with the cache, of `make types`.
+    told = check(sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context", str(program))
+    errors = re.findall(r"program\.py:(\d+): error", told)
+    assert sorted({*map(int, errors)}) == WRONG, told
+
+
+@pytest.mark.skipif(INTERPRETED, reason="once is enough")
+@pytest.mark.skipif(shutil.which("pyright") is None, reason="pyright is not installed")
+def test_pyright_finds_what_is_wrong(program: Path) -> None:
+    settings = program.parent / "pyrightconfig.json"
+    settings.write_text(json.dumps({"include": ["program.py"], "extraPaths": [str(ROOT / "src")]}), "utf-8")
+    found = json.loads(check("pyright", "--outputjson", "--project", str(settings), "--pythonpath", sys.executable))
+    errors = [each for each in found["generalDiagnostics"] if each["severity"] == "error"]
+    assert sorted({each["range"]["start"]["line"] + 1 for each in errors}) == WRONG, errors
