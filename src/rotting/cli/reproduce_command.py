@@ -34,10 +34,10 @@ def _reproduce(options: argparse.Namespace) -> None:
     _needs_report()
     workers: Any = None if options.workers is None else value_of(options.workers)
     if workers is not None:
-        from rotting.common.rules import at_least_one_int
+        from rotting.common.rules import positive_int
 
         with refusing():
-            workers = at_least_one_int("workers", workers)
+            workers = positive_int("workers", workers)
     keep = cache_folder() / "games"
     say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {keep}: a run that is stopped goes on there.")
     outcomes = experiments.run(names, options.size, workers, options.progress, keep)

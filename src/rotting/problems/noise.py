@@ -8,7 +8,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from rotting.common.rules import SPREAD, at_least_one_int, positive, suggest
+from rotting.common.rules import SPREAD, positive, positive_int, suggest
 from rotting.errors import InvalidValueError
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform
 
@@ -203,7 +203,7 @@ class Binomial(Noise):
     mean_rule = "in [0, n]"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", at_least_one_int("n", self.n))
+        object.__setattr__(self, "n", positive_int("n", self.n))
 
     @property
     def scale(self) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.progress import Progress
-from rotting.common.rules import at_least_one_int, nonnegative_int
+from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.version import __version__
 from rotting.engines.chunk_store import Chunk, Store
 from rotting.engines.compile import compiled
@@ -53,7 +53,7 @@ def _default_checkpoints(horizon: int) -> Ints:
 
 
 def _check_checkpoints(checkpoints: Iterable[int], horizon: int) -> Ints:
-    rounds = [at_least_one_int("checkpoints", each) for each in checkpoints]
+    rounds = [positive_int("checkpoints", each) for each in checkpoints]
     if rounds and max(rounds) > horizon:
         raise InvalidValueError(f"checkpoints must be at most the horizon {horizon}, got {max(rounds)}")
     return np.unique(np.array([*rounds, horizon], np.int64))
@@ -170,7 +170,7 @@ def simulate_all(
         >>> [result.horizon for result in simulate_all([Games(rotting.UCB1(), each, runs=2) for each in problems])]
         [50, 50]
     """
-    workers = default_workers() if workers is None else at_least_one_int("workers", workers)
+    workers = default_workers() if workers is None else positive_int("workers", workers)
     store = None if keep is None else Store(keep)
     sets = [_Set(each) for each in games]
     with Progress(sum(each.rounds for each in sets), "rounds", show=progress) as bar, _Pool(workers, bar) as pool:
@@ -193,7 +193,7 @@ class _Set:
         self.horizon = horizon = self.problem.resolve_horizon(games.horizon)
         for each in self.policies:
             _check_fit(each, self.problem, horizon)
-        self.runs = runs = at_least_one_int("runs", games.runs)
+        self.runs = runs = positive_int("runs", games.runs)
         self.seed = nonnegative_int("seed", games.seed)
         marks = games.checkpoints
         self.marks = _default_checkpoints(horizon) if marks is None else _check_checkpoints(marks, horizon)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import at_least_one_int
+from rotting.common.rules import positive_int
 from rotting.common.running_sums import cumulative_sum
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
@@ -350,7 +350,7 @@ def _rested(m: Means, horizon: int) -> Rested:
 def _round(t: int | None, horizon: int) -> int:
     if t is None:
         return horizon
-    checked = at_least_one_int("t", t)
+    checked = positive_int("t", t)
     if checked > horizon:
         raise InvalidValueError(f"t must be at most the horizon {horizon}, got {checked}")
     return checked

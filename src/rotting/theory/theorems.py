@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import at_least_one_int
+from rotting.common.rules import positive_int
 from rotting.display.tables import Column, Table
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
@@ -242,7 +242,7 @@ def bounds(
     """
     known = constants(problem, horizon)
     rounds = np.array(
-        [known.horizon] if checkpoints is None else [at_least_one_int("checkpoints", each) for each in checkpoints], np.int64
+        [known.horizon] if checkpoints is None else [positive_int("checkpoints", each) for each in checkpoints], np.int64
     )
     return tuple(
         Bound(each.name, each.reference, policy, rounds, np.array([each.value(policy, known, int(t)) for t in rounds]))
