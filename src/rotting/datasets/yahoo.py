@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.atomic_files import write_whole
+from rotting.common.atomic_files import write_atomically
 from rotting.common.folders import cache_folder
 from rotting.common.progress import Progress
 from rotting.common.rules import positive_int
@@ -196,7 +196,7 @@ def _save(path: Path, key: str, result: Nights) -> None:
     }
     # The nights are worth having even where nothing can be kept, on a full disk say.
     with suppress(OSError):
-        write_whole(path, json.dumps(data, allow_nan=False).encode())
+        write_atomically(path, json.dumps(data, allow_nan=False).encode())
 
 
 def _load(path: Path, key: str) -> Nights | None:

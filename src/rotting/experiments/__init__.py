@@ -17,7 +17,7 @@ from typing import Any
 
 from rotting import report
 from rotting.common.arrays import Floats
-from rotting.common.atomic_files import name_beside
+from rotting.common.atomic_files import partial_path
 from rotting.common.rules import suggest
 from rotting.display.tables import Table
 from rotting.errors import InvalidValueError, PathExistsError
@@ -201,7 +201,7 @@ def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool 
         numbered: take the next free name when something has that name, instead of refusing.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = name_beside(path)
+    partial = partial_path(path)
     partial.mkdir()
     try:
         for outcome in outcomes:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rotting import registry
 from rotting.common.arrays import Floats, Ints
-from rotting.common.atomic_files import name_beside
+from rotting.common.atomic_files import partial_path
 from rotting.common.rules import nonnegative_int, positive_int, suggest
 from rotting.common.statistics import mean_interval, quantiles
 from rotting.common.version import __version__
@@ -359,7 +359,7 @@ class Result:
         if os.path.lexists(path):
             raise PathExistsError(f"path must be a new folder, but '{path}' exists")
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = name_beside(path)
+        partial = partial_path(path)
         partial.mkdir()
         try:
             with (partial / ARRAYS_FILE).open("wb") as file:
