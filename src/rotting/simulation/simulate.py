@@ -224,13 +224,13 @@ class _Set:
                 first for first in firsts if store is None or not self._recall(store, names[first], index, first, size, pool)
             ]
             if missing:
-                pool.bar.doing = f"compiling {policy.name}"
+                pool.bar.status = f"compiling {policy.name}"
                 pool.count()
                 game = partial(
                     compiled(linked, policy, allocates=True), policy.params, means, self.problem.noise.scale, *self.keys
                 )
                 self._warm_up(game, optimal)
-                pool.bar.doing = ""
+                pool.bar.status = ""
                 for first in missing:
                     pool.submit(partial(self._play, game, optimal, index, first, size, store, names[first]))
 
@@ -267,7 +267,7 @@ class _Set:
         if chunk is None or (chunk.regret.shape, chunk.pulls.shape) != (regret.shape, pulls.shape):
             return False
         regret[:], pulls[:], self.seconds[index, first] = chunk
-        pool.bar.found += len(regret) * self.horizon
+        pool.bar.resumed += len(regret) * self.horizon
         pool.count()
         return True
 
@@ -334,7 +334,7 @@ class _Pool:
         self._waiting -= done
         for future in done:
             future.result()
-        self.bar.advance(self.bar.found + sum(int(signal[DONE]) for signal in self._signals) - self.bar.done)
+        self.bar.advance(self.bar.resumed + sum(int(signal[DONE]) for signal in self._signals) - self.bar.done)
 
     def finish(self) -> None:
         """Wait for all games."""
