@@ -14,7 +14,7 @@ from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems.problem import Problem
 from rotting.registry import make
-from rotting.theory.constants import SHOWN, Constants, Rested, Restless, constants
+from rotting.theory.constants import SHOWN, Constants, RestedConstants, RestlessConstants, constants
 from rotting.theory.tuning import RESTED, RESTLESS, THEORIES, why_no_bound, why_wrong_scale
 from rotting.theory.upper import (
     piecewise_gap_dependent,
@@ -48,12 +48,12 @@ class Theorem:
     arms: Callable[[Policy, Constants], dict[str, list[Any]] | None] = lambda policy, known: None
 
 
-def _restless(known: Constants) -> Restless:
+def _restless(known: Constants) -> RestlessConstants:
     assert known.restless is not None
     return known.restless
 
 
-def _rested(known: Constants) -> Rested:
+def _rested(known: Constants) -> RestedConstants:
     assert known.rested is not None
     return known.rested
 
