@@ -12,7 +12,7 @@ from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.arms import Arm, Rested, Restless, check_size
 from rotting.problems.decays import Decay, Table, as_decay
-from rotting.problems.mean_table import Means, Rise, bounds, first_rise, join, lookup
+from rotting.problems.mean_table import Means, Rise, first_rise, join, lookup, mean_bounds
 from rotting.problems.noise import Gaussian, Noise, Noiseless
 
 STANDARD = Gaussian(1.0)
@@ -195,7 +195,7 @@ class Problem:
         if self.noise != Noiseless():
             return self.noise.support
         table = self.means(horizon)
-        ends = [bounds(table, i, horizon) for i in range(self.n_arms)]
+        ends = [mean_bounds(table, i, horizon) for i in range(self.n_arms)]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     def describe(self) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class Problem:
         """Return the checked table of arm `i` alone."""
         try:
             table = self.arms[i].means(horizon)
-            low, high = bounds(table, 0, horizon)
+            low, high = mean_bounds(table, 0, horizon)
             for value in (low, high):
                 if not abs(value) <= LARGEST:
                     raise InvalidValueError(f"means must be finite numbers of at most {LARGEST:g} in size, got {value}")
