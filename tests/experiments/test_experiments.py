@@ -16,6 +16,7 @@ from rotting.display.figures import regret_panel
 from rotting.experiments import real_decay, rested_two_arms, restless_nights, runtime
 from rotting.problems import two_arms
 from rotting.report.claims import Claim, Verdict
+from rotting.report.model import Findings
 from rotting.simulation.comparisons import geometric_mean, growth, mean_ratio, smallest_ratio, spread_ratio
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate, simulate_all
@@ -133,6 +134,37 @@ def test_games_that_two_experiments_need_are_played_once(monkeypatch: pytest.Mon
     rows = times.section.tables["seconds-per-night"].rows
     us = nights.results["night-7"].us_per_round[0]
     assert rows[1][restless_nights.LABELS[0]] == us * tiny_night(7).horizon / 1e6
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    runs: int
+    seed: int = 0
+
+
+def test_what_two_experiments_share_is_prepared_once_for_each_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = []
+
+    def prepare(settings: Sizes, workers: int | None, progress: bool | None) -> experiments.Plan:
+        prepared.append(settings.runs)
+        return experiments.Plan({}, data=settings.runs)
+
+    def findings(settings: Sizes, plan: experiments.Plan, results: experiments.Results) -> Findings:
+        return Findings((f"{settings.runs} runs asked for, {plan.data} planned",))
+
+    known = {
+        name: experiments.Experiment(name, name, "nowhere", {"quick": Sizes(runs)}, prepare, findings, order)
+        for order, (name, runs) in enumerate({"first": 3, "second": 5, "third": 3}.items())
+    }
+    monkeypatch.setattr(experiments, "_ids", lambda: list(known))
+    monkeypatch.setattr(experiments, "find", known.get)
+    outcomes = experiments.run(list(known), progress=False)
+    assert prepared == [3, 5]
+    assert [text for each in outcomes for text in each.section.paragraphs] == [
+        "3 runs asked for, 3 planned",
+        "5 runs asked for, 5 planned",
+        "3 runs asked for, 3 planned",
+    ]
 
 
 def test_the_papers_times_are_marked() -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ class Experiment:
         id: its stable name, that of its module with hyphens.
         title: what it is, in a few words.
         reference: where it is published.
-        sizes: settings (a dataclass that JSON can carry, with a `seed`) under "quick" and "full".
+        sizes: settings (a frozen dataclass that JSON can carry, with a `seed`) under "quick" and "full".
         prepare: `prepare(settings, workers, progress)`, reads data and says what to play.
         findings: `findings(settings, plan, results)`, what is to be said.
         order: its place in the report.
@@ -134,9 +135,12 @@ def run(
     """
     wanted = set(map(check_id, names))
     chosen = [find(name) for name in list_experiments() if name in wanted]
-    # Experiments that look at the same games prepare them with the same function, once.
-    prepared = {each.prepare: each.prepare(each.sizes[size], workers, progress) for each in chosen}
-    plans = [prepared[each.prepare] for each in chosen]
+
+    @cache  # experiments with the same `prepare` and the same settings share a plan: reading data can take long
+    def plan_of(prepare: Callable[[Any, int | None, bool | None], Plan], settings: Any) -> Plan:
+        return prepare(settings, workers, progress)
+
+    plans = [plan_of(each.prepare, each.sizes[size]) for each in chosen]
     games = list(dict.fromkeys(game for plan in plans for game in plan.games.values()))
     played = dict(zip(games, simulate_all(games, workers, progress, keep), strict=True))
     outcomes = []
