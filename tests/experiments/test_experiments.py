@@ -131,7 +131,7 @@ def test_games_that_two_experiments_need_are_played_once(monkeypatch: pytest.Mon
     nights, times = experiments.run(["runtime", "restless-nights"], progress=False)
     assert [each.section.id for each in (nights, times)] == ["restless-nights", "runtime"]
     assert len(played) == 2
-    rows = times.section.tables["seconds-per-night"].rows
+    rows = times.section.findings.tables["seconds-per-night"].rows
     us = nights.results["night-7"].us_per_round[0]
     assert rows[1][restless_nights.LABELS[0]] == us * tiny_night(7).horizon / 1e6
 
@@ -160,7 +160,7 @@ def test_what_two_experiments_share_is_prepared_once_for_each_settings(monkeypat
     monkeypatch.setattr(experiments, "find", known.get)
     outcomes = experiments.run(list(known), progress=False)
     assert prepared == [3, 5]
-    assert [text for each in outcomes for text in each.section.paragraphs] == [
+    assert [text for each in outcomes for text in each.section.findings.paragraphs] == [
         "3 runs asked for, 3 planned",
         "5 runs asked for, 5 planned",
         "3 runs asked for, 3 planned",
@@ -194,21 +194,21 @@ def test_the_users_own_nights_are_played_when_there(monkeypatch: pytest.MonkeyPa
     (outcome,) = experiments.run(["restless-nights"], progress=False)
     said = [
         outcome.section.title,
-        *outcome.section.notes,
-        *outcome.section.paragraphs,
-        *map(str, outcome.section.tables.values()),
+        *outcome.section.findings.notes,
+        *outcome.section.findings.paragraphs,
+        *map(str, outcome.section.findings.tables.values()),
     ]
     assert "synthetic" not in " ".join(said).lower()
-    assert not any(claim.synthetic for claim in outcome.section.claims)
-    assert {claim.id for claim in outcome.section.claims}.isdisjoint({"nights-easy-logarithmic"})
+    assert not any(claim.synthetic for claim in outcome.section.findings.claims)
+    assert {claim.id for claim in outcome.section.findings.claims}.isdisjoint({"nights-easy-logarithmic"})
 
 
 @pytest.mark.usefixtures("tiny")
 def test_files_that_make_no_night_are_told_and_synthetic_ones_played(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restless_nights, "yahoo_nights", lambda **_: Nights((), skipped={2: "it is cut off"}))
     (outcome,) = experiments.run(["restless-nights"], progress=False)
-    assert "night 2 is left out: it is cut off" in outcome.section.notes
-    assert all(claim.synthetic for claim in outcome.section.claims)
+    assert "night 2 is left out: it is cut off" in outcome.section.findings.notes
+    assert all(claim.synthetic for claim in outcome.section.findings.claims)
 
 
 @pytest.mark.usefixtures("tiny")
@@ -217,7 +217,7 @@ def test_a_data_file_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_text("battery,volts\n")
     (outcome,) = experiments.run(["real-decay"], progress=False)
-    assert any("capacity_by_discharge.csv must have the columns" in note for note in outcome.section.notes)
+    assert any("capacity_by_discharge.csv must have the columns" in note for note in outcome.section.findings.notes)
     assert not outcome.results
 
 
@@ -228,7 +228,7 @@ def test_real_decay_plays_the_data_that_is_there() -> None:
         pytest.skip(plan.notes[0])
     (outcome,) = (each for each in experiments.run(["real-decay"], progress=False))
     assert list(outcome.results) == list(real_decay.CASES)
-    assert [figure.name for figure in outcome.section.figures] == list(real_decay.CASES)
+    assert [figure.name for figure in outcome.section.findings.figures] == list(real_decay.CASES)
     for result in outcome.results.values():
         assert list(real_decay.LABELS).index("uniform") == len(result.policies) - 1
         assert result.regret[0, :, -1].mean() < result.regret[-1, :, -1].mean()  # RAW-UCB against choosing blindly

@@ -149,15 +149,11 @@ def run(
         results = {name: played[game] for name, game in plan.games.items()}
         found = experiment.findings(settings, plan, results)
         section = Section(
-            id=experiment.id,
-            title=experiment.title,
-            reference=experiment.reference,
-            paragraphs=found.paragraphs,
-            figures=found.figures,
-            tables=found.tables,
-            claims=found.claims,
+            experiment.id,
+            experiment.title,
+            experiment.reference,
+            replace(found, notes=(*plan.notes, *found.notes)),
             settings={"size": size, **asdict(settings), "policies": _policies(results)},
-            notes=(*plan.notes, *found.notes),
             seconds=sum(float(each.us_per_round.sum()) * each.runs * each.horizon / 1e6 for each in results.values()),
         )
         outcomes.append(Outcome(section, results))
