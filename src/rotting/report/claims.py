@@ -1,9 +1,10 @@
 """Claims of a paper as statements that numbers decide: an estimate, its 95 % interval, the region claimed, a verdict."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 from rotting.common.statistics import Interval
 from rotting.display.tables import Column, Table
@@ -101,6 +102,33 @@ class Claim:
 
     def _written(self, value: float) -> str:
         return f"{round(value, self.decimals) + 0.0:,.{self.decimals}f}"  # + 0.0: no minus before a zero
+
+
+Data = TypeVar("Data")
+
+
+@dataclass(frozen=True)
+class Statement(Generic[Data]):
+    """A claim before anything is measured: a row of an experiment's list.
+
+    Args:
+        id: as in `Claim`, like what is not listed here.
+        measure: returns the quantity's estimate from an experiment's results.
+    """
+
+    id: str
+    source: str
+    words: str
+    quantity: str
+    measure: Callable[[Data], Interval]
+    low: float = -math.inf
+    high: float = math.inf
+    decimals: int = 2
+
+    def decide(self, data: Data, synthetic: bool = False) -> Claim:
+        """Return the claim, measured."""
+        estimate = self.measure(data)
+        return Claim(self.id, self.source, self.words, self.quantity, estimate, self.low, self.high, self.decimals, synthetic)
 
 
 # What a table of claims can show; the HTML page adds markup to some cells.
