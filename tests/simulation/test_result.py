@@ -584,7 +584,7 @@ def test_load_refuses_what_no_result_holds_even_with_its_checksum(saved: Path, n
         del data[name]
     else:
         data[name] = value
-    data["settings_sha256"] = results._digest(data)
+    data["settings_sha256"] = results._settings_digest(data)
     (saved / "result.json").write_text(json.dumps(data))
     with pytest.raises(ValueError, match="cannot be read as a result"):
         Result.load(saved)

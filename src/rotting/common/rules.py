@@ -13,7 +13,13 @@ from typing import Any
 from rotting.errors import InvalidTypeError, InvalidValueError
 
 
-def _brief(value: object) -> str:
+def brief(value: object) -> str:
+    """Return the value for an error message, cut if it is long.
+
+    Example:
+        >>> brief(list(range(1000)))
+        '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1... (4890 characters)'
+    """
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:40]}... ({len(text)} characters)"
 
@@ -48,13 +54,13 @@ class Rule:
         except OverflowError:
             number = math.inf
         if self.whole and isinstance(number, float) and not number.is_integer():
-            raise InvalidValueError(f"{name} must be {self.text}, got {_brief(value)}")
+            raise InvalidValueError(f"{name} must be {self.text}, got {brief(value)}")
         if isinstance(number, float) and not math.isfinite(number):
-            raise InvalidValueError(f"{name} must be {self.text}, got {_brief(value)}")
+            raise InvalidValueError(f"{name} must be {self.text}, got {brief(value)}")
         above = number > self.low if self.open_low else number >= self.low
         below = number < self.high if self.open_high else number <= self.high
         if not (above and below):
-            raise InvalidValueError(f"{name} must be {self.text}, got {_brief(value)}")
+            raise InvalidValueError(f"{name} must be {self.text}, got {brief(value)}")
         return int(number) if self.whole else float(number)
 
     def show(self, value: float) -> Any:
@@ -120,11 +126,6 @@ def nonnegative(name: str, value: object) -> float:
 def finite(name: str, value: object) -> float:
     """Check a finite number."""
     return FINITE.check(name, value)
-
-
-def probability(name: str, value: object) -> float:
-    """Check a number in [0, 1]."""
-    return PROBABILITY.check(name, value)
 
 
 def positive_int(name: str, value: object) -> int:

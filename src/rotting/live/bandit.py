@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import LARGEST, nonnegative_int, suggest
+from rotting.common.rules import LARGEST, brief, nonnegative_int, suggest
 from rotting.display.tables import Column, Table
 from rotting.engines.compile import compiled, compiled_for
 from rotting.errors import InvalidTypeError, InvalidValueError
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _digest(data: dict[str, Any]) -> str:
+def _state_digest(data: dict[str, Any]) -> str:
     text = json.dumps(
         _plain({name: value for name, value in data.items() if name != "digest"}), sort_keys=True, allow_nan=False
     )
@@ -405,7 +405,7 @@ class Bandit:
                 "state": states.to_json(self._state),
             }
             plain: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
-            return {**plain, "digest": _digest(plain)}
+            return {**plain, "digest": _state_digest(plain)}
 
     @classmethod
     def from_state(cls, state: Any) -> "Bandit":
@@ -419,11 +419,11 @@ class Bandit:
             True
         """
         if not isinstance(state, dict) or state.get("format") != _FORMAT:
-            raise InvalidValueError(f"state must be what Bandit.get_state returned (format {_FORMAT!r}), got {_brief(state)}")
+            raise InvalidValueError(f"state must be what Bandit.get_state returned (format {_FORMAT!r}), got {brief(state)}")
         if state.get("version") != _VERSION:
             raise InvalidValueError(f"state version must be {_VERSION}, got {state.get('version')!r}")
         try:
-            intact = state.get("digest") == _digest(state)
+            intact = state.get("digest") == _state_digest(state)
         except (TypeError, ValueError):
             intact = False
         if not intact:
@@ -448,8 +448,3 @@ class Bandit:
         bandit._state = states.from_json(bandit._policy, state["state"], state["slots"], bandit._capacity)
         bandit._set_up()
         return bandit
-
-
-def _brief(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -211,7 +211,7 @@ class Piecewise(_Stored):
         return int(self._starts[-1]) + 1
 
     def __repr__(self) -> str:
-        return f"Piecewise({_brief(self._values)}, starts={_brief(self._starts)})"
+        return f"Piecewise({_first_values(self._values)}, starts={_first_values(self._starts)})"
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -239,7 +239,7 @@ class Table(_Stored):
     def __repr__(self) -> str:
         if self.length is not None and self.length <= 8:
             return f"Table({np.repeat(self._values, np.diff(self._starts, append=self.length)).tolist()})"
-        return f"Table({self.length} values: {_brief(self._values)} from {_brief(self._starts)})"
+        return f"Table({self.length} values: {_first_values(self._values)} from {_first_values(self._starts)})"
 
 
 @dataclass(frozen=True)
@@ -456,7 +456,7 @@ def _between(start: float, limit: float, weights: Floats) -> Steps:
     return merge(np.arange(len(values)), values)
 
 
-def _brief(values: npt.NDArray[Any]) -> str:
+def _first_values(values: npt.NDArray[Any]) -> str:
     """Print at most eight entries."""
     if len(values) <= 8:
         return repr(values.tolist())

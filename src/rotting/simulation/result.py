@@ -372,7 +372,7 @@ class Result:
                 "policies": [policy.to_json() for policy in self.policies],
                 "arrays_sha256": _file_digest(partial / ARRAYS_FILE),
             }
-            settings["settings_sha256"] = _digest(settings)
+            settings["settings_sha256"] = _settings_digest(settings)
             with (partial / SETTINGS_FILE).open("w", encoding="utf-8") as text:
                 json.dump(settings, text, indent=2, allow_nan=False)
                 text.write("\n")
@@ -412,7 +412,7 @@ class Result:
         version = settings.get("format_version")
         if version != FORMAT_VERSION:
             raise InvalidValueError(f"'{path}' has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
-        if settings.pop("settings_sha256", None) != _digest(settings):
+        if settings.pop("settings_sha256", None) != _settings_digest(settings):
             raise InvalidValueError(f"'{path / SETTINGS_FILE}' is truncated or edited: its checksum differs")
         if settings["arrays_sha256"] != _file_digest(path / ARRAYS_FILE):
             raise InvalidValueError(f"'{path / ARRAYS_FILE}' is truncated or edited: its checksum differs")
@@ -452,7 +452,7 @@ def _interval(row: dict[str, Any], style: str) -> str:
     return UNKNOWN if row["low"] is None else f"[{row['low']:{style}}, {row['high']:{style}}]"
 
 
-def _digest(settings: dict[str, Any]) -> str:
+def _settings_digest(settings: dict[str, Any]) -> str:
     text = json.dumps(settings, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
