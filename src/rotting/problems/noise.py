@@ -1,7 +1,7 @@
 """Reward noise: what an arm of a given mean pays, as a pure function of (key, run, arm, clock).
 
 The table of a problem always holds the mean of the reward; a noise turns that mean and uniform numbers into the reward.
-Each noise is a value for people (`Gaussian(1.0)`) with one kernel for the game (`draw(mean, scale, key, run, arm, clock)`).
+Each noise is a value (`Gaussian(1.0)`) with one kernel for the game (`draw(mean, scale, key, run, arm, clock)`).
 """
 
 import math
@@ -14,7 +14,7 @@ from rotting.kernels.random_numbers import normal_quantile, reward_uniform
 
 _CHUNK = 500  # the starting probability of an inversion, 0.5**500 or exp(-500), is still a normal number
 
-_GRAIN = 1e-18  # what rounding may leave of u once the chances still to come are below its last digit
+_GRAIN = 1e-18  # rounding may leave this much of u when the remaining probabilities are below its last digit
 _LARGEST_COUNT = 1e7  # a draw takes time in proportion to the mean
 
 
@@ -79,7 +79,7 @@ def log_gamma_variate(shape: float, key: int, run: int, arm: int, clock: int, dr
         draw += 2
         y = 1.0 + c * x
         v = y * y * y  # not y ** 3, which compilers round differently
-        # Said so that NaN is not drawn again for ever.
+        # Written so that NaN does not loop for ever.
         if v <= 0.0 or math.log(u) >= 0.5 * x * x + d - d * v + d * math.log(v):
             continue
         value = math.log(d * v)
@@ -117,7 +117,7 @@ class Noise:
 
     @property
     def scale(self) -> float:
-        """The one number the kernel reads: sigma, the number of trials, the concentration."""
+        """The one parameter of the kernel: sigma, the number of trials or the concentration."""
         return 0.0
 
     @property

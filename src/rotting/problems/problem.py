@@ -27,7 +27,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Rotting:
-    """Whether no mean ever rises up to a horizon; false with `where`, the first rise, when one does."""
+    """Whether no mean rises up to a horizon; if one does, it is false and `where` is the first rise."""
 
     horizon: int
     where: Rise | None
@@ -48,8 +48,8 @@ class Problem:
     Args:
         arms: one `Rested`, `Restless`, `Sum`, `Product` or `General` per arm.
         noise: the distribution of the rewards around their means.
-        horizon: the length of the game when none is asked for; by default that of the shortest table, if any.
-        name: how results call the problem.
+        horizon: the default length of a game; if None, the length of the shortest table, if there is one.
+        name: the problem's name in results.
 
     Example:
         >>> from rotting.problems import Abrupt, Linear
@@ -79,7 +79,7 @@ class Problem:
             object.__setattr__(self, "horizon", self.resolve_horizon(self.horizon))
             self.means(self.horizon)
         else:
-            # Without a horizon, what is known now is checked now and the rest when a horizon is known.
+            # Without a horizon, check what is known now; the rest is checked when a horizon is given.
             for i, arm in enumerate(self.arms):
                 self._table(i, arm.settles or 1)
 
@@ -96,8 +96,8 @@ class Problem:
         Args:
             means: a table [arm, pull], or one entry per arm: a decay, a number, a table or a callable.
             noise: the distribution of the rewards around their means.
-            horizon: the length of the game when none is asked for.
-            name: how results call the problem.
+            horizon: the default length of a game.
+            name: the problem's name in results.
 
         Example:
             >>> Problem.rested([[0.5, 0.25]])
@@ -118,8 +118,8 @@ class Problem:
         Args:
             means: a table [arm, round], or one entry per arm: a decay, a number, a table or a callable.
             noise: the distribution of the rewards around their means.
-            horizon: the length of the game when none is asked for.
-            name: how results call the problem.
+            horizon: the default length of a game.
+            name: the problem's name in results.
 
         Example:
             >>> Problem.restless([[0.5, 0.25], [0.4, 0.4]]).mean(0, t=2, n=0)
@@ -134,7 +134,7 @@ class Problem:
 
     @property
     def max_horizon(self) -> int | None:
-        """The longest game the means are known for, None if there is no end."""
+        """The longest game for which the means are known; None if there is no end."""
         return min((arm.length for arm in self.arms if arm.length is not None), default=None)
 
     @property
@@ -143,7 +143,7 @@ class Problem:
         return _KINDS[frozenset[str]().union(*(arm.clocks for arm in self.arms))]
 
     def resolve_horizon(self, horizon: int | None = None) -> int:
-        """Return the horizon to play: the one asked for, else the problem's own."""
+        """Return the given horizon after a check, or else the problem's own."""
         if horizon is None:
             if self.horizon is None:
                 raise InvalidValueError("horizon must be given, as the problem has none of its own, got None")
@@ -156,7 +156,7 @@ class Problem:
         return checked
 
     def means(self, horizon: int | None = None) -> Means:
-        """Return the table of means for games of `horizon` rounds; the last one asked for is kept."""
+        """Return the table of means for games of `horizon` rounds; the table of the last horizon is cached."""
         rounds = self.resolve_horizon(horizon)
         table = self._tables.get(rounds)
         if table is None:
@@ -179,7 +179,7 @@ class Problem:
         return lookup(self._table(i, self.resolve_horizon(t)), 0, t, n)
 
     def is_rotting(self, horizon: int | None = None) -> Rotting:
-        """Say whether no mean rises, with its arm's pulls or with the rounds, and if one does, where first.
+        """Return whether no mean rises with its arm's pulls or with the rounds, and if one does, where it first does.
 
         Example:
             >>> print(Problem.rested([[1.0, 1.0, 0.5], [0.0, 0.25, 0.5]]).is_rotting())
@@ -199,7 +199,7 @@ class Problem:
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     def describe(self) -> dict[str, Any]:
-        """Return what the problem is, as JSON-able data."""
+        """Return a description of the problem as JSON-able data."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -228,7 +228,7 @@ class Problem:
                     raise InvalidValueError(f"means must be finite numbers of at most {LARGEST:g} in size, got {value}")
             self.noise.check_means(low, high)
         except (TypeError, ValueError) as error:
-            # Errors of a user's callable that are more special than these pass as they are.
+            # Other errors of a user's callable, of subclasses of these two, pass unchanged.
             kinds = {TypeError: InvalidTypeError, ValueError: InvalidValueError}
             kind = kinds.get(type(error), type(error))
             if kind not in kinds.values():
@@ -261,7 +261,7 @@ def _decays(means: object) -> list[Decay]:
     if len(means) == 0:
         raise InvalidValueError("means must hold at least one arm, got none")
     decays = [as_decay(f"means[{i}]", entry) for i, entry in enumerate(means)]
-    # Rows of one table have one length; tables of different lengths must be asked for, as `Table`.
+    # Rows of one table have the same length; tables of different lengths must be given as `Table`.
     rows = [i for i, entry in enumerate(means) if isinstance(decays[i], Table) and decays[i] is not entry]
     for i in rows:
         length, first = decays[i].length, decays[rows[0]].length
