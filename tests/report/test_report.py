@@ -160,23 +160,23 @@ def test_names_that_are_no_names_of_files_are_refused(tmp_path: Path, name: str)
         (finding(first, figures=(dataclasses.replace(figure(), name=name),)), "figure of section 'rested-test'"),
         (finding(first, tables={name: table()}), "table of section 'rested-test'"),
     ):
-        with pytest.raises(ValueError, match=re.escape(f"the name of a {what} must be of small letters")):
+        with pytest.raises(ValueError, match=re.escape(f"the name of a {what} must be lower-case letters")):
             report.write([section], tmp_path, ABOUT)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_of_a_name_are_refused(tmp_path: Path) -> None:
     first = sections()[0]
-    with pytest.raises(ValueError, match="the name of a section must be its own, got 'rested-test' twice"):
+    with pytest.raises(ValueError, match="the name of a section must be unique, got 'rested-test' twice"):
         report.write([first, first], tmp_path, ABOUT)
-    with pytest.raises(ValueError, match="figure of section 'rested-test' must be its own, got 'regret' twice"):
+    with pytest.raises(ValueError, match="figure of section 'rested-test' must be unique, got 'regret' twice"):
         report.write([finding(first, figures=(figure(), figure()))], tmp_path, ABOUT)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_report_of_nothing(tmp_path: Path) -> None:
     path = report.write([Section("bare", "Bare", "nowhere", Findings(()))], tmp_path, ABOUT)
-    assert "decide no claim" in path.read_text("utf-8")
+    assert "test no claim" in path.read_text("utf-8")
     assert (tmp_path / "claims.csv").read_text().strip() == ""
 
 
@@ -241,7 +241,7 @@ def test_rows_may_lack_columns_and_mix_whole_numbers_with_others() -> None:
 
 @pytest.mark.parametrize("values", [(1, "a"), (True, 1), (1.0, "a"), ([1], [2])])
 def test_a_column_of_several_kinds_is_refused(values: tuple[Any, Any]) -> None:
-    with pytest.raises(TypeError, match="column 'x' must hold numbers, or words, or truth values, got"):
+    with pytest.raises(TypeError, match="column 'x' must hold numbers, strings or booleans only, got"):
         frame([{"x": value} for value in values])
 
 

@@ -36,7 +36,7 @@ def _reproduce(options: argparse.Namespace) -> None:
         with refusing():
             workers = positive_int("workers", workers)
     keep = cache_folder() / "games"
-    say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {keep}: a run that is stopped goes on there.")
+    say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {keep}: a stopped run resumes from there.")
     outcomes = experiments.run(names, options.size, workers, options.progress, keep)
     where = experiments.write(outcomes, out, began, numbered=options.out is None)
     claims = [claim for outcome in outcomes for claim in outcome.section.findings.claims]
@@ -48,14 +48,14 @@ def _reproduce(options: argparse.Namespace) -> None:
 
 
 def _needs_report() -> None:
-    """Say before the work, not after it, that the report cannot be written."""
+    """Check before the work, not after it, that the report can be written."""
     if any(find_spec(name) is None for name in ("matplotlib", "plotly", "polars")):
         raise UserError("a report needs Matplotlib, Plotly and Polars: pip install 'rotting[report]'")
 
 
 def add(command: "Command") -> None:
     """Add the command to the parser."""
-    more = "A report to look at (report.html), figures, tables and every result, in a new folder."
+    more = "Writes a report (report.html), figures, tables and every result into a new folder."
     reproduce = command("reproduce", _reproduce, "Run the experiments of the paper again, and see which claims hold", more)
     reproduce.add_argument("experiment", nargs="*", help="rested-two-arms, restless-nights, ...; default: all of them")
     sizes = reproduce.add_mutually_exclusive_group()

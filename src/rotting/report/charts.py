@@ -1,4 +1,4 @@
-"""What the page's script draws: a figure as numbers for JSON, its legend, and its panels in words."""
+"""Charts of the page: a figure as JSON for the script, its legend, and its panels in words."""
 
 import math
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from rotting.display.plots import COLOURS, curve_style, style_numbers
 
 DIGITS = 6
 LINE_WIDTH = 2.0
-# By Matplotlib's name of a marker: Plotly's, and its outline in a box of 12 by 12 around (0, 0).
+# By Matplotlib's name of a marker: Plotly's name, and the outline in a box of 12 by 12 around (0, 0).
 SYMBOLS = {
     "o": ("circle", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z"),
     "s": ("square", "M-4 -4h8v8h-8z"),
@@ -24,7 +24,7 @@ SYMBOLS = {
 
 
 def rounded(values: Iterable[float]) -> list[float | int | None]:
-    """Return numbers with six digits, as JSON writes them shortest; what is no finite number is None.
+    """Return numbers rounded to six digits, in the form that is shortest in JSON; None if not finite.
 
     Example:
         >>> rounded([1000.0, 0.12345678, float("nan")])
@@ -41,7 +41,7 @@ def rounded(values: Iterable[float]) -> list[float | int | None]:
 
 
 def chart_data(figure: Figure) -> dict[str, Any]:
-    """Return what the script needs to draw a figure. Curves over the same x share it: they are many.
+    """Return the data with which the script draws a figure. Curves over the same x share it, which saves much space.
 
     Example:
         >>> import numpy as np
@@ -91,7 +91,7 @@ def _dash(k: int) -> str:
 
 
 def legend(figure: Figure) -> str:
-    """Return the legend: a button per label, which says with more than colour what its curve looks like."""
+    """Return the legend: a button per label, which shows colour, dashes and marker of its curve."""
     marked = {curve.label for panel in figure.panels for curve in panel.curves if curve.points}
     places, styles = {label: k for k, label in enumerate(figure.labels)}, style_numbers(figure)
     groups = []
@@ -116,7 +116,7 @@ def _swatch(k: int, marked: bool) -> str:
 
 
 def panel_text(panel: Panel) -> str:
-    """Return a panel in words, for those who do not see it: the axes, and where each curve ends."""
+    """Return a panel in words, for screen readers: the axes, and where each curve ends."""
     ends = []
     for curve in panel.curves:
         if len(curve.x):

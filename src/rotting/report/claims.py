@@ -1,4 +1,4 @@
-"""Claims of a paper as statements that numbers decide: an estimate, its 95 % interval, the region claimed, a verdict."""
+"""Claims of a paper, decided by numbers: an estimate, its 95 % interval, the region claimed, a verdict."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from rotting.display.tables import Column, Table
 
 
 class Verdict(StrEnum):
-    """What an interval says of a claim."""
+    """What an interval says about a claim."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
 
     @property
     def mark(self) -> str:
-        """One sign for the verdict."""
+        """The verdict as one character."""
         return {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.OPEN: "?"}[self]
 
 
@@ -33,10 +33,11 @@ class Claim:
         words: what it says.
         quantity: what was measured to decide it.
         estimate: the measured value and its 95 % interval.
-        low: the claim holds for values of at least this, in our reading,
-        high: and of at most this.
-        decimals: of the numbers when written.
-        synthetic: whether it was measured on data drawn to resemble the paper's, so that it decides nothing about those.
+        low: the smallest value for which the claim holds, in our reading.
+        high: the largest.
+        decimals: of the numbers in text.
+        synthetic: whether it was measured on synthetic data that resemble the paper's, and so decides nothing about the
+            paper's.
 
     Example:
         >>> Claim("four", "appendix", "four times better", "ratio", Interval(3.9, 3.7, 4.1), low=2.0, high=8.0).verdict
@@ -59,7 +60,7 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """Holds if the whole interval is in the claimed region, does not if none of it is, else undecided."""
+        """`HOLDS` if the whole interval is in the claimed region, `FAILS` if none of it is, else `OPEN`."""
         _, low, high = self.estimate
         if low is None or high is None or math.isnan(low) or math.isnan(high):
             return Verdict.OPEN
@@ -69,25 +70,25 @@ class Claim:
 
     @property
     def reason(self) -> str:
-        """Why the claim is undecided, where the interval does not show it; empty where it does, or the claim is decided."""
+        """Why the claim is undecided, if the interval does not show it; else empty."""
         _, low, high = self.estimate
         if low is None or high is None:
             return "too few runs for an interval"
         if math.isnan(low) or math.isnan(high):
             return "a ratio is undefined"
         if math.isinf(low) and math.isinf(high) and self.verdict == Verdict.OPEN:
-            return "what is divided by may be 0"
+            return "the denominator may be 0"
         return ""
 
     @property
     def decision(self) -> str:
-        """The verdict in words, on what it was reached when that is not the paper's data, and why there is none."""
+        """The verdict in words, with a remark if the data are synthetic, and the reason if it is undecided."""
         where = " (synthetic data)" if self.synthetic else ""
         return f"{self.verdict}{where}: {self.reason}" if self.reason else f"{self.verdict}{where}"
 
     @property
     def region(self) -> str:
-        """What we take the claim to mean for the quantity, in words."""
+        """The region of the quantity in which we take the claim to hold, in words."""
         if math.isinf(self.high):
             return f"at least {self.low:,g}"
         if math.isinf(self.low):
@@ -96,12 +97,12 @@ class Claim:
 
     @property
     def measured(self) -> str:
-        """The estimate and its interval, written."""
+        """The estimate and its interval, as text."""
         mean, low, high = (None if end is None else self._written(end) for end in self.estimate)
         return f"{mean}" if low is None or high is None else f"{mean} [{low}, {high}]"
 
     def _written(self, value: float) -> str:
-        return f"{round(value, self.decimals) + 0.0:,.{self.decimals}f}"  # + 0.0: no minus before a zero
+        return f"{round(value, self.decimals) + 0.0:,.{self.decimals}f}"  # + 0.0: no minus sign before a zero
 
 
 Data = TypeVar("Data")
@@ -109,10 +110,10 @@ Data = TypeVar("Data")
 
 @dataclass(frozen=True)
 class Statement(Generic[Data]):
-    """A claim before anything is measured: a row of an experiment's list.
+    """A claim before it is measured: a row in an experiment's list.
 
     Args:
-        id: as in `Claim`, like what is not listed here.
+        id: this and the fields that are not listed here are those of `Claim`.
         measure: returns the quantity's estimate from an experiment's results.
     """
 

@@ -1,4 +1,4 @@
-"""The HTML page: one file that asks nobody for anything. Text is escaped here, once, where it enters the page."""
+"""The HTML page: one self-contained file. Text is escaped here, once, where it enters the page."""
 
 import base64
 import hashlib
@@ -20,10 +20,10 @@ from rotting.report.model import Section
 CLASSES = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails", Verdict.OPEN: "open"}
 COUNTED = {Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold", Verdict.OPEN: "undecided"}
 
-# The same hues on a dark page: lighter, and white where black would vanish.
+# The same hues for a dark page: lighter, and white in the place of black.
 DARK_COLOURS = ("#4A9FE8", "#FF7F3A", "#22C795", "#E59BC6", "#F4F4F4", "#F2B134", "#9AD7FA", "#9C9C9C")
-PAPER = "(paper)"  # in the head of a column: its numbers are the paper's
-LONG = 32  # letters of a cell that may be broken into lines
+PAPER = "(paper)"  # in a column's head: its numbers are the paper's
+LONG = 32  # characters from which on a cell may be wrapped
 
 
 def page(sections: Sequence[Section], about: About) -> str:
@@ -31,7 +31,7 @@ def page(sections: Sequence[Section], about: About) -> str:
 
     Args:
         sections: in the order of the page.
-        about: what the page says of itself.
+        about: what the page says about itself.
     """
     scripts = [_script(_plotly()), _script(_own("charts.js"))]
     body = [
@@ -47,7 +47,7 @@ def page(sections: Sequence[Section], about: About) -> str:
     ]
     head = [
         '<meta charset="utf-8">',
-        # Before anything else is read: only these two scripts run, and nothing is fetched, whatever the text holds.
+        # First of all: only these two scripts may run, and nothing is fetched, whatever the text holds.
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
@@ -76,7 +76,7 @@ def _own(name: str) -> str:
 
 
 def _script(source: str) -> str:
-    """Return a script as it may stand in a page: it cannot end its element, and its line ends are those a browser hashes."""
+    """Return a script for use in a page: it cannot close its element, and has the line ends that a browser hashes."""
     return source.replace("\r\n", "\n").replace("\r", "\n").replace("</script", "<\\/script")
 
 
@@ -87,7 +87,7 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def _colours() -> str:
-    """Return the curves' colours as CSS variables: a script reads them, so that the style sheet alone knows the scheme."""
+    """Return the curves' colours as CSS variables, which the script reads: only the style sheet knows the colour scheme."""
     light, dark = ("".join(f"--c{k}:{colour};" for k, colour in enumerate(colours)) for colours in (COLOURS, DARK_COLOURS))
     return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root:not(.printing){{{dark}}}}}\n"
 
@@ -122,7 +122,7 @@ def _date(about: About) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Write a length of time in words.
+    """Return a duration as text.
 
     Example:
         >>> _duration(4.21), _duration(75), _duration(3723)
@@ -141,14 +141,14 @@ def _verdict(claim: Claim) -> str:
     return f'<span class="verdict {CLASSES[claim.verdict]}">{mark}&nbsp;{claim.verdict}</span>{where}{why}'
 
 
-def _together(verdict: Verdict, count: int) -> str:
+def _count(verdict: Verdict, count: int) -> str:
     return f"{verdict.mark} {count} {COUNTED[verdict]}".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _claims(sections: Sequence[Section]) -> str:
     decided = [(section, claim) for section in sections for claim in section.findings.claims]
     if not decided:
-        return '<section id="claims"><h2>Claims</h2><p>These experiments decide no claim of the paper.</p></section>'
+        return '<section id="claims"><h2>Claims</h2><p>These experiments test no claim of the paper.</p></section>'
     counts = Counter(claim.verdict for _, claim in decided if not claim.synthetic)
     drawn = Counter(claim.verdict for _, claim in decided if claim.synthetic)
     tiles = "".join(
@@ -161,25 +161,25 @@ def _claims(sections: Sequence[Section]) -> str:
     return (
         f'<section id="claims"><h2>Claims</h2><ul class="tiles">{tiles}</ul>'
         "<p>What the paper says, what was measured here with its 95 % interval, and the region in which we take the claim to "
-        "hold, for the paper seldom gives numbers. A claim holds when the whole interval is in that region, and does not when "
-        "none of it is; otherwise it is undecided, as it is without an interval that can be trusted. "
+        "hold, as the paper seldom gives numbers. A claim holds if the whole interval is in that region, and does not if "
+        "none of it is; otherwise, or without an interval that can be trusted, it is undecided. "
         f"Of {len(decided)} intervals, one in twenty may miss.{_drawn(drawn)}</p>"
-        # The roles stay when a narrow window turns the rows into cards.
+        # The roles stay valid when a narrow window turns the rows into cards.
         f'<table class="ledger" role="table" aria-label="Claims"><thead role="rowgroup"><tr role="row">{row}</tr></thead>'
         f'<tbody role="rowgroup">{rows}</tbody></table>{_links("claims", TABLE_KINDS)}</section>'
     )
 
 
 def _drawn(counts: Mapping[Verdict, int]) -> str:
-    """Return a sentence on the claims that are not in the counts above, as they were measured on other data."""
+    """Return a sentence about the claims on synthetic data, which are not in the counts."""
     if not counts:
         return ""
-    verdicts = ", ".join(_together(verdict, counts[verdict]) for verdict in Verdict if counts[verdict])
-    return f" Not counted above, for they were measured on synthetic data: {verdicts}."
+    verdicts = ", ".join(_count(verdict, counts[verdict]) for verdict in Verdict if counts[verdict])
+    return f" Not counted above, as they were measured on synthetic data: {verdicts}."
 
 
 def _parts(measured: str) -> list[str]:
-    """Split between the estimate and its interval, the only place where a line may end."""
+    """Split between the estimate and its interval, the only place where a line may break."""
     estimate, bracket, ends = measured.partition(" [")
     return [estimate, f"[{ends}"] if bracket else [estimate]
 
@@ -190,14 +190,14 @@ def _claim(section: Section, claim: Claim) -> str:
     cells["measured"] = " ".join(f'<span class="number">{escape(part)}</span>' for part in _parts(claim.measured))
     cells["region"] = f'<span class="number">{cells["region"]}</span>'
     cells["marked decision"] = _verdict(claim)
-    # One element a cell: in a narrow window it stands beside the cell's head, in a grid.
+    # One element per cell: in a narrow window it stands beside the cell's head, in a grid.
     rest = "".join(f'<td role="cell" data-head="{COLUMNS[name].head}"><div>{cell}</div></td>' for name, cell in cells.items())
     return f'<tr role="row" class="{CLASSES[claim.verdict]}"><th role="rowheader" scope="row">{words}</th>{rest}</tr>'
 
 
 def _section(section: Section) -> str:
     decided = Counter(claim.verdict for claim in section.findings.claims)
-    verdicts = ", ".join(_together(verdict, decided[verdict]) for verdict in Verdict if decided[verdict])
+    verdicts = ", ".join(_count(verdict, decided[verdict]) for verdict in Verdict if decided[verdict])
     claims = f' · <a href="#claims">claims: {verdicts}</a>' if verdicts else ""
     settings = escape(json.dumps(dict(section.settings), indent=2, allow_nan=False, ensure_ascii=False))
     parts = [
@@ -240,7 +240,7 @@ def _figure(section: str, figure: Figure) -> str:
         + f'<div class="plot" role="img" aria-label="{escape(panel_text(panel))}"></div></div>'
         for panel in figure.panels
     )
-    # In a data block a browser reads nothing but the end of the element, which needs a `<`.
+    # In a data block a browser looks only for the end of the element, which needs a `<`.
     data = json.dumps(chart_data(figure), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return (
         f'<figure class="chart" id="{name}" aria-labelledby="{name}-title"><h3 id="{name}-title">{escape(figure.title)}</h3>'
@@ -250,7 +250,7 @@ def _figure(section: str, figure: Figure) -> str:
         f"<figcaption>{escape(figure.caption)}"
         '<span class="hint"> Point at a curve for its values; drag to zoom, double-click to zoom out. In the legend a click '
         "hides a curve, a double click (or Shift and Enter) shows it alone.</span></figcaption>"
-        "<noscript><p>The figures of this page need JavaScript; the files below do not.</p></noscript>"
+        "<noscript><p>The figures on this page need JavaScript; the files below do not.</p></noscript>"
         f"{_links(f'{section}/{figure.name}', ('png', 'pdf'))}"
         f'<script type="application/json">{data}</script></figure>'
     )

@@ -1,4 +1,4 @@
-"""The files of a report: all names are checked, then all contents made, then all written, none of them over another."""
+"""The files of a report: names are checked first, then contents are made, then files are written. None is overwritten."""
 
 import json
 import os
@@ -27,14 +27,14 @@ NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 def write(sections: Sequence[Section], folder: str | Path, about: About) -> Path:
     """Write `report.html`, the claims, and a folder per section with its figures, tables and settings.
 
-    Needs the extra `rotting[report]`. The same sections and the same `about` give the same bytes. Nothing is overwritten: when
-    a file of one of these names is there, nothing is written at all.
+    Needs the extra `rotting[report]`. The same sections and the same `about` give the same bytes. Nothing is overwritten: if
+    a file of one of these names exists, nothing is written at all.
 
     Args:
         sections: what experiments found, in the order of the report.
         folder: an existing folder. It gets `report.html`, `claims.csv`, `claims.parquet`, `claims.md`, and per section
             `<id>/settings.json`, `<id>/<figure>.png` and `.pdf`, `<id>/<table>.csv`, `.parquet` and `.md`.
-        about: what the report says of itself.
+        about: what the report says about itself.
 
     Returns:
         The path of `report.html`.
@@ -48,8 +48,8 @@ def write(sections: Sequence[Section], folder: str | Path, about: About) -> Path
     makers["report.html"] = lambda: page(sections, about).encode()
     for name in makers:
         if os.path.lexists(folder / name):
-            raise PathExistsError(f"folder must have no file of the report's, but '{folder / name}' exists")
-    contents = {name: make() for name, make in makers.items()}  # all of them: what fails leaves no half of a report
+            raise PathExistsError(f"folder must have no file of a report, but '{folder / name}' exists")
+    contents = {name: make() for name, make in makers.items()}  # all of them first: a failure leaves no incomplete report
     for name, content in contents.items():
         (folder / name).parent.mkdir(exist_ok=True)
         with (folder / name).open("xb") as file:  # x: another process may have written it since the check
@@ -58,7 +58,7 @@ def write(sections: Sequence[Section], folder: str | Path, about: About) -> Path
 
 
 def _check_names(sections: Sequence[Section]) -> None:
-    """Refuse names that are no names of files, or that two things have."""
+    """Refuse names that cannot be file names, and duplicates."""
     groups = {"section": [section.id for section in sections]}
     for section in sections:
         groups[f"figure of section {section.id!r}"] = [figure.name for figure in section.findings.figures]
@@ -66,9 +66,9 @@ def _check_names(sections: Sequence[Section]) -> None:
     for what, names in groups.items():
         for k, name in enumerate(names):
             if not NAME.fullmatch(name):
-                raise InvalidValueError(f"the name of a {what} must be of small letters, digits and hyphens, got {name!r}")
+                raise InvalidValueError(f"the name of a {what} must be lower-case letters, digits and hyphens, got {name!r}")
             if name in names[:k]:
-                raise InvalidValueError(f"the name of a {what} must be its own, got {name!r} twice")
+                raise InvalidValueError(f"the name of a {what} must be unique, got {name!r} twice")
 
 
 def _section_files(section: Section) -> dict[str, Maker]:
