@@ -23,7 +23,7 @@ from rotting.simulation.simulate import Games
 
 # The authors' code: L / 2 = 0.01 * 1.25**i (the text says 1e-3 to 10).
 GRID = tuple(round(0.02 * 1.25**i, 6) for i in range(30))
-HARD, EASY = GRID[11], GRID[24]  # 0.23: the noise hides the drop for long; 4.24: it is plain to see
+HARD, EASY = GRID[11], GRID[24]  # 0.23: the noise hides the drop for long; 4.24: the drop is obvious
 SIGMA = 1.0
 
 RAW, RAW_4, FEWA, FEWA_4 = "RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4"
@@ -74,7 +74,7 @@ def _name(L: float) -> str:
 
 
 def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
-    """Let every policy play the benchmark for every L; only the curves need regret before the end."""
+    """Play the benchmark with every policy for every L; only the curves need regret before the end."""
     T = settings.horizon
     return Plan(
         {
@@ -91,23 +91,23 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
 
 
 def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
-    """Return the paper's figure, a table, and what the paper says of them."""
+    """Return the paper's figure, a table, and the paper's claims."""
     measured = _Measured(settings, results)
     return Findings(
         paragraphs=(
             (
                 "Two arms, Gaussian rewards of variance 1. One arm is worth 0; the other +L/2 for its first T/4 pulls, and "
                 f"-L/2 after. T = {settings.horizon:,}, {settings.runs:,} runs of each policy on each of "
-                f"{len(settings.drops)} values of L, the authors' grid. In a run every policy meets the same rewards."
+                f"{len(settings.drops)} values of L, the authors' grid. In a run every policy gets the same rewards."
             ),
             (
                 "Regret at round t is against the best play of t rounds. In a rested game that can fall: pulls of the arm "
                 "worth 0 before the drop are no loss once the other arm is worn out. So a policy that explores more early on "
-                "is ahead for a while after the drop of one that explores less. EFF-RAW-UCB (m = 2) and wSWA are not in the "
+                "is, for a while after the drop, ahead of one that explores less. EFF-RAW-UCB (m = 2) and wSWA are not in the "
                 "paper's figure."
             ),
             (
-                "Where the paper is not of one mind, we follow the authors' code or the rest of the paper: the drop comes "
+                "Where the paper contradicts itself, we follow the authors' code or the rest of the paper: the drop comes "
                 "after T/4 pulls of the arm, not at round T/4; L goes from 0.02 to 12.9, not from 0.001 to 10; alpha is 1.4, "
                 "not 1.5. GLR-UCB is the sub-Gaussian version that the text describes; the authors' code has a Bernoulli "
                 "index. Exp3.S gets rewards scaled to [0, 1], and is tuned by T and V, as the text says: the authors' script "
@@ -162,7 +162,7 @@ def _large(L: float) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """What the claims are decided by."""
+    """The measurements that decide the claims."""
 
     settings: Settings
     results: Results

@@ -25,7 +25,7 @@ from rotting.simulation.result import Result
 from rotting.simulation.simulate import Games
 
 SIGMA = VARIANCE**0.5
-HARD, EASY = 2, 7  # the nights of the paper's main figure
+HARD, EASY = 2, 7  # the nights in the paper's main figure
 RAW, RAW_2, RAW_4 = "EFF-RAW-UCB 1.4, m = 1.1", "EFF-RAW-UCB 1.4, m = 2", "EFF-RAW-UCB 4, m = 1.1"
 FEWA, FEWA_4, EXP3_S, GLR = "EFF-FEWA 0.06", "EFF-FEWA 4", "Exp3.S", "GLR-UCB"
 BEST, OTHERS = "the best article", "the other articles"
@@ -63,21 +63,21 @@ LABELS = tuple(policies(200_000))
 
 
 def load(workers: int | None = None, progress: bool | None = None) -> tuple[Nights, tuple[str, ...]]:
-    """Return the user's nights, or else the synthetic ones, and what the reader must know of them."""
-    synthetic = "These nights are SYNTHETIC: drawn to resemble the paper's, which Yahoo! does not let anybody pass on."
+    """Return the user's nights, or else the synthetic ones, and notes about them."""
+    synthetic = "These nights are SYNTHETIC: drawn to resemble the paper's, which Yahoo! does not allow to be passed on."
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # said in the notes
+            warnings.simplefilter("ignore", DataWarning)  # it is in the notes
             nights = yahoo_nights(workers=workers, progress=progress)
     except MissingDataError as error:
-        return synthetic_nights(), (synthetic, f"With your copy of the data this section is the paper's: {error}.")
-    if not nights:  # the files that are there make no whole night
+        return synthetic_nights(), (synthetic, f"With your copy of the data, this section shows the paper's nights: {error}.")
+    if not nights:  # the files hold no complete night
         return synthetic_nights(), (synthetic, *nights.notes)
     return nights, tuple(nights.notes)
 
 
 def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
-    """Let every policy play every night."""
+    """Play every night with every policy."""
     nights, notes = load(workers, progress)
     games = {
         f"night-{night.number}": Games(
@@ -89,7 +89,7 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
 
 
 def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
-    """Return the paper's figures, a table, and what the paper says of them."""
+    """Return the paper's figures, a table, and the paper's claims."""
     nights: Nights = plan.data
     title = "synthetic nights" if nights.synthetic else "nights"
     main = [night for night in nights.values() if night.number in {HARD, EASY}]
@@ -109,12 +109,12 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
         paragraphs=(
             (
                 "A round shows an article to ten users and pays their clicks, Binomial(10, p) with p the article's click rate "
-                "at that moment of the night. Rates are those of every article that was there all night, as they are: "
-                "nothing makes them fall, or stay constant between changes. "
+                "at that moment of the night. Rates are those of every article available all night, unaltered: "
+                "they need not fall, or be constant between changes. "
                 f"{len(nights)} {title}, {settings.runs:,} runs of each policy."
             ),
             (
-                "Where the paper is silent or slips, we follow the authors' code: a night is 6 pm to 6 am Eastern daylight "
+                "Where the paper is silent or wrong, we follow the authors' code: a night is 6 pm to 6 am Eastern daylight "
                 "time, 22:00 to 10:00 UTC; EFF-FEWA has m = 1.1. Unlike there, Exp3.S gets rewards scaled to [0, 1], and is "
                 "tuned by T and V, as the text says: the authors' script tunes it by T alone, gamma = sqrt(K ln(KT) / T)."
             ),
@@ -174,7 +174,7 @@ def _table(nights: Nights, results: Results) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """What the claims are decided by."""
+    """The measurements that decide the claims."""
 
     nights: Nights
     results: Results
