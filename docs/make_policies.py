@@ -77,7 +77,7 @@ def _settings() -> tuple[Setting, ...]:
 SETTINGS = _settings()
 
 
-# --- The policies, and what they are told ------------------------------------------------------------------------
+# --- The policies, and what they are given -----------------------------------------------------------------------
 
 
 def policies() -> list[type[Policy]]:
@@ -86,7 +86,7 @@ def policies() -> list[type[Policy]]:
     return sorted(built_in, key=lambda each: (each.sees_means, not each.rested, not each.restless, each.__name__.lower()))
 
 
-def told(policy: type[Policy], setting: Setting) -> dict[str, float]:
+def given_to(policy: type[Policy], setting: Setting) -> dict[str, float]:
     """Return what a policy is given beyond its defaults: the scale of the rewards, the horizon, the changes."""
     known = {each.name: each for each in policy.parameters()}
     given: dict[str, float] = {}
@@ -106,7 +106,7 @@ def regrets(classes: Sequence[type[Policy]], workers: int | None = None) -> dict
     """Play every problem with policies, and return their cells of the table; a policy's cells do not depend on the others."""
     cells: dict[str, list[str]] = {each.__name__: [] for each in classes}
     for setting in SETTINGS:
-        players = [each(**told(each, setting)) for each in classes]
+        players = [each(**given_to(each, setting)) for each in classes]
         result = simulate(players, setting.problem, runs=RUNS, seed=SEED, workers=workers, checkpoints=[], progress=False)
         for each, regret in zip(classes, result.regret[:, :, -1], strict=True):
             mean, low, high = mean_interval(regret)
@@ -169,15 +169,15 @@ def _description(policy: type[Policy]) -> str:
 
 
 def _problem(setting: Setting) -> str:
-    told = f"K = {setting.problem.n_arms}, Y = {setting.changes}, V = {setting.variation:g}"
-    return f"**{setting.title}** ({told}): {setting.means}."
+    known = f"K = {setting.problem.n_arms}, Y = {setting.changes}, V = {setting.variation:g}"
+    return f"**{setting.title}** ({known}): {setting.means}."
 
 
 def _regret_table(cells: Cells) -> str:
     symbols = {"horizon": "T", "breakpoints": "Y", "budget": "V"}
     rows = []
     for each in policies():
-        given = told(each, SETTINGS[-1])
+        given = given_to(each, SETTINGS[-1])
         settings = ", ".join(f"{name}={symbols.get(name, value)}" for name, value in given.items())
         rows.append([each.__name__, settings or "-", *cells[each.__name__]])
     return _table(["policy", "given", *(each.title for each in SETTINGS)], rows, "ll" + "r" * len(SETTINGS))

@@ -229,7 +229,7 @@ def _about(sections: Sequence[Section], seconds: float) -> report.About:
         paragraphs=(
             (
                 "Figures and tables of Seznec, Ménard, Lazaric and Valko (AISTATS 2020), computed again, and the paper's "
-                "verbal claims beside what was measured. Every number here is computed from the runs behind this report, "
+                "verbal claims with what was measured. Every number here is computed from the runs behind this report, "
                 "except those marked as the paper's."
             ),
             sizes[size],

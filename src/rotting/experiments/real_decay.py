@@ -23,7 +23,7 @@ from rotting.theory import subgaussian_scale
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides the results, beside the data."""
+    """Everything that decides the results, apart from the data."""
 
     runs: int
     battery_noise: float  # Ah, added because the record's own scatter is too small to make learning hard

@@ -33,7 +33,7 @@ BEST, OTHERS = "the best article", "the other articles"
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides the results, beside the data."""
+    """Everything that decides the results, apart from the data."""
 
     runs: int
     seed: int = 0

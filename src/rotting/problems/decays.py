@@ -193,17 +193,17 @@ class Piecewise(_Stored):
     """
 
     def __init__(self, values: npt.ArrayLike, starts: npt.ArrayLike) -> None:
-        levels = vector("values", values)
+        checked = vector("values", values)
         edges = vector("starts", starts)
-        if len(edges) != len(levels):
-            raise InvalidValueError(f"starts must have one entry per value, {len(levels)}, got {len(edges)}")
+        if len(edges) != len(checked):
+            raise InvalidValueError(f"starts must have one entry per value, {len(checked)}, got {len(edges)}")
         if edges[0] != 0:
             raise InvalidValueError(f"starts[0] must be 0, got {edges[0]:g}")
         for k, edge in enumerate(edges.tolist()):
             nonnegative_int(f"starts[{k}]", edge)
             if k and edge <= edges[k - 1]:
                 raise InvalidValueError(f"starts[{k}] must be above starts[{k - 1}] = {edges[k - 1]:g}, got {edge:g}")
-        self._store(edges.astype(np.int64), levels, length=None)
+        self._store(edges.astype(np.int64), checked, length=None)
 
     @property
     def settles(self) -> int:
