@@ -1,4 +1,4 @@
-"""The project beside its peers, on the same problems, in one run: `python -m benchmarks --help`."""
+"""The project and its peers on the same problems, in one run: `python -m benchmarks --help`."""
 
 from pathlib import Path
 

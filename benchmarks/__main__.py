@@ -19,7 +19,7 @@ def say(text: str) -> None:
 
 
 def show(outcome: Outcome) -> None:
-    """Print what came of a row."""
+    """Print the outcome of a row."""
     for entry in outcome.entries:
         if entry.us:
             say(f"  {entry.name:<26} {entry.best:10.4g} us/round  {entry.same_pulls and 'equal pulls: ' + entry.same_pulls}")
@@ -55,12 +55,12 @@ def run(size: Size, only: Sequence[str], folder: Path) -> list[Outcome]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line."""
     names = [*(row.name for row in ROWS), *(f"plot-{plot.name}" for plot in scaling.plots(TINY))]
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="The project beside its peers, in one run.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="The project and its peers, in one run.")
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--quick", dest="size", action="store_const", const="quick", help="about three minutes (the default)")
     sizes.add_argument("--full", dest="size", action="store_const", const="full", help="the sizes of the published table")
     sizes.add_argument("--tiny", dest="size", action="store_const", const="tiny", help="seconds: does it run at all?")
-    parser.add_argument("--repeats", type=int, help="turns of each contestant")
+    parser.add_argument("--repeats", type=int, help="number of turns of each contestant")
     parser.add_argument("--only", action="append", default=[], choices=names, help="a row or a plot; may be repeated")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmarks", help="folder of the report")
     parser.set_defaults(size="quick")

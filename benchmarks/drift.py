@@ -1,7 +1,7 @@
-"""A very long life of EFF-RAW-UCB: does its memory stay constant, and do its means stay those of the rewards?
+"""A very long game of EFF-RAW-UCB: does its memory stay constant, and do its means stay exact?
 
 Rewards are a million plus whole multiples of 2**-32, which doubles hold exactly but plain sums of them do not. So Algorithm 2
-can be run beside the policy, word for word, in whole numbers, on the multiples: every window's mean is compared with that.
+can be run in parallel, as printed, in whole numbers, on the multiples: every window's mean is compared with that.
 """
 
 import resource
@@ -44,7 +44,7 @@ def _eff_update(windows: Ints, current: Ints, pending: Ints, counts: Ints, rewar
 def _live(p: Any, s: Any, first: int, last: int, arms: Ints, windows: Ints, current: Ints, pending: Ints, counts: Ints) -> None:
     for t in range(first, last + 1):
         i = choose(p, s, t, 0, arms)
-        # 31 random bits (good ones to the last: those of a congruential stream cancel over windows of 2**k), and means that
+        # 31 random bits (all of them good: those of a congruential generator cancel over windows of 2**k), and means that
         # fall with the rounds at different speeds and come back, so that arms take turns.
         word, _, _, _ = philox(t, i, 0, 0, 1, 2)
         reward = (word >> 1) - ((t >> 14) * (i + 1) % 1_009 << 22)
@@ -91,7 +91,7 @@ def measure(size: Size) -> list[Finding]:
 
 
 def _resident() -> int:
-    # What is resident now, where the system tells: the peak would hide any growth below that of an earlier row.
+    # The memory that is resident now, if the system tells: the peak would hide growth below that of an earlier row.
     status = Path("/proc/self/statm")
     if status.exists():
         return int(status.read_text().split()[1]) * resource.getpagesize()

@@ -62,7 +62,7 @@ def library() -> Any:
 def game(
     loop: str, problem: Problem, horizon: int, rounds: int, alpha: float = 1.4, m: float = 2.0, threads: int | None = None
 ) -> Contestant:
-    """Return games in C of runs 0, 1, ... of ours, about `rounds` rounds in all, shared out to threads.
+    """Return games in C of our runs 0, 1, ..., about `rounds` rounds in all, divided among threads.
 
     Args:
         loop: the function in `limit.c`.
@@ -71,8 +71,8 @@ def game(
         rounds: rounds in all.
         alpha: confidence level.
         m: ratio of neighbouring windows.
-        threads: how many to use, timed by the clock on the wall; None for one, timed by its own CPU time as all contestants
-            per core are.
+        threads: how many to use, timed by wall-clock time; None for one, timed by its own CPU time like all contestants
+            per core.
     """
     if not isinstance(problem.noise, Gaussian):
         raise TypeError(f"problem must have Gaussian noise, got {problem.noise!r}")

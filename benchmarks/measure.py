@@ -1,4 +1,4 @@
-"""Races: contestants play in turns, each keeps its best time, and what counts is the ratio of two of them."""
+"""Races: contestants take turns, the best time of each counts, and goals are ratios of two of them."""
 
 import os
 import statistics
@@ -14,7 +14,7 @@ class UnavailableError(Exception):
 
 
 class Size(NamedTuple):
-    """How much to measure: `QUICK` in minutes, `FULL` in the time it takes, `TINY` to test the benchmark itself."""
+    """How much to measure: `QUICK` in minutes, `FULL` as long as it takes, `TINY` to test the benchmark itself."""
 
     name: str
     repeats: int
@@ -57,7 +57,7 @@ class Goal:
 
 @dataclass
 class Finding:
-    """A figure beside its goal."""
+    """A figure and its goal."""
 
     what: str
     value: float | None
@@ -95,14 +95,14 @@ class Entry:
 
 @dataclass
 class Outcome:
-    """What came of one row."""
+    """The outcome of one row."""
 
     name: str
     what: str
     entries: list[Entry]
     findings: list[Finding]
     notes: tuple[str, ...]
-    load: tuple[float, float]  # mean number of processes that wanted a CPU, over the minute before and the minute after
+    load: tuple[float, float]  # load average over a minute, before and after
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-able data."""
@@ -114,7 +114,7 @@ class Outcome:
 
 
 def compare_pulls(ours: Pulls, theirs: Pulls) -> str:
-    """Say in how many of the games that both played the pulls are equal."""
+    """Return in how many of the games that both played the pulls are equal."""
     pairs = list(zip(ours, theirs, strict=False))
     if not pairs:
         return ""
@@ -123,13 +123,13 @@ def compare_pulls(ours: Pulls, theirs: Pulls) -> str:
 
 @dataclass(frozen=True)
 class Race:
-    """A row of the benchmark: contestants in the order they play (ours first), and the ratios that are asked for.
+    """A row of the benchmark: contestants in the order they play (ours first), and the ratios to judge.
 
     Args:
         name: its id on the command line.
         what: the problem and the size.
         contestants: sets the row up, outside the clock, and returns the contestants.
-        goals: the ratios that are asked for.
+        goals: the ratios to judge.
         notes: what is and is not timed on each side.
     """
 
@@ -180,7 +180,7 @@ class Race:
 
 @dataclass(frozen=True)
 class Check:
-    """A row that is no race: figures beside their goals."""
+    """A row that is not a race: figures and their goals."""
 
     name: str
     what: str

@@ -1,7 +1,7 @@
-"""RAW-UCB, EFF-RAW-UCB, FEWA and EFF-FEWA as the literature's Python code does them.
+"""RAW-UCB, EFF-RAW-UCB, FEWA and EFF-FEWA as Python code of the literature implements them.
 
 That is: arrays of all windows, NaN where a window has no value yet, one call of `choice` and one of `get_reward` a round.
-Written anew in the style of the authors' framework (SMPyBandits), which no longer installs, and kinder than it: arrays double
+Written from scratch in the style of the authors' framework (SMPyBandits), which no longer installs, but faster: arrays double
 instead of growing by one column at a time, and exact windows are summed by one shifted addition.
 """
 
@@ -183,7 +183,7 @@ def game(name: str, problem: Problem, horizon: int, alpha: float, m: float | Non
         problem: a rested problem.
         horizon: rounds of the game.
         alpha: confidence level.
-        m: play an exact policy as its EFF form with this ratio, which must be as good as 1.
+        m: play an exact policy as its EFF form with this ratio, which must be nearly 1.
     """
     table = reward_table(problem, horizon).tolist()
 

@@ -50,7 +50,7 @@ def game(policy: Policy, problem: Problem, horizon: int, rounds: int) -> Contest
 
 
 def whole_call(policy: Policy, problem: Problem, horizon: int, runs: int, workers: int) -> Contestant:
-    """Return the whole call of `simulate` by the clock on the wall: tasks, threads, oracle and result included."""
+    """Return the whole call of `simulate` by wall-clock time: tasks, threads, oracle and result included."""
     rotting.simulate(policy, problem, horizon, runs=1, seed=SEED, workers=1, progress=False)
 
     def play() -> Sample:
@@ -88,7 +88,7 @@ class Stretches:
     """A game that can be stopped, copied, and continued with another `choose` on the same state.
 
     Args:
-        policy: plays.
+        policy: who plays.
         problem: what it plays.
         capacity: the longest game.
     """
@@ -103,7 +103,7 @@ class Stretches:
         self.rounds = 0
 
     def copy(self) -> "Stretches":
-        """Return a twin that can be played on without touching this one."""
+        """Return a copy that can be continued without changing this one."""
         twin = object.__new__(Stretches)
         twin.__dict__.update(self.__dict__)
         twin.state = type(self.state)(*(array.copy() for array in self.state))

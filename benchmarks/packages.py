@@ -1,6 +1,6 @@
 """Peers from PyPI: `pip install rotting[benchmark]` installs them; without one, its rows say so.
 
-None of them plays rested rotting, so they are raced live (any policy can choose and learn) and on a stationary problem.
+None of them plays rested rotting, so they are compared live (any policy can choose and learn) and on a stationary problem.
 """
 
 import importlib

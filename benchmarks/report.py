@@ -30,7 +30,7 @@ def _processor() -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Say where this was measured."""
+    """Return where this was measured."""
     cc = limit.compiler()
     return {
         "processor": _processor(),
@@ -107,8 +107,8 @@ def markdown(data: dict[str, Any], outcomes: Sequence[Outcome]) -> str:
         f"{where['cpus']} CPUs, {where['processor']}; load {where['load'][0]:.1f} at the start.",
         f"Python {where['python']}; {versions}; {where['compiler'] or 'no C compiler'}.",
         "",
-        "Contestants take turns in one process. Each keeps its best turn, and a ratio is that of two bests.",
-        "Beside it stands the range of the ratio turn by turn: where that is wide, the machine was busy.",
+        "Contestants take turns in one process. The best turn of each counts, and a ratio is that of two best turns.",
+        "The range of the ratio turn by turn is given, too: if it is wide, the machine was busy.",
         "",
         *_must_hold(outcomes),
     ]

@@ -95,7 +95,7 @@ def against_scan(policy: Policy, scan: Callable[..., int], problem: Problem, hor
         times, pulls, total = [], [], 0.0
         for middle in middles:
             twin = middle.copy()
-            twin.play(twin.rounds + slow)  # off the clock: a copy is not in the caches yet
+            twin.play(twin.rounds + slow)  # not timed: a copy is not in the caches yet
             spent, arms = twin.play(twin.rounds + rounds, choose)
             times.append(spent * 1e6 / rounds)
             total += spent
@@ -120,7 +120,7 @@ def after_first_pulls(policy: Policy, n_arms: int, rounds: int) -> Contestant:
     problem = many_arms(n_arms)
 
     def turn() -> Sample:
-        # From the start, not from a copy: copying would fill the memory of 10,000 histories that is only reserved.
+        # From the start, not from a copy: copying would touch memory of 10,000 histories that is only reserved.
         start = Stretches(policy, problem, n_arms + rounds)
         start.play(n_arms)
         spent, _ = start.play(n_arms + rounds)
@@ -136,7 +136,7 @@ def arms(size: Size) -> dict[str, Contestant]:
 
 
 def workers(size: Size) -> dict[str, Contestant]:
-    """One worker and two, and what C gets out of the machine."""
+    """One worker and two, and the same in C."""
     horizon, rounds = min(10_000, size.rounds), 8 * size.rounds
     problem, policy = two_arms(horizon=horizon), rotting.EffRAWUCB()
     threads = {
@@ -256,10 +256,10 @@ ROWS: tuple[Row, ...] = (
     ),
     Race(
         "workers",
-        "EffRAWUCB(m=2), K = 2 (two_arms), T = 1e4, many runs, by the clock on the wall",
+        "EffRAWUCB(m=2), K = 2 (two_arms), T = 1e4, many runs, wall-clock time",
         workers,
         (Goal("one worker over two", "rotting, 1 worker", "rotting, 2 workers", "at least", 1.7),),
-        ("The whole call of simulate. The C loop on one and two threads says what the machine gave at that time.",),
+        ("The whole call of simulate. The C loop on one and two threads shows what the machine could give at that time.",),
     ),
     Race(
         "live",
@@ -270,9 +270,9 @@ ROWS: tuple[Row, ...] = (
     ),
     Check(
         "drift",
-        "a long life of EffRAWUCB(m=2), K = 10, rewards around 1e6",
+        "a long game of EffRAWUCB(m=2), K = 10, rewards around 1e6",
         drift.measure,
-        ("Quick plays 1e7 rounds, full 1e8, beside Algorithm 2 in whole numbers, whose time is included.",),
+        ("Quick plays 1e7 rounds, full 1e8, along with Algorithm 2 in whole numbers, whose time is included.",),
     ),
     Race(
         "simulation",

@@ -101,7 +101,7 @@ Points = dict[str, list[tuple[int, float]]]
 
 
 def _growth(line: list[tuple[int, float]], x: int, plot: Plot) -> float:
-    """Return how many times longer the sample at x will take than the last one, if the curve goes on as it went."""
+    """Return how many times as long as the last sample the one at x will take, if the curve continues as before."""
     if not line:
         return 0.0
     steeper = max(1.0, line[-1][1] / line[-2][1]) if len(line) > 1 else 1.0

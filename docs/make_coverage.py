@@ -1,7 +1,7 @@
-"""Write docs/intervals.md: how often the 95 % intervals of the claims hold what they should, and those of other methods.
+"""Write docs/intervals.md: the coverage of the claims' 95 % intervals, and of other methods.
 
 `python docs/make_coverage.py POOL.npz` plays the claims' games often (two core-hours, once: the regrets are kept in
-POOL.npz, and read from there the next time), takes the values of all runs for the truth, draws samples of few runs, and counts.
+POOL.npz, and read from there the next time), takes the values of all runs as the truth, draws samples of few runs, and counts.
 """
 
 import argparse
@@ -225,7 +225,7 @@ class Count(NamedTuple):
 
 
 def count(case: Case, truth: float, method: Method, runs: int, samples: int) -> Count:
-    """Draw samples of runs, the same for every array, and count; an interval that is unknown is none."""
+    """Draw samples of runs, the same for every array, and count; an interval with unknown ends counts as none."""
     rng = np.random.default_rng(runs)
     covered = stated = 0
     for _ in range(samples):
@@ -280,18 +280,18 @@ def _wrapped(text: str) -> str:
 
 
 TEXTS = {
-    "spread_ratio": """A ratio of standard deviations. On the rested benchmark one run in hundreds has many times the usual
-        regret, and makes most of its policy's spread. Samples without such a run, or with one, cannot tell how many there are:
-        no method covers, not even with 2,000 runs. So `spread_ratio` has an interval only where the runs are at least ten
-        times the kurtosis of every policy's regrets on every problem, and the claim is undecided otherwise. A tail that a
-        sample does not show at all deceives this rule, too: an interval is for spreads like those of the runs that were
-        seen.""",
-    "growth": """What the mean regret gains late over what it gains early; late gains are 0 in most runs of a good policy.
-        Fieller's interval covers at every size, and is unbounded where the early gain cannot be told from 0.""",
+    "spread_ratio": """A ratio of standard deviations. On the rested benchmark one run in hundreds has many times the
+        usual regret, and makes up most of its policy's spread. Samples with one such run, or none, do not show how
+        frequent they are: no method has the right coverage, not even with 2,000 runs. So `spread_ratio` has an interval
+        only where the number of runs is at least ten times the kurtosis of every policy's regrets on every problem, and
+        the claim is undecided otherwise. A tail that a sample does not show at all defeats this rule, too: an interval
+        is for spreads like those of the runs in the sample.""",
+    "growth": """The late growth of the mean regret over its early growth; the late growth is 0 in most runs of a good policy.
+        Fieller's interval has the right coverage at every size, and is unbounded where the early growth may be 0.""",
     "mean_ratio": """The geometric mean over the problems of ratios of mean regrets, with the jackknife's error of its logarithm
         and Student's t.""",
     "smallest_ratio": """The smallest of the ratios of mean regrets. Its low end is below each of them at 97.5 %, and its high
-        end above the smallest at 97.5 % for all problems together: it covers more often than it says.""",
+        end above the smallest at 97.5 % for all problems together: its coverage is above 95 %.""",
 }
 
 
@@ -301,11 +301,11 @@ def page(tables: Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]], of_mea
         "# How often the intervals hold the truth",
         "<!-- Written by `make intervals` from the code: do not edit. -->",
         _wrapped(
-            f"""The verdicts on the paper's claims rest on 95 % intervals. Here is how often they hold what they should. The
+            f"""The verdicts on the paper's claims rest on 95 % intervals. Here is their coverage. The
             games of the claims were played {RUNS["two-arms"]:,} times (the nights, which are synthetic, {RUNS["nights"]} times;
-            seed {SEED}). The value of all runs is taken for the truth. Samples of n runs were drawn from them, with
-            replacement, and paired as the runs are. The table shows the share of samples that are not told wrongly: the
-            interval holds the truth, or there is none, as its ends are unknown. Where some samples have none, the share of
+            seed {SEED}). The value of all runs is taken as the truth. Samples of n runs were drawn from them, with
+            replacement, and paired as the runs are. The table shows the share of samples without a wrong statement: the
+            interval holds the truth, or there is none because its ends are unknown. Where some samples have none, the share of
             those that have one follows in brackets. There were
             {", ".join(f"{samples} samples of {runs:,} runs" for runs, samples in SAMPLES.items())}. A share near 95 % of
             400 samples is known to within 2 percentage points, one of 100 to within 4. Bold is what the library does."""
@@ -326,9 +326,9 @@ def page(tables: Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]], of_mea
         "## Means, in `Result.table()` and the tables of the report",
         _wrapped(
             """Student's interval of a mean, `mean -+ t s / sqrt(n)`. It is exact for normal values, good for most regrets, and
-            too short where rare runs regret much more than the others, or less: a sample without such a run knows nothing
-            of them. The worst policy and problem, and a lognormal, show by how much. Play more runs, or read such intervals
-            as too short."""
+            too short where rare runs have much more regret than the others, or much less: a sample without such a run knows
+            nothing of them. The worst policy and problem, and a lognormal, show by how much. Play more runs, or read such
+            intervals as too short."""
         ),
         _table(heads, [[*words[name], *cells] for name, cells in of_means.items()]),
     ]

@@ -23,14 +23,14 @@ COLUMNS = 120
 HORIZON, RUNS, SEED = 2_000, 50, 0
 REGRETS = "## Regret"
 Cells = Mapping[str, Sequence[str]]
-"""Of each policy, by its class's name: the regret on each problem, as the page writes it."""
+"""By the name of a policy's class: its regret on each problem, as on the page."""
 
 
 # --- The four problems -------------------------------------------------------------------------------------------
 
 
 class Setting(NamedTuple):
-    """A problem, and what is told of it to policies that ask."""
+    """A problem, and what policies that need it are told about it."""
 
     title: str
     problem: Problem
@@ -77,7 +77,7 @@ def _settings() -> tuple[Setting, ...]:
 SETTINGS = _settings()
 
 
-# --- The policies, and what they are told ------------------------------------------------------------------------
+# --- The policies, and what they are given -----------------------------------------------------------------------
 
 
 def policies() -> list[type[Policy]]:
@@ -86,8 +86,8 @@ def policies() -> list[type[Policy]]:
     return sorted(built_in, key=lambda each: (each.sees_means, not each.rested, not each.restless, each.__name__.lower()))
 
 
-def told(policy: type[Policy], setting: Setting) -> dict[str, float]:
-    """Return what a policy is given beyond its defaults: the scale of the rewards, the horizon, the changes it asks for."""
+def given_to(policy: type[Policy], setting: Setting) -> dict[str, float]:
+    """Return what a policy is given beyond its defaults: the scale of the rewards, the horizon, the changes."""
     known = {each.name: each for each in policy.parameters()}
     given: dict[str, float] = {}
     if "sigma" in known and "kind" not in known:  # those with a kind are made for rewards in [0, 1] by default
@@ -103,10 +103,10 @@ def told(policy: type[Policy], setting: Setting) -> dict[str, float]:
 
 
 def regrets(classes: Sequence[type[Policy]], workers: int | None = None) -> dict[str, list[str]]:
-    """Let policies play every problem, and return their cells of the table; those of one do not depend on the others."""
+    """Play every problem with policies, and return their cells of the table; a policy's cells do not depend on the others."""
     cells: dict[str, list[str]] = {each.__name__: [] for each in classes}
     for setting in SETTINGS:
-        players = [each(**told(each, setting)) for each in classes]
+        players = [each(**given_to(each, setting)) for each in classes]
         result = simulate(players, setting.problem, runs=RUNS, seed=SEED, workers=workers, checkpoints=[], progress=False)
         for each, regret in zip(classes, result.regret[:, :, -1], strict=True):
             mean, low, high = mean_interval(regret)
@@ -133,7 +133,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> s
 
 
 def _wrapped(text: str, indent: str = "") -> str:
-    """Return the text in lines that break nowhere within `code`, where a leading + or - would begin a list."""
+    """Return the text in lines that do not break within `code`, where a leading + or - would start a list."""
     whole = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", "\0"), " ".join(text.split()))
     lines = textwrap.wrap(whole, COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines).replace("\0", " ")
@@ -143,7 +143,7 @@ def _properties() -> str:
     def mark(holds: bool) -> str:
         return "yes" if holds else "-"
 
-    heads = ["policy", "needs T", "needs changes", "randomised", "rested", "restless", "time a round", "memory"]
+    heads = ["policy", "needs T", "needs changes", "randomised", "rested", "restless", "time per round", "memory"]
     rows = [
         [
             each.__name__,
@@ -161,7 +161,7 @@ def _list(*items: str) -> str:
 
 
 def _description(policy: type[Policy]) -> str:
-    """Return what the docstring says in its first line, and of what the policy needs and is sound for."""
+    """Return the docstring's first line, and what it says about the policy's needs."""
     first, _, rest = (inspect.getdoc(policy) or "").partition("\n")
     needs = re.search(r"^Needs .*?(?=\n\n|\Z)", rest, re.MULTILINE | re.DOTALL)
     source = policy.__module__.replace(".", "/") + ".py"
@@ -169,15 +169,15 @@ def _description(policy: type[Policy]) -> str:
 
 
 def _problem(setting: Setting) -> str:
-    told = f"K = {setting.problem.n_arms}, Y = {setting.changes}, V = {setting.variation:g}"
-    return f"**{setting.title}** ({told}): {setting.means}."
+    known = f"K = {setting.problem.n_arms}, Y = {setting.changes}, V = {setting.variation:g}"
+    return f"**{setting.title}** ({known}): {setting.means}."
 
 
 def _regret_table(cells: Cells) -> str:
     symbols = {"horizon": "T", "breakpoints": "Y", "budget": "V"}
     rows = []
     for each in policies():
-        given = told(each, SETTINGS[-1])
+        given = given_to(each, SETTINGS[-1])
         settings = ", ".join(f"{name}={symbols.get(name, value)}" for name, value in given.items())
         rows.append([each.__name__, settings or "-", *cells[each.__name__]])
     return _table(["policy", "given", *(each.title for each in SETTINGS)], rows, "ll" + "r" * len(SETTINGS))
@@ -187,34 +187,34 @@ def page(cells: Cells) -> str:
     """Return the page with these regrets."""
     parts = [
         "# The policies",
-        "<!-- Written by `make docs` from the code: do not edit. The tests check that it is fresh. -->",
+        "<!-- Written by `make docs` from the code: do not edit. The tests check that it is up to date. -->",
         _wrapped(
-            "Every policy of the library: what it must know, what it is sound for, what it costs, and how it does on four small"
+            "Every policy of the library: what it must know, what it is sound for, what it costs, and its regret on four small"
             " problems. Those that are sound for both kinds of rotting come first, those for neither last, and the oracle,"
             " which sees the means, at the end."
         ),
         "## Properties",
         _properties(),
         _list(
-            "**needs T**: must be told the number of rounds, or be tuned by hand. `rotting.doubling(policy)` plays without.",
+            "**needs T**: must be told the number of rounds, or be tuned by hand. `rotting.doubling(policy)` plays without T.",
             "**needs changes**: must be told how many changes there are, or how much or how fast the means vary.",
             "**randomised**: draws random numbers; `Bandit.propensities()` gives the probability of each arm.",
             "**rested**, **restless**: has a guarantee, or is known to learn, when arms wear out with their own pulls, or with"
             " time. A dash promises nothing; the next section says what is known.",
-            "**time a round**, **memory**: for K arms after t rounds. The time is that of a usual round: exact windows and GLR"
-            " tests skip nearly all that they could look at, but in the worst case look at O(t) an arm.",
+            "**time per round**, **memory**: for K arms after t rounds. The time is that of a usual round: exact windows and"
+            " GLR tests skip nearly all windows and splits, but evaluate O(t) per arm in the worst case.",
         ),
         "## Each in a few words",
         _wrapped(
-            "By the name in Python, which leads to the file, and on the command line: the first line of its documentation, and"
-            " what that says of its needs. Formulas, tunings and references are in the file."
+            "Each with its name in Python, which links to the file, and on the command line: the first line of its"
+            " documentation, and what that says about its needs. Formulas, tunings and references are in the file."
         ),
         _list(*map(_description, policies())),
         REGRETS,
         _wrapped(
             f"The table shows the mean regret over {RUNS} runs of T = {HORIZON:,} rounds and, after ±, half of its 95 %"
             " interval, in units of reward; less is better. Regret is the sum of the means that the optimal policy would have"
-            f" collected, less those of the arms pulled. Seed {SEED}. A run pays the same rewards to every policy, so"
+            f" collected, minus those of the arms pulled. Seed {SEED}. In a run every policy gets the same rewards, so"
             " differences between policies are more certain than their intervals suggest."
         ),
         _wrapped(

@@ -38,7 +38,7 @@ def test_reproduce_without_a_name_is_everything(capsys: pytest.CaptureFixture[st
     assert out.endswith("report: mine/report.html\n")
     assert "note: These nights are SYNTHETIC" in out
     assert out.count("SYNTHETIC") == 1
-    assert "note: Something is left out: news-popularity/Facebook_Palestine.csv is not in" in out
+    assert "note: A data set is left out: news-popularity/Facebook_Palestine.csv is not in" in out
     assert not [each for each in Path().iterdir() if each.name not in {"mine", "cache"}]
     assert sorted(each.name for each in Path("mine").iterdir() if each.is_dir()) == sorted(experiments.list_experiments())
     page = Path("mine/report.html").read_text()

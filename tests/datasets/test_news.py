@@ -22,7 +22,7 @@ def shares_text(items: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> str:
 
 
 def some_items() -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """24 items to play with, three per group: in group g each gains a share at every (g + 2)-th slice."""
+    """24 usable items, three per group: in group g each gains a share at every (g + 2)-th slice."""
     slices = np.arange(144)
     items = np.array([100 + slices // (g + 2) for g in range(8) for _ in range(3)])
     unseen = np.where(slices < 4, -1, 50)  # after the first hour
@@ -49,7 +49,7 @@ def test_rates_are_counted_by_hand() -> None:
         (("109,109", "109,109,109"), "must have 145 fields on each line, got 146 on line"),
         ((",100,", ",1e2,"), "must hold whole numbers"),
         ((",100,", ",x,"), "must hold whole numbers"),
-        ((",102,", ",1,"), "must hold shares that add up, but they fall on line 3"),
+        ((",102,", ",1,"), "must hold cumulative shares, but they fall on line 3"),
     ],
 )
 def test_a_table_of_shares_is_checked(change: tuple[str, str], words: str) -> None:
@@ -58,7 +58,7 @@ def test_a_table_of_shares_is_checked(change: tuple[str, str], words: str) -> No
 
 
 def test_too_few_items_are_refused() -> None:
-    with pytest.raises(ValueError, match="must hold at least 8 items to play with, got 7"):
+    with pytest.raises(ValueError, match="must hold at least 8 usable items, got 7"):
         share_rates(shares_text(some_items()[1:8]))
     with pytest.raises(ValueError, match="must have the columns"):
         share_rates("")

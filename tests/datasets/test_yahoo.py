@@ -255,7 +255,7 @@ def test_an_article_missing_at_one_timestamp_is_not_kept(tmp_path: Path) -> None
     assert read(tmp_path, tmp_path / "a", window=1, least=1)[9].articles == (5,)
     write_day(tmp_path, 9, both[1], np.random.default_rng(0))
     write_day(tmp_path, 8, Events(seconds[:1], np.array([6]), seconds[:1] % 2), np.random.default_rng(0))
-    assert read(tmp_path, tmp_path / "b", window=1, least=1).skipped[9] == "no article is there at every timestamp"
+    assert read(tmp_path, tmp_path / "b", window=1, least=1).skipped[9] == "no article is available at every timestamp"
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

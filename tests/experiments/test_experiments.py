@@ -10,6 +10,7 @@ import pytest
 from rotting import experiments
 from rotting.experiments import rested_two_arms, restless_nights
 from rotting.problems import two_arms
+from rotting.report.model import Findings
 from rotting.simulation.simulate import simulate, simulate_all
 from tests.helpers.tiny_experiments import tiny_night
 
@@ -49,9 +50,40 @@ def test_games_that_two_experiments_need_are_played_once(monkeypatch: pytest.Mon
     nights, times = experiments.run(["runtime", "restless-nights"], progress=False)
     assert [each.section.id for each in (nights, times)] == ["restless-nights", "runtime"]
     assert len(played) == 2
-    rows = times.section.tables["seconds-per-night"].rows
+    rows = times.section.findings.tables["seconds-per-night"].rows
     us = nights.results["night-7"].us_per_round[0]
     assert rows[1][restless_nights.LABELS[0]] == us * tiny_night(7).horizon / 1e6
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    runs: int
+    seed: int = 0
+
+
+def test_what_two_experiments_share_is_prepared_once_for_each_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = []
+
+    def prepare(settings: Sizes, workers: int | None, progress: bool | None) -> experiments.Plan:
+        prepared.append(settings.runs)
+        return experiments.Plan({}, data=settings.runs)
+
+    def findings(settings: Sizes, plan: experiments.Plan, results: experiments.Results) -> Findings:
+        return Findings((f"{settings.runs} runs asked for, {plan.data} planned",))
+
+    known = {
+        name: experiments.Experiment(name, name, "nowhere", {"quick": Sizes(runs)}, prepare, findings, order)
+        for order, (name, runs) in enumerate({"first": 3, "second": 5, "third": 3}.items())
+    }
+    monkeypatch.setattr(experiments, "_ids", lambda: list(known))
+    monkeypatch.setattr(experiments, "find", known.get)
+    outcomes = experiments.run(list(known), progress=False)
+    assert prepared == [3, 5]
+    assert [text for each in outcomes for text in each.section.findings.paragraphs] == [
+        "3 runs asked for, 3 planned",
+        "5 runs asked for, 5 planned",
+        "3 runs asked for, 3 planned",
+    ]
 
 
 @pytest.mark.usefixtures("tiny")

@@ -20,18 +20,18 @@ def test_the_users_own_nights_are_played_when_there(monkeypatch: pytest.MonkeyPa
     (outcome,) = experiments.run(["restless-nights"], progress=False)
     said = [
         outcome.section.title,
-        *outcome.section.notes,
-        *outcome.section.paragraphs,
-        *map(str, outcome.section.tables.values()),
+        *outcome.section.findings.notes,
+        *outcome.section.findings.paragraphs,
+        *map(str, outcome.section.findings.tables.values()),
     ]
     assert "synthetic" not in " ".join(said).lower()
-    assert not any(claim.synthetic for claim in outcome.section.claims)
-    assert {claim.id for claim in outcome.section.claims}.isdisjoint({"nights-easy-logarithmic"})
+    assert not any(claim.synthetic for claim in outcome.section.findings.claims)
+    assert {claim.id for claim in outcome.section.findings.claims}.isdisjoint({"nights-easy-logarithmic"})
 
 
 @pytest.mark.usefixtures("tiny")
 def test_files_that_make_no_night_are_told_and_synthetic_ones_played(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restless_nights, "yahoo_nights", lambda **_: Nights((), skipped={2: "it is cut off"}))
     (outcome,) = experiments.run(["restless-nights"], progress=False)
-    assert "night 2 is left out: it is cut off" in outcome.section.notes
-    assert all(claim.synthetic for claim in outcome.section.claims)
+    assert "night 2 is left out: it is cut off" in outcome.section.findings.notes
+    assert all(claim.synthetic for claim in outcome.section.findings.claims)

@@ -317,7 +317,7 @@ def same_bits(problem: Problem, checkpoints: list[int]) -> str:
 
 @pytest.mark.parametrize("block", [1, 3, 17, oracle._BLOCK])
 def test_every_bit_is_that_of_the_dense_oracle(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    """All kinds of problems, in blocks large and small: exact optima, and greedy ones where these are too dear."""
+    """All kinds of problems, in blocks large and small: exact optima, and greedy ones where these are too expensive."""
     monkeypatch.setattr(oracle, "_BLOCK", block)
     rng = np.random.default_rng(block)
     seen = set()

@@ -46,7 +46,7 @@ def test_claims_in_words() -> None:
 def test_an_undecided_claim_says_why_where_its_interval_does_not() -> None:
     assert claim(0.9, 1.1, least=1.0).decision == "undecided"
     assert claim(None, None, least=1.0).decision == "undecided: too few runs for an interval"
-    assert claim(-math.inf, math.inf, least=1.0).decision == "undecided: what is divided by may be 0"
+    assert claim(-math.inf, math.inf, least=1.0).decision == "undecided: the denominator may be 0"
     each = dataclasses.replace(claim(math.nan, math.nan, least=1.0), synthetic=True)
     assert each.decision == "undecided (synthetic data): a ratio is undefined"
     assert claim(0.9, 1.1, least=0.5).decision == "holds"

@@ -63,7 +63,7 @@ def test_rows_may_lack_columns_and_mix_whole_numbers_with_others() -> None:
 
 @pytest.mark.parametrize("values", [(1, "a"), (True, 1), (1.0, "a"), ([1], [2])])
 def test_a_column_of_several_kinds_is_refused(values: tuple[Any, Any]) -> None:
-    with pytest.raises(TypeError, match="column 'x' must hold numbers, or words, or truth values, got"):
+    with pytest.raises(TypeError, match="column 'x' must hold numbers, strings or booleans only, got"):
         frame([{"x": value} for value in values])
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rotting.display.plots import COLOURS
 from rotting.report.claims import Verdict
-from rotting.report.page import DARK_COLOURS, MARKS
+from rotting.report.page import DARK_COLOURS
 from tests.helpers.html_reader import Reader
 from tests.helpers.sections import EVIL, table
 
@@ -62,7 +62,7 @@ def test_every_number_of_the_tables_and_every_setting_is_there(reader: Reader) -
 def test_claims_are_counted_and_marked_without_colour(reader: Reader) -> None:
     words = " ".join(" ".join(reader.words).split())
     for verdict in Verdict:
-        assert f"{MARKS[verdict]} {verdict}" in words
+        assert f"{verdict.mark} {verdict}" in words
     for line in ("✓ 1 hold", "✗ 1 do not hold", "? 1 undecided", "3.90 [3.70, 4.10]", "between 2 and 8", "ratio of regrets"):
         assert line in words
 

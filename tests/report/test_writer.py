@@ -13,7 +13,7 @@ from rotting import report
 from rotting.common.statistics import Interval
 from rotting.errors import PathExistsError
 from rotting.report.claims import Claim
-from rotting.report.model import Section
+from rotting.report.model import Findings, Section
 from tests.helpers.html_reader import Reader
 from tests.helpers.sections import ABOUT, figure, sections, table
 
@@ -85,31 +85,36 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
         report.write(sections(), tmp_path / "nowhere", ABOUT)
 
 
+def finding(section: Section, **changes: Any) -> Section:
+    """Return the section with other findings."""
+    return dataclasses.replace(section, findings=dataclasses.replace(section.findings, **changes))
+
+
 @pytest.mark.parametrize("name", ["", "../up", "Upper", "a b", "a/b", ".hidden", "a--b", "dot.dot"])
 def test_names_that_are_no_names_of_files_are_refused(tmp_path: Path, name: str) -> None:
     first = sections()[0]
     for section, what in (
         (dataclasses.replace(first, id=name), "section"),
-        (dataclasses.replace(first, figures=(dataclasses.replace(figure(), name=name),)), "figure of section 'rested-test'"),
-        (dataclasses.replace(first, tables={name: table()}), "table of section 'rested-test'"),
+        (finding(first, figures=(dataclasses.replace(figure(), name=name),)), "figure of section 'rested-test'"),
+        (finding(first, tables={name: table()}), "table of section 'rested-test'"),
     ):
-        with pytest.raises(ValueError, match=re.escape(f"the name of a {what} must be of small letters")):
+        with pytest.raises(ValueError, match=re.escape(f"the name of a {what} must be lower-case letters")):
             report.write([section], tmp_path, ABOUT)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_of_a_name_are_refused(tmp_path: Path) -> None:
     first = sections()[0]
-    with pytest.raises(ValueError, match="the name of a section must be its own, got 'rested-test' twice"):
+    with pytest.raises(ValueError, match="the name of a section must be unique, got 'rested-test' twice"):
         report.write([first, first], tmp_path, ABOUT)
-    with pytest.raises(ValueError, match="figure of section 'rested-test' must be its own, got 'regret' twice"):
-        report.write([dataclasses.replace(first, figures=(figure(), figure()))], tmp_path, ABOUT)
+    with pytest.raises(ValueError, match="figure of section 'rested-test' must be unique, got 'regret' twice"):
+        report.write([finding(first, figures=(figure(), figure()))], tmp_path, ABOUT)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_report_of_nothing(tmp_path: Path) -> None:
-    path = report.write([Section("bare", "Bare", "nowhere", ())], tmp_path, ABOUT)
-    assert "decide no claim" in path.read_text("utf-8")
+    path = report.write([Section("bare", "Bare", "nowhere", Findings(()))], tmp_path, ABOUT)
+    assert "test no claim" in path.read_text("utf-8")
     assert (tmp_path / "claims.csv").read_text().strip() == ""
 
 
@@ -124,13 +129,13 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=re.escape("rotting[report]")):
-        report.write([Section("bare", "Bare", "nowhere", ())], tmp_path, ABOUT)
+        report.write([Section("bare", "Bare", "nowhere", Findings(()))], tmp_path, ABOUT)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_claim_without_an_interval_says_why(tmp_path: Path) -> None:
     unknown = Claim("few", "section 5", "varies more", "ratio of spreads", Interval(1.1, None, None), low=1.0)
-    path = report.write([Section("bare", "Bare", "nowhere", (), claims=(unknown,))], tmp_path, ABOUT)
+    path = report.write([Section("bare", "Bare", "nowhere", Findings((), claims=(unknown,)))], tmp_path, ABOUT)
     for text in (path.read_text("utf-8"), *((tmp_path / f"claims.{kind}").read_text("utf-8") for kind in ("md", "csv"))):
         assert unknown.reason in text
 

@@ -543,7 +543,7 @@ def test_load_refuses_an_edited_array(saved: Path, share: float) -> None:
     [
         ('"seed": 7', '"seed": 8', "edited: its checksum differs"),
         ('"alpha": 1.4', '"alpha": 1.5', "edited: its checksum differs"),
-        ('"seed": 7', '"seed": NaN', "edited: NaN is not a number of JSON"),
+        ('"seed": 7', '"seed": NaN', "edited: NaN is not a JSON number"),
         ('"format": "rotting-result"', '"format": "other"', "its format is not 'rotting-result'"),
         ('"format_version": 1', '"format_version": 2', "has format version 2, but this rotting reads 1"),
     ],
@@ -574,7 +574,7 @@ def test_load_refuses_what_no_result_holds_even_with_its_checksum(saved: Path, n
         del data[name]
     else:
         data[name] = value
-    data["settings_sha256"] = results._digest(data)
+    data["settings_sha256"] = results._settings_digest(data)
     (saved / "result.json").write_text(json.dumps(data))
     with pytest.raises(ValueError, match="cannot be read as a result"):
         Result.load(saved)

@@ -1,3 +1,3 @@
-"""The command `rotting`; one file a command."""
+"""The command `rotting`; each subcommand has its own file."""
 
 from rotting.cli.command_line import main as main

@@ -1,4 +1,4 @@
-"""What is written on the command line: policies, problems, noises and places for files."""
+"""Arguments of the command line: policies, problems, noises and paths."""
 
 import inspect
 import os
@@ -20,12 +20,12 @@ SYNTAX = "NAME:key=value,key=value"
 
 
 class UserError(Exception):
-    """What the user asked for cannot be done; the message says why in one line."""
+    """A request that cannot be fulfilled; the message says why in one line."""
 
 
 @contextmanager
 def refusing(where: str = "") -> Iterator[None]:
-    """Turn the library's refusals of an argument into one line for the user."""
+    """Turn the library's errors about an argument into a `UserError`."""
     try:
         yield
     except (TypeError, ValueError, FileExistsError) as error:
@@ -33,7 +33,7 @@ def refusing(where: str = "") -> Iterator[None]:
 
 
 def value_of(text: str) -> int | float | str:
-    """Return the number that `text` is, or `text`: the library's rules say what they think of it."""
+    """Return `text` as a number if it is one, else as it is: the library's rules check it."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -64,7 +64,7 @@ def _check_keys(where: str, name: str, given: Iterable[str], known: Sequence[str
 
 
 def read_policy(text: str) -> "Policy":
-    """Return the policy that is written `name:key=value`."""
+    """Return the policy written as `name:key=value`."""
     from rotting import registry
 
     name, given = _split("policy", text)
@@ -78,7 +78,7 @@ def read_policy(text: str) -> "Policy":
 
 
 def read_problem(text: str, horizon: str | None) -> "Problem":
-    """Return the problem that is written `name:key=value`; a horizon given apart counts if the problem sets none."""
+    """Return the problem written as `name:key=value`; `horizon` is used if the text sets none."""
     from rotting import problems
 
     name, given = _split("problem", text)
@@ -106,7 +106,7 @@ def _argument(kind: Any, text: str) -> Any:
 
 
 def known_noises() -> dict[str, "type[Noise]"]:
-    """Return the noises by the names they have on the command line."""
+    """Return the noises by their names on the command line."""
     from rotting.problems.noise import known_kinds
 
     return {name.lower(): kind for name, kind in known_kinds().items()}
@@ -126,18 +126,18 @@ def _noise(text: str) -> "Noise":
 
 
 def new_place(option: str, text: str) -> Path:
-    """Return a path where nothing is yet and something can be made; know it before the work is done."""
+    """Return a path where nothing exists yet and something can be written; checked before the work starts."""
     path = Path(text)
     if os.path.lexists(path):
         raise UserError(f"{option} must be new, but '{path}' exists")
     parent = next(each for each in path.absolute().parents if each.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise UserError(f"{option} must be in a folder that can be written to, but '{parent}' is none")
+        raise UserError(f"{option} must be in a folder that can be written to, but '{parent}' cannot be")
     return path
 
 
 def new_picture(option: str, text: str) -> Path:
-    """Return a path where a picture can be made, in a format that can be drawn."""
+    """Return a path where a picture can be written, in a format that Matplotlib can draw."""
     path = new_place(option, text)
     try:
         from matplotlib.figure import Figure

@@ -57,17 +57,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except SystemExit as end:  # argparse, after --help or --version
             code = end.code if isinstance(end.code, int) else FAILED
         if sys.stdout is not None:
-            sys.stdout.flush()  # here, where a broken pipe can be told from other trouble
+            sys.stdout.flush()  # here, where a broken pipe is recognised
     except KeyboardInterrupt:
         return _end(INTERRUPTED, "rotting: interrupted")
     except BrokenPipeError:
-        # Standard output is closed: nothing more can go there, also not when the interpreter shuts down.
+        # Standard output is closed: write nothing more to it, also when the interpreter shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except UserError as error:
         return _end(REFUSED, f"rotting: error: {error}")
     except MemoryError as error:
-        return _end(REFUSED, f"rotting: error: this takes more memory than there is: {error}")
+        return _end(REFUSED, f"rotting: error: this needs more memory than there is: {error}")
     except OSError as error:
         return _end(FAILED, f"rotting: error: {error}")
     return code

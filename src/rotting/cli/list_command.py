@@ -76,7 +76,7 @@ def _summary(documented: object) -> str:
 
 
 def _meanings(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what the section `Args` of a docstring says of each argument."""
+    """Return what the `Args` section of a docstring says about each argument."""
     section = re.search(r"^Args:\n((?: +.*\n?)+)", inspect.getdoc(function) or "", re.MULTILINE)
     entries = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", section[1], re.MULTILINE) if section else []
     return {name: " ".join(text.split()) for name, text in entries}
@@ -88,7 +88,7 @@ KINDS: Mapping[str, Callable[[], list[_Entry]]] = {"policies": _policies, "probl
 def _list(options: argparse.Namespace) -> None:
     if options.kind not in {None, *KINDS}:
         known = ", ".join(KINDS)
-        raise UserError(f"list must be asked for one of {known}, got {options.kind!r}{suggest(options.kind, KINDS)}")
+        raise UserError(f"list takes one of {known}, got {options.kind!r}{suggest(options.kind, KINDS)}")
     listed = {kind: entries() for kind, entries in KINDS.items() if options.kind in {None, kind}}
     if options.json:
         print(json_text({kind: [entry._asdict() for entry in entries] for kind, entries in listed.items()}))
@@ -109,8 +109,8 @@ def _written(kind: str, entries: list[_Entry]) -> str:
     for entry in entries:
         lines += ["", entry.name, f"    {entry.summary}"]
         for p in entry.parameters:
-            told = f"{p['rule']:{rules}}  {p['meaning']}".rstrip()
-            lines.append(f"      {p['name']:{names}} {value(p):{values}}  {told}")
+            text = f"{p['rule']:{rules}}  {p['meaning']}".rstrip()
+            lines.append(f"      {p['name']:{names}} {value(p):{values}}  {text}")
     if kind == "problems":
         forms = ("/".join([name, *inspect.signature(noise).parameters]) for name, noise in known_noises().items())
         lines += ["", f"Noises: {', '.join(forms)}"]

@@ -1,4 +1,4 @@
-"""What the commands print: strict JSON, and messages beside it."""
+"""Output of the commands: strict JSON on standard output, messages on standard error."""
 
 import json
 import sys
@@ -11,5 +11,5 @@ def json_text(data: Any) -> str:
 
 
 def say(message: str) -> None:
-    """Tell the user on standard error, so that standard output holds the result alone."""
+    """Print a message on standard error, so that standard output holds only the result."""
     print(message, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Parsers that refuse in one line."""
+"""Parsers whose errors are one line."""
 
 import argparse
 from collections.abc import Callable
@@ -8,15 +8,15 @@ from rotting.cli.arguments import UserError
 
 
 class Parser(argparse.ArgumentParser):
-    """Refuses in one line."""
+    """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong in one line, without the usage."""
+        """Raise the error in one line, without the usage."""
         raise UserError(f"{message} (see {self.prog} --help)")
 
 
 def raw(prog: str) -> argparse.HelpFormatter:
-    """Return the layout of the help: texts as they are written."""
+    """Return a help formatter that keeps the texts as they are written."""
     return argparse.RawDescriptionHelpFormatter(prog, max_help_position=28)
 
 

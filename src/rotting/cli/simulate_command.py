@@ -33,7 +33,7 @@ def _simulate(options: argparse.Namespace) -> None:
     arguments: Any = numbers
     with refusing():
         result = simulate(policies, problem, **arguments)
-    # Files first, for a reader may close the pipe early; and a full disk must not cost the table.
+    # Files first, as the reader may close the pipe early; and print the table even if the disk is full.
     try:
         if out is not None:
             result.save(out)

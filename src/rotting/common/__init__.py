@@ -1,1 +1,1 @@
-"""What every package uses: array types, rules for parameters, files, progress, statistics."""
+"""Helpers for every package: array types, rules for parameters, files, progress, statistics."""

@@ -1,25 +1,25 @@
-"""Files and folders that appear whole or not at all: written under another name beside, then renamed."""
+"""Files and folders that appear complete or not at all: they are written under a temporary name, then renamed."""
 
 import secrets
 from pathlib import Path
 
 
-def name_beside(path: Path) -> Path:
-    """Return a name in the same folder that nothing else has, for what is not finished."""
+def partial_path(path: Path) -> Path:
+    """Return an unused path in the same folder, for a file or folder that is not finished yet."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, in the place of an older one if there is one; missing folders are made.
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file, replacing an older one; missing folders are created.
 
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_whole(Path(folder, "new", "file"), b"content")
+        ...     write_atomically(Path(folder, "new", "file"), b"content")
         ...     [path.name for path in Path(folder, "new").iterdir()]
         ['file']
     """
-    partial = name_beside(path)
+    partial = partial_path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         partial.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Folders of the user: where to keep what can be made again."""
+"""The user's folders: where caches and data are kept."""
 
 import os
 import sys
@@ -11,15 +11,15 @@ def cache_folder() -> Path:
 
 
 def user_folder(variable: str, default: str, on_mac: str) -> Path:
-    """Return the project's folder among the user's, where the system keeps such files.
+    """Return rotting's folder in the place where the system keeps such files.
 
     Args:
-        variable: of the XDG specification, which counts if it is set.
-        default: the place in the home folder where it is not.
+        variable: the XDG variable, which is used if it is set.
+        default: the folder in the home folder if it is not.
         on_mac: the name in `~/Library`.
     """
     named = Path(os.environ.get(variable, ""))
-    if named.is_absolute():  # a relative one is to be ignored, says the XDG specification
+    if named.is_absolute():  # the XDG specification says to ignore a relative one
         return named / "rotting"
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "rotting"

@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Self, TextIO
 
 BAR = 24
-TERMINAL_SECONDS = 0.1  # between two paintings of a terminal's line
+TERMINAL_SECONDS = 0.1  # between two updates of a terminal's line
 LOG_SECONDS = 5.0  # between two lines of a log file
-TELLING = 0.02  # share of the work after which the time left is guessed
+SMALLEST_SHARE = 0.02  # of the work, before the time left is estimated
 
 
 def clock_text(seconds: float) -> str:
@@ -26,16 +26,16 @@ def clock_text(seconds: float) -> str:
 
 
 class Progress:
-    """Count work done and show how far it is; threads may share one bar.
+    """Count the work done and show how much is left; threads may share one bar.
 
-    It is silent unless standard error is a terminal or `show=True`. A terminal gets one line, painted over;
-    a file gets a line every few seconds. Trouble with the stream ends the painting, never the work.
+    It is silent unless standard error is a terminal or `show=True`. A terminal gets one line, updated in place;
+    a file gets a line every few seconds. If writing fails, the bar goes silent and the work continues.
 
     Args:
-        total: pieces of work in all.
+        total: the number of pieces of work.
         label: what is being done.
         show: True or False to force; None to show on a terminal only.
-        stream: where to write; None is the `sys.stderr` of this moment.
+        stream: where to write; None is the current `sys.stderr`.
 
     Example:
         >>> with Progress(3, "runs", show=True, stream=sys.stdout) as progress:
@@ -48,20 +48,20 @@ class Progress:
         self.total = total
         self.label = label
         self.done = 0
-        self.found = 0  # of these, done before the bar began: they say nothing about the time that the rest takes
-        self.doing = ""  # what takes the time now, if that is not the work counted
+        self.resumed = 0  # pieces that were done before the bar began: they say nothing about the pace
+        self.status = ""  # what takes the time now, when it is not the work that is counted
         self._stream = sys.stderr if stream is None else stream
         self._lock = threading.Lock()
         self._start = monotonic()
         self._last = self._start
-        self._width = 0  # characters on the terminal's line now
+        self._width = 0  # characters now on the terminal's line
         self._terminal = False
         try:
             self._terminal = self._stream.isatty()
         except Exception:  # noqa: BLE001 - see _paint
             show = False
         self._active = self._terminal if show is None else show
-        self._painted = bool(show)  # a forced bar ends with a line even when the work took no time
+        self._painted = bool(show)  # a forced bar writes its last line even when the work took no time
 
     def __enter__(self) -> Self:
         return self
@@ -85,7 +85,7 @@ class Progress:
                 self._paint(now, "" if self._terminal else "\n")
 
     def close(self) -> None:
-        """Paint the last state and end the line; more calls do nothing."""
+        """Show the final state and end the line; further calls do nothing."""
         with self._lock:
             if self._active and self._painted:
                 self._paint(monotonic(), "\n")
@@ -96,17 +96,17 @@ class Progress:
         filled = int(share * BAR)
         bar = "#" * filled + "." * (BAR - filled)
         elapsed = now - self._start
-        now_done = self.done - self.found
-        # While something else takes the time, and at the very beginning, the pace says nothing.
-        known = share < 1 and not self.doing and now_done > TELLING * (self.total - self.found)
+        now_done = self.done - self.resumed
+        # No estimate while something else takes the time, nor at the very beginning.
+        known = share < 1 and not self.status and now_done > SMALLEST_SHARE * (self.total - self.resumed)
         left = f", about {clock_text(elapsed * (self.total - self.done) / now_done)} left" if known else ""
         label = f"{self.label} " if self.label else ""
         count = f"{self.done:,}/{self.total:,}"
-        doing = f", {self.doing}" if self.doing else ""
-        return f"{label}[{bar}] {int(share * 100):3d} %  {count}  {clock_text(elapsed)}{left}{doing}"
+        status = f", {self.status}" if self.status else ""
+        return f"{label}[{bar}] {int(share * 100):3d} %  {count}  {clock_text(elapsed)}{left}{status}"
 
     def _paint(self, now: float, end: str) -> None:
-        # A closed pipe, a missing stream, an odd encoding: no trouble of a display may stop a computation.
+        # A closed pipe, a missing stream, an odd encoding: a display must never stop a computation.
         try:
             line = self._line(now)
             if self._terminal:
@@ -120,7 +120,7 @@ class Progress:
 
     def _columns(self) -> int:
         try:
-            # Some terminals (a pipe to an editor, a fresh pseudo-terminal) say that they are 0 wide.
+            # Some terminals (a pipe to an editor, a new pseudo-terminal) report a width of 0.
             return os.get_terminal_size(self._stream.fileno()).columns or 80
         except (OSError, ValueError):
             return 80

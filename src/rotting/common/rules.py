@@ -1,6 +1,6 @@
-"""Rules a parameter must obey, and the one sentence that says so when it does not.
+"""Rules for parameters, and the one-sentence errors when a rule is broken.
 
-A rule is a value: the same object checks an argument, names itself in the error, and is printed by `rotting list`.
+A rule is a value: the same object checks an argument, appears in the error, and is printed by `rotting list`.
 """
 
 import difflib
@@ -14,11 +14,11 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 
 
 def brief(value: object) -> str:
-    """Return how a value prints, cut where it is too long for a sentence.
+    """Return the value for an error message, cut if it is long.
 
     Example:
-        >>> brief([1, 2]), brief(10**70)
-        ('[1, 2]', '1000000000000000000000000000000000000000... (71 characters)')
+        >>> brief(list(range(1000)))
+        '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1... (4890 characters)'
     """
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:40]}... ({len(text)} characters)"
@@ -26,7 +26,7 @@ def brief(value: object) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """A number in an interval; ends may be open, `whole` numbers are returned as `int`.
+    """A number in an interval; ends may be open, and `whole` numbers are returned as `int`.
 
     Example:
         >>> POSITIVE.check("alpha", 1.4)
@@ -45,10 +45,10 @@ class Rule:
     whole: bool = False
 
     def check(self, name: str, value: object) -> float:
-        """Return `value` as a number, or raise the sentence that names parameter, rule and value."""
+        """Return `value` as a number, or raise an error that names parameter, rule and value."""
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise InvalidTypeError(f"{name} must be {self.text}, got {value!r}")
-        # A whole number stays one: a seed of 30 digits must not be rounded.
+        # Not by way of a float: a seed of 30 digits must not be rounded.
         try:
             number = int(value) if isinstance(value, numbers.Integral) and self.whole else float(value)
         except OverflowError:
@@ -64,13 +64,13 @@ class Rule:
         return int(number) if self.whole else float(number)
 
     def show(self, value: float) -> Any:
-        """Return a checked value as people wrote it."""
+        """Return a checked value as the user wrote it."""
         return value
 
 
 @dataclass(frozen=True)
 class Option(Rule):
-    """One of a few words; kernels see its place in the list, people its name.
+    """One of a few words; a kernel gets its position in the list, a user sees the word.
 
     Example:
         >>> kind = Option("one of 'bernoulli', 'gaussian'", words=("bernoulli", "gaussian"))
@@ -81,7 +81,7 @@ class Option(Rule):
     words: tuple[str, ...] = ()
 
     def check(self, name: str, value: object) -> float:
-        """Return the place of a word; a place is accepted as well."""
+        """Return the position of a word; a position is accepted as well."""
         if isinstance(value, str):
             if value not in self.words:
                 raise InvalidValueError(f"{name} must be {self.text}, got {value!r}{suggest(value, self.words)}")
@@ -100,7 +100,7 @@ def option(*words: str) -> Option:
     return Option(f"one of {', '.join(map(repr, words))}", words=words)
 
 
-LARGEST = 1e100  # of a reward, a mean or their spread: sums and squares, and their rounding errors, stay finite
+LARGEST = 1e100  # of a reward, a mean or a standard deviation: sums and squares, and their rounding errors, stay finite
 
 FINITE = Rule("a finite number")
 FRACTION = Rule("a number in (0, 1]", low=0.0, open_low=True, high=1.0)
@@ -128,7 +128,7 @@ def finite(name: str, value: object) -> float:
     return FINITE.check(name, value)
 
 
-def at_least_one_int(name: str, value: object) -> int:
+def positive_int(name: str, value: object) -> int:
     """Check a whole number that is 1 or more."""
     return int(COUNT.check(name, value))
 

@@ -1,8 +1,8 @@
-"""Running sums to about one unit in the last place, of numbers one by one or of runs of equal numbers.
+"""Running sums accurate to about one unit in the last place, of single numbers or of runs of equal numbers.
 
-A number is split in two: its leading bits, which are added exactly as 64-bit integers, and a rest too small for the rounding of
-its own running sum to show. Over a run of equal numbers both parts go on by leaps: the sums at a few marks take the time
-and the memory of the runs and the marks, and equal those of the numbers one by one bit for bit.
+A number is split in two: its leading bits, which are added exactly as 64-bit integers, and a rest, whose running sum is so
+small that its rounding errors do not show. Over a run of equal numbers both parts advance in leaps. So the sums at a few marks
+take time and memory in proportion to the runs and the marks, and equal, bit for bit, those of the numbers added one by one.
 """
 
 import math
@@ -15,13 +15,13 @@ from rotting.common.arrays import Floats, Ints
 Runs = tuple[Floats, Ints]
 """Numbers in order, and how often each is repeated."""
 
-_LONG = 1 << 12  # a run from here on is added by leaps, which take about as long as this many additions
-_BLOCK = 1 << 16  # additions that are written out at once
+_LONG = 1 << 12  # runs of at least this length are added in leaps, which take about as long as this many additions
+_BLOCK = 1 << 16  # additions that are done at once
 _SMALLEST = math.ulp(0.0)
 
 
 def cumulative_sum(values: Floats) -> Floats:
-    """Return the running sums of `values` to about one unit in the last place, however large their offset.
+    """Return the running sums of `values`, accurate to about one unit in the last place however large their offset.
 
     Example:
         >>> float(cumulative_sum(np.full(1_000_000, 0.1))[-1]), float(np.full(1_000_000, 0.1).cumsum()[-1])
@@ -33,12 +33,12 @@ def cumulative_sum(values: Floats) -> Floats:
 
 
 def sums_at(marks: Ints, blocks: Callable[[], Iterable[Runs]], count: int) -> Floats:
-    """Return the entries `marks - 1` of `cumulative_sum` of the numbers that the runs of all blocks hold, bit for bit.
+    """Return the entries `marks - 1` of `cumulative_sum` of the numbers in all blocks, bit for bit.
 
     Args:
         marks: how many numbers to add up, in increasing order, between 1 and `count`.
-        blocks: returns the runs, some at a time; called twice, as the largest number decides how all are split.
-        count: how many numbers they hold.
+        blocks: yields the runs, some at a time; called twice, as the largest number decides how all are split.
+        count: the number of numbers in all blocks.
 
     Example:
         >>> sums_at(np.array([2, 1_000_000]), lambda: [(np.array([0.1, 0.2]), np.array([3, 999_997]))], 1_000_000)
@@ -50,7 +50,7 @@ def sums_at(marks: Ints, blocks: Callable[[], Iterable[Runs]], count: int) -> Fl
     for values, lengths in blocks():
         ends = done + lengths.cumsum()
         last = int(np.searchsorted(marks, ends[-1], side="right"))
-        # Runs are cut at the marks: each part is of one number, and no mark lies inside.
+        # Runs are cut at the marks: each part repeats one number, and no mark lies inside.
         cuts = np.union1d(ends, marks[first:last])
         run = np.searchsorted(ends, cuts)
         leading, rest = _split(values, shift)
@@ -66,9 +66,9 @@ def sums_at(marks: Ints, blocks: Callable[[], Iterable[Runs]], count: int) -> Fl
 def add_repeatedly(total: float, term: float, times: int) -> float:
     """Return `total` after `times` additions of `term`, each of them rounded.
 
-    Between two powers of two all numbers are multiples of one unit, so every addition moves the total by the same distance: the
-    first may differ, where `term` is half-way between two multiples and is rounded to the even one. So the total can leap to
-    the last addition before the next power of two.
+    Between two powers of two all numbers are multiples of one unit, so every addition moves the total by the same distance.
+    Only the first may differ, where `term` is half-way between two multiples and is rounded to the even one. So the total can
+    leap to the last addition before the next power of two.
 
     Example:
         >>> add_repeatedly(0.0, 0.1, 10)
@@ -86,8 +86,8 @@ def add_repeatedly(total: float, term: float, times: int) -> float:
             if pace == 0:
                 if total + term == total:
                     return total
-                continue  # it leaves for smaller numbers, whose unit is smaller
-            # Strictly inside: from a power of two itself, the way down is paved with smaller units.
+                continue  # the total gets smaller, and so does its unit
+            # Strictly inside: below a power of two the unit is smaller.
             if (pace > 0) == (place > 0):
                 room = 2**53 - 1 - abs(place)
             else:
@@ -103,7 +103,7 @@ def _shift(largest: float, count: int) -> int:
 
 
 def _split(values: Floats, shift: int) -> tuple[Ints, Floats]:
-    """Return the leading bits of `values`, in units of 2**-shift, and the rests."""
+    """Return the leading bits of `values`, in units of 2**-shift, and what is left of each."""
     leading = np.rint(np.ldexp(values, shift))
     return leading.astype(np.int64), values - np.ldexp(leading, -shift)
 
@@ -113,7 +113,7 @@ def _together(high: Ints, low: Floats, shift: int) -> Floats:
 
 
 def _add_runs(total: float, terms: Floats, lengths: Ints) -> Floats:
-    """Return what `total` is after each run of additions, all of them one after the other and rounded."""
+    """Return `total` after each run of additions, every addition rounded."""
     totals = np.empty(terms.size)
     ends = lengths.cumsum()
     long = np.flatnonzero(lengths >= _LONG)

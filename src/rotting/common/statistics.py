@@ -1,4 +1,4 @@
-"""What a sample of runs says: mean, 95 % interval of the mean or of another statistic, quantiles. NumPy only."""
+"""Statistics of a sample of runs: the mean, 95 % intervals, quantiles. NumPy only."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -12,13 +12,13 @@ from rotting.common.arrays import Floats
 from rotting.errors import InvalidValueError
 
 LEVEL = 0.95
-RESAMPLES = 999  # of a bootstrap: 95 % of them and one more are 950
-DRAWN_AT_ONCE = 2**21  # runs of resamples held in memory together
+RESAMPLES = 999  # of a bootstrap; 95 % of (999 + 1) is the whole number 950
+DRAWN_AT_ONCE = 2**21  # numbers drawn for resamples that are in memory at once
 SERIES_UP_TO = 200  # degrees of freedom summed term by term; above, the asymptotic expansion is as accurate
 
 
 class Interval(NamedTuple):
-    """A mean and its 95 % interval; the ends are None when the values are too few to know them."""
+    """A mean and its 95 % interval; the ends are None when there are too few values."""
 
     mean: float
     low: float | None
@@ -130,8 +130,8 @@ def jackknife_error(statistic: Callable[[Floats], float], values: Floats, groups
 
     Args:
         statistic: computes a number from an array like `values`, with fewer runs.
-        values: whatever was measured, the runs on the last axis.
-        groups: G, at most; with fewer runs, every run is a group, and of a single run the error is unknown: 0 degrees.
+        values: the measurements, with the runs on the last axis.
+        groups: the largest G; with fewer runs, every run is a group. The error of a single run is unknown: 0 degrees.
 
     Reference:
         Tukey (1958), Bias and confidence in not quite large samples.
@@ -149,8 +149,8 @@ def jackknife_error(statistic: Callable[[Floats], float], values: Floats, groups
 def quotient_interval(upper: Floats, lower: Floats) -> Interval:
     """Return the mean of `upper` over the mean of `lower`, which are paired, and the 95 % interval of Fieller.
 
-    It holds the quotients q for which Student's test does not tell the mean of `upper - q lower` from 0: exact for normal
-    values, and unbounded where the mean of `lower` cannot be told from 0.
+    It holds the quotients q for which Student's test does not reject that the mean of `upper - q lower` is 0. It is exact for
+    normal values, and unbounded where the test does not reject that the mean of `lower` is 0.
 
     Args:
         upper: one number per run.
@@ -183,7 +183,7 @@ def quotient_interval(upper: Floats, lower: Floats) -> Interval:
 
 
 def resamples(runs: int) -> Iterator[Floats]:
-    """Yield how often every run is drawn in each resample of a bootstrap, as blocks `[resample, run]`; the same in every call.
+    """Yield how often each run is drawn in each bootstrap resample, as blocks `[resample, run]`; every call yields the same.
 
     Example:
         >>> blocks = list(resamples(4))

@@ -1,7 +1,7 @@
-"""Real data of things that wear out, as problems; and nights drawn to resemble data that few people have.
+"""Real data of things that wear out, as problems; and synthetic nights that resemble data that few people have.
 
-The files are looked for in the folder that the environment variable `ROTTING_DATA` names, by default the user's data
-folder. One that is not there raises `MissingDataError`, which says where to get it.
+The files are expected in the folder named by the environment variable `ROTTING_DATA`, by default the user's data
+folder. A file that is missing raises `MissingDataError`, which says where to get it.
 """
 
 from rotting.datasets.batteries import batteries

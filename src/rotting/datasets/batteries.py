@@ -30,18 +30,18 @@ NORMAL_MAD = 1.4826  # the standard deviation of a normal variable over its medi
 def batteries(sigma: float | None = None) -> Problem:
     """Return the rested problem of choosing which of four batteries to discharge.
 
-    A pull discharges a battery once, and pays the capacity that it delivered at that discharge, in ampere-hours. The four
-    fall from about 1.9 to 1.3, at different speeds, and cross. After a rest of days a battery recovers by up to 0.15 for
-    a while: these rises are in the means.
+    A pull discharges a battery once, and pays the capacity that it delivered, in ampere-hours. The capacities fall from about
+    1.9 to 1.3, at different speeds, and cross. After some days of rest a battery recovers by up to 0.15 for a while: these
+    rises are in the means.
 
-    - Horizon: the most rounds for which a player who always takes the best battery stays within what was measured. A
-      battery that is pulled more often keeps its last value.
-    - Noise: Gaussian. By default its sigma is the scatter of the record from one discharge to the next, about 0.005 Ah,
-      so that these rewards are nearly exact; a larger one makes a harder game of the same batteries.
+    - Horizon: the largest number of rounds for which always taking the best battery stays within the record. A battery that
+      is pulled more often keeps its last value.
+    - Noise: Gaussian. By default sigma is the scatter of the record from one discharge to the next, about 0.005 Ah, so that the
+      rewards are nearly exact; a larger sigma makes the same batteries a harder game.
 
-    NASA distributes a MATLAB file per battery, `B0005.mat` and so on; with them in the folder `nasa-battery`, and the extra
-    `rotting[datasets]`, the capacity of each cycle of the type `discharge` is read from there. Without them a table of the
-    same is read, `capacity_by_discharge.csv` with the columns `battery`, `discharge_no` (1, 2, ...) and `capacity_ah`.
+    NASA distributes a MATLAB file per battery, `B0005.mat` and so on. If they are in the folder `nasa-battery`, the capacity of
+    each cycle of type `discharge` is read from them, which needs the extra `rotting[datasets]`. Without them the same numbers
+    are read from a table, `capacity_by_discharge.csv` with the columns `battery`, `discharge_no` (1, 2, ...) and `capacity_ah`.
 
     Args:
         sigma: the standard deviation of a reward, in Ah; None for that of the record.
@@ -63,7 +63,7 @@ def batteries(sigma: float | None = None) -> Problem:
 
 
 def capacities_of(path: Path) -> Floats:
-    """Return the capacity at every discharge of the battery whose MATLAB file this is."""
+    """Return the capacity at every discharge, from the MATLAB file of a battery."""
     try:
         from scipy.io import loadmat  # noqa: PLC0415 - an extra
     except ImportError as error:
@@ -92,7 +92,7 @@ def capacity_tables(text: str) -> dict[str, Floats]:
         try:
             name, number, capacity = row
             if int(number) != len(tables[name]) + 1 or not 0 < float(capacity) < np.inf:
-                raise InvalidValueError(row)  # one sentence for all that can be wrong with a line
+                raise InvalidValueError(row)  # one message for everything that can be wrong with a line
         except (KeyError, ValueError):
             rule = f"a battery of {', '.join(NAMES)}, its next discharge and a capacity"
             raise InvalidValueError(
@@ -106,7 +106,7 @@ def capacity_tables(text: str) -> dict[str, Floats]:
 
 
 def scatter(tables: list[Floats]) -> float:
-    """Return the scatter of one value about the trend, from the middle half of the changes, where no rest is.
+    """Return the scatter of a value about the trend, from the median absolute change, on which rests have no influence.
 
     Example:
         >>> scatter([np.array([1.0, 0.5, 0.0, -0.25, -0.75, -1.25])]) == 0.0
@@ -118,7 +118,7 @@ def scatter(tables: list[Floats]) -> float:
 
 
 def greedy_rounds(tables: list[Floats]) -> int:
-    """Return the rounds after which taking the best would need a value beyond the end of a table.
+    """Return the number of rounds after which taking the best would need a value beyond the end of a table.
 
     Example:
         >>> greedy_rounds([np.array([3.0, 1.0]), np.array([2.0, 0.5, 0.0])])

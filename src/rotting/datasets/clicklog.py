@@ -1,8 +1,8 @@
 """The click log R6A, read as a stream: lines `timestamp article_id click |user ... |article ...` of about 1.5 kB.
 
-Only the first three fields are used. Of each line the first bytes are kept, and thousands of them are parsed at once by
-NumPy, so that a display takes three bytes of memory when its file is read. Decompression is most of the time. It runs
-outside Python's lock: threads, one per file, use all cores.
+Only the first three fields are used. NumPy parses the first bytes of thousands of lines at once, so that a display takes
+three bytes of memory. Most of the time is decompression. It releases Python's global lock: threads, one per file, use all
+cores.
 """
 
 import re
@@ -19,18 +19,18 @@ from rotting.datasets.nights import TIMESTAMP_SECONDS, Reading
 
 DAY_TIMESTAMPS = 24 * 60 * 60 // TIMESTAMP_SECONDS
 FIRST_SECOND = 1_241_049_600  # 2009-04-30 00:00 UTC, the day before the first file
-DAYS = 13  # with the first ones and the last ones of time zones and late events
+DAYS = 13  # the ten files' days, and some before and after for time zones and late events
 SLOTS = DAYS * DAY_TIMESTAMPS
 LAST_SECOND = FIRST_SECOND + SLOTS * TIMESTAMP_SECONDS
 
 _EVENT = re.compile(rb"(\d{1,18}) (\d{1,18}) ([01]) \|")
 _WIDTH = 48  # bytes kept of a line: more than the longest event
-# Where the fields are in nearly all lines, as in `1241160900 109513 0 |`; the others are parsed one by one.
+# The positions of the fields in nearly all lines, as in `1241160900 109513 0 |`; the others are parsed one by one.
 _SECONDS, _ARTICLE, _CLICK, _END = slice(0, 10), slice(11, 17), 18, 21
 _SPACES = [10, 17, 19]
 _BAR = 20
 _READ = 1 << 16  # bytes of a file at a time
-_PIECE = 1 << 18  # bytes of text at a time: little enough for the processor's cache
+_PIECE = 1 << 18  # bytes of text at a time: few enough for the processor's cache
 _BATCH = 1 << 15  # lines that are parsed at once
 _EXAMPLES = 5  # malformed lines of a file that are quoted
 
@@ -45,8 +45,8 @@ class Displays:
 
     Args:
         articles: the ids, increasing.
-        starts: where each article's displays start, and at last their number.
-        slots: the five minutes of each display, counted from `FIRST_SECOND`.
+        starts: where each article's displays start; the last entry is their number.
+        slots: the timestamp of each display, in steps of five minutes from `FIRST_SECOND`.
         clicks: whether it was clicked.
         reading: what was read.
     """
@@ -63,7 +63,7 @@ def read_displays(path: Path, advance: Callable[[int], None]) -> Displays:
 
     Args:
         path: the file.
-        advance: told the number of bytes whenever some were read.
+        advance: called with the number of bytes whenever some were read.
     """
     lines = malformed = 0
     examples: list[tuple[int, str]] = []
@@ -88,7 +88,7 @@ def read_displays(path: Path, advance: Callable[[int], None]) -> Displays:
 
 def _by_article(slots: NDArray[np.uint16], articles: Ints, clicks: NDArray[np.bool_], reading: Reading) -> Displays:
     ids, places = np.unique(articles, return_inverse=True)
-    # The smallest type: 16 bits are sorted in linear time.
+    # The smallest type: 16-bit integers are sorted in linear time.
     places = places.astype(np.min_scalar_type(len(ids)))
     order = np.argsort(places, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(ids)))])
@@ -96,7 +96,7 @@ def _by_article(slots: NDArray[np.uint16], articles: Ints, clicks: NDArray[np.bo
 
 
 def _pieces(path: Path, advance: Callable[[int], None], trouble: list[str]) -> Iterator[bytes]:
-    """Yield the text of a file; what ends it too early is added to `trouble`."""
+    """Yield the text of a file; if it ends too early, the reason is added to `trouble`."""
     with path.open("rb") as file:
 
         def blocks() -> Iterator[bytes]:
@@ -111,7 +111,7 @@ def _pieces(path: Path, advance: Callable[[int], None], trouble: list[str]) -> I
 
 
 def _inflated(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the content of gzip members, one after the other; zeros that pad them are passed over."""
+    """Yield the content of gzip members, one after the other; zero padding is skipped."""
     inflater = None
     first = True
     for block in blocks:
@@ -136,9 +136,9 @@ def _inflated(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _line_starts(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield the first bytes of every line, `_WIDTH` of them; after a shorter line they run on into the next."""
-    head = b""  # the start of a line, not yet all of its first bytes
-    inside = False  # whether the next piece goes on in a line whose start was yielded
+    """Yield the first `_WIDTH` bytes of every line; those of a shorter line run into the next one."""
+    head = b""  # the start of a line whose first bytes are not complete
+    inside = False  # whether the next piece continues a line whose start was yielded
     for piece in pieces:
         text = head + piece if head else piece
         at = 0
@@ -175,9 +175,9 @@ def _batches(groups: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
 
 
 def _parse(starts: list[bytes]) -> tuple[Ints, Ints, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return seconds, articles and clicks of lines, and which lines are events of these days."""
+    """Return the seconds, articles and clicks of lines, and which lines are events in these days."""
     text = np.frombuffer(b"".join(starts), np.uint8).reshape(-1, _WIDTH)[:, :_END]
-    digits = text - np.uint8(ord("0"))  # wraps: all that is not a digit is above 9
+    digits = text - np.uint8(ord("0"))  # wraps around: what is not a digit is above 9
     seconds, seconds_good = _numbers(digits[:, _SECONDS])
     articles, articles_good = _numbers(digits[:, _ARTICLE])
     clicks = digits[:, _CLICK] == 1
@@ -201,5 +201,5 @@ def _numbers(digits: NDArray[np.uint8]) -> tuple[Ints, NDArray[np.bool_]]:
 
 
 def _quote(start: bytes) -> str:
-    """Return how a line begins, for people."""
+    """Return the start of a line, as text."""
     return start.split(b"\n")[0].rstrip(b"\r").decode("ascii", "backslashreplace")

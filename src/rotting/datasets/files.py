@@ -1,6 +1,6 @@
-"""Where data files are, and what is said when one is missing or not as expected.
+"""Where data files are, and the messages when one is missing or not as expected.
 
-The files are not part of the package: people fetch them from their distributors, once.
+The files are not part of the package: users download them from their distributors, once.
 """
 
 import hashlib
@@ -17,12 +17,12 @@ FOLDER_VARIABLE = "ROTTING_DATA"
 
 @dataclass(frozen=True)
 class Source:
-    """A file that people fetch themselves.
+    """A file that users download themselves.
 
     Args:
-        path: its place in the data folder.
+        path: its path in the data folder.
         origin: where to get it, in words with an address.
-        sha256: the digest of the version that this package was tested with, None where none is known.
+        sha256: of the version that this package was tested with; None if unknown.
     """
 
     path: str
@@ -44,7 +44,7 @@ def data_folder() -> Path:
 
 
 def missing(source: Source, folder: Path) -> MissingDataError:
-    """Return the error that says that `source` is not in `folder`.
+    """Return the error for a `source` that is not in `folder`.
 
     Example:
         >>> print(missing(Source("sea/waves.csv", "https://example.org/waves"), Path("data")))
@@ -55,18 +55,18 @@ def missing(source: Source, folder: Path) -> MissingDataError:
 
 
 def read_text(source: Source) -> str:
-    """Return the text of a file of the data folder, with a warning when it is not the version that is known.
+    """Return the text of a file in the data folder, with a warning if it is not the known version.
 
-    Another version is no error: distributors correct their files, and line ends change on the way. What a loader
-    cannot do without, the shape, it checks itself.
+    Another version is no error: distributors correct their files, and line ends may change in transfer. The loaders check
+    the shape, which they rely on, themselves.
     """
     folder = data_folder()
     try:
         content = (folder / source.path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise missing(source, folder) from None
-    digest = hashlib.sha256(content).hexdigest()
-    if source.sha256 is not None and digest != source.sha256:
-        text = f"{source.path} is not the version that rotting knows: its SHA-256 is {digest}, not {source.sha256}"
+    found = hashlib.sha256(content).hexdigest()
+    if source.sha256 is not None and found != source.sha256:
+        text = f"{source.path} is not the version that rotting knows: its SHA-256 is {found}, not {source.sha256}"
         warnings.warn(f"{text}; numbers may differ from published ones", DataWarning, stacklevel=3)
     return content.decode("utf-8-sig")

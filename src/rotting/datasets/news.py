@@ -9,7 +9,7 @@ import csv
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import at_least_one_int
+from rotting.common.rules import positive_int
 from rotting.datasets.files import Source, read_text
 from rotting.errors import InvalidValueError
 from rotting.problems import Piecewise, Problem
@@ -21,37 +21,37 @@ SOURCE = Source(
     "7606a665312cbd1aa79473fc9bb71748b03f479c8fa2467a897a3bbd810bb4a6",
 )
 SLICES = 144  # of 20 minutes: two days
-FIRST_HOUR = 3  # slices before the game; later an item that turns up late would seem to gain all its shares at once
-ENOUGH = 10  # shares of an item in the two days
+FIRST_HOUR = 3  # slices before the game; an item first seen later would seem to gain all its shares at once
+LEAST_SHARES = 10  # of an item, in the two days
 GROUPS = 8
 WINDOW = 9  # slices of a centred rolling mean: three hours
 
 
 def news(rounds_per_slice: int = 200) -> Problem:
-    """Return the restless problem of choosing among groups of news items while all of them grow old.
+    """Return the restless problem of choosing among groups of news items while all of them age.
 
     An arm is a group of items. A pull shows one of them, and pays 1 when it gains a share within 20 minutes, else 0.
 
     - Items: those seen within their first hour that have ten shares or more after two days.
-    - Groups: eight, of consecutive items in the file, which is about the order in which they came out. Nothing of what
-      happens after the first hour decides where an item goes.
+    - Groups: eight, of consecutive items in the file, which is about the order of publication. Nothing that happens after
+      the first hour decides the group of an item.
     - Mean: the fraction of the group's items that gain a share in the slice, averaged over the three hours around it as
       the paper averages its click rates. So a reward is a draw from the data, of an item and of one of these slices, and
-      its law is Bernoulli without any assumption. (Counts of shares are not used: one item in one slice can gain a
-      thousand, and the mean would be that item's.)
+      it is Bernoulli without any assumption. (Counts of shares are not used: one item can gain a thousand in one slice,
+      and would dominate the mean.)
     - Clock: slices 5 to 144 of the items' age, `rounds_per_slice` rounds each.
 
-    The means fall, from about 0.4 to 0.1, cross, and rise at times: nothing is forced to be monotone.
+    The means fall from about 0.4 to 0.1, cross, and rise at times: they are not made monotone.
 
     Args:
-        rounds_per_slice: rounds that a slice of 20 minutes lasts.
+        rounds_per_slice: the number of rounds in a slice of 20 minutes.
 
     Example:
         >>> problem = news()  # doctest: +SKIP
         >>> problem.kind, problem.n_arms, problem.horizon  # doctest: +SKIP
         ('restless', 8, 28000)
     """
-    length = at_least_one_int("rounds_per_slice", rounds_per_slice)
+    length = positive_int("rounds_per_slice", rounds_per_slice)
     rates = share_rates(read_text(SOURCE))
     starts = length * np.arange(rates.shape[1])
     return Problem.restless([Piecewise(row, starts) for row in rates], Bernoulli(), length * rates.shape[1], "news")
@@ -64,9 +64,9 @@ def share_rates(text: str) -> Floats:
         text: lines `IDLink, TS1, ..., TS144` of cumulative shares, -1 before the item was seen.
     """
     shares = _table(text)
-    known = (shares[:, FIRST_HOUR] >= 0) & (shares[:, -1] >= ENOUGH)
+    known = (shares[:, FIRST_HOUR] >= 0) & (shares[:, -1] >= LEAST_SHARES)
     if np.count_nonzero(known) < GROUPS:
-        raise InvalidValueError(f"{SOURCE.path} must hold at least {GROUPS} items to play with, got {np.count_nonzero(known)}")
+        raise InvalidValueError(f"{SOURCE.path} must hold at least {GROUPS} usable items, got {np.count_nonzero(known)}")
     gains = np.diff(shares[known, FIRST_HOUR:], axis=1) > 0
     return np.array([_rolling_mean(group.sum(axis=0)) / len(group) for group in np.array_split(gains, GROUPS)])
 
@@ -86,13 +86,13 @@ def _table(text: str) -> Ints:
         raise InvalidValueError(f"{SOURCE.path} must hold whole numbers: {error}") from error
     falls = np.argwhere(np.diff(shares, axis=1) < 0)
     if len(falls):
-        raise InvalidValueError(f"{SOURCE.path} must hold shares that add up, but they fall on line {falls[0, 0] + 2}")
+        raise InvalidValueError(f"{SOURCE.path} must hold cumulative shares, but they fall on line {falls[0, 0] + 2}")
     return shares
 
 
 def _rolling_mean(counts: Ints) -> Floats:
     """Return the mean over the slices around each one; over fewer at the ends."""
-    totals = np.concatenate([[0], np.cumsum(counts)])  # whole numbers, so that equal means are equal to the last digit
+    totals = np.concatenate([[0], np.cumsum(counts)])  # whole numbers, so that equal means are exactly equal
     at = np.arange(len(counts))
     low, high = np.maximum(at - WINDOW // 2, 0), np.minimum(at + WINDOW // 2 + 1, len(counts))
     means: Floats = (totals[high] - totals[low]) / (high - low)

@@ -1,4 +1,4 @@
-"""A night of news articles: their click probabilities through twelve hours, as a restless problem."""
+"""A night of news articles: their click probabilities over twelve hours, as a restless problem."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from rotting.errors import InvalidValueError
 from rotting.problems import Piecewise, Problem
 from rotting.problems.noise import Binomial
 
-DISPLAYS = 10  # of a round: the learner sees the clicks of ten users at once
-VARIANCE = 0.29  # sigma^2 of the paper's policies on nights: that of Binomial(10, 0.03)
+DISPLAYS = 10  # per round: the learner sees the clicks of ten users at once
+VARIANCE = 0.29  # sigma^2 of the paper's policies on nights, the variance of Binomial(10, 0.03)
 VARIATION = 0.04  # V of the paper's Exp3.S on nights
 TIMESTAMP_SECONDS = 300
 TIMESTAMPS = 144  # of a night
@@ -21,15 +21,15 @@ NIGHTS = range(2, 10)
 
 @dataclass(frozen=True, eq=False)
 class Night:
-    """Articles that were there all night.
+    """The articles that were available all night.
 
     Args:
         number: 2 to 9; night i ends on the morning of 2009-05-i.
         articles: their K ids, increasing.
-        timestamps: the S moments, in seconds since 1970, at which the night has displays: every five minutes.
-        probabilities: the chance of a click `[K, S]`.
-        traffic: displays of all articles at each moment, also of those that are not kept.
-        synthetic: whether the night is drawn, not measured.
+        timestamps: the S times at which the night has displays, every five minutes, in seconds since 1970.
+        probabilities: of a click, `[K, S]`.
+        traffic: the displays at each time, of all articles, also of those left out.
+        synthetic: whether the night is drawn at random, not measured.
 
     Example:
         >>> night = Night(2, (7, 9), np.array([0, 300]), np.array([[0.05, 0.03], [0.04, 0.04]]), np.array([25, 20]), True)
@@ -78,7 +78,7 @@ class Night:
 
     @property
     def label(self) -> str:
-        """What figures call it."""
+        """Its name in figures."""
         return f"night {self.number}{' (synthetic)' if self.synthetic else ''}"
 
     def problem(self) -> Problem:
@@ -91,7 +91,7 @@ class Night:
         return Problem.restless(arms, Binomial(DISPLAYS), self.horizon, name)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the night as JSON-able data, every digit kept."""
+        """Return the night as JSON-able data, with every digit."""
         return {
             "number": self.number,
             "articles": list(self.articles),
@@ -113,14 +113,14 @@ class Night:
 
 @dataclass(frozen=True)
 class Reading:
-    """What came out of one file of a click log.
+    """What was read from one file of a click log.
 
     Args:
         name: the file.
-        lines: all its lines that could be read.
-        malformed: those that are not an event, and were left out.
-        examples: the first of these: line number (from 1) and how the line begins.
-        trouble: what is wrong with the file as a whole, if anything.
+        lines: the number of lines that could be read.
+        malformed: the number of lines that are not an event, and were left out.
+        examples: the first of these, as line number (from 1) and start of the line.
+        trouble: what is wrong with the file itself, if anything.
 
     Example:
         >>> print(Reading("a.gz", 1_000, 2, ((7, "12 x"), (9, "")), "is cut off"))
@@ -135,7 +135,7 @@ class Reading:
 
     @property
     def clean(self) -> bool:
-        """Whether there is nothing to say."""
+        """Whether nothing is wrong."""
         return not self.malformed and self.trouble is None
 
     def __str__(self) -> str:
@@ -149,12 +149,12 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Nights(Mapping[int, Night]):
-    """Nights by their number, and what there is to know about where they come from.
+    """Nights by their number, and how they were read.
 
     Args:
         nights: the nights.
-        readings: one per file, for nights that were read.
-        skipped: why a night is not there, by its number.
+        readings: one per file, for nights from files.
+        skipped: why a night is left out, by its number.
     """
 
     nights: tuple[Night, ...]
@@ -175,11 +175,11 @@ class Nights(Mapping[int, Night]):
 
     @property
     def synthetic(self) -> bool:
-        """Whether the nights are drawn, not measured."""
+        """Whether the nights are drawn at random, not measured."""
         return bool(self.nights) and all(night.synthetic for night in self.nights)
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of results must know, a sentence each: malformed lines, files in trouble, nights left out."""
+        """Caveats, one sentence each: malformed lines, damaged files, nights left out."""
         lines = [str(reading) for reading in self.readings if not reading.clean]
         return lines + [f"night {number} is left out: {reason}" for number, reason in self.skipped.items()]

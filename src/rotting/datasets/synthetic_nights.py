@@ -1,7 +1,7 @@
-"""Eight nights that resemble Yahoo!'s, for those who do not have its files: drawn, not measured, and always the same.
+"""Eight nights that resemble Yahoo!'s, for those who do not have its files: drawn at random, and always the same.
 
-Drawn are K articles, whose click probabilities fall through the night, each from its own level, by its own share, with a
-slow wobble like that of a rolling mean; and the traffic, which falls as people go to bed.
+A night has K articles, whose click probabilities fall during the night, each from its own start and by its own share, with a
+slow fluctuation like that of a rolling mean; and traffic, which falls as people go to bed.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from rotting.kernels.random_numbers import derive_key, uniform
 HOUR = 60 * 60
 DAY = 24 * HOUR
 SEED = 2
-SMOOTH = 43  # timestamps that 30,000 displays of an article last on a usual night, and so the wobble's length
-DIGITS = 6  # kept of a probability: what mathematical libraries round differently is far behind them
+SMOOTH = 43  # timestamps in which an article gets 30,000 displays on a usual night: the length of the fluctuation
+DIGITS = 6  # of a probability; mathematical libraries differ only in digits far behind
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """How a night is drawn: numbers of articles and rounds, and the levels at which the curves start.
+    """How a night is drawn: the numbers of articles and rounds, and where the curves start.
 
     The first `near` articles start between `top - band` and `top`, the others between `LOW` and `below`.
     """
@@ -36,7 +36,7 @@ class _Shape:
 
 
 LOW = 0.034
-# Horizons are in the order of the running times that the paper prints for its nights.
+# The horizons are ordered like the running times that the paper prints for its nights.
 SHAPES = {
     2: _Shape(K=14, T=168_000, top=0.0540, near=8, band=0.0040, below=0.0490),
     3: _Shape(K=11, T=165_000, top=0.0560, near=3, band=0.0050, below=0.0470),
@@ -68,7 +68,7 @@ def synthetic_nights() -> Nights:
 def _draw(number: int, shape: _Shape) -> Night:
     key = derive_key(SEED, f"synthetic-night-{number}")
     curves = np.array([_curve(key, article, shape) for article in range(shape.K)])
-    # Nobody should learn where the good articles are from their place.
+    # Shuffled, so that the position of an article says nothing about its quality.
     places = np.argsort([uniform(key, 0, article) for article in range(shape.K)])
     start = FIRST_SECOND + (number - 1) * DAY + 22 * HOUR
     timestamps = start + TIMESTAMP_SECONDS * np.arange(TIMESTAMPS)
@@ -81,19 +81,19 @@ def _draws(key: int, stream: int, size: int) -> Floats:
 
 
 def _curve(key: int, article: int, shape: _Shape) -> Floats:
-    level, fall, bend, *wobbles = _draws(key, article + 1, 3 + TIMESTAMPS + SMOOTH)
+    height, fall, bend, *noise = _draws(key, article + 1, 3 + TIMESTAMPS + SMOOTH)
     if article < shape.near:
-        start = shape.top - shape.band * level
+        start = shape.top - shape.band * height
     else:
-        start = LOW + (shape.below - LOW) * level
+        start = LOW + (shape.below - LOW) * height
     share = 0.24 + 0.12 * fall
     x = np.arange(TIMESTAMPS) / (TIMESTAMPS - 1)
     smooth = x * x * (3.0 - 2.0 * x)
     mixed = bend * x + (1.0 - bend) * smooth
     # A rolling mean of 30,000 clicks of probability p has standard deviation sqrt(p (1 - p) / 30,000).
-    means = np.convolve(np.array(wobbles) - 0.5, np.ones(SMOOTH) / SMOOTH, "valid")[:TIMESTAMPS]
-    wobble = means * np.sqrt(12.0 * SMOOTH) * np.sqrt(start * (1.0 - start) / 30_000)
-    curve: Floats = np.round(start * (1.0 - share * mixed) + wobble, DIGITS)
+    means = np.convolve(np.array(noise) - 0.5, np.ones(SMOOTH) / SMOOTH, "valid")[:TIMESTAMPS]
+    fluctuation = means * np.sqrt(12.0 * SMOOTH) * np.sqrt(start * (1.0 - start) / 30_000)
+    curve: Floats = np.round(start * (1.0 - share * mixed) + fluctuation, DIGITS)
     return curve
 
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.atomic_files import write_whole
+from rotting.common.atomic_files import write_atomically
 from rotting.common.folders import cache_folder
 from rotting.common.progress import Progress
-from rotting.common.rules import at_least_one_int
+from rotting.common.rules import positive_int
 from rotting.datasets import clicklog, nights
 from rotting.datasets.clicklog import DAY_TIMESTAMPS, FIRST_SECOND, SLOTS, Displays, read_displays
 from rotting.datasets.files import Source, data_folder, missing
@@ -32,7 +32,7 @@ FOLDER = "yahoo-r6a"
 NAMES = tuple(f"ydata-fp-td-clicks-v1_0.200905{day:02d}" for day in range(1, 11))
 ORIGIN = "Yahoo! Webscope, data set R6A (https://webscope.sandbox.yahoo.com/catalog.php?datatype=r)"
 WINDOW, LEAST = 30_000, 14_000
-LEAST_TIMESTAMPS = 130  # of the 144 of a night: a few holes are passed over, a night that is half missing is no night
+LEAST_TIMESTAMPS = 130  # of the 144 of a night: a few may be missing, but not half of them
 
 
 def yahoo_nights(
@@ -52,33 +52,33 @@ def yahoo_nights(
     timestamp of five minutes. A night keeps the articles that have a value at every timestamp at which anything was
     displayed. A round is ten displays of the real traffic.
 
-    Displays are put in order of time first, so that files with unsorted lines give the same curves. Nothing is dropped
-    silently: malformed lines are counted with file and line number, a file that is missing, empty or cut off is named, and
-    a night for which fewer than 130 of 144 timestamps are left is left out with its reason. All this is in
-    `Nights.notes`, and a `DataWarning` says it.
+    Displays are first sorted by time, so that files with unsorted lines give the same curves. Nothing is dropped
+    silently: malformed lines are counted with file and line number, a file that is missing, empty or truncated is named, and
+    a night with fewer than 130 of 144 timestamps is left out with the reason. All this is in `Nights.notes`, and in a
+    `DataWarning`.
 
-    All files are read once, in about a minute on two cores, in less than 1 GB of memory. The nights are then kept in
-    the user's cache folder, and read anew when a file, a parameter or this code changes.
+    All files are read once, in about a minute on two cores, with less than 1 GB of memory. The nights are then cached in
+    the user's cache folder, and read again when a file, a parameter or this code changes.
 
     Args:
         folder: where the files `ydata-fp-td-clicks-v1_0.20090501.gz` to `...10.gz` are, gzipped or not; None is `yahoo-r6a` in
             the data folder.
-        window: displays of an article that are averaged.
-        least: displays that such an average must have at least, at most `window`.
-        cache: the folder of prepared nights; None is the user's cache folder.
-        workers: files that are read at once; None for as many as there are cores.
-        progress: show how far the reading is; None for terminals only.
+        window: the number of displays of an article to average.
+        least: the smallest number of displays for an average, at most `window`.
+        cache: the folder for prepared nights; None is the user's cache folder.
+        workers: how many files are read at once; None for one per core.
+        progress: show a progress bar; None to show it on terminals only.
 
     Example:
         >>> nights = yahoo_nights()  # doctest: +SKIP
         >>> night = nights[7]  # doctest: +SKIP
         >>> result = rotting.simulate(rotting.EffRAWUCB(sigma=0.29**0.5), night.problem(), runs=10)  # doctest: +SKIP
     """
-    window = at_least_one_int("window", window)
-    least = at_least_one_int("least", least)
+    window = positive_int("window", window)
+    least = positive_int("least", least)
     if least > window:
         raise InvalidValueError(f"least must be at most window = {window}, got {least}")
-    count = os.cpu_count() or 1 if workers is None else at_least_one_int("workers", workers)
+    count = os.cpu_count() or 1 if workers is None else positive_int("workers", workers)
     where = data_folder() / FOLDER if folder is None else Path(folder)
     found = {name: path for name in NAMES if (path := _find(where, name)) is not None}
     if not found:
@@ -124,7 +124,7 @@ def _prepare(found: dict[str, Path], window: int, least: int, workers: int, prog
 
 
 def _articles(parts: Sequence[Displays]) -> Iterator[tuple[int, tuple[NDArray[np.uint16], NDArray[np.bool_]]]]:
-    """Yield each article, by its id, with its displays of all files in order of time."""
+    """Yield each article, by its id, with its displays from all files, sorted by time."""
     for article in np.unique(np.concatenate([part.articles for part in parts])).tolist():
         slots, clicks = [], []
         for part in parts:
@@ -134,18 +134,18 @@ def _articles(parts: Sequence[Displays]) -> Iterator[tuple[int, tuple[NDArray[np
                 slots.append(part.slots[its])
                 clicks.append(part.clicks[its])
         joined = np.concatenate(slots)
-        order = np.argsort(joined, kind="stable")  # displays of one timestamp stay as they are
+        order = np.argsort(joined, kind="stable")  # displays of one timestamp stay in order
         yield article, (joined[order], np.concatenate(clicks)[order])
 
 
 def click_rates(slots: NDArray[np.uint16], clicks: NDArray[np.bool_], window: int, least: int) -> Floats:
-    """Return the mean per timestamp of the centred rolling mean of clicks, NaN where there is none.
+    """Return the mean per timestamp of the centred rolling mean of clicks; NaN if there is none.
 
     Args:
         slots: the timestamp of each display of one article, increasing.
         clicks: whether it was clicked.
-        window: displays of a mean: the `window // 2` before a display, itself, and those after it.
-        least: displays that a mean must have at the ends, where the window is cut.
+        window: displays per mean: the `window // 2` before a display, itself, and those after it.
+        least: the smallest number of displays for a mean, at the ends where the window is cut.
 
     Example:
         >>> slots, clicks = np.array([0, 0, 1, 1], np.uint16), np.array([True, False, False, True])
@@ -167,21 +167,21 @@ def click_rates(slots: NDArray[np.uint16], clicks: NDArray[np.bool_], window: in
 
 
 def _night(number: int, rates: dict[int, Floats], traffic: Ints) -> Night | str:
-    """Return the night, or why there is none."""
-    # The first slot is of April 30 at 00:00: night 1 would start at 22:00 of that day.
+    """Return the night, or the reason why there is none."""
+    # The first slot is 00:00 on April 30: night 1 would start at 22:00 on that day.
     start = (number - 1) * DAY_TIMESTAMPS + DAY_TIMESTAMPS * 22 // 24
     slots = start + np.flatnonzero(traffic[start : start + TIMESTAMPS])
     if len(slots) < LEAST_TIMESTAMPS:
         return f"only {len(slots)} of its {TIMESTAMPS} timestamps have displays"
     articles = {article: curve[slots] for article, curve in rates.items() if not np.isnan(curve[slots]).any()}
     if not articles:
-        return "no article is there at every timestamp"
+        return "no article is available at every timestamp"
     seconds = FIRST_SECOND + TIMESTAMP_SECONDS * slots
     return Night(number, tuple(articles), seconds, np.array(list(articles.values())), traffic[slots], synthetic=False)
 
 
 def _key(paths: list[Path], window: int, least: int) -> str:
-    """Return a digest of all that decides the nights: the files as the system knows them, the settings, this code."""
+    """Return a digest of all that decides the nights: names, sizes and times of the files, the settings, this code."""
     files = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
     code = [Path(module).read_bytes().hex() for module in (__file__, clicklog.__file__, nights.__file__)]
     return hashlib.sha256(json.dumps([files, window, least, code]).encode()).hexdigest()
@@ -194,13 +194,13 @@ def _save(path: Path, key: str, result: Nights) -> None:
         "readings": [asdict(reading) for reading in result.readings],
         "skipped": list(result.skipped.items()),
     }
-    # The nights are worth having even where nothing can be kept, on a full disk say.
+    # Return the nights even if they cannot be cached, on a full disk for example.
     with suppress(OSError):
-        write_whole(path, json.dumps(data, allow_nan=False).encode())
+        write_atomically(path, json.dumps(data, allow_nan=False).encode())
 
 
 def _load(path: Path, key: str) -> Nights | None:
-    """Return the nights that were kept, None when there are none or the file is not what was written."""
+    """Return the cached nights; None if there are none or the file is damaged."""
     try:
         data = json.loads(path.read_text("utf-8"))
         if data["key"] != key:

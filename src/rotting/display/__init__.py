@@ -1,1 +1,1 @@
-"""What people look at: tables, figures, plots."""
+"""Output for people: tables, figures, plots."""

@@ -1,4 +1,4 @@
-"""Figures as data: drawn by Matplotlib for print (`plotting.py`), and by the HTML report to be looked into."""
+"""Figures as data: drawn by Matplotlib for print (`plots.py`), and by the HTML report as interactive charts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,15 +11,15 @@ from rotting.common.statistics import mean_interval, quantiles
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A line through points, with the interval that each of them has.
+    """A line through points, each with its interval.
 
     Args:
         label: what it shows; curves of one label share a colour, a line style and an entry of the legend.
-        x: where, increasing.
-        y: how much.
-        low: the lower ends of the intervals; None where there are none, as for a mean that is known.
+        x: the positions, increasing.
+        y: the values.
+        low: the lower ends of the intervals; None if there are none, as for a known mean.
         high: the upper ends.
-        points: few points, each marked and with a bar for its interval; otherwise a line with a band.
+        points: whether to mark each of a few points, with a bar for its interval; otherwise a line with a band.
     """
 
     label: str
@@ -39,10 +39,10 @@ class Panel:
         x_label: what the x axis counts, with its unit.
         y_label: what the y axis counts, with its unit.
         curves: in the order of the legend.
-        x_log: whether x starts on a logarithmic axis.
-        y_log: whether y does.
-        y_max: where the y axis ends when some curves would flatten the others; None for all of them.
-        note: a line of words inside the panel, such as where the curves outside end.
+        x_log: whether the x axis is logarithmic at first.
+        y_log: whether the y axis is.
+        y_max: where the y axis ends, if some curves would flatten the others; None to show all of them.
+        note: a line of text, such as where the curves outside the panel end.
     """
 
     title: str
@@ -60,12 +60,12 @@ class Figure:
     """Panels that are read together.
 
     Args:
-        name: that of its files, in lower case with hyphens.
+        name: the name of its files, in lower case with hyphens.
         title: one line.
         caption: what is drawn, and what the bands and bars are.
-        panels: from left to right, line by line.
-        columns: panels in a line of a wide page.
-        first: labels that come first, so that several figures give them the same colours.
+        panels: from left to right, row by row.
+        columns: panels per row on a wide page.
+        first: labels that get the first styles, so that they have the same ones in several figures.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Figure:
 
 
 BAND = "mean over the runs; the band holds 10 % to 90 % of them"
-_FAR = 4.0  # times the median: a policy that ends above would flatten the others
+_FAR = 4.0  # times the median: a policy that ends above it would flatten the others
 
 
 def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: Floats) -> Panel:
@@ -111,7 +111,7 @@ def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: F
     The axis ends above the policies that learn; the note says where the others end.
 
     Args:
-        title: the panel's.
+        title: of the panel.
         labels: one per policy.
         checkpoints: the C rounds.
         regret: one number per policy, run and checkpoint.

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
     from matplotlib.lines import Line2D
 
-# Okabe and Ito's colours, told apart with every common colour blindness; grey for their yellow, too pale.
+# Okabe and Ito's colours, distinct under every common colour blindness; grey for their yellow, which is too pale.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#8C8C8C")
 # Five styles against eight colours: 40 curves before a pair repeats, and neighbours differ in both.
 STYLES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 2, 3, 2)))
-# Seven markers: a third way to tell curves apart, out of step with the other two.
+# Seven markers: a third way to tell curves apart, with a period of its own.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 THIN: tuple[Any, ...] = ((0, (1, 1)), (0, (4, 2)), (0, (4, 1, 1, 1)), (0, (1, 3)), (0, (8, 2)))  # styles of bounds
@@ -31,35 +31,35 @@ LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "handlelength":
 SUBDUED = "#505050"
 
 PANEL_WIDTHS = {1: 6.4, 2: 3.7, 3: 3.5}  # inches of a panel, by the number of columns
-MANY = 3.2  # inches where there are more columns
-TITLE, TEXT, SMALL = 11.0, 9.0, 8.0  # sizes of letters, in points
-GLYPH, LINE = 0.52, 1.35  # the width of a mean letter and the height of a line, in sizes of the letter
+MANY = 3.2  # inches of a panel if there are more columns
+TITLE, TEXT, SMALL = 11.0, 9.0, 8.0  # font sizes, in points
+GLYPH, LINE = 0.52, 1.35  # the width of an average letter and the height of a line, relative to the font size
 INCH = 72.0  # points
 
 
-class Look(NamedTuple):
-    """How a curve is told from the others: by colour, by line style, and by marker."""
+class CurveStyle(NamedTuple):
+    """What tells a curve from the others: colour, line style and marker."""
 
     colour: str
     style: Any
     marker: str
 
 
-def look(k: int) -> Look:
-    """Return the look of the k-th label of a figure.
+def curve_style(k: int) -> CurveStyle:
+    """Return the style of the k-th label of a figure.
 
     Example:
-        >>> look(0)
-        Look(colour='#0072B2', style='-', marker='o')
+        >>> curve_style(0)
+        CurveStyle(colour='#0072B2', style='-', marker='o')
     """
-    return Look(COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)], MARKERS[k % len(MARKERS)])
+    return CurveStyle(COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)], MARKERS[k % len(MARKERS)])
 
 
-def look_numbers(figure: Figure) -> dict[str, int]:
-    """Return which look each label of a figure has: those that come first in several figures have the same in each.
+def style_numbers(figure: Figure) -> dict[str, int]:
+    """Return the number of each label's style; labels in `figure.first` have the same style in every figure.
 
     Example:
-        >>> look_numbers(Figure("f", "t", "c", (), first=("RAW-UCB", "FEWA")))
+        >>> style_numbers(Figure("f", "t", "c", (), first=("RAW-UCB", "FEWA")))
         {}
     """
     order = {label: k for k, label in enumerate(dict.fromkeys([*figure.first, *figure.labels]))}
@@ -67,7 +67,7 @@ def look_numbers(figure: Figure) -> dict[str, int]:
 
 
 def check_new_file(path: str | Path) -> Path:
-    """Return `path` when a picture can be written there, a new file with a suffix; raise when not."""
+    """Return `path` if it is a new file with a suffix; raise if not."""
     path = Path(path)
     if not path.suffix:
         raise InvalidValueError(f"path must end in a picture's suffix such as .png, .pdf or .svg, got '{path}'")
@@ -92,12 +92,12 @@ def plot_regret(
         labels: one per policy.
         checkpoints: the C rounds.
         regret: one number per policy, run and checkpoint.
-        title: written above, at the left.
-        ax: where to draw; None makes a figure, one that pyplot shows unless it goes to `path`.
-        path: a new picture file; its suffix says the format.
+        title: above the plot, at the left.
+        ax: where to draw; None makes a figure, which pyplot shows unless there is a `path`.
+        path: a new image file; its suffix sets the format.
         log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
-        bounds: for each policy, labels and values of bounds at the rounds, thin in the policy's colour; regret is then on a
-            logarithmic axis, for bounds are far above.
+        bounds: for each policy, labels and values of bounds at the checkpoints, drawn thin in the policy's colour; regret is
+            then on a logarithmic axis, as bounds are much larger.
 
     Example:
         >>> regret = np.cumsum(np.ones((1, 5, 3)), axis=2)
@@ -112,15 +112,15 @@ def plot_regret(
     new_picture = _new_picture()
     if ax is not None:
         lines = draw(ax, labels, checkpoints, regret, log, bounds)
-        # Beside the axes: a place inside could cover a curve.
+        # Beside the axes: inside it could cover a curve.
         ax.legend(handles=lines, loc="upper left", bbox_to_anchor=(1.01, 1.0), **LEGEND)
     else:
         entries = [*labels, *(label for each in bounds for label, _ in each)]
         columns = 1 if max(map(len, entries)) > 40 else 2
         rows = -(-len(entries) // columns)
-        size = (7.2, 4.6 + 0.2 * rows)  # grows with the legend below it, which covers and narrows no curve
+        size = (7.2, 4.6 + 0.2 * rows)  # taller for a longer legend, which is below the axes and covers no curve
         if path is not None:
-            figure = new_picture(size, layout="constrained")  # needs no display, and pyplot does not keep it alive
+            figure = new_picture(size, layout="constrained")  # needs no display, and pyplot holds no reference to it
         else:
             from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
 
@@ -149,35 +149,35 @@ def draw(
     panel = replace(regret_panel("", labels, checkpoints, regret), x_log=log, y_max=None)
     if log:
         panel = replace(panel, x_label=f"{panel.x_label} (logarithmic)")
-    looks = {label: look(k) for k, label in enumerate(labels)}
+    styles = {label: curve_style(k) for k, label in enumerate(labels)}
     for k, proved in enumerate(bounds):
         for j, (label, values) in enumerate(proved):
-            looks[label] = Look(look(k).colour, THIN[j % len(THIN)], look(k).marker)
+            styles[label] = CurveStyle(curve_style(k).colour, THIN[j % len(THIN)], curve_style(k).marker)
             panel = replace(panel, curves=(*panel.curves, Curve(label, checkpoints, values)))
-    # One arm, or one round, has no regret and may have no bound on it: nothing for a logarithmic axis.
+    # A game of one arm or one round has no regret, and perhaps no bound: nothing for a logarithmic axis.
     ends = [curve.y[-1] for curve in panel.curves if curve.y[-1] > 0]
     panel = replace(panel, y_log=bool(ends and any(bounds)))
-    lines = _draw_panel(ax, panel, looks)
+    lines = _draw_panel(ax, panel, styles)
     if panel.y_log:
-        # Regret begins at zero, far below everything on a logarithmic axis.
+        # Regret starts at zero, which a logarithmic axis cannot show.
         ax.set_ylim(bottom=min(ends) / 100)
     for line in lines[len(labels) :]:
         line.set_linewidth(0.9)
-    order = np.argsort([-curve.y[-1] for curve in panel.curves], kind="stable")  # the order in which the eye meets them
+    order = np.argsort([-curve.y[-1] for curve in panel.curves], kind="stable")  # the order of the curves' ends, from the top
     return [lines[k] for k in order]
 
 
 def draw_figure(figure: Figure) -> "Picture":
-    """Draw a figure for print: panels in lines of `figure.columns`, one legend below for all of them.
+    """Draw a figure for print: panels in rows of `figure.columns`, with one legend below.
 
-    Curves of one label look the same in every panel. Labels of axes that repeat those of the panel to the left or below are
+    Curves of one label look the same in every panel. Axis labels that repeat those of the panel to the left or below are
     left out.
 
     Args:
         figure: what to draw.
 
     Returns:
-        A Matplotlib figure that pyplot does not know; `picture_bytes` makes a file's content of it.
+        A Matplotlib figure that pyplot does not know; `picture_bytes` turns it into the content of a file.
 
     Example:
         >>> from rotting.display.figures import Curve
@@ -200,16 +200,16 @@ def draw_figure(figure: Figure) -> "Picture":
     top = (_height(title, TITLE) + _height(caption, SMALL) + 12) / INCH
     height = top + heads_height + rows * (0.56 if rows > 2 else 0.74) * min(panel_width, 5.2) + legend_height / INCH
     picture = new_picture((width, height), layout="constrained")
-    # The engine keeps room for the legend at the bottom; the top is kept from it for the title and the caption.
+    # The layout engine keeps room for the legend at the bottom; the top is reserved for the title and the caption.
     picture.set_layout_engine("constrained", rect=(0, 0, 1, 1 - top / height), w_pad=0.08, hspace=0.02, wspace=0.02)
     words: dict[str, Any] = {"va": "top", "linespacing": LINE}
     edge, first, second = 0.06 / width, 4 / INCH / height, (8 + _height(title, TITLE)) / INCH / height
     picture.text(edge, 1 - first, title, size=TITLE, weight="bold", **words)
     picture.text(edge, 1 - second, caption, size=SMALL, color=SUBDUED, **words)
-    looks = {label: look(k) for label, k in look_numbers(figure).items()}
+    styles = {label: curve_style(k) for label, k in style_numbers(figure).items()}
     for k, panel in enumerate(panels):
         ax = picture.add_subplot(rows, columns, k + 1)
-        _draw_panel(ax, panel, looks)
+        _draw_panel(ax, panel, styles)
         _dress(ax, *heads[k // columns][k % columns])
         if k % columns and panels[k - 1].y_label == panel.y_label:
             ax.set_ylabel("")
@@ -232,20 +232,20 @@ def picture_bytes(picture: "Picture", kind: str) -> bytes:
 
     content = io.BytesIO()
     metadata: dict[str, Any] | None = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
-    # Fonts of type 42 stay text, those of type 3 are refused by journals. The ids in an SVG are random unless salted.
+    # Type 42 fonts stay text, and journals refuse type 3. The ids in an SVG are random unless salted.
     with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "rotting"}):
         picture.savefig(content, format=kind, dpi=200, bbox_inches="tight", metadata=metadata)
     return content.getvalue()
 
 
 def _y_limits(panel: Panel) -> tuple[float, float]:
-    """Return the ends of a linear y axis: `y_max` or all curves, down to zero when nothing is below it and it is near."""
+    """Return the ends of a linear y axis: up to `y_max` or all curves, down to zero if nothing is below and zero is near."""
     drawn = [values for curve in panel.curves for values in (curve.y, curve.low, curve.high) if values is not None]
     values = np.concatenate([np.zeros(0), *drawn])
     values = values[np.isfinite(values)]
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     top = panel.y_max if panel.y_max is not None else high + 0.05 * ((high - low) or 1.0)
-    near = -1e-6 * top <= low <= top / 2  # rounding may put a regret of zero just below
+    near = -1e-6 * top <= low <= top / 2  # rounding may put a regret of zero just below it it
     return (0.0 if near else low - 0.05 * ((top - low) or 1.0)), top
 
 
@@ -257,14 +257,14 @@ def _new_picture() -> "type[Picture]":
     return Picture
 
 
-def _draw_panel(ax: "Axes", panel: Panel, looks: Mapping[str, Look]) -> "list[Line2D]":
+def _draw_panel(ax: "Axes", panel: Panel, styles: Mapping[str, CurveStyle]) -> "list[Line2D]":
     """Draw the curves with their intervals, and the axes; return one line per curve."""
     lines = []
     for curve in panel.curves:
-        colour, style, marker = looks[curve.label]
+        colour, style, marker = styles[curve.label]
         if curve.low is not None and curve.high is not None:
             if curve.points:
-                ends = np.maximum(0, [curve.y - curve.low, curve.high - curve.y])  # rounding may put an end across
+                ends = np.maximum(0, [curve.y - curve.low, curve.high - curve.y])  # rounding may put an end on the wrong side
                 ax.errorbar(curve.x, curve.y, yerr=ends, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
             else:
                 ax.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.12, linewidth=0)
@@ -288,7 +288,7 @@ def _draw_panel(ax: "Axes", panel: Panel, looks: Mapping[str, Look]) -> "list[Li
 
 
 def _write_ticks(axis: "Axis", log: bool) -> None:
-    """Write numbers in full, with a comma for thousands; a logarithmic axis of few decades gets more of them."""
+    """Write numbers in full, with a comma for thousands; a short logarithmic axis gets more of them."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - an extra
 
     axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
@@ -300,11 +300,11 @@ def _write_ticks(axis: "Axis", log: bool) -> None:
 
 
 def _dress(ax: "Axes", title: str, note: str) -> None:
-    """Give a panel of a figure its title, its note under that, and letters and ticks that fit."""
+    """Give a panel its title, the note below it, and font sizes and ticks that fit."""
     if ax.get_xscale() == "linear":
-        ax.locator_params(axis="x", nbins=5)  # more would touch: 150,000
+        ax.locator_params(axis="x", nbins=5)  # more labels would touch, such as 150,000
     ax.set_title(title, loc="left", size=TEXT, pad=5 + _height(note, SMALL), linespacing=LINE)
-    # Above the axes: a place inside could cover a curve.
+    # Above the axes: inside it could cover a curve.
     ax.annotate(
         note,
         (0, 1),
@@ -322,7 +322,7 @@ def _dress(ax: "Axes", title: str, note: str) -> None:
 
 
 def _head(panel: Panel, width: float) -> tuple[str, str]:
-    """Return a panel's title and note, in lines that are no wider than its axes."""
+    """Return a panel's title and note, wrapped to the width of its axes."""
     axes = width - 0.6
     return _wrapped(panel.title, axes, TEXT), _wrapped(panel.note, axes, SMALL)
 
@@ -332,8 +332,8 @@ def _legend_handles(figure: Figure, width: float) -> "list[Line2D]":
 
     marked = {curve.label for panel in figure.panels for curve in panel.curves if curve.points}
     handles = []
-    for label, k in look_numbers(figure).items():
-        colour, style, marker = look(k)
+    for label, k in style_numbers(figure).items():
+        colour, style, marker = curve_style(k)
         shape = marker if label in marked else ""
         words = _wrapped(label, width - 0.6, SMALL)
         handles.append(Line2D([], [], color=colour, linestyle=style, marker=shape, markersize=4, label=words))
@@ -348,13 +348,13 @@ def _legend_shape(labels: Sequence[str], width: float) -> tuple[int, float]:
     entry = (longest * GLYPH + 6.5) * SMALL  # with its line and the gap to the next
     fitting = max(1, min(len(labels), int(width * INCH / entry)))
     rows = -(-len(labels) // fitting)
-    columns = -(-len(labels) // rows)  # lines of even length
+    columns = -(-len(labels) // rows)  # rows of equal length
     tallest = max(_height(label, SMALL) for label in labels)
     return columns, rows * (tallest + 0.4 * SMALL) + 2 * SMALL
 
 
 def _wrapped(text: str, width: float, size: float, bold: bool = False) -> str:
-    """Return text in lines that fit into a width in inches."""
+    """Return text, wrapped to a width in inches."""
     letter = GLYPH * size * (1.12 if bold else 1.0)
     return "\n".join(textwrap.fill(line, max(12, int(width * INCH / letter))) for line in text.split("\n"))
 

@@ -22,7 +22,7 @@ class Table:
     """A table for people: as it prints in a terminal, `to_markdown()`, HTML in a notebook; `rows` for programs.
 
     Args:
-        lines: what stands above the table.
+        lines: the text above the table.
         columns: the first is aligned to the left, the others to the right.
         rows: one dict per row.
     """
@@ -87,9 +87,9 @@ def interval_column(head: str, style: str = ",.1f") -> Column:
 
 
 def number_format(values: Sequence[float], half_widths: Sequence[float]) -> str:
-    """Return one format for numbers that stand in one table, with the digits that their intervals support.
+    """Return one format for the numbers of a table, with as many digits as their intervals support.
 
-    The median interval shows two digits and the smallest one, but no number shows more than seven.
+    The median half-width gets two digits and the smallest at least one, but no number more than seven.
 
     Args:
         values: the numbers to write.

@@ -1,4 +1,4 @@
-"""One file, one experiment of a paper: settings as data, the games to play, and what is to be said of their results.
+"""Experiments of papers, one per file: settings as data, the games to play, and what their results show.
 
 A module `my_figure.py` here defines `EXPERIMENT = Experiment("my-figure", ...)` and is found by that id.
 """
@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rotting import report
 from rotting.common.arrays import Floats
-from rotting.common.atomic_files import name_beside
+from rotting.common.atomic_files import partial_path
 from rotting.common.rules import suggest
 from rotting.display.tables import Table
 from rotting.errors import InvalidValueError, PathExistsError
@@ -33,17 +34,17 @@ ORDER = (
     *("RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4", "Exp3.S", "GLR-UCB", "EFF-RAW-UCB 1.4", "wSWA 0.02"),
     *("SW-UCB", "D-UCB", "UCB1", "uniform"),
 )
-"""Labels of policies, so that each has one colour in all figures that name it."""
+"""Labels of policies in one order, so that each has the same colour in all figures."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What an experiment is about to do.
+    """What an experiment is going to play.
 
     Args:
-        games: by a name that a folder can have.
-        notes: what the reader must know, such as files that are missing.
-        data: whatever else the experiment's section is made from.
+        games: by a name that can be a folder's.
+        notes: caveats, such as missing files.
+        data: whatever else `findings` needs.
     """
 
     games: Mapping[str, Games]
@@ -56,12 +57,12 @@ class Experiment:
     """An experiment of a paper.
 
     Args:
-        id: its stable name, that of its module with hyphens.
+        id: its stable name, the module's with hyphens.
         title: what it is, in a few words.
         reference: where it is published.
-        sizes: settings (a dataclass that JSON can carry, with a `seed`) under "quick" and "full".
-        prepare: `prepare(settings, workers, progress)`, reads data and says what to play.
-        findings: `findings(settings, plan, results)`, what is to be said.
+        sizes: settings (a frozen dataclass that JSON can carry, with a `seed`) under "quick" and "full".
+        prepare: `prepare(settings, workers, progress)`, reads data and returns what to play.
+        findings: `findings(settings, plan, results)`, returns what was found.
         order: its place in the report.
     """
 
@@ -97,7 +98,7 @@ def _ids() -> list[str]:
 
 
 def check_id(name: str) -> str:
-    """Return `name` when an experiment has it, or say which one was meant."""
+    """Return `name` if it is the id of an experiment; else raise an error with a suggestion."""
     known = _ids()
     if name not in known:
         raise InvalidValueError(f"experiment must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
@@ -123,20 +124,23 @@ def run(
     progress: bool | None = None,
     keep: str | Path | None = None,
 ) -> list[Outcome]:
-    """Run experiments and return what is to be said of them, in the order of the report.
+    """Run experiments and return their outcomes, in the order of the report.
 
     Args:
         names: ids of experiments; games that several of them need are played once.
         size: "quick" or "full".
         workers: threads; all CPUs by default.
         progress: show a progress bar; by default when standard error is a terminal.
-        keep: a folder for finished games, from which a run that was killed goes on; None to keep nothing.
+        keep: a folder for finished games, from which an interrupted run resumes; None to keep nothing.
     """
     wanted = set(map(check_id, names))
     chosen = [find(name) for name in list_experiments() if name in wanted]
-    # Experiments that look at the same games prepare them with the same function, once.
-    prepared = {each.prepare: each.prepare(each.sizes[size], workers, progress) for each in chosen}
-    plans = [prepared[each.prepare] for each in chosen]
+
+    @cache  # experiments with the same `prepare` and the same settings share a plan: reading data can take long
+    def plan_of(prepare: Callable[[Any, int | None, bool | None], Plan], settings: Any) -> Plan:
+        return prepare(settings, workers, progress)
+
+    plans = [plan_of(each.prepare, each.sizes[size]) for each in chosen]
     games = list(dict.fromkeys(game for plan in plans for game in plan.games.values()))
     played = dict(zip(games, simulate_all(games, workers, progress, keep), strict=True))
     outcomes = []
@@ -145,15 +149,11 @@ def run(
         results = {name: played[game] for name, game in plan.games.items()}
         found = experiment.findings(settings, plan, results)
         section = Section(
-            id=experiment.id,
-            title=experiment.title,
-            reference=experiment.reference,
-            paragraphs=found.paragraphs,
-            figures=found.figures,
-            tables=found.tables,
-            claims=found.claims,
+            experiment.id,
+            experiment.title,
+            experiment.reference,
+            replace(found, notes=(*plan.notes, *found.notes)),
             settings={"size": size, **asdict(settings), "policies": _policies(results)},
-            notes=(*plan.notes, *found.notes),
             seconds=sum(float(each.us_per_round.sum()) * each.runs * each.horizon / 1e6 for each in results.values()),
         )
         outcomes.append(Outcome(section, results))
@@ -171,12 +171,12 @@ def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:
 
 
 def regret_table(result: Result, labels: Sequence[str], line: str) -> Table:
-    """Return the regrets at the horizon under the labels that the figures have.
+    """Return the regrets at the horizon, with the labels of the figures.
 
     Args:
-        result: what was played.
+        result: of the games.
         labels: one per policy.
-        line: what stands above the table.
+        line: the text above the table.
     """
     table = result.table()
     rows = [{**row, "policy": label} for row, label in zip(table.rows, labels, strict=True)]
@@ -184,7 +184,7 @@ def regret_table(result: Result, labels: Sequence[str], line: str) -> Table:
 
 
 def free_name(path: Path) -> Path:
-    """Return `path` if nothing has that name, else the first free one of `path-2`, `path-3`, ..."""
+    """Return `path` if it does not exist, else the first of `path-2`, `path-3`, ... that does not."""
     names = itertools.chain([path], (path.with_name(f"{path.name}-{n}") for n in itertools.count(2)))
     return next(name for name in names if not os.path.lexists(name))
 
@@ -192,16 +192,16 @@ def free_name(path: Path) -> Path:
 def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool = False) -> Path:
     """Write a new folder with the report, and per experiment its figures, tables, settings and results; return where it is.
 
-    The folder appears whole or not at all, and never in the place of another.
+    The folder appears complete or not at all, and never replaces another.
 
     Args:
         outcomes: what was run.
         path: the folder.
-        began: when, by `time.monotonic()`.
-        numbered: take the next free name when something has that name, instead of refusing.
+        began: the start of the run, by `time.monotonic()`.
+        numbered: take the next free name if `path` exists, instead of refusing.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = name_beside(path)
+    partial = partial_path(path)
     partial.mkdir()
     try:
         for outcome in outcomes:
@@ -210,7 +210,7 @@ def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool 
         sections = [outcome.section for outcome in outcomes]
         report.write(sections, partial, _about(sections, time.monotonic() - began))
         target = free_name(path) if numbered else path
-        if os.path.lexists(target):  # a rename would replace an empty folder without a word
+        if os.path.lexists(target):  # a rename would silently replace an empty folder
             raise PathExistsError(f"path must be a new folder, but '{target}' exists")
         partial.rename(target)
     finally:
@@ -221,14 +221,14 @@ def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool 
 def _about(sections: Sequence[Section], seconds: float) -> report.About:
     size = sections[0].settings["size"]
     sizes = {
-        "quick": "This is the quick size: fewer runs than the paper's, so that intervals are wide and claims can stay open.",
-        "full": "This is the full size, with as many runs as the paper's.",
+        "quick": "This is the quick size: fewer runs than in the paper, so intervals are wide and claims may stay undecided.",
+        "full": "This is the full size, with as many runs as in the paper.",
     }
     return report.About(
         title="A single algorithm for both restless and rested rotting bandits: reproduced",
         paragraphs=(
             (
-                "Figures and tables of Seznec, Ménard, Lazaric and Valko (AISTATS 2020), played again, and the paper's "
+                "Figures and tables of Seznec, Ménard, Lazaric and Valko (AISTATS 2020), computed again, and the paper's "
                 "verbal claims with what was measured. Every number here is computed from the runs behind this report, "
                 "except those marked as the paper's."
             ),

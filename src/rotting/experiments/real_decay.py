@@ -1,4 +1,4 @@
-"""Real things that wear out: news items that are shared less and less, batteries that deliver less and less."""
+"""Real things that wear out: news that is shared less and less, batteries that deliver less and less."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
 from rotting.problems import Problem, two_arms
-from rotting.problems.mean_table import bounds
+from rotting.problems.mean_table import mean_bounds
 from rotting.report.model import Findings
 from rotting.simulation.simulate import Games
 from rotting.theory import subgaussian_scale
@@ -23,10 +23,10 @@ from rotting.theory import subgaussian_scale
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides the results, beside the data."""
+    """Everything that decides the results, apart from the data."""
 
     runs: int
-    battery_noise: float  # Ah, where the record's own scatter makes no problem of learning
+    battery_noise: float  # Ah, added because the record's own scatter is too small to make learning hard
     seed: int = 0
 
 
@@ -35,7 +35,7 @@ SIZES = {"quick": Settings(runs=40, battery_noise=0.1), "full": Settings(runs=50
 
 @dataclass(frozen=True)
 class _Case:
-    """A problem, and what its axes count."""
+    """A problem, and the labels of its figure."""
 
     load: Callable[[Settings], Problem]
     title: str
@@ -45,7 +45,7 @@ class _Case:
 
 
 CASES: Mapping[str, _Case] = {
-    "news": _Case(lambda _: news(), "News", "a group of news items", "round t", "chance of a share within 20 minutes"),
+    "news": _Case(lambda _: news(), "News", "a group of news items", "round t", "probability of a share within 20 minutes"),
     "batteries": _Case(
         lambda settings: batteries(settings.battery_noise),
         "Batteries, with a noise added",
@@ -60,7 +60,7 @@ CASES: Mapping[str, _Case] = {
 
 
 def policies(problem: Problem) -> dict[str, Policy]:
-    """Return the policies, told the scale of the noise and, where they ask for it, T and the range of the rewards."""
+    """Return the policies, given the scale of the noise and, where they need it, T and the range of the rewards."""
     T = problem.resolve_horizon()
     sigma = subgaussian_scale(problem.noise)
     assert sigma is not None  # only Poisson rewards have none
@@ -78,11 +78,11 @@ def policies(problem: Problem) -> dict[str, Policy]:
 
 
 def _range(problem: Problem, horizon: int, sigma: float) -> tuple[float, float]:
-    """Return the range of the rewards, or of the means and three standard deviations more where rewards have none."""
+    """Return the range of the rewards; if it is unbounded, that of the means and three standard deviations more."""
     low, high = problem.reward_bounds(horizon)
     if np.isfinite([low, high]).all():
         return low, high
-    lows, highs = zip(*(bounds(problem.means(horizon), i, horizon) for i in range(problem.n_arms)), strict=True)
+    lows, highs = zip(*(mean_bounds(problem.means(horizon), i, horizon) for i in range(problem.n_arms)), strict=True)
     return min(lows) - 3 * sigma, max(highs) + 3 * sigma
 
 
@@ -90,7 +90,7 @@ LABELS = tuple(policies(two_arms()))
 
 
 def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
-    """Load what is there; a file that is missing or cannot be read is said in a note, and the rest goes on."""
+    """Load the data that are there; a file that is missing or unreadable becomes a note."""
     games, notes = {}, []
     for name, case in CASES.items():
         try:
@@ -98,7 +98,7 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
                 warnings.simplefilter("always", DataWarning)
                 problem = case.load(settings)
         except (ImportError, OSError, ValueError) as error:
-            notes.append(f"Something is left out: {error}.")
+            notes.append(f"A data set is left out: {error}.")
             continue
         notes += [f"{name.capitalize()}: {each.message}." for each in said]
         games[name] = Games(tuple(policies(problem).values()), problem, runs=settings.runs, seed=settings.seed)
@@ -118,14 +118,14 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
         paragraphs=(
             (
                 "News items on Facebook, restless: an arm is one of eight groups of items that had ten shares or more, a pull "
-                "shows one of them and pays 1 if it is shared within 20 minutes. Its chance is the mean over the three hours "
-                "around; it fades over two days, and nothing forces it to fall."
+                "shows one of them and pays 1 if it is shared within 20 minutes. The probability is the mean over the three "
+                "hours around; it fades over two days, but need not fall all the time."
             ),
             (
                 "Batteries, rested: a pull discharges one and pays its capacity, which falls with every discharge and recovers "
                 "a little after rests. Beyond the end of its record a battery keeps its last value; the game ends where the "
-                "best play would get there. The record scatters so little that learning is no problem: beside it the same "
-                f"batteries are played with a noise of {settings.battery_noise:g} Ah."
+                "best play would get there. The record scatters so little that learning is easy: the same "
+                f"batteries are also played with a noise of {settings.battery_noise:g} Ah."
             ),
         ),
         figures=tuple(figures),

@@ -20,7 +20,7 @@ from rotting.simulation.comparisons import mean_ratio
 from rotting.simulation.simulate import Games
 
 SIGMA = 1.0
-DROPS = 9  # arms that drop once: the breakpoints of the policies that want to know their number
+DROPS = 9  # arms that drop once: the number of breakpoints, for the policies that need it
 HIGHEST = 10.0  # the largest mean
 SW, D, UCB1, WSWA = "SW-UCB", "D-UCB", "UCB1", "wSWA 0.02"
 RAW, RAW_4, FEWA, FEWA_4 = "RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4"
@@ -39,7 +39,7 @@ SIZES = {"quick": Settings(horizon=25_000, runs=40), "full": Settings(horizon=25
 
 
 def policies(horizon: int) -> dict[str, Policy]:
-    """Return the policies; those made for changes are told T and how many there are, Exp3.S also the range of rewards."""
+    """Return the policies; those made for changes are given T and the number of changes, Exp3.S also the range of rewards."""
     high = HIGHEST + 3 * SIGMA
     return {
         RAW: registry.make("raw-ucb", alpha=1.4, sigma=SIGMA),
@@ -60,14 +60,14 @@ LABELS = tuple(policies(25_000))
 
 
 def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
-    """Let every policy play the one problem."""
+    """Play the problem with every policy."""
     T = settings.horizon
     games = Games(tuple(policies(T).values()), ten_arms(T, SIGMA), runs=settings.runs, seed=settings.seed)
     return Plan({"ten-arms": games})
 
 
 def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
-    """Return regret over time, a table, and what the papers say of forgetting and of wSWA."""
+    """Return regret over time, a table, and the papers' claims."""
     result = results["ten-arms"]
     panel = regret_panel(f"T = {settings.horizon:,}, {settings.runs:,} runs", LABELS, result.checkpoints, result.regret)
     figure = Figure("regret", "Regret on the rested ten-arm game", f"The {BAND}.", (panel,), columns=1, first=ORDER)
@@ -76,8 +76,8 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             (
                 "Ten arms, Gaussian rewards of variance 1. One arm is worth 0; the others are worth +mu for 1,000 pulls and "
                 "-mu after, with mu from 0.001 to 10. The appendix leaves out SW-UCB, D-UCB and wSWA, as earlier papers found "
-                "them unable to learn or less consistent: they play here. SW-UCB and D-UCB are told T and the number "
-                "of drops, and take the noise's scale for that of the rewards."
+                "them unable to learn or less consistent: they play here. SW-UCB and D-UCB are given T and the number "
+                "of drops, and use the noise's scale as that of the rewards."
             ),
         ),
         figures=(figure,),

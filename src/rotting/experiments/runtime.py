@@ -1,4 +1,4 @@
-"""The paper's table of running times: seconds per night and policy, ours beside the authors'."""
+"""The paper's table of running times: seconds per night and policy, ours and the authors'."""
 
 from rotting.display.tables import Column, Table
 from rotting.experiments import Experiment, Plan, Results, restless_nights
@@ -20,7 +20,7 @@ PAPER = {
 
 
 def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
-    """Return the table, the paper's figures beside ours, and the same per round."""
+    """Return the table with our times and the paper's, and our times per round."""
     nights = plan.data
     us = {number: dict(zip(LABELS, results[f"night-{number}"].us_per_round.tolist(), strict=True)) for number in nights}
     rows = [
@@ -37,8 +37,8 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
     return Findings(
         paragraphs=(
             (
-                "CPU time of one game of a night on one core: a policy and all it needs, the drawing of rewards included, "
-                "compiling left out. Games that were found in the cache count with the time they took when they were played. "
+                "CPU time of one game of a night on one core, with the drawing of rewards and without "
+                "compiling. Games from the cache count with the time they took when they were played. "
                 "The paper prints the average seconds of each policy in each experiment, in Python on other machines, and does "
                 "not say T."
             ),

@@ -1,4 +1,4 @@
-"""The theorems against what is measured: upper bounds, hard instances, and what cannot be learned."""
+"""The theorems and measured regret: upper bounds, hard instances, and what cannot be learned."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ from rotting.theory import (
     unlearnable,
     variation_lower,
 )
-from rotting.theory.theorems import says_nothing
+from rotting.theory.theorems import is_vacuous
 
 FOUR = ("RAW-UCB", "EFF-RAW-UCB", "FEWA", "EFF-FEWA")
 LEARNERS: dict[str, Policy] = {
@@ -68,7 +68,7 @@ SIZES = {
 def problems(horizon: int, sigma: float) -> dict[str, Problem]:
     """Return five problems, to each of which some theorem applies.
 
-    Bounds grow with the noise, and what a play can lose does not: little noise makes them say something.
+    Bounds grow with the noise, and the largest possible regret does not: with little noise the bounds are not vacuous.
     """
     T, noise = horizon, Gaussian(sigma)
     pieces = [[0.9, 0.9, 0.2, 0.2], [0.6, 0.6, 0.6, 0.0], [0.5, 0.3, 0.3, 0.3]]
@@ -100,13 +100,13 @@ class Hard(NamedTuple):
 
 
 def _of_pieces(settings: Settings) -> list[Hard]:
-    """Proposition 4: as many pieces as one likes."""
+    """Return the families of Proposition 4: any number of pieces."""
     families = [HardFamily(settings.hard_arms, settings.hard_horizon, pieces) for pieces in settings.hard_pieces]
     return [Hard(f"{family.pieces}-pieces", family.pieces, family, family.bound) for family in families]
 
 
 def _of_budget(settings: Settings) -> list[Hard]:
-    """Proposition 3: as many pieces as a budget allows."""
+    """Return the families of Proposition 3: as many pieces as a budget allows."""
     K, T = settings.hard_arms, settings.hard_horizon
     return [Hard(f"budget-{V:g}", V, HardFamily.of_budget(K, T, V), variation_lower(T, K, V)) for V in settings.hard_budgets]
 
@@ -130,10 +130,10 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
 
 
 def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
-    """Return measured regret over its bounds, the hard instances over theirs, and the impossibility."""
+    """Return measured regret and its upper bounds, the hard instances and their lower bounds, and the impossibility."""
     proved = _proved(plan, results)
     rows = _upper_rows(plan, results, proved)
-    telling = sum(not row["vacuous"] for row in rows)
+    informative = sum(not row["vacuous"] for row in rows)
     pieces, budgets = _of_pieces(settings), _of_budget(settings)
     of_pieces, of_budget = (_worst_regrets(settings, hard, results) for hard in (pieces, budgets))
     impossible = Unlearnable(settings.impossible_horizon, results["falls"], results["stays"])
@@ -142,8 +142,8 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             (
                 "Upper bounds: the four policies with the smallest alpha that the theorems allow, on five problems, and the "
                 "tightest bound that applies, with all its constants computed from the problem. Beside it stands the largest "
-                f"regret that any play of the problem can have: {telling} of the {len(rows)} bounds are below it, and so say "
-                "something."
+                f"regret that any play of the problem can have: {informative} of the {len(rows)} bounds are below it, and so "
+                "not vacuous."
             ),
             (
                 "Lower bounds: no policy can have less regret, on the worst problem of the paper's hard family, than the "
@@ -184,7 +184,7 @@ class Proved(NamedTuple):
 
 
 def _drawn(result: Result) -> NDArray[np.bool_]:
-    return result.checkpoints >= 10  # a bound of the first rounds says nothing, on a logarithmic axis at length
+    return result.checkpoints >= 10  # bounds on the first rounds say nothing, but would fill much of a logarithmic axis
 
 
 def _proved(plan: Plan, results: Results) -> dict[str, list[Proved]]:
@@ -216,7 +216,7 @@ def _upper_rows(plan: Plan, results: Results, proved: dict[str, list[Proved]]) -
                     "regret": measured,
                     "bound": bound,
                     "largest": most,
-                    "vacuous": says_nothing(bound, most),
+                    "vacuous": is_vacuous(bound, most),
                     "theorem": theorem,
                     "ratio": measured.mean / bound,
                 }
@@ -363,7 +363,7 @@ def _impossible_claim(impossible: Unlearnable) -> Claim:
 
 
 def _columns(values: list[float], runs: int) -> Floats:
-    """Return a number per row as an array `[row, run]`: what is known is the same in every run."""
+    """Return one number per row as an array `[row, run]`, the same in every run."""
     return np.repeat(np.array(values, np.float64)[:, None], runs, axis=1)
 
 

@@ -1,4 +1,4 @@
-"""A policy at work inside somebody's program: named arms that come and go, rewards that may come late, a state to save."""
+"""A policy inside a user's program: named arms that come and go, rewards that may come late, a state to save."""
 
 import hashlib
 import json
@@ -26,8 +26,8 @@ _FIRST_CAPACITY = 64
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What decides about one arm; NaN and 0 stand for what the policy has no notion of."""
+class ArmExplanation:
+    """Why one arm is or is not pulled; NaN and 0 stand for what the policy does not compute."""
 
     index: float
     mean: float
@@ -36,21 +36,21 @@ class Choice:
     pulls: int
 
 
-class Explanation(dict[Hashable, Choice]):
-    """One `Choice` for each arm, in a dict; printed as a table."""
+class Explanation(dict[Hashable, ArmExplanation]):
+    """One `ArmExplanation` for each arm, in a dict; printed as a table."""
 
     def __str__(self) -> str:
         def number(name: str) -> Column:
             return Column(name, lambda row: f"{row[name]:.6g}")
 
         rows = [{"arm": arm, **asdict(choice)} for arm, choice in self.items()]
-        names = [each.name for each in fields(Choice)]
+        names = [each.name for each in fields(ArmExplanation)]
         columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, names))
         return str(Table((), columns, rows))
 
 
 def _check_arm(arm: object) -> Hashable:
-    """Accept what JSON can carry and a dict can look up: str, int, float, bool, None, and tuples of these."""
+    """Accept what JSON can store and a dict can look up: str, int, float, bool, None, and tuples of these."""
     if isinstance(arm, tuple):
         for part in arm:
             _check_arm(part)
@@ -62,7 +62,7 @@ def _check_arm(arm: object) -> Hashable:
     raise InvalidTypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
 
 
-def _refuse_one(arms: object) -> None:
+def _check_iterable(arms: object) -> None:
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
         raise InvalidTypeError(f"arms must be a list of arms, got {arms!r}")
 
@@ -84,7 +84,7 @@ def _restore_arm(arm: Any) -> Hashable:
 
 
 def _plain(value: Any) -> Any:
-    """Write 1.0 as 1: some JSON tools do, and the digest must not mind."""
+    """Write 1.0 as 1: some JSON tools do, and the digest must not change."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _digest(data: dict[str, Any]) -> str:
+def _state_digest(data: dict[str, Any]) -> str:
     text = json.dumps(
         _plain({name: value for name, value in data.items() if name != "digest"}), sort_keys=True, allow_nan=False
     )
@@ -102,11 +102,11 @@ def _digest(data: dict[str, Any]) -> str:
 class Bandit:
     """A policy that decides live: `pull` an arm, `update` it with the reward.
 
-    No horizon is asked for, unless the policy is tuned to one: the state grows as rounds go by. A round is a pull, or an update
-    that no pull asked for (rewards of the past can be fed in by `update` alone). Rewards may come late; those of one arm are
-    matched to its pulls in the order of the pulls, which matters only to policies that divide by the probability of the draw.
-    Until a reward comes, a deterministic policy tends to answer the same arm: mask it out, or use a randomised policy, to pull
-    several arms at once. All methods may be called from several threads.
+    No horizon is needed, unless the policy is tuned to one: the state grows with the rounds. A round is a pull, or an update
+    without a pull (past rewards can be replayed with `update` alone). Rewards may come late. Those of one arm are matched to
+    its pulls in the order of the pulls, which matters only to policies that divide by the probability of the draw. Until a
+    reward comes, a deterministic policy tends to return the same arm. To pull several arms at once, leave out those that are
+    waiting (`pull(arms=...)`), or use a randomised policy. All methods may be called from several threads.
 
     Args:
         policy: any policy but an oracle.
@@ -131,7 +131,7 @@ class Bandit:
             raise InvalidTypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {policy!r}")
         if policy.sees_means:
             raise InvalidTypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
-        _refuse_one(arms)
+        _check_iterable(arms)
         names = [_check_arm(arm) for arm in arms]
         if not names:
             raise InvalidValueError("arms must hold at least one arm, got none")
@@ -143,12 +143,12 @@ class Bandit:
         self._key = derive_key(nonnegative_int("seed", seed), "policy")
         self._rounds = 0
         self._capacity = _FIRST_CAPACITY
-        self._slots: list[Hashable | None] = list(names)  # the arm of each slot; meaningless where not in use
+        self._slots: list[Hashable | None] = list(names)  # the arm of each slot; meaningless where it is not in use
         self._slot_of: dict[Hashable, int] = {arm: slot for slot, arm in enumerate(names)}
         self._kept: dict[Hashable, int] = {}  # arms removed with keep=True
         self._pulls = [0] * len(names)
         self._pending = [0] * len(names)  # pulls of each slot whose reward has not come yet
-        self._chances: list[list[float]] = [[] for _ in names]  # and their probabilities, where the policy weighs by them
+        self._chances: list[list[float]] = [[] for _ in names]  # and their probabilities, if the policy divides by them
         self._state = states.new_state(policy, len(names), self._capacity)
         self._set_up()
 
@@ -160,7 +160,7 @@ class Bandit:
         self._update = compiled_for(policy.kernel.update, policy, policy.params, state, 1, 0, 0.0)
         self._explain = self._optional(self._policy.kernel.explain)
         self._chances_now = self._optional(self._policy.kernel.chances)
-        self._weighs = "chance" in self._state._fields
+        self._uses_chances = "chance" in self._state._fields
         self._limit = math.inf if policy.limit is None else policy.limit
         self._range = policy.reward_range or (-math.inf, math.inf)
 
@@ -189,7 +189,7 @@ class Bandit:
         return f"Bandit({self._policy!r}, arms={list(self.arms)!r}, rounds={self._rounds})"
 
     def _known(self, arm: Hashable, kept: bool = False) -> int:
-        """Return the slot of an arm that was added, or, if so asked, of one that was removed and kept."""
+        """Return the slot of an arm that was added or, if `kept`, of one that was removed with its statistics kept."""
         try:
             slot = self._slot_of.get(arm)
             if slot is None and kept:
@@ -205,7 +205,7 @@ class Bandit:
     def _available(self, arms: Iterable[Hashable] | None) -> Ints:
         if arms is None:
             return self._active
-        _refuse_one(arms)
+        _check_iterable(arms)
         slots = sorted({self._known(arm) for arm in arms})
         if not slots:
             raise InvalidValueError("arms must hold at least one arm, got none")
@@ -238,12 +238,12 @@ class Bandit:
             slot = int(self._choose(self._policy.params, self._state, self._rounds + 1, self._key, available))
             self._rounds += 1
             self._pending[slot] += 1
-            if self._weighs:
+            if self._uses_chances:
                 self._chances[slot].append(float(self._state.chance[slot]))
             return self._slots[slot]
 
     def update(self, arm: Hashable, reward: float) -> None:
-        """Learn that `arm` paid `reward`; an arm that was removed with `keep=True` still learns."""
+        """Learn that `arm` paid `reward`; an arm that was removed with `keep=True` can still be updated."""
         value = _check_reward(reward)
         low, high = self._range
         if not low <= value <= high:
@@ -252,29 +252,29 @@ class Bandit:
             )
         with self._lock:
             slot = self._known(arm, kept=True)
-            asked = self._pending[slot] > 0
-            if self._weighs and not asked and arm not in self._slot_of:
+            pulled = self._pending[slot] > 0
+            if self._uses_chances and not pulled and arm not in self._slot_of:
                 raise InvalidValueError(f"arm must have been pulled, or be one that may be, got {arm!r}, which was removed")
-            rounds = self._rounds if asked else self._rounds + 1
+            rounds = self._rounds if pulled else self._rounds + 1
             self._check_limit(rounds)
             self._make_room(rounds)
-            if self._weighs:
-                self._state.chance[slot] = self._chances[slot][0] if asked else self.propensities()[arm]
+            if self._uses_chances:
+                self._state.chance[slot] = self._chances[slot][0] if pulled else self.propensities()[arm]
             self._update(self._policy.params, self._state, rounds, slot, value)
             self._rounds = rounds
             self._pulls[slot] += 1
-            if asked:
+            if pulled:
                 self._pending[slot] -= 1
                 del self._chances[slot][:1]
 
     def add_arm(self, arm: Hashable, resume: bool = False) -> None:
         """Let `arm` be pulled from now on, as the paper treats a new arm: it is explored at the next pull.
 
-        A tuning that depends on the number of arms is made anew; what was learned stays.
+        A tuning that depends on the number of arms is computed again; what was learned stays.
 
         Args:
             arm: its id.
-            resume: go on with the statistics it had when it was removed with `keep=True`, instead of afresh.
+            resume: continue with the statistics it had when it was removed with `keep=True`, instead of starting afresh.
         """
         _check_arm(arm)
         with self._lock:
@@ -294,11 +294,11 @@ class Bandit:
             self._refresh()
 
     def _free_slot(self) -> int:
-        """Return a slot in use by no arm, fresh."""
+        """Return a slot that no arm uses, cleared."""
         taken = {*self._slot_of.values(), *self._kept.values()}
         slot = next((each for each in range(len(self._slots)) if each not in taken), len(self._slots))
         if slot == len(self._slots):
-            # One at a time: some policies take the number of slots for the number of arms.
+            # One at a time: some policies use the number of slots as the number of arms.
             self._state = states.grow(self._policy, self._state, len(self._slots) + 1, self._capacity)
             self._slots.append(None)
             self._pulls.append(0)
@@ -308,7 +308,7 @@ class Bandit:
         return slot
 
     def _clear(self, slot: int) -> None:
-        """Forget all about the arm in a slot."""
+        """Forget everything about the arm in a slot."""
         states.forget_arm(self._policy, self._state, slot, self._capacity)
         self._pulls[slot], self._pending[slot], self._chances[slot] = 0, 0, []
 
@@ -317,7 +317,7 @@ class Bandit:
 
         Args:
             arm: its id.
-            keep: remember its statistics, for `add_arm(arm, resume=True)`.
+            keep: keep its statistics, for `add_arm(arm, resume=True)`.
         """
         with self._lock:
             slot = self._known(arm)
@@ -346,7 +346,7 @@ class Bandit:
             t = self._rounds + 1
             self._make_room(t)
             out = np.zeros(available.size)
-            trial = states.copy(self._state)  # a choice may leave traces
+            trial = states.copy(self._state)  # choose and chances may change the state
             if self._policy.randomised and self._policy.kernel.chances is None:
                 raise InvalidTypeError(
                     f"policy must give its chances, got {self._policy!r}, which draws and does not; see rotting.Kernel"
@@ -358,7 +358,7 @@ class Bandit:
             return {self._slots[slot]: float(chance) for slot, chance in zip(available, out, strict=True)}
 
     def explain(self) -> Explanation:
-        """Return for each arm what decides about it at the next pull: index, mean, chosen window, width, pulls.
+        """Return for each arm what decides whether it is pulled next: index, mean, chosen window, width, pulls.
 
         Example:
             >>> from rotting.policies.ucb1 import UCB1
@@ -368,25 +368,25 @@ class Bandit:
             (3.0, inf)
         """
         with self._lock:
-            found = Explanation()
-            trial = states.copy(self._state)  # looking leaves traces
+            explanation = Explanation()
+            trial = states.copy(self._state)  # explain may change the state
             for arm in self.arms:
                 slot = self._slot_of[arm]
                 reason = Reason(math.nan, math.nan, 0, math.nan)
                 if self._explain is not None:
                     reason = self._explain(self._policy.params, trial, self._rounds + 1, self._active, slot)
                 value, mean, window, width = reason
-                found[arm] = Choice(float(value), float(mean), int(window), float(width), self._pulls[slot])
-            return found
+                explanation[arm] = ArmExplanation(float(value), float(mean), int(window), float(width), self._pulls[slot])
+            return explanation
 
     def get_state(self) -> dict[str, Any]:
-        """Return everything as JSON-able data: policy, arms, statistics, randomness; `from_state` goes on from it."""
+        """Return the policy, the arms, the statistics and the randomness as JSON-able data, for `from_state`."""
         with self._lock:
             data: dict[str, Any] = {
                 "format": _FORMAT,
                 "version": _VERSION,
                 "policy": self._policy.to_json(),
-                "key": f"{self._key:x}",  # a string: 63 bits are more than some JSON readers keep of a number
+                "key": f"{self._key:x}",  # a string: some JSON readers keep fewer than 63 bits of a number
                 "rounds": self._rounds,
                 "capacity": self._capacity,
                 "slots": len(self._slots),
@@ -405,7 +405,7 @@ class Bandit:
                 "state": states.to_json(self._state),
             }
             plain: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
-            return {**plain, "digest": _digest(plain)}
+            return {**plain, "digest": _state_digest(plain)}
 
     @classmethod
     def from_state(cls, state: Any) -> "Bandit":
@@ -423,11 +423,11 @@ class Bandit:
         if state.get("version") != _VERSION:
             raise InvalidValueError(f"state version must be {_VERSION}, got {state.get('version')!r}")
         try:
-            intact = state.get("digest") == _digest(state)
+            intact = state.get("digest") == _state_digest(state)
         except (TypeError, ValueError):
             intact = False
         if not intact:
-            raise InvalidValueError("state must be whole and unedited, got one whose digest does not match its content")
+            raise InvalidValueError("state must be complete and unedited, got one whose digest does not match its content")
         bandit = cls.__new__(cls)
         bandit._policy = policy_from_json(state["policy"])
         bandit._lock = threading.RLock()

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, at_least_one_int
+from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, positive_int
 from rotting.errors import InvalidValueError
 from rotting.kernels.exact_sums import add
 from rotting.kernels.random_numbers import uniform
@@ -198,4 +198,4 @@ class CUSUMUCB(Policy):
             >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4).breakpoints
             4
         """
-        return cls(horizon=at_least_one_int("horizon", horizon), breakpoints=breakpoints, **params)
+        return cls(horizon=positive_int("horizon", horizon), breakpoints=breakpoints, **params)

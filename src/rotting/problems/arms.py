@@ -1,6 +1,6 @@
-"""Arms: which clock, or both, a mean follows.
+"""Arms: a mean that follows its own pulls, the rounds, or both.
 
-`t` = 1, 2, ... is the round and `n` = 0, 1, ... the arm's pulls before it, so n < t.
+`t` = 1, 2, ... is the round and `n` = 0, 1, ... the number of the arm's earlier pulls, so n < t.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.decays import Decay, DecayLike, as_decay, checked_mean, name_of
 from rotting.problems.mean_table import PRODUCT, SUM, Means, no_steps, one_arm, one_grid
 
-MAX_CELLS = 10_000_000  # 80 MB of tables and some seconds of calls
+MAX_CELLS = 10_000_000  # 80 MB of tables, and a few seconds of calls
 
 
 class Arm(ABC):
@@ -27,12 +27,12 @@ class Arm(ABC):
 
     @property
     def length(self) -> int | None:
-        """The longest game the arm is known for, None if there is no end."""
+        """The longest game for which the arm is known; None if there is no end."""
         return None
 
     @property
     def settles(self) -> int | None:
-        """The rounds that show all its values, None if this is not known."""
+        """The number of rounds after which all its values have been seen; None if this is not known."""
         return None
 
     @abstractmethod
@@ -186,7 +186,7 @@ class General(Arm):
         return frozenset({"pulls", "rounds"})
 
     def means(self, horizon: int) -> Means:
-        """Return the grid; cells that no game can meet hold NaN."""
+        """Return the grid; cells that no game can reach hold NaN."""
         check_size([self], horizon)
         grid = np.full((horizon, horizon), np.nan)
         for t in range(1, horizon + 1):

@@ -1,8 +1,8 @@
 """How a mean changes along one clock: a decay is a function mu(x) of ticks x = 0, 1, 2, ...
 
 For a rested arm x counts its earlier pulls; for a restless arm x = t - 1 counts the earlier rounds. Decays
-are values: frozen, comparable, printable. None has to fall: one that rises is allowed, and
-`Problem.is_rotting` says so.
+are values: immutable, comparable, printable. A decay need not fall: one that rises is allowed, and
+`Problem.is_rotting` reports it.
 """
 
 import math
@@ -27,12 +27,12 @@ class Decay(ABC):
 
     @property
     def length(self) -> int | None:
-        """The number of ticks the decay is known for, None if it has no end."""
+        """The number of ticks for which the decay is known; None if it has no end."""
         return None
 
     @property
     def settles(self) -> int | None:
-        """The number of ticks that show all its values, None if this is not known."""
+        """The number of ticks after which all its values have been seen; None if this is not known."""
         return None
 
     @property
@@ -63,17 +63,17 @@ def vector(name: str, values: object) -> Floats:
         entries = np.ma.filled(entries.astype(np.float64), np.nan)
     try:
         array = np.asarray(entries)
-    except ValueError:  # nested and ragged: its entries are not numbers, as the check of each will say
+    except ValueError:  # nested and ragged: the check of each entry will refuse it
         array = np.empty(len(entries), dtype=object)
     if array.ndim != 1:
         raise InvalidValueError(f"{name} must have one dimension, got {array.ndim}")
     if array.size == 0:
         raise InvalidValueError(f"{name} must have at least one value, got none")
-    # NumPy would turn True into 1.0 without a word.
-    odd = array.dtype.kind not in "iuf" or (
+    # NumPy would silently turn True into 1.0.
+    needs_check = array.dtype.kind not in "iuf" or (
         not hasattr(entries, "__array__") and any(isinstance(value, bool | np.bool_) for value in entries)
     )
-    if odd:
+    if needs_check:
         array = np.array([finite(f"{name}[{k}]", value) for k, value in enumerate(entries)])
     floats = array.astype(np.float64)
     wrong = np.flatnonzero(~np.isfinite(floats))
@@ -102,7 +102,7 @@ class Constant(Decay):
 
     @property
     def settles(self) -> int:
-        """One tick shows it all."""
+        """One: it never changes."""
         return 1
 
     def steps(self, length: int) -> Steps:
@@ -129,7 +129,7 @@ class Abrupt(Decay):
 
     @property
     def settles(self) -> int:
-        """The break is the last news."""
+        """Constant from `at` on."""
         return self.at + 1
 
     def steps(self, length: int) -> Steps:
@@ -148,7 +148,7 @@ class _Stored(Decay):
     _length: int | None
 
     def _store(self, starts: Ints, values: Floats, length: int | None) -> None:
-        # Adding zero turns -0.0 into 0.0, so that equal contents have equal bytes to hash.
+        # Adding zero turns -0.0 into 0.0, so that equal contents have the same bytes, and the same hash.
         for name, array in zip(("_starts", "_values"), merge(starts, values + 0.0), strict=True):
             array.setflags(write=False)
             object.__setattr__(self, name, array)
@@ -181,7 +181,7 @@ class _Stored(Decay):
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Piecewise(_Stored):
-    """mu(x) = values[j] for starts[j] <= x < starts[j + 1]; the last value has no end.
+    """mu(x) = values[j] for starts[j] <= x < starts[j + 1]; the last value holds for ever.
 
     Args:
         values: one finite number per piece.
@@ -193,25 +193,25 @@ class Piecewise(_Stored):
     """
 
     def __init__(self, values: npt.ArrayLike, starts: npt.ArrayLike) -> None:
-        levels = vector("values", values)
+        checked = vector("values", values)
         edges = vector("starts", starts)
-        if len(edges) != len(levels):
-            raise InvalidValueError(f"starts must have one entry per value, {len(levels)}, got {len(edges)}")
+        if len(edges) != len(checked):
+            raise InvalidValueError(f"starts must have one entry per value, {len(checked)}, got {len(edges)}")
         if edges[0] != 0:
             raise InvalidValueError(f"starts[0] must be 0, got {edges[0]:g}")
         for k, edge in enumerate(edges.tolist()):
             nonnegative_int(f"starts[{k}]", edge)
             if k and edge <= edges[k - 1]:
                 raise InvalidValueError(f"starts[{k}] must be above starts[{k - 1}] = {edges[k - 1]:g}, got {edge:g}")
-        self._store(edges.astype(np.int64), levels, length=None)
+        self._store(edges.astype(np.int64), checked, length=None)
 
     @property
     def settles(self) -> int:
-        """The last break is the last news."""
+        """Constant from the last start on."""
         return int(self._starts[-1]) + 1
 
     def __repr__(self) -> str:
-        return f"Piecewise({_some_of(self._values)}, starts={_some_of(self._starts)})"
+        return f"Piecewise({_abridged(self._values)}, starts={_abridged(self._starts)})"
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -239,7 +239,7 @@ class Table(_Stored):
     def __repr__(self) -> str:
         if self.length is not None and self.length <= 8:
             return f"Table({np.repeat(self._values, np.diff(self._starts, append=self.length)).tolist()})"
-        return f"Table({self.length} values: {_some_of(self._values)} from {_some_of(self._starts)})"
+        return f"Table({self.length} values: {_abridged(self._values)} from {_abridged(self._starts)})"
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class Linear(Decay):
 
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
-        with np.errstate(over="ignore"):  # refused just below
+        with np.errstate(over="ignore"):  # refused below
             values = self.start + self.slope * np.arange(length, dtype=np.float64)
         if self.floor is not None:
             np.maximum(values, self.floor, out=values)
@@ -287,7 +287,7 @@ class Polynomial(Decay):
         start: mu(0).
         power: how fast it decays, positive.
         scale: the ticks after which 1 + x / scale has doubled, positive.
-        limit: where it ends; above `start` the mean rises.
+        limit: where it tends to; above `start` the mean rises.
 
     Example:
         >>> Polynomial(1.0, power=1.0).steps(4)[1].tolist()
@@ -317,7 +317,7 @@ class Exponential(Decay):
     Args:
         start: mu(0).
         rate: how fast it decays, positive.
-        limit: where it ends; above `start` the mean rises.
+        limit: where it tends to; above `start` the mean rises.
 
     Example:
         >>> Exponential(1.0, rate=0.5).steps(3)[1].round(3).tolist()
@@ -424,8 +424,8 @@ def as_decay(name: str, value: object) -> Decay:
 
 
 def checked_mean(value: SupportsFloat, *ticks: int) -> float:
-    """Return what a user's callable gave as a float, or say where it went wrong."""
-    # The quick way out: the sentence is only written when it is needed.
+    """Return the value of a user's callable as a float, or raise an error that names the call."""
+    # The usual case first: the name of the call is only written when it is needed.
     if type(value) is float and math.isfinite(value):
         return value
     return finite(f"f({', '.join(map(str, ticks))})", value)
@@ -448,16 +448,16 @@ def _cut(starts: list[int], values: list[float], length: int) -> Steps:
 
 
 def _between(start: float, limit: float, weights: Floats) -> Steps:
-    """Return the pieces of start * weight + limit * (1 - weight), which go one way and stay in between."""
+    """Return the pieces of start * weight + limit * (1 - weight), made monotone and kept between the two."""
     values = start * weights + limit * (1.0 - weights)
-    # Two rounded products do not add up to a monotone sum, and a rise in the last bit would deny that the arm rots.
+    # The sum of two rounded products need not be monotone, and by a rise in the last bit the arm would not be rotting.
     accumulate = np.minimum.accumulate if start >= limit else np.maximum.accumulate
     values = np.clip(accumulate(values), min(start, limit), max(start, limit))
     return merge(np.arange(len(values)), values)
 
 
-def _some_of(values: npt.NDArray[Any]) -> str:
-    """Print at most eight entries."""
+def _abridged(values: npt.NDArray[Any]) -> str:
+    """Return the entries as text; of more than eight, the first and the last ones."""
     if len(values) <= 8:
         return repr(values.tolist())
     head, tail = values[:4].tolist(), values[-2:].tolist()

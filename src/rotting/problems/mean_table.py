@@ -1,7 +1,7 @@
 """Tables of means mu_i(t, n) as the game reads them: run-length encoded over rounds and over pulls.
 
 An arm's mean is `a(t) + b(n)`, `a(t) * b(n)` or a grid over both; `a` and `b` are stored as pieces of equal
-value, so that memory follows the number of changes and not the number of rounds. `t` counts rounds from 1,
+value, so that memory is proportional to the number of changes, not to the number of rounds. `t` counts rounds from 1,
 `n` the earlier pulls from 0.
 """
 
@@ -19,7 +19,7 @@ Steps = tuple[Ints, Floats]
 
 
 class Means(NamedTuple):
-    """The means of all arms, pieces of all arms one after the other."""
+    """The means of all arms; the pieces of the arms follow one another."""
 
     kinds: Ints  # [K] SUM, PRODUCT or GRID
     on_rounds: Ints  # [K] 1 if the arm's noise follows the rounds, 0 if it follows the arm's own pulls
@@ -66,7 +66,7 @@ def merge(starts: Ints, values: Floats) -> Steps:
 
 
 def no_steps() -> Steps:
-    """Return the single piece of value zero: what a clock adds to an arm that ignores it."""
+    """Return the single piece of value zero: the contribution of a clock that an arm ignores."""
     return np.zeros(1, dtype=np.int64), np.zeros(1)
 
 
@@ -82,7 +82,7 @@ def one_arm(kind: int, rounds: Steps, pulls: Steps, *, on_rounds: bool = False) 
 
 
 def one_grid(values: Floats) -> Means:
-    """Return the table of a single arm whose means are `values[t - 1, n]`, read where `n < t` only."""
+    """Return the table of a single arm whose means are `values[t - 1, n]`, which are read only where `n < t`."""
     steps = np.arange(len(values)), np.zeros(len(values))
     return _one_arm(GRID, steps, steps, values.ravel(), on_rounds=False)
 
@@ -120,7 +120,7 @@ def join(parts: Sequence[Means]) -> Means:
     return Means(*columns)
 
 
-# Reading tables, away from the game.
+# Reading tables, outside the game.
 
 
 def rounds_of(m: Means, i: int) -> Steps:
@@ -164,7 +164,7 @@ def lookup(m: Means, i: int, t: int, n: int) -> float:
     return mean_at(m, i, int(kt), int(kn))
 
 
-def bounds(m: Means, i: int, horizon: int) -> tuple[float, float]:
+def mean_bounds(m: Means, i: int, horizon: int) -> tuple[float, float]:
     """Return the smallest and largest mean that arm `i` can have at some `n < t <= horizon`."""
     _, a = rounds_of(m, i)
     _, b = pulls_of(m, i)
@@ -173,7 +173,7 @@ def bounds(m: Means, i: int, horizon: int) -> tuple[float, float]:
         values = grid_of(m, i)[np.arange(len(b)) < reach[:, None]]
     else:
         combine = _combine(m, i)
-        with np.errstate(over="ignore"):  # the caller refuses what is not finite
+        with np.errstate(over="ignore"):  # the caller refuses values that are not finite
             lows = combine(a, np.minimum.accumulate(b)[reach - 1])
             highs = combine(a, np.maximum.accumulate(b)[reach - 1])
         values = np.concatenate([lows, highs])
@@ -181,7 +181,7 @@ def bounds(m: Means, i: int, horizon: int) -> tuple[float, float]:
 
 
 class Rise(NamedTuple):
-    """A mean that rises: arm, clock ("pulls" or "rounds"), first point after the rise, and both values."""
+    """Where a mean rises: arm, clock ("pulls" or "rounds"), first point after the rise, and both values."""
 
     arm: int
     clock: str
@@ -204,7 +204,7 @@ class Rise(NamedTuple):
 def first_rise(m: Means, i: int, horizon: int) -> Rise | None:
     """Return where arm `i` first rises with its pulls, else with the rounds, else None.
 
-    Only means that a game can meet are compared: `n < t <= horizon` on both sides of the rise.
+    Only means that a game can reach are compared: `n < t <= horizon` on both sides of the rise.
     """
     return _rise_with_pulls(m, i, horizon) or _rise_with_rounds(m, i, horizon)
 
@@ -212,7 +212,7 @@ def first_rise(m: Means, i: int, horizon: int) -> Rise | None:
 def _rise_with_pulls(m: Means, i: int, horizon: int) -> Rise | None:
     starts, a = rounds_of(m, i)
     edges, b = pulls_of(m, i)
-    # Pull n is met from round n + 1 on: per pull piece, the first round piece that reaches it.
+    # Pull n can come from round n + 1 on: per pull piece, the first round piece that reaches it.
     first = np.searchsorted(starts, edges + 1, side="right") - 1
     if m.kinds[i] == GRID:
         reachable = np.arange(len(a))[:, None] >= first[1:]
@@ -233,7 +233,7 @@ def _rise_with_pulls(m: Means, i: int, horizon: int) -> Rise | None:
 def _rise_with_rounds(m: Means, i: int, horizon: int) -> Rise | None:
     edges, a = rounds_of(m, i)
     starts, b = pulls_of(m, i)
-    # Both sides of the edge are met with the pulls possible on the earlier side.
+    # Both sides of the edge are compared at the pulls that are possible on the earlier side.
     reach = _reach(m, i, horizon)[:-1]
     if m.kinds[i] == GRID:
         reachable = np.arange(len(b)) < reach[:, None]
@@ -253,9 +253,9 @@ def _rise_with_rounds(m: Means, i: int, horizon: int) -> Rise | None:
 def _rises(
     combine: Callable[[Floats, Floats], Floats], moving: Floats, lows: Floats, highs: Floats
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Say at which edge of `moving` the mean rises for some value of the other clock in [low, high].
+    """Return at which edges of `moving` the mean rises for some value of the other clock in [low, high].
 
-    The extremes decide: a product with a negative factor rises where the other factor falls.
+    The extremes are enough. A product with a negative factor rises where the other factor falls.
     """
     return (combine(moving[1:], lows) > combine(moving[:-1], lows)) | (combine(moving[1:], highs) > combine(moving[:-1], highs))
 
@@ -265,7 +265,7 @@ def _combine(m: Means, i: int) -> Callable[[Floats, Floats], Floats]:
 
 
 def _reach(m: Means, i: int, horizon: int) -> Ints:
-    """Return, for each round piece of arm `i`, how many of its pull pieces can be met by its last round."""
+    """Return, for each round piece of arm `i`, how many of its pull pieces can be reached by its last round."""
     starts, _ = rounds_of(m, i)
     last = np.append(starts[1:] - 1, horizon)
     return np.searchsorted(pulls_of(m, i)[0], last - 1, side="right")

@@ -1,7 +1,7 @@
 """Reward noise: what an arm of a given mean pays, as a pure function of (key, run, arm, clock).
 
 The table of a problem always holds the mean of the reward; a noise turns that mean and uniform numbers into the reward.
-Each noise is a value for people (`Gaussian(1.0)`) with one kernel for the game (`draw(mean, scale, key, run, arm, clock)`).
+Each noise is a value (`Gaussian(1.0)`) with one kernel for the game (`draw(mean, scale, key, run, arm, clock)`).
 """
 
 import math
@@ -10,13 +10,13 @@ from inspect import signature
 from types import FunctionType
 from typing import Any, ClassVar
 
-from rotting.common.rules import FINITE, SPREAD, at_least_one_int, positive, suggest
+from rotting.common.rules import FINITE, SPREAD, positive, positive_int, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform
 
 _CHUNK = 500  # the starting probability of an inversion, 0.5**500 or exp(-500), is still a normal number
 
-_GRAIN = 1e-18  # what rounding may leave of u once the chances still to come are below its last digit
+_GRAIN = 1e-18  # rounding may leave this much of u when the remaining probabilities are below its last digit
 _LARGEST_COUNT = 1e7  # a draw takes time in proportion to the mean
 
 
@@ -81,7 +81,7 @@ def log_gamma_variate(shape: float, key: int, run: int, arm: int, clock: int, dr
         draw += 2
         y = 1.0 + c * x
         v = y * y * y  # not y ** 3, which compilers round differently
-        # Said so that NaN is not drawn again for ever.
+        # Written so that NaN does not loop for ever.
         if v <= 0.0 or math.log(u) >= 0.5 * x * x + d - d * v + d * math.log(v):
             continue
         value = math.log(d * v)
@@ -127,7 +127,7 @@ class Noise:
 
     @property
     def scale(self) -> float:
-        """The one number the kernel reads: sigma, the number of trials, the concentration."""
+        """The one parameter of the kernel: sigma, the number of trials or the concentration."""
         return 0.0
 
     @property
@@ -185,17 +185,9 @@ class Bernoulli(Noise):
 
     draw = staticmethod(_draw_bernoulli)
     lowest_mean = 0.0
+    highest_mean = 1.0
+    support = (0.0, 1.0)
     mean_rule = "a probability in [0, 1]"
-
-    @property
-    def highest_mean(self) -> float:
-        """One."""
-        return 1.0
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """Zero and one."""
-        return (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -213,7 +205,7 @@ class Binomial(Noise):
     mean_rule = "in [0, n]"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", at_least_one_int("n", self.n))
+        object.__setattr__(self, "n", positive_int("n", self.n))
 
     @property
     def scale(self) -> float:
@@ -243,6 +235,8 @@ class Beta(Noise):
     concentration: float
     draw = staticmethod(_draw_beta)
     lowest_mean = 0.0
+    highest_mean = 1.0
+    support = (0.0, 1.0)
     mean_rule = "in [0, 1]"
 
     def __post_init__(self) -> None:
@@ -252,16 +246,6 @@ class Beta(Noise):
     def scale(self) -> float:
         """The concentration."""
         return self.concentration
-
-    @property
-    def highest_mean(self) -> float:
-        """One."""
-        return 1.0
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """Zero and one."""
-        return (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -275,17 +259,9 @@ class Poisson(Noise):
 
     draw = staticmethod(_draw_poisson)
     lowest_mean = 0.0
+    highest_mean = _LARGEST_COUNT
+    support = (0.0, math.inf)
     mean_rule = f"a number in [0, {_LARGEST_COUNT:g}]"
-
-    @property
-    def highest_mean(self) -> float:
-        """Ten million."""
-        return _LARGEST_COUNT
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """Zero and infinity."""
-        return (0.0, math.inf)
 
 
 @dataclass(frozen=True)

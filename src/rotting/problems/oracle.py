@@ -2,12 +2,12 @@
 
 - Means that follow the rounds only: the best arm of each round is optimal, whether means fall or rise.
 - Means that follow the pulls only and never rise: the greedy oracle is optimal at every horizon (Heidari,
-  Kearns, Roth 2016), so the optimum takes the largest means of all arms in order.
-- Means that follow the pulls only, some of them rising: the optimum shares the rounds between the arms, the
-  maximum over n_1 + ... + n_K = T of the sum of the arms' first n_i means; exact while T is not too large.
+  Kearns, Roth 2016), so the optimum takes the largest means of all arms, in order.
+- Means that follow the pulls only, some of them rising: the optimum is the best division of the rounds among the
+  arms, the maximum over n_1 + ... + n_K = T of the sum of the arms' first n_i means; exact while T is not too large.
 - Means that follow both clocks: dynamic programming over the pull counts while there are few of them.
 
-Where the exact optimum is too dear the greedy oracle stands in, and the label of the reference says so.
+Where the exact optimum is too expensive, the greedy oracle takes its place, and the label of the reference says so.
 """
 
 from array import array
@@ -20,7 +20,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.running_sums import Runs, cumulative_sum, sums_at
 from rotting.errors import InvalidValueError
-from rotting.problems.mean_table import Means, bounds, column_of, mean_at, pulls_of, rounds_of, row_of, seek
+from rotting.problems.mean_table import Means, column_of, mean_at, mean_bounds, pulls_of, rounds_of, row_of, seek
 from rotting.problems.problem import Problem
 
 OPTIMAL = "optimal"
@@ -30,11 +30,11 @@ GREEDY_BOTH = "greedy (not optimal: the problem rots with its pulls and with tim
 MAX_SHARES = 2_000_000_000  # rising arms * T^2: a second or two
 MAX_STATES = 50_000_000  # less than a second: (T + 1) to the power of the arms that follow their pulls, plus one
 
-_BLOCK = 1 << 14  # pieces of an arm's means that are looked at together
+_BLOCK = 1 << 14  # pieces of an arm's means that are read at once
 
 
 class Reference(NamedTuple):
-    """Cumulative reward at each checkpoint, and whose it is (one of the labels above)."""
+    """The cumulative reward at each checkpoint, and of which policy (one of the labels above)."""
 
     cumulative: Floats
     how: str
@@ -55,7 +55,7 @@ def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: S
     - where all means follow the rounds only, or all follow pulls only and never rise: a few blocks of 16,384 pieces an arm;
     - where they follow pulls only and some rise: 40 bytes a round, of at most 44,721 rounds;
     - where they follow both clocks: up to 24 bytes for each of the pull counts of the dynamic programming, at most 140 MB;
-    - for the greedy oracle, where these are too dear: 18 bytes for each change of the mean it earns, of which there are
+    - for the greedy oracle, where these are too expensive: 18 bytes for each change of the mean it earns, of which there are
       no more than pieces in the table.
 
     Example:
@@ -108,10 +108,10 @@ def greedy_rewards(problem: Problem, horizon: int | None = None, checkpoints: Se
 
 
 def optimal_pair(m: Means, horizon: int) -> Ints:
-    """Return the arms that an optimal policy pulls, where there are two; ties go to the second.
+    """Return the arms that an optimal policy pulls on a problem of two arms; ties go to the second.
 
-    After t rounds all that matters is how often the first arm was pulled, whatever clocks both follow. It takes memory and time
-    of the order of the horizon squared.
+    After t rounds only the number of pulls of the first arm matters, whatever clocks the arms follow. Memory and time are of
+    the order of the horizon squared.
 
     Args:
         m: the means of two arms, up to the horizon.
@@ -122,8 +122,8 @@ def optimal_pair(m: Means, horizon: int) -> Ints:
         >>> optimal_pair(problem.means(), 3)
         array([1, 1, 0])
     """
-    value = np.zeros(horizon + 1)  # of what is left, by the pulls of the first arm
-    take = np.zeros((horizon + 1, horizon + 1), dtype=bool)  # [t, pulls of the first arm before t]: whether it is better
+    value = np.zeros(horizon + 1)  # of the rounds left, by the pulls of the first arm
+    take = np.zeros((horizon + 1, horizon + 1), dtype=bool)  # [t, pulls of the first arm before t]: whether to pull it
     for t in range(horizon, 0, -1):
         first = _over_counts(m, 0, t) + value[1 : t + 1]
         second = _over_counts(m, 1, t)[::-1] + value[:t]
@@ -185,7 +185,7 @@ class _Best(NamedTuple):
 
 
 def _best_still(m: Means, still: Sequence[int], horizon: int, cut_by: Sequence[int] = ()) -> Iterator[_Best]:
-    """Go through the rounds, some intervals at a time, in which no mean of the arms `still` and no clock of `cut_by` moves.
+    """Yield blocks of intervals of rounds, in which no mean of the arms `still` and no clock of `cut_by` changes.
 
     Without arms the largest mean is -inf, of arm K.
     """
@@ -223,12 +223,12 @@ def _of_best(m: Means, still: Sequence[int], horizon: int, marks: Ints) -> Float
 
 
 def _largest(m: Means, arms: Sequence[int], horizon: int) -> Iterator[Runs]:
-    """Go through the `horizon` largest means of falling arms, in order, some at a time."""
+    """Yield the `horizon` largest means of falling arms, in order, some at a time."""
     at = dict.fromkeys(arms, 0)  # the next piece of each arm
     left = horizon
     while left > 0:
         ahead = {i: row_of(m, i, 0, slice(at[i], at[i] + _BLOCK)) for i in arms}
-        # What is not in sight yet is no larger than the last that is.
+        # A mean that is not read yet is at most the arm's last one that is.
         hidden = (ahead[i][-1] for i in arms if at[i] + _BLOCK < pulls_of(m, i)[0].size)
         least = max(hidden, default=-np.inf)
         values, lengths = [], []
@@ -253,7 +253,7 @@ def _of_largest(m: Means, arms: Sequence[int], horizon: int, marks: Ints) -> Flo
 
 
 def _shared(m: Means, falling: Sequence[int], rising: Sequence[int], horizon: int) -> Floats:
-    """Return the best reward of h pulls shared between the arms, for every h.
+    """Return the best reward of h pulls divided among the arms, for every h.
 
     It is the (max, +) convolution of their prefix sums.
     """
@@ -262,7 +262,7 @@ def _shared(m: Means, falling: Sequence[int], rising: Sequence[int], horizon: in
         return np.concatenate([[0.0], cumulative_sum(np.repeat(*_over_pulls(m, i, horizon)))])
 
     if falling:
-        # Arms that only fall are shared greedily among themselves: together they are one more arm.
+        # Falling arms are divided greedily among themselves: together they are like one arm.
         best = np.concatenate([[0.0], _of_largest(m, falling, horizon, np.arange(1, horizon + 1))])
     else:
         *rising, last = rising
@@ -279,11 +279,10 @@ def _shared(m: Means, falling: Sequence[int], rising: Sequence[int], horizon: in
 def _dynamic(m: Means, moving: Sequence[int], still: Sequence[int], horizon: int) -> Floats:
     """Return the optimum at every horizon, over the pull counts of the arms `moving`.
 
-    The state after t rounds is how often each of them was pulled; the other arms count as one, the best of
-    its round.
+    The state after t rounds is the number of pulls of each; the other arms count as one, the best of its round.
     """
-    # Sums of centred means are small, so that a large offset costs no digits; it is added back once.
-    lows, highs = zip(*(bounds(m, i, horizon) for i in range(len(m.kinds))), strict=True)
+    # Sums of centred means are small, so that a large offset costs no accuracy; it is added back at the end.
+    lows, highs = zip(*(mean_bounds(m, i, horizon) for i in range(len(m.kinds))), strict=True)
     centre = min(lows) / 2 + max(highs) / 2
     rest = None
     if still:
@@ -308,7 +307,7 @@ def _greedy(m: Means, horizon: int) -> Runs:
     """Return the means that the greedy oracle earns, one block of unchanged means after the other."""
     moving, still = _split(m)
     timed = [k for k, i in enumerate(moving) if len(rounds_of(m, i)[0]) > 1]
-    views: Any = Means(*(memoryview(column) for column in m))  # type: ignore[arg-type]  # Python floats, read quickly
+    views: Any = Means(*(memoryview(column) for column in m))  # type: ignore[arg-type]  # faster to read one by one, and gives Python floats
     kt = [views.round_first[i] for i in moving]
     kn = [views.pull_first[i] for i in moving]
     pulls = [0] * len(moving)

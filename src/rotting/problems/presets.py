@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from rotting.common.rules import at_least_one_int, finite, nonnegative, suggest
+from rotting.common.rules import finite, nonnegative, positive_int, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.arms import Rested
 from rotting.problems.decays import Abrupt, Constant
@@ -16,14 +16,14 @@ _PRESETS: dict[str, Callable[..., Problem]] = {}
 
 
 def preset(function: _Preset) -> _Preset:
-    """List a function under its name, with hyphens."""
+    """Register a function under its name, with hyphens."""
     _PRESETS[function.__name__.replace("_", "-")] = function
     return function
 
 
 @preset
 def two_arms(L: float = 0.3, horizon: int = 10_000, sigma: float = 1.0) -> Problem:
-    """Return the rested two-arm benchmark: 0 for ever, against +L/2 for horizon // 4 pulls and then -L/2.
+    """Return the rested two-arm benchmark: 0 for ever, against +L/2 for horizon // 4 pulls and -L/2 after.
 
     Args:
         L: the size of the drop, zero or more.
@@ -40,7 +40,7 @@ def two_arms(L: float = 0.3, horizon: int = 10_000, sigma: float = 1.0) -> Probl
         (0.25, -0.25)
     """
     half = nonnegative("L", L) / 2
-    rounds = at_least_one_int("horizon", horizon)
+    rounds = positive_int("horizon", horizon)
     arms = [Rested(Constant(0.0)), Rested(Abrupt(half, -half, at=rounds // 4))]
     return Problem(arms, Gaussian(sigma), rounds, "two-arms")
 
@@ -52,7 +52,7 @@ def ten_arms(horizon: int = 25_000, sigma: float = 1.0) -> Problem:
     mu is 0 for the first arm and 0.001 sqrt(10)^i, i = 0, ..., 8, for the others.
 
     Args:
-        horizon: the length of the game; the drop stays after 1,000 pulls.
+        horizon: the length of the game; the drop is always after 1,000 pulls.
         sigma: the standard deviation of the Gaussian rewards.
 
     Reference:
@@ -76,7 +76,7 @@ def stationary(means: Sequence[float], noise: Noise = STANDARD, horizon: int | N
     Args:
         means: one number per arm.
         noise: the distribution of the rewards around their means.
-        horizon: the length of the game when none is asked for.
+        horizon: the default length of a game.
 
     Example:
         >>> stationary([0.5, 0.25]).kind

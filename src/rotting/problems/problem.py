@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from rotting.common.rules import LARGEST, at_least_one_int, nonnegative_int
+from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.errors import AxesWarning, InvalidTypeError, InvalidValueError
 from rotting.problems.arms import Arm, Rested, Restless, check_size
 from rotting.problems.decays import Decay, Table, as_decay
-from rotting.problems.mean_table import Means, Rise, bounds, first_rise, join, lookup
+from rotting.problems.mean_table import Means, Rise, first_rise, join, lookup, mean_bounds
 from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel
 
 STANDARD = Gaussian(1.0)
@@ -29,7 +29,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Rotting:
-    """Whether no mean ever rises up to a horizon; false with `where`, the first rise, when one does."""
+    """Whether no mean rises up to a horizon; if one does, it is false and `where` is the first rise."""
 
     horizon: int
     where: Rise | None
@@ -50,8 +50,8 @@ class Problem:
     Args:
         arms: one `Rested`, `Restless`, `Sum`, `Product` or `General` per arm.
         noise: the distribution of the rewards around their means.
-        horizon: the length of the game when none is asked for; by default that of the shortest table, if any.
-        name: how results call the problem.
+        horizon: the default length of a game; if None, the length of the shortest table, if there is one.
+        name: the problem's name in results.
 
     Example:
         >>> from rotting.problems import Abrupt, Linear
@@ -82,7 +82,7 @@ class Problem:
             object.__setattr__(self, "horizon", self.resolve_horizon(self.horizon))
             self.means(self.horizon)
         else:
-            # Without a horizon, what is known now is checked now and the rest when a horizon is known.
+            # Without a horizon, check what is known now; the rest is checked when a horizon is given.
             for i, arm in enumerate(self.arms):
                 self._table(i, arm.settles or 1)
 
@@ -99,8 +99,8 @@ class Problem:
         Args:
             means: a table [arm, pull], or one entry per arm: a decay, a number, a table or a callable.
             noise: the distribution of the rewards around their means.
-            horizon: the length of the game when none is asked for.
-            name: how results call the problem.
+            horizon: the default length of a game.
+            name: the problem's name in results.
 
         Example:
             >>> Problem.rested([[0.5, 0.25]])
@@ -121,8 +121,8 @@ class Problem:
         Args:
             means: a table [arm, round], or one entry per arm: a decay, a number, a table or a callable.
             noise: the distribution of the rewards around their means.
-            horizon: the length of the game when none is asked for.
-            name: how results call the problem.
+            horizon: the default length of a game.
+            name: the problem's name in results.
 
         Example:
             >>> Problem.restless([[0.5, 0.25], [0.4, 0.4]]).mean(0, t=2, n=0)
@@ -137,7 +137,7 @@ class Problem:
 
     @property
     def max_horizon(self) -> int | None:
-        """The longest game the means are known for, None if there is no end."""
+        """The longest game for which the means are known; None if there is no end."""
         return min((arm.length for arm in self.arms if arm.length is not None), default=None)
 
     @property
@@ -146,12 +146,12 @@ class Problem:
         return _KINDS[frozenset[str]().union(*(arm.clocks for arm in self.arms))]
 
     def resolve_horizon(self, horizon: int | None = None) -> int:
-        """Return the horizon to play: the one asked for, else the problem's own."""
+        """Return the given horizon after a check, or else the problem's own."""
         if horizon is None:
             if self.horizon is None:
                 raise InvalidValueError("horizon must be given, as the problem has none of its own, got None")
             return self.horizon
-        checked = at_least_one_int("horizon", horizon)
+        checked = positive_int("horizon", horizon)
         if self.max_horizon is not None and checked > self.max_horizon:
             raise InvalidValueError(
                 f"horizon must be at most {self.max_horizon}, the length of the shortest table, got {checked}"
@@ -159,7 +159,7 @@ class Problem:
         return checked
 
     def means(self, horizon: int | None = None) -> Means:
-        """Return the table of means for games of `horizon` rounds; the last one asked for is kept."""
+        """Return the table of means for games of `horizon` rounds; the table of the last horizon is cached."""
         rounds = self.resolve_horizon(horizon)
         table = self._tables.get(rounds)
         if table is None:
@@ -171,7 +171,7 @@ class Problem:
 
     def mean(self, i: int, t: int, n: int) -> float:
         """Return the mean of arm `i` at round `t` (from 1) after `n < t` of its pulls."""
-        i, t, n = nonnegative_int("i", i), at_least_one_int("t", t), nonnegative_int("n", n)
+        i, t, n = nonnegative_int("i", i), positive_int("t", t), nonnegative_int("n", n)
         if i >= self.n_arms:
             raise InvalidValueError(f"i must be an arm below {self.n_arms}, got {i}")
         if n >= t:
@@ -182,7 +182,7 @@ class Problem:
         return lookup(self._table(i, self.resolve_horizon(t)), 0, t, n)
 
     def is_rotting(self, horizon: int | None = None) -> Rotting:
-        """Say whether no mean rises, with its arm's pulls or with the rounds, and if one does, where first.
+        """Return whether no mean rises with its arm's pulls or with the rounds, and if one does, where it first does.
 
         Example:
             >>> print(Problem.rested([[1.0, 1.0, 0.5], [0.0, 0.25, 0.5]]).is_rotting())
@@ -198,11 +198,11 @@ class Problem:
         if self.noise != Noiseless():
             return self.noise.support
         table = self.means(horizon)
-        ends = [bounds(table, i, horizon) for i in range(self.n_arms)]
+        ends = [mean_bounds(table, i, horizon) for i in range(self.n_arms)]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     def describe(self) -> dict[str, Any]:
-        """Return what the problem is, as JSON-able data."""
+        """Return a description of the problem as JSON-able data."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -225,13 +225,13 @@ class Problem:
         """Return the checked table of arm `i` alone."""
         try:
             table = self.arms[i].means(horizon)
-            low, high = bounds(table, 0, horizon)
+            low, high = mean_bounds(table, 0, horizon)
             for value in (low, high):
                 if not abs(value) <= LARGEST:
                     raise InvalidValueError(f"means must be finite numbers of at most {LARGEST:g} in size, got {value}")
             self.noise.check_means(low, high)
         except (TypeError, ValueError) as error:
-            # Errors of a user's callable that are more special than these pass as they are.
+            # Other errors of a user's callable, of subclasses of these two, pass unchanged.
             kinds = {TypeError: InvalidTypeError, ValueError: InvalidValueError}
             kind = kinds.get(type(error), type(error))
             if kind not in kinds.values():
@@ -264,7 +264,7 @@ def _decays(means: object) -> list[Decay]:
     if len(means) == 0:
         raise InvalidValueError("means must hold at least one arm, got none")
     decays = [as_decay(f"means[{i}]", entry) for i, entry in enumerate(means)]
-    # Rows of one table have one length; tables of different lengths must be asked for, as `Table`.
+    # Rows of one table have the same length; tables of different lengths must be given as `Table`.
     rows = [i for i, entry in enumerate(means) if isinstance(decays[i], Table) and decays[i] is not entry]
     for i in rows:
         length, first = decays[i].length, decays[rows[0]].length

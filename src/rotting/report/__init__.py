@@ -1,6 +1,6 @@
-"""The report of experiments: one HTML file to look into, and beside it every figure and table as files.
+"""The report of experiments: one HTML file, and every figure and table as files of their own.
 
-`write` takes sections, which are data, and knows nothing of the experiments that made them.
+`write` takes sections, which are data, and knows nothing about the experiments behind them.
 """
 
 from rotting.report.about import About, machine, versions

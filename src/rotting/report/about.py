@@ -1,4 +1,4 @@
-"""What a report says of itself: what it is, when and where it was made, and with what."""
+"""What a report says about itself: its title, when and where it was made, and with what."""
 
 import os
 import platform
@@ -13,16 +13,16 @@ from rotting.common.version import __version__
 
 @dataclass(frozen=True)
 class About:
-    """What a report says of itself.
+    """What a report says about itself.
 
     Args:
-        title: the report's.
-        paragraphs: what stands below the title; plain text.
+        title: of the report.
+        paragraphs: plain text below the title.
         seed: of every experiment.
         date: when the report was made; with a time zone.
         seconds: how long everything took.
-        versions: of the software, by its name; `versions()` has those of here.
-        machine: what it ran on; `machine()` has that of here.
+        versions: of the software, by name; `versions()` returns those of this process.
+        machine: what it ran on; `machine()` describes this one.
     """
 
     title: str
@@ -60,7 +60,7 @@ def machine() -> dict[str, str]:
 
 
 def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Return the model; Linux keeps it in a file, and what Python knows elsewhere may be the architecture only."""
+    """Return the model of the processor: from a file on Linux, elsewhere from Python, which may know only the architecture."""
     if cpuinfo.is_file():
         for line in cpuinfo.read_text("utf-8", errors="replace").splitlines():
             name, _, value = line.partition(":")

@@ -1,4 +1,4 @@
-"""What the page's script draws: a figure as numbers for JSON, its legend, and its panels in words."""
+"""Charts of the page: a figure as JSON for the script, its legend, and its panels in words."""
 
 import math
 from collections.abc import Iterable
@@ -7,11 +7,11 @@ from typing import Any
 
 from rotting.common.arrays import Floats, Ints
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.plots import COLOURS, look, look_numbers
+from rotting.display.plots import COLOURS, curve_style, style_numbers
 
 DIGITS = 6
 LINE_WIDTH = 2.0
-# By Matplotlib's name of a marker: Plotly's, and its outline in a box of 12 by 12 around (0, 0).
+# By Matplotlib's name of a marker: Plotly's name, and the outline in a box of 12 by 12 around (0, 0).
 SYMBOLS = {
     "o": ("circle", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z"),
     "s": ("square", "M-4 -4h8v8h-8z"),
@@ -24,7 +24,7 @@ SYMBOLS = {
 
 
 def rounded(values: Iterable[float]) -> list[float | int | None]:
-    """Return numbers with six digits, as JSON writes them shortest; what is no finite number is None.
+    """Return numbers rounded to six digits, in the form that is shortest in JSON; None if not finite.
 
     Example:
         >>> rounded([1000.0, 0.12345678, float("nan")])
@@ -41,7 +41,7 @@ def rounded(values: Iterable[float]) -> list[float | int | None]:
 
 
 def chart_data(figure: Figure) -> dict[str, Any]:
-    """Return what the script needs to draw a figure. Curves over the same x share it: they are many.
+    """Return the data with which the script draws a figure. Curves over the same x share it, which saves much space.
 
     Example:
         >>> import numpy as np
@@ -78,27 +78,27 @@ def chart_data(figure: Figure) -> dict[str, Any]:
         for panel in figure.panels
     ]
     labels = [
-        {"text": label, "colour": k % len(COLOURS), "dash": _dash(k), "symbol": SYMBOLS[look(k).marker][0]}
-        for label, k in look_numbers(figure).items()
+        {"text": label, "colour": k % len(COLOURS), "dash": _dash(k), "symbol": SYMBOLS[curve_style(k).marker][0]}
+        for label, k in style_numbers(figure).items()
     ]
     return {"labels": labels, "xs": values, "panels": panels}
 
 
 def _dash(k: int) -> str:
-    """Return the dashes of the k-th look in pixels; `solid` for none."""
-    style = look(k).style
+    """Return the dashes of the k-th style in pixels; `solid` for none."""
+    style = curve_style(k).style
     return "solid" if style == "-" else ",".join(f"{LINE_WIDTH * length:g}px" for length in style[1])
 
 
 def legend(figure: Figure) -> str:
-    """Return the legend: a button per label, which says with more than colour what its curve looks like."""
+    """Return the legend: a button per label, which shows colour, dashes and marker of its curve."""
     marked = {curve.label for panel in figure.panels for curve in panel.curves if curve.points}
-    places, looks = {label: k for k, label in enumerate(figure.labels)}, look_numbers(figure)
+    places, styles = {label: k for k, label in enumerate(figure.labels)}, style_numbers(figure)
     groups = []
     for family in figure.families:
         entries = "".join(
             f'<button type="button" data-label="{places[label]}" aria-pressed="true">'
-            f"{_swatch(looks[label], label in marked)}<span>{escape(label)}</span></button>"
+            f"{_swatch(styles[label], label in marked)}<span>{escape(label)}</span></button>"
             for label in family
         )
         groups.append(f'<div class="family">{entries}</div>')
@@ -110,13 +110,13 @@ def _swatch(k: int, marked: bool) -> str:
     dashes = "" if dash == "solid" else f' stroke-dasharray="{dash.replace("px", "")}"'
     colour = f"var(--c{k % len(COLOURS)})"
     line = f'<path d="M0 0H44" style="stroke:{colour}" stroke-width="2.5"{dashes} fill="none"/>'
-    shape = SYMBOLS[look(k).marker][1]
+    shape = SYMBOLS[curve_style(k).marker][1]
     marker = f'<path d="{shape}" transform="translate(22 0)" style="fill:{colour}"/>' if marked else ""
     return f'<svg width="44" height="12" viewBox="0 -6 44 12" aria-hidden="true" focusable="false">{line}{marker}</svg>'
 
 
 def panel_text(panel: Panel) -> str:
-    """Return a panel in words, for those who do not see it: the axes, and where each curve ends."""
+    """Return a panel in words, for screen readers: the axes, and where each curve ends."""
     ends = []
     for curve in panel.curves:
         if len(curve.x):

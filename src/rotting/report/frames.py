@@ -1,4 +1,4 @@
-"""Tables for programs: rows as flat columns, in CSV and in Parquet. Polars is an extra, imported when something is written."""
+"""Tables for programs, as CSV and Parquet. Polars is an extra, and imported only when something is written."""
 
 import io
 import math
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row whose values are numbers, words and None; an interval `x` becomes `x`, `x_low` and `x_high`.
+    """Return a row of numbers, strings and None; an interval `x` becomes `x`, `x_low` and `x_high`.
 
     Example:
         >>> flat({"policy": "UCB1", "regret": Interval(2.0, 1.5, 2.5)})
@@ -38,7 +38,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> "pl.DataFrame":
     """Return rows as a data frame, with the columns of all of them in the order in which they appear.
 
     Args:
-        rows: dicts of numbers, words, intervals and None; a column that a row lacks is null there.
+        rows: dicts of numbers, strings, intervals and None; a column that a row lacks is null there.
 
     Example:
         >>> frame([{"L": 1, "regret": 2.5}, {"L": 2}]).rows()
@@ -55,7 +55,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> "pl.DataFrame":
 
 
 def _typed(name: str, values: list[Any]) -> tuple[list[Any], Any]:
-    """Return values of one type and its Polars type; whole numbers among others become numbers of the same value."""
+    """Return values of one type, and the Polars type; whole numbers among floats become floats."""
     import polars as pl  # noqa: PLC0415 - an extra
 
     kinds = {type(value) for value in values if value is not None}
@@ -70,12 +70,12 @@ def _typed(name: str, values: list[Any]) -> tuple[list[Any], Any]:
     }
     if frozenset(kinds) not in types:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise InvalidTypeError(f"column {name!r} must hold numbers, or words, or truth values, got {names}")
+        raise InvalidTypeError(f"column {name!r} must hold numbers, strings or booleans only, got {names}")
     return values, types[frozenset(kinds)]
 
 
 def csv_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return rows as CSV; every float with the digits that give it back.
+    """Return rows as CSV; every float with enough digits to read it back.
 
     Example:
         >>> csv_bytes([{"L": 0.1, "regret": None}]).splitlines()
@@ -92,7 +92,7 @@ def parquet_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def claim_row(section: str, claim: Claim) -> dict[str, Any]:
-    """Return a claim as a row; an end of the claimed region that is open is None."""
+    """Return a claim as a row; an end of the claimed region that is infinite is None."""
     return {
         "section": section,
         "claim": claim.id,

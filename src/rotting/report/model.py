@@ -1,4 +1,4 @@
-"""A section of the report: what an experiment found, in words, figures, tables and claims. Data only."""
+"""Sections of the report: what an experiment found, as text, figures, tables and claims. Data only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from rotting.report.claims import Claim
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What an experiment has to say of its results.
+    """What an experiment found.
 
     Args:
-        paragraphs: what was done and what the reader sees; plain text.
-        figures: the pictures.
-        tables: by the name of their files, in lower case with hyphens.
-        claims: what the paper says, decided.
-        notes: what the reader must know to trust it.
+        paragraphs: what was done, and what the figures show; plain text.
+        figures: in their order.
+        tables: by the names of their files, in lower case with hyphens.
+        claims: the paper's claims, measured.
+        notes: caveats, such as synthetic data or missing files.
     """
 
     paragraphs: tuple[str, ...]
@@ -33,25 +33,17 @@ class Section:
     """An experiment in the report.
 
     Args:
-        id: the experiment's.
+        id: of the experiment.
         title: one line.
         reference: where the paper has it.
-        paragraphs: what was done and what the reader sees; plain text.
-        figures: the pictures.
-        tables: by the name of their files, in lower case with hyphens.
-        claims: what the paper says, decided.
+        findings: what the experiment found.
         settings: everything that decides the results, for JSON.
-        notes: what the reader must know to trust it, such as data that are synthetic, or files that are missing.
-        seconds: how long the experiment took; what came from the cache counts with the time it once took.
+        seconds: how long the experiment took; games from the cache count with the time they took when they were played.
     """
 
     id: str
     title: str
     reference: str
-    paragraphs: tuple[str, ...]
-    figures: tuple[Figure, ...] = ()
-    tables: Mapping[str, Table] = field(default_factory=dict)
-    claims: tuple[Claim, ...] = ()
+    findings: Findings
     settings: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
     seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""The HTML page: one file that asks nobody for anything. Text is escaped here, once, where it enters the page."""
+"""The HTML page: one self-contained file. Text is escaped here, once, where it enters the page."""
 
 import base64
 import hashlib
@@ -14,17 +14,16 @@ from rotting.display.tables import Column, Table
 from rotting.errors import MissingExtraError
 from rotting.report.about import About
 from rotting.report.charts import chart_data, legend, panel_text
-from rotting.report.claims import Claim, Verdict
+from rotting.report.claims import COLUMNS, IN_FULL, Claim, Verdict
 from rotting.report.model import Section
 
-MARKS = {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.OPEN: "?"}
 CLASSES = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails", Verdict.OPEN: "open"}
 COUNTED = {Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold", Verdict.OPEN: "undecided"}
 
-# The same hues on a dark page: lighter, and white where black would vanish.
+# The same hues for a dark page: lighter, and white in the place of black.
 DARK_COLOURS = ("#4A9FE8", "#FF7F3A", "#22C795", "#E59BC6", "#F4F4F4", "#F2B134", "#9AD7FA", "#9C9C9C")
-PAPER = "(paper)"  # in the head of a column: its numbers are the paper's
-LONG = 32  # letters of a cell that may be broken into lines
+PAPER = "(paper)"  # in a column's head: its numbers are the paper's
+LONG = 32  # characters from which on a cell may be wrapped
 
 
 def page(sections: Sequence[Section], about: About) -> str:
@@ -32,7 +31,7 @@ def page(sections: Sequence[Section], about: About) -> str:
 
     Args:
         sections: in the order of the page.
-        about: what the page says of itself.
+        about: what the page says about itself.
     """
     scripts = [_script(_plotly()), _script(_own("charts.js"))]
     body = [
@@ -48,7 +47,7 @@ def page(sections: Sequence[Section], about: About) -> str:
     ]
     head = [
         '<meta charset="utf-8">',
-        # Before anything else is read: only these two scripts run, and nothing is fetched, whatever the text holds.
+        # First of all: only these two scripts may run, and nothing is fetched, whatever the text holds.
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
@@ -77,7 +76,7 @@ def _own(name: str) -> str:
 
 
 def _script(source: str) -> str:
-    """Return a script as it may stand in a page: it cannot end its element, and its line ends are those a browser hashes."""
+    """Return a script for use in a page: it cannot close its element, and has the line ends that a browser hashes."""
     return source.replace("\r\n", "\n").replace("\r", "\n").replace("</script", "<\\/script")
 
 
@@ -88,7 +87,7 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def _colours() -> str:
-    """Return the curves' colours as CSS variables: a script reads them, so that the style sheet alone knows the scheme."""
+    """Return the curves' colours as CSS variables, which the script reads: only the style sheet knows the colour scheme."""
     light, dark = ("".join(f"--c{k}:{colour};" for k, colour in enumerate(colours)) for colours in (COLOURS, DARK_COLOURS))
     return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root:not(.printing){{{dark}}}}}\n"
 
@@ -123,7 +122,7 @@ def _date(about: About) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Write a length of time in words.
+    """Return a duration as text.
 
     Example:
         >>> _duration(4.21), _duration(75), _duration(3723)
@@ -136,82 +135,78 @@ def _duration(seconds: float) -> str:
 
 
 def _verdict(claim: Claim) -> str:
-    mark = f'<span aria-hidden="true">{MARKS[claim.verdict]}</span>'
+    mark = f'<span aria-hidden="true">{claim.verdict.mark}</span>'
     where = ' <span class="where">on synthetic data</span>' if claim.synthetic else ""
     why = f' <span class="where">{escape(claim.reason)}</span>' if claim.reason else ""
     return f'<span class="verdict {CLASSES[claim.verdict]}">{mark}&nbsp;{claim.verdict}</span>{where}{why}'
 
 
-def _together(verdict: Verdict, count: int) -> str:
-    return f"{MARKS[verdict]} {count} {COUNTED[verdict]}".replace(" ", "\N{NO-BREAK SPACE}")
+def _count(verdict: Verdict, count: int) -> str:
+    return f"{verdict.mark} {count} {COUNTED[verdict]}".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _claims(sections: Sequence[Section]) -> str:
-    decided = [(section, claim) for section in sections for claim in section.claims]
+    decided = [(section, claim) for section in sections for claim in section.findings.claims]
     if not decided:
-        return '<section id="claims"><h2>Claims</h2><p>These experiments decide no claim of the paper.</p></section>'
+        return '<section id="claims"><h2>Claims</h2><p>These experiments test no claim of the paper.</p></section>'
     counts = Counter(claim.verdict for _, claim in decided if not claim.synthetic)
     drawn = Counter(claim.verdict for _, claim in decided if claim.synthetic)
     tiles = "".join(
-        f'<li class="{CLASSES[verdict]}"><span class="mark" aria-hidden="true">{MARKS[verdict]}</span>'
+        f'<li class="{CLASSES[verdict]}"><span class="mark" aria-hidden="true">{verdict.mark}</span>'
         f'<span class="count">{counts[verdict]}</span> {COUNTED[verdict]}</li>'
         for verdict in Verdict
     )
-    heads = ("claim", "source", "quantity", "measured", "our reading", "verdict")
-    row = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in heads)
+    row = "".join(f'<th role="columnheader" scope="col">{COLUMNS[name].head}</th>' for name in IN_FULL)
     rows = "".join(_claim(section, claim) for section, claim in decided)
     return (
         f'<section id="claims"><h2>Claims</h2><ul class="tiles">{tiles}</ul>'
         "<p>What the paper says, what was measured here with its 95 % interval, and the region in which we take the claim to "
-        "hold, for the paper seldom gives numbers. A claim holds when the whole interval is in that region, and does not when "
-        "none of it is; otherwise it is undecided, as it is without an interval that can be trusted. "
+        "hold, as the paper seldom gives numbers. A claim holds if the whole interval is in that region, and does not if "
+        "none of it is; otherwise, or without an interval that can be trusted, it is undecided. "
         f"Of {len(decided)} intervals, one in twenty may miss.{_drawn(drawn)}</p>"
-        # The roles stay when a narrow window turns the rows into cards.
+        # The roles stay valid when a narrow window turns the rows into cards.
         f'<table class="ledger" role="table" aria-label="Claims"><thead role="rowgroup"><tr role="row">{row}</tr></thead>'
         f'<tbody role="rowgroup">{rows}</tbody></table>{_links("claims", TABLE_KINDS)}</section>'
     )
 
 
 def _drawn(counts: Mapping[Verdict, int]) -> str:
-    """Return a sentence on the claims that are not in the counts above, as they were measured on other data."""
+    """Return a sentence about the claims on synthetic data, which are not in the counts."""
     if not counts:
         return ""
-    verdicts = ", ".join(_together(verdict, counts[verdict]) for verdict in Verdict if counts[verdict])
-    return f" Not counted above, for they were measured on synthetic data: {verdicts}."
+    verdicts = ", ".join(_count(verdict, counts[verdict]) for verdict in Verdict if counts[verdict])
+    return f" Not counted above, as they were measured on synthetic data: {verdicts}."
 
 
 def _parts(measured: str) -> list[str]:
-    """Split between the estimate and its interval, the only place where a line may end."""
+    """Split between the estimate and its interval, the only place where a line may break."""
     estimate, bracket, ends = measured.partition(" [")
     return [estimate, f"[{ends}"] if bracket else [estimate]
 
 
 def _claim(section: Section, claim: Claim) -> str:
-    cells = {
-        "source": escape(claim.source),
-        "quantity": escape(claim.quantity),
-        "measured": " ".join(f'<span class="number">{escape(part)}</span>' for part in _parts(claim.measured)),
-        "our reading": f'<span class="number">{escape(claim.region)}</span>',
-        "verdict": _verdict(claim),
-    }
-    words = f'<a href="#{escape(section.id)}">{escape(claim.words)}</a>'
-    # One element a cell: in a narrow window it stands beside the cell's head, in a grid.
-    rest = "".join(f'<td role="cell" data-head="{head}"><div>{cell}</div></td>' for head, cell in cells.items())
+    cells = {name: escape(COLUMNS[name].write({"claim": claim})) for name in IN_FULL}
+    words = f'<a href="#{escape(section.id)}">{cells.pop("words")}</a>'
+    cells["measured"] = " ".join(f'<span class="number">{escape(part)}</span>' for part in _parts(claim.measured))
+    cells["region"] = f'<span class="number">{cells["region"]}</span>'
+    cells["marked decision"] = _verdict(claim)
+    # One element per cell: in a narrow window it stands beside the cell's head, in a grid.
+    rest = "".join(f'<td role="cell" data-head="{COLUMNS[name].head}"><div>{cell}</div></td>' for name, cell in cells.items())
     return f'<tr role="row" class="{CLASSES[claim.verdict]}"><th role="rowheader" scope="row">{words}</th>{rest}</tr>'
 
 
 def _section(section: Section) -> str:
-    decided = Counter(claim.verdict for claim in section.claims)
-    verdicts = ", ".join(_together(verdict, decided[verdict]) for verdict in Verdict if decided[verdict])
+    decided = Counter(claim.verdict for claim in section.findings.claims)
+    verdicts = ", ".join(_count(verdict, decided[verdict]) for verdict in Verdict if decided[verdict])
     claims = f' · <a href="#claims">claims: {verdicts}</a>' if verdicts else ""
     settings = escape(json.dumps(dict(section.settings), indent=2, allow_nan=False, ensure_ascii=False))
     parts = [
         f'<section id="{escape(section.id)}"><h2>{escape(section.title)}</h2>',
         f'<p class="meta">{escape(section.reference)} · {_duration(section.seconds)}{claims}</p>',
-        _notes(section.notes),
-        _paragraphs(section.paragraphs),
-        *(_figure(section.id, figure) for figure in section.figures),
-        *(_table(section.id, name, table) for name, table in section.tables.items()),
+        _notes(section.findings.notes),
+        _paragraphs(section.findings.paragraphs),
+        *(_figure(section.id, figure) for figure in section.findings.figures),
+        *(_table(section.id, name, table) for name, table in section.findings.tables.items()),
         f'<details><summary>Settings</summary><pre tabindex="0">{settings}</pre>',
         f"{_links(f'{section.id}/settings', ('json',))}</details>",
         "</section>",
@@ -245,7 +240,7 @@ def _figure(section: str, figure: Figure) -> str:
         + f'<div class="plot" role="img" aria-label="{escape(panel_text(panel))}"></div></div>'
         for panel in figure.panels
     )
-    # In a data block a browser reads nothing but the end of the element, which needs a `<`.
+    # In a data block a browser looks only for the end of the element, which needs a `<`.
     data = json.dumps(chart_data(figure), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return (
         f'<figure class="chart" id="{name}" aria-labelledby="{name}-title"><h3 id="{name}-title">{escape(figure.title)}</h3>'
@@ -255,7 +250,7 @@ def _figure(section: str, figure: Figure) -> str:
         f"<figcaption>{escape(figure.caption)}"
         '<span class="hint"> Point at a curve for its values; drag to zoom, double-click to zoom out. In the legend a click '
         "hides a curve, a double click (or Shift and Enter) shows it alone.</span></figcaption>"
-        "<noscript><p>The figures of this page need JavaScript; the files below do not.</p></noscript>"
+        "<noscript><p>The figures on this page need JavaScript; the files below do not.</p></noscript>"
         f"{_links(f'{section}/{figure.name}', ('png', 'pdf'))}"
         f'<script type="application/json">{data}</script></figure>'
     )

@@ -1,4 +1,4 @@
-"""The files of a report: all names are checked, then all contents made, then all written, none of them over another."""
+"""The files of a report: names are checked first, then contents are made, then files are written. None is overwritten."""
 
 import json
 import os
@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rotting.display.plots import draw_figure, picture_bytes
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Table
 from rotting.errors import InvalidValueError, PathExistsError
 from rotting.report.about import About
+from rotting.report.claims import claims_table
 from rotting.report.frames import claim_row, csv_bytes, parquet_bytes
 from rotting.report.model import Section
-from rotting.report.page import MARKS, page
+from rotting.report.page import page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -26,14 +27,14 @@ NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 def write(sections: Sequence[Section], folder: str | Path, about: About) -> Path:
     """Write `report.html`, the claims, and a folder per section with its figures, tables and settings.
 
-    Needs the extra `rotting[report]`. The same sections and the same `about` give the same bytes. Nothing is overwritten: when
-    a file of one of these names is there, nothing is written at all.
+    Needs the extra `rotting[report]`. The same sections and the same `about` give the same bytes. Nothing is overwritten: if
+    a file of one of these names exists, nothing is written at all.
 
     Args:
         sections: what experiments found, in the order of the report.
         folder: an existing folder. It gets `report.html`, `claims.csv`, `claims.parquet`, `claims.md`, and per section
             `<id>/settings.json`, `<id>/<figure>.png` and `.pdf`, `<id>/<table>.csv`, `.parquet` and `.md`.
-        about: what the report says of itself.
+        about: what the report says about itself.
 
     Returns:
         The path of `report.html`.
@@ -47,8 +48,8 @@ def write(sections: Sequence[Section], folder: str | Path, about: About) -> Path
     makers["report.html"] = lambda: page(sections, about).encode()
     for name in makers:
         if os.path.lexists(folder / name):
-            raise PathExistsError(f"folder must have no file of the report's, but '{folder / name}' exists")
-    contents = {name: make() for name, make in makers.items()}  # all of them: what fails leaves no half of a report
+            raise PathExistsError(f"folder must have no file of a report, but '{folder / name}' exists")
+    contents = {name: make() for name, make in makers.items()}  # all of them first: a failure leaves no incomplete report
     for name, content in contents.items():
         (folder / name).parent.mkdir(exist_ok=True)
         with (folder / name).open("xb") as file:  # x: another process may have written it since the check
@@ -57,27 +58,27 @@ def write(sections: Sequence[Section], folder: str | Path, about: About) -> Path
 
 
 def _check_names(sections: Sequence[Section]) -> None:
-    """Refuse names that are no names of files, or that two things have."""
+    """Refuse names that cannot be file names, and duplicates."""
     groups = {"section": [section.id for section in sections]}
     for section in sections:
-        groups[f"figure of section {section.id!r}"] = [figure.name for figure in section.figures]
-        groups[f"table of section {section.id!r}"] = list(section.tables)
+        groups[f"figure of section {section.id!r}"] = [figure.name for figure in section.findings.figures]
+        groups[f"table of section {section.id!r}"] = list(section.findings.tables)
     for what, names in groups.items():
         for k, name in enumerate(names):
             if not NAME.fullmatch(name):
-                raise InvalidValueError(f"the name of a {what} must be of small letters, digits and hyphens, got {name!r}")
+                raise InvalidValueError(f"the name of a {what} must be lower-case letters, digits and hyphens, got {name!r}")
             if name in names[:k]:
-                raise InvalidValueError(f"the name of a {what} must be its own, got {name!r} twice")
+                raise InvalidValueError(f"the name of a {what} must be unique, got {name!r} twice")
 
 
 def _section_files(section: Section) -> dict[str, Maker]:
     settings = json.dumps(dict(section.settings), indent=2, allow_nan=False)
     files: dict[str, Maker] = {f"{section.id}/settings.json": f"{settings}\n".encode}
-    for figure in section.figures:
+    for figure in section.findings.figures:
         draw = cache(partial(draw_figure, figure))
         for kind in ("png", "pdf"):
             files[f"{section.id}/{figure.name}.{kind}"] = partial(_picture, draw, kind)
-    for name, table in section.tables.items():
+    for name, table in section.findings.tables.items():
         files |= _table_files(f"{section.id}/{name}", table, table.rows)
     return files
 
@@ -87,16 +88,8 @@ def _picture(draw: "Callable[[], Picture]", kind: str) -> bytes:
 
 
 def _claims_files(sections: Sequence[Section]) -> dict[str, Maker]:
-    claims = [(section.id, claim) for section in sections for claim in section.claims]
-    columns = (
-        Column("claim", lambda row: str(row["claim"].words)),
-        Column("source", lambda row: str(row["claim"].source)),
-        Column("quantity", lambda row: str(row["claim"].quantity)),
-        Column("measured", lambda row: str(row["claim"].measured)),
-        Column("our reading", lambda row: str(row["claim"].region)),
-        Column("verdict", lambda row: f"{MARKS[row['claim'].verdict]} {row['claim'].decision}"),
-    )
-    table = Table(("Claims of the paper, and what was measured",), columns, [{"claim": claim} for _, claim in claims])
+    claims = [(section.id, claim) for section in sections for claim in section.findings.claims]
+    table = claims_table(claim for _, claim in claims)
     rows = [claim_row(section, claim) for section, claim in claims]
     return _table_files("claims", table, rows)
 

@@ -1,7 +1,7 @@
-"""How policies compare over several problems: ratios of regrets and of their spreads, with intervals.
+"""Comparisons of policies over several problems: ratios of regrets and of their standard deviations, with intervals.
 
-Every array has the axes [problem, run]; runs of one number were paid the same rewards, so they are left out or drawn together.
-How often the intervals hold what they should is measured in docs/intervals.md.
+Every array has the axes [problem, run]. Run r has the same rewards for every policy, so the jackknife and the bootstrap leave
+out or draw whole runs. The coverage of the intervals is measured in docs/intervals.md.
 """
 
 import math
@@ -13,21 +13,21 @@ from rotting.common.arrays import Floats
 from rotting.common.statistics import LEVEL, RESAMPLES, Interval, jackknife_error, quotient_interval, resamples, t_critical
 from rotting.simulation.result import TIE
 
-RUNS_PER_KURTOSIS = 10  # a standard deviation from fewer runs, in units of the kurtosis, has no interval that can be trusted
-NO_WIDTH = 1e-12  # what rounding leaves of a variance or an error that is 0
+RUNS_PER_KURTOSIS = 10  # with fewer runs per unit of kurtosis, no interval of a standard deviation can be trusted
+NO_WIDTH = 1e-12  # the size of a variance or an error that is 0 but for rounding
 
 Combine = Callable[[Floats], float]
-"""Makes one number of one per problem."""
+"""Combines one number per problem into one number."""
 
 
 def geometric_mean(values: Floats) -> float:
-    """Return the geometric mean, the natural one of ratios.
+    """Return the geometric mean, the natural mean of ratios.
 
     Example:
         >>> geometric_mean(np.array([1.0, 4.0]))
         2.0
     """
-    with np.errstate(divide="ignore", invalid="ignore"):  # a ratio of 0 makes it 0, and none that is known makes it unknown
+    with np.errstate(divide="ignore", invalid="ignore"):  # the mean is 0 if a ratio is 0, and NaN if one is NaN
         return float(np.exp(np.log(values).mean()))
 
 
@@ -36,8 +36,8 @@ def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean) 
 
     Args:
         upper: regret at the end `[problem, run]`.
-        lower: that of the policy to compare with.
-        combine: of the problems' ratios; their geometric mean by default.
+        lower: the same for the policy to compare with.
+        combine: combines the problems' ratios; by default their geometric mean.
 
     Example:
         >>> mean_ratio(np.array([[2.0, 2.0], [8.0, 8.0]]), np.ones((2, 2)))
@@ -49,14 +49,14 @@ def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean) 
 def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
     """Return the smallest over the problems of the ratio of mean regrets, for claims that hold on all of them.
 
-    Above the interval's low end is every problem's ratio, each at 95 %: when it is above 1, all are. Below its high end is the
-    smallest ratio, at 95 % for all problems together (Bonferroni): when it is below 1, some problem's ratio surely is. (Leaving
-    out runs from the smallest itself would not do: the smallest of many noisy ratios is too small.) Where one problem's ratio
-    is undefined, as its mean regrets are not both positive, so is the smallest.
+    Every problem's ratio is above the interval's low end, each at 95 %: if the low end is above 1, all ratios are. The smallest
+    ratio is below the high end, at 95 % for all problems together (Bonferroni): if the high end is below 1, so is the ratio of
+    some problem. (A jackknife of the smallest ratio itself is biased: the smallest of many noisy ratios is too small.) Where
+    one problem's ratio is undefined, because its mean regrets are not both positive, so is the smallest.
 
     Args:
         upper: regret at the end `[problem, run]`.
-        lower: that of the policy to compare with.
+        lower: the same for the policy to compare with.
 
     Example:
         >>> smallest_ratio(np.array([[2.0, 2.0], [8.0, 8.0]]), np.ones((2, 2)))
@@ -78,13 +78,13 @@ def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
 def spread_ratio(upper: Floats, lower: Floats) -> Interval:
     """Return how many times larger the standard deviation of `upper` over the runs is than that of `lower`.
 
-    It is the geometric mean over the problems. The interval is that of a studentised bootstrap, symmetric on the logarithmic
+    The ratio is the geometric mean over the problems. The interval is a studentised bootstrap's, symmetric on the logarithmic
     scale: with r the logarithm of the ratio, e its standard error by the influence of each run, and r*, e* those of a resample
     of the runs, it is `r -+ c e`, where `|r* - r| <= c e*` in 95 % of the resamples.
 
-    Rare large regrets make most of a standard deviation, and runs that hold few of them cannot tell how many there are. No
-    interval that we tried covers then, so there is none (the ends are None) unless the runs are ten times the kurtosis of
-    every policy's regrets on every problem: for normal regrets, 30.
+    A few large regrets can make up most of a standard deviation, and a small sample does not show how frequent they are. No
+    interval that we tried has the right coverage then. So there is none (the ends are None) unless the number of runs is at
+    least ten times the kurtosis of every policy's regrets on every problem: 30 for normal regrets.
 
     Example:
         >>> runs = np.arange(40.0)
@@ -110,7 +110,7 @@ def spread_ratio(upper: Floats, lower: Floats) -> Interval:
         return Interval(ratio, None, None)
     signs = np.repeat([1 / problems, -1 / problems], problems)
     _, error = _log_spread(scores, signs, np.ones((1, runs)))
-    with np.errstate(divide="ignore", invalid="ignore"):  # a resample of equal runs is further away than can be told
+    with np.errstate(divide="ignore", invalid="ignore"):  # equal runs have no error: infinitely far
         drawn = [np.abs(log) / each for log, each in (_log_spread(scores, signs, times) for times in resamples(runs))]
     far = np.nan_to_num(np.concatenate(drawn), nan=math.inf)
     half = float(np.sort(far)[round(LEVEL * (RESAMPLES + 1)) - 1] * error[0]) if error[0] > NO_WIDTH else 0.0
@@ -121,9 +121,9 @@ def _log_spread(scores: Floats, signs: Floats, times: Floats) -> tuple[Floats, F
     """Return for each resample the logarithm of the ratio of spreads, and its standard error.
 
     Args:
-        scores: regrets `[row, run]`, of mean 0 and standard deviation 1 over all runs, so that the logarithm of all is 0.
-        signs: how much the logarithm of each row's standard deviation counts.
-        times: how often each run was drawn `[resample, run]`.
+        scores: regrets `[row, run]`, scaled to mean 0 and standard deviation 1 over all runs, so that their log-ratio is 0.
+        signs: the weight of the logarithm of each row's standard deviation.
+        times: how often each run was drawn, `[resample, run]`.
     """
     runs = scores.shape[1]
     squares = scores**2
@@ -139,11 +139,12 @@ def _log_spread(scores: Floats, signs: Floats, times: Floats) -> tuple[Floats, F
 
 
 def growth(early: Floats, middle: Floats, late: Floats) -> Interval:
-    """Return what the mean regret gains from the middle to the late round, over what it gains from the early to the middle one.
+    """Return the growth of the mean regret from the middle to the late round, over its growth from the early to the middle one.
 
-    Rounds t, 2 t and 4 t tell 1 (it grows like log t), sqrt(2) (like its root) and 2 (like t) apart; rounds T / 2, 3 T / 4
-    and T tell 0.71, 0.84 and 1. The interval is Fieller's: unbounded when what is gained early may be nothing. It has no ends
-    when the runs gain the same late and not early: so few say nothing of those that would gain more.
+    At rounds t, 2 t and 4 t it is 1 for a regret that grows like log t, sqrt(2) for sqrt(t) and 2 for t; at rounds T / 2, 3 T /
+    4 and T it is 0.71, 0.84 and 1. The interval is Fieller's, unbounded when the early growth may be 0. It has no ends when the
+    late growth is the same in all runs and the early growth is not: the sample then holds none of the runs that would grow
+    more.
 
     Args:
         early: regret of each run at the early round.
@@ -168,21 +169,21 @@ def _positive(statistic: Callable[[Floats], float], values: Floats) -> Interval:
 
 
 def _log_error(statistic: Callable[[Floats], float], values: Floats) -> tuple[float, float, int]:
-    """Leave out runs on the logarithmic scale, on which a ratio can move either way, and below zero nothing."""
+    """Return the jackknife's error of the logarithm, which keeps the interval of a ratio above zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return jackknife_error(lambda runs: float(np.log(statistic(runs))), values)
 
 
 def _smallest(values: list[float]) -> float:
-    return float(np.min(values))  # the built-in min would take or leave an unknown one by its place
+    return float(np.min(values))  # unlike the built-in min, NaN if any value is NaN
 
 
 def _exp(log: float) -> float:
-    with np.errstate(over="ignore"):  # an end too far to be told is infinite
+    with np.errstate(over="ignore"):  # an end too large for a float is infinite
         return float(np.exp(log))
 
 
 def _over(upper: Floats, lower: Floats) -> Floats:
-    """Divide; what cannot be told, as in a game too short to regret anything, is not a number, and decides nothing."""
+    """Divide; NaN where the denominator is 0, as in a game too short for any regret."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(lower == 0, np.nan, upper / lower))

@@ -1,4 +1,4 @@
-"""What a simulation gives back: regret and pulls of every run, as tables, pictures and files."""
+"""The result of a simulation: regret and pulls of every run, as tables, plots and files."""
 
 import hashlib
 import json
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from rotting import registry
 from rotting.common.arrays import Floats, Ints
-from rotting.common.atomic_files import name_beside
-from rotting.common.rules import at_least_one_int, nonnegative_int, suggest
+from rotting.common.atomic_files import partial_path
+from rotting.common.rules import nonnegative_int, positive_int, suggest
 from rotting.common.statistics import mean_interval, quantiles
 from rotting.common.version import __version__
 from rotting.display.plots import plot_regret
@@ -41,8 +41,8 @@ ARRAYS_FILE = "arrays.npz"
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 ARRAYS: dict[str, np.dtype[Any]] = {"checkpoints": INT, "regret": FLOAT, "pulls": INT, "us_per_round": FLOAT}
 UNKNOWN = "-"
-TITLE = 90  # letters of a line above a plot
-# Two policies can collect the same reward in another order, and then differ by rounding only.
+TITLE = 90  # characters per line above a plot
+# Two policies can collect the same rewards in another order; their regrets then differ by rounding only.
 TIE = 1e-9
 
 
@@ -50,8 +50,8 @@ TIE = 1e-9
 class Result:
     """The outcome of policies playing the same runs of one problem.
 
-    Two results are equal when their settings are, and their regret and pulls bit for bit; `us_per_round`
-    measures the machine and does not count.
+    Two results are equal when their settings are equal, and their regret and pulls bit for bit; `us_per_round`
+    depends on the machine and is not compared.
 
     Args:
         policies: the P policies.
@@ -59,7 +59,7 @@ class Result:
         horizon: rounds of a run.
         runs: the number R of runs; a run pays the same rewards to every policy.
         seed: what the rewards' noise was drawn from.
-        checkpoints: the C rounds at which regret is kept, increasing, the last is the horizon.
+        checkpoints: the C rounds at which regret is kept, increasing up to the horizon.
         regret: cumulative pseudo-regret `[P, R, C]`.
         pulls: pulls of each arm at the horizon, `[P, R, K]`.
         us_per_round: microseconds of CPU time that a round took, `[P]`.
@@ -104,14 +104,14 @@ class Result:
         if not isinstance(self.problem, Mapping):
             raise InvalidTypeError(f"problem must be a description (a dict), got {self.problem!r}")
         try:
-            # A copy, as JSON gives it back (lists, not tuples), so that a saved result equals itself.
+            # A copy as JSON returns it (lists, not tuples), so that a saved result equals the original.
             put("problem", json.loads(json.dumps(self.problem, allow_nan=False)))
         except (TypeError, ValueError) as error:
             raise InvalidValueError(f"problem must be a description that JSON can carry: {error}") from error
         if not self.reference:
             raise InvalidValueError(f"reference must say what regret is measured against, got {self.reference!r}")
-        put("horizon", at_least_one_int("horizon", self.horizon))
-        put("runs", at_least_one_int("runs", self.runs))
+        put("horizon", positive_int("horizon", self.horizon))
+        put("runs", positive_int("runs", self.runs))
         put("seed", nonnegative_int("seed", self.seed))
         for name, kind in ARRAYS.items():
             put(name, _frozen(name, getattr(self, name), kind))
@@ -158,7 +158,7 @@ class Result:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One name per policy: how it prints, with a number when another one prints alike."""
+        """One label per policy: its repr, with a number added when two are the same."""
         labels: list[str] = []
         for policy in self.policies:
             label, copy = repr(policy), 1
@@ -193,9 +193,9 @@ class Result:
     def table(self) -> Table:
         """Return the regret at the horizon per policy: mean, 95 % interval, 10 % and 90 % quantiles, speed.
 
-        The rows have the keys `policy`, `mean`, `low`, `high` (None when there is a single run), `q10`, `q90`
-        and `us_per_round`. The intervals are Student's: 95 % for most regrets, less for few runs of which a rare one regrets
-        much more than the others (measured in docs/intervals.md).
+        The rows have the keys `policy`, `mean`, `low`, `high` (None when there is a single run), `q10`, `q90` and
+        `us_per_round`. The intervals are Student's. They cover 95 % for most regrets, and less when there are few runs and a
+        rare one has much more regret than the others (measured in docs/intervals.md).
         """
         rows = []
         for label, regret, speed in zip(self.labels, self.regret[:, :, -1], self.us_per_round, strict=True):
@@ -216,7 +216,7 @@ class Result:
     def differences(self, baseline: "Policy | str | int") -> Table:
         """Return every other policy's regret at the horizon minus the baseline's, run by run.
 
-        A run pays both the same rewards, so much of the noise cancels: compare policies by these intervals.
+        Both policies play the same rewards in a run, so much of the noise cancels: compare policies by these intervals.
         The rows have the keys `policy`, `mean`, `low`, `high`, `won` (the share of runs with less regret than
         the baseline) and `tied` (with the same).
 
@@ -272,10 +272,10 @@ class Result:
 
         Args:
             ax: where to draw; None makes a figure.
-            path: a new picture file (.png, .pdf, .svg); an existing one is refused.
+            path: a new image file (.png, .pdf, .svg); an existing one is refused.
             log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
-            bounds: draw every bound of `rotting.theory` that applies to a policy here, too, and regret on a logarithmic axis. A
-                result that was loaded does not know its problem: give the problem itself.
+            bounds: also draw every bound of `rotting.theory` that applies to a policy here, with regret on a logarithmic axis.
+                A loaded result does not know its problem: pass the problem itself.
 
         Returns:
             The Axes; `.figure` is its figure.
@@ -309,7 +309,7 @@ class Result:
         )
 
     def _known(self, problem: "bool | Problem") -> "Problem | None":
-        """Return the problem whose bounds are asked for, None where none are."""
+        """Return the problem whose bounds are wanted, or None."""
         if problem is False:
             return None
         known = self.played if problem is True else problem
@@ -320,7 +320,7 @@ class Result:
         return known
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return a data frame with a row per policy, run and checkpoint: `policy`, `run`, `round`, `regret`.
+        """Return a data frame with one row per policy, run and checkpoint: `policy`, `run`, `round`, `regret`.
 
         Needs the extra `rotting[pandas]`.
         """
@@ -331,7 +331,7 @@ class Result:
         P, R, C = self.regret.shape
         return pd.DataFrame(
             {
-                # Categories keep the policies' order and do not repeat their text.
+                # Categories keep the order of the policies, and store each label once.
                 "policy": pd.Categorical.from_codes(np.repeat(np.arange(P), R * C), pd.Index(self.labels)),
                 "run": np.tile(np.repeat(np.arange(R), C), P),
                 "round": np.tile(self.checkpoints, P * R),
@@ -360,16 +360,16 @@ class Result:
     def save(self, path: str | Path) -> None:
         """Write a new folder with `result.json` (settings, checksums) and `arrays.npz`.
 
-        The folder appears whole or not at all: it is written under another name beside and then renamed.
+        The folder appears complete or not at all: it is written under a temporary name and then renamed.
 
         Args:
-            path: the folder; must not exist. Missing parents are made.
+            path: the folder; it must not exist. Missing parents are created.
         """
         path = Path(path)
         if os.path.lexists(path):
             raise PathExistsError(f"path must be a new folder, but '{path}' exists")
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = name_beside(path)
+        partial = partial_path(path)
         partial.mkdir()
         try:
             with (partial / ARRAYS_FILE).open("wb") as file:
@@ -382,7 +382,7 @@ class Result:
                 "policies": [policy.to_json() for policy in self.policies],
                 "arrays_sha256": _file_digest(partial / ARRAYS_FILE),
             }
-            settings["settings_sha256"] = _digest(settings)
+            settings["settings_sha256"] = _settings_digest(settings)
             with (partial / SETTINGS_FILE).open("w", encoding="utf-8") as text:
                 json.dump(settings, text, indent=2, allow_nan=False)
                 text.write("\n")
@@ -390,7 +390,7 @@ class Result:
             try:
                 partial.rename(path)
             except OSError as error:
-                if os.path.lexists(path):  # somebody else's, made since the check
+                if os.path.lexists(path):  # made by another process since the check
                     raise PathExistsError(f"path must be a new folder, but '{path}' exists") from error
                 raise
         finally:
@@ -422,7 +422,7 @@ class Result:
         version = settings.get("format_version")
         if version != FORMAT_VERSION:
             raise InvalidValueError(f"'{path}' has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
-        if settings.pop("settings_sha256", None) != _digest(settings):
+        if settings.pop("settings_sha256", None) != _settings_digest(settings):
             raise InvalidValueError(f"'{path / SETTINGS_FILE}' is truncated or edited: its checksum differs")
         if settings["arrays_sha256"] != _file_digest(path / ARRAYS_FILE):
             raise InvalidValueError(f"'{path / ARRAYS_FILE}' is truncated or edited: its checksum differs")
@@ -439,7 +439,7 @@ class Result:
 
 
 def _frozen(name: str, value: object, kind: np.dtype[Any]) -> NDArray[Any]:
-    """Return a read-only copy in `kind`; only casts that keep every value are made."""
+    """Return a read-only copy of type `kind`; only casts that keep every value are allowed."""
     array = np.asarray(value)
     if not np.can_cast(array.dtype, kind, casting="safe"):
         raise InvalidTypeError(f"{name} must be an array of {kind}, got one of {array.dtype}")
@@ -462,7 +462,7 @@ def _interval(row: dict[str, Any], style: str) -> str:
     return UNKNOWN if row["low"] is None else f"[{row['low']:{style}}, {row['high']:{style}}]"
 
 
-def _digest(settings: dict[str, Any]) -> str:
+def _settings_digest(settings: dict[str, Any]) -> str:
     text = json.dumps(settings, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -473,10 +473,10 @@ def _file_digest(path: Path) -> str:
 
 
 def _to_disk(descriptor: int, flush: Callable[[], None]) -> None:
-    """Wait until the disk has a file's content: the rename must not get there before it."""
+    """Wait until a file's content is on disk: the rename must not come first."""
     flush()
     os.fsync(descriptor)
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise InvalidValueError(f"{constant} is not a number of JSON")
+    raise InvalidValueError(f"{constant} is not a JSON number")

@@ -8,22 +8,22 @@
 >>> constants(problem).largest_regret()
 1875.0
 
-- `bounds(problem, policy)` gives what is proved of a policy on a problem, round by round; `applicable` says which theorem
-  applies and why another does not, `table` shows it all, and `constants(problem)` is what the bounds are made of. Its
-  `largest_regret()` is that of the worst play: a bound above it says nothing.
+- `bounds(problem, policy)` returns what is proved about a policy on a problem, round by round; `applicable` says which theorem
+  applies and why another does not, `table` shows everything, and `constants(problem)` are the numbers in the bounds. Its
+  `largest_regret()` is that of the worst play: a bound above it is vacuous.
 - `variation_budget`, `piecewise_minimax`, `piecewise_gap_dependent`, `rested_gap_free` and `rested_gap_dependent` are the
   bounds as functions of such constants; `constant(policy)` is the C in them, `unfavourable` bounds the probability of the event
-  that they leave out.
+  that they exclude.
 - `piecewise_lower` and `variation_lower` are what no policy can beat, `HardFamily` the problems that prove it, and `worst`
   finds the hardest of them for a policy.
 - `unlearnable` are the two problems of a rested and a restless arm that no policy can learn, `play_unlearnable` plays them.
 
 The paper: Seznec, Menard, Lazaric, Valko, "A single algorithm for both restless and rested rotting bandits", AISTATS 2020.
-Theorems, propositions and lemmas are numbered in the order of its text, and the label of its source follows. Where a statement
+Theorems, propositions and lemmas are numbered in the order of its text, followed by the label in its source. Where a statement
 or a proof has a slip, the docstring says so, and what is meant.
 """
 
-from rotting.theory.constants import Constants, Rested, Restless, constants
+from rotting.theory.constants import Constants, RestedConstants, RestlessConstants, constants
 from rotting.theory.events import unfavourable
 from rotting.theory.hard import Worst, worst
 from rotting.theory.impossible import (
@@ -52,8 +52,8 @@ __all__ = [
     "Bound",
     "Constants",
     "HardFamily",
-    "Rested",
-    "Restless",
+    "RestedConstants",
+    "RestlessConstants",
     "Theorem",
     "Unlearnable",
     "Worst",

@@ -1,4 +1,4 @@
-"""The constants of a problem that the bounds are made of, at its horizon or at any earlier round."""
+"""The constants of a problem in the bounds, at its horizon or at any earlier round."""
 
 import math
 from bisect import bisect_right
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import at_least_one_int
+from rotting.common.rules import positive_int
 from rotting.common.running_sums import cumulative_sum
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
@@ -21,10 +21,10 @@ SHOWN = 12  # stationary pieces whose gaps are listed; a drift has one per round
 
 
 @dataclass(frozen=True, eq=False)
-class Restless:
-    """What the restless theorems ask for, of means that follow the rounds or stay.
+class RestlessConstants:
+    """The constants of the restless theorems, for means that follow the rounds or stay constant.
 
-    Every method takes the horizon `t` to speak of, the problem's own by default.
+    Every method takes a horizon `t`, by default the problem's own.
 
     Args:
         horizon: the last round known.
@@ -38,7 +38,7 @@ class Restless:
 
     @property
     def n_arms(self) -> int:
-        """K."""
+        """The number of arms, K."""
         return int(self.means.shape[1])
 
     def pieces(self, t: int | None = None) -> int:
@@ -72,13 +72,13 @@ class Restless:
         return self._gaps[: self.pieces(t)]
 
     def gap_range(self, t: int | None = None) -> tuple[float, float] | None:
-        """Return the smallest positive gap up to round t and the largest; None where all arms are alike."""
+        """Return the smallest positive gap up to round t and the largest; None if all arms are equal."""
         gaps = self.gaps(t)
         positive = gaps[gaps > 0]
         return (float(positive.min()), float(positive.max())) if positive.size else None
 
     def largest_regret(self, t: int | None = None) -> float:
-        """Return the regret of the worst play of t rounds, always the worst arm: a bound above it says nothing."""
+        """Return the regret of the worst play of t rounds, always the worst arm: a bound above it is vacuous."""
         return float(self.lengths(t) @ self.gaps(t).max(axis=1))
 
     @cached_property
@@ -97,10 +97,10 @@ class Restless:
 
 
 @dataclass(frozen=True, eq=False)
-class Rested:
-    """What the rested propositions ask for, of means that fall with the pulls or stay.
+class RestedConstants:
+    """The constants of the rested propositions, for means that fall with the pulls or stay constant.
 
-    Every method takes the horizon `t` to speak of, the problem's own by default.
+    Every method takes a horizon `t`, by default the problem's own.
 
     Args:
         horizon: the last round known.
@@ -112,7 +112,7 @@ class Rested:
 
     @property
     def n_arms(self) -> int:
-        """K."""
+        """The number of arms, K."""
         return len(self.means)
 
     def largest_fall(self, t: int | None = None) -> float:
@@ -178,7 +178,7 @@ class Rested:
         """
         t = _round(t, self.horizon)
         least, pulls = self.smallest_reward(t), self.optimal_pulls(t)
-        level = constant(policy) ** 2 * policy.sigma**2 * math.log(t)
+        most = constant(policy) ** 2 * policy.sigma**2 * math.log(t)
         found = []
         for i in range(self.n_arms):
 
@@ -186,7 +186,7 @@ class Rested:
                 return h * self._gap(i, h, least, pulls[i]) ** 2 if h else 0.0
 
             # The first overpulls are the best ones, so the pseudo-gap, and h times its square, never fall with h.
-            found.append(bisect_right(range(t - pulls[i]), level, key=needed))
+            found.append(bisect_right(range(t - pulls[i]), most, key=needed))
         return found
 
     def pseudo_gaps(self, policy: Policy, t: int | None = None) -> list[float]:
@@ -195,9 +195,9 @@ class Rested:
         return [self._gap(i, h - 1, least, pulls[i]) if h > 1 else math.inf for i, h in enumerate(self.overpulls(policy, t))]
 
     def largest_regret(self, t: int | None = None) -> float:
-        """Return the regret of the worst play of t rounds: a bound above it says nothing.
+        """Return the regret of the worst play of t rounds: a bound above it is vacuous.
 
-        What n pulls of a falling arm are worth is concave in n, so that no mixture of arms is worth less than each arm alone.
+        The reward of n pulls of a falling arm is concave in n, so no mixture of arms is worth less than the worst single arm.
         """
         t = _round(t, self.horizon)
         return float(self._best[t - 1]) - min(float(total[t]) for total in self._totals)
@@ -239,8 +239,8 @@ class Constants:
         kind: the clocks that matter up to the horizon: "stationary", "rested", "restless" or "both".
         rotting: whether no mean rises.
         sigma: the sub-Gaussian scale of the noise, None if it has none.
-        restless: those of the restless theorems, when no mean follows the pulls.
-        rested: those of the rested propositions, when no mean follows the rounds and none rises.
+        restless: those of the restless theorems, if no mean follows the pulls.
+        rested: those of the rested propositions, if no mean follows the rounds and none rises.
     """
 
     horizon: int
@@ -248,11 +248,11 @@ class Constants:
     kind: str
     rotting: Rotting
     sigma: float | None
-    restless: Restless | None
-    rested: Rested | None
+    restless: RestlessConstants | None
+    rested: RestedConstants | None
 
     def largest_regret(self, t: int | None = None) -> float | None:
-        """Return the regret of the worst play of t rounds (the horizon by default); None where no theorem has constants.
+        """Return the regret of the worst play of t rounds (the horizon by default); None if no theorem applies.
 
         No policy can have more, so a bound above it is vacuous.
         """
@@ -260,10 +260,10 @@ class Constants:
         return None if known is None else known.largest_regret(t)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the numbers at the horizon, for strict JSON; None for a setting that is not the problem's.
+        """Return the numbers at the horizon, for strict JSON; None for the setting that is not the problem's.
 
         `gaps` has a list of gaps per piece, and is None where there are more than 12 pieces; `gap_range` is the smallest
-        positive gap and the largest, None where all arms are alike.
+        positive gap and the largest, None if all arms are equal.
         """
         restless, rested = self.restless, self.rested
         return {
@@ -294,10 +294,10 @@ class Constants:
 
 
 def constants(problem: Problem, horizon: int | None = None) -> Constants:
-    """Return the constants that the theorems make their bounds of.
+    """Return the constants of a problem in the theorems' bounds.
 
     Args:
-        problem: any; which constants there are depends on the clocks of its arms.
+        problem: any; its clocks decide which constants there are.
         horizon: T; the problem's own by default.
 
     Example:
@@ -319,14 +319,14 @@ def constants(problem: Problem, horizon: int | None = None) -> Constants:
     return Constants(T, problem.n_arms, kind, rotting, subgaussian_scale(problem.noise), restless, rested)
 
 
-def _restless(m: Means, horizon: int) -> Restless:
+def _restless(m: Means, horizon: int) -> RestlessConstants:
     arms = range(len(m.kinds))
     starts = np.unique(np.concatenate([rounds_of(m, i)[0] for i in arms]))
     columns = [column_of(m, i, 0)[np.searchsorted(rounds_of(m, i)[0], starts, side="right") - 1] for i in arms]
     means = np.stack(columns, axis=1)
-    # A piece begins where some mean changes; a product with zero has steps at which none does.
+    # A piece starts where some mean changes; a product with zero has steps without a change.
     changes = np.concatenate([[True], np.any(means[1:] != means[:-1], axis=1)])
-    return Restless(horizon, starts[changes], means[changes])
+    return RestlessConstants(horizon, starts[changes], means[changes])
 
 
 def _follows_pulls(m: Means, i: int) -> bool:
@@ -338,19 +338,19 @@ def _follows_rounds(m: Means, i: int) -> bool:
 
 
 def _stays_zero(m: Means, i: int, factors: Floats) -> bool:
-    """Whether an arm is a product whose other factor is always zero: what it is multiplied with does not matter."""
+    """Whether an arm is a product whose other factor is always zero, so that this factor does not matter."""
     return bool(m.kinds[i] == PRODUCT and not factors.any())
 
 
-def _rested(m: Means, horizon: int) -> Rested:
+def _rested(m: Means, horizon: int) -> RestedConstants:
     rows = [np.repeat(row_of(m, i, 0), np.diff(pulls_of(m, i)[0], append=horizon)) for i in range(len(m.kinds))]
-    return Rested(horizon, np.stack(rows))
+    return RestedConstants(horizon, np.stack(rows))
 
 
 def _round(t: int | None, horizon: int) -> int:
     if t is None:
         return horizon
-    checked = at_least_one_int("t", t)
+    checked = positive_int("t", t)
     if checked > horizon:
         raise InvalidValueError(f"t must be at most the horizon {horizon}, got {checked}")
     return checked

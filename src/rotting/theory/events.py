@@ -1,6 +1,6 @@
-"""How likely it is that some estimate is off by more than its width: the unfavourable event of a round."""
+"""The probability that some estimate is off by more than its width: the unfavourable event of a round."""
 
-from rotting.common.rules import at_least_one_int
+from rotting.common.rules import positive_int
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.theory.tuning import THEORIES, why_no_theory
@@ -13,8 +13,8 @@ def unfavourable(policy: Policy, t: int, n_arms: int) -> float:
     - EFF-RAW-UCB and EFF-FEWA with m = 2, the delayed windows: `3 K t delta_t = 6 K t^(1 - alpha)`.
 
     With `delta_t = 2 t^-alpha` and `c(h, delta_t) = sigma sqrt(2 alpha ln(t) / h)`; never more than 1. It holds at every round,
-    before the K first pulls are done as well, for any alpha. The policy's sigma must cover the noise: the rewards are
-    sigma-sub-Gaussian for it, as for `subgaussian_scale(noise)` and more.
+    also before the first K pulls are done, for any alpha. The policy's sigma must be large enough that the
+    rewards are sigma-sub-Gaussian: at least `subgaussian_scale(noise)`.
 
     The proofs count `t (t - 1) / 2` and `3 (t - 1)` statistics an arm, and round up to `t^2 / 2` and `3 t`. The `6 K V` and
     `6 K L` need the `t - 1` for the efficient policies, a slip of Lemma 6 (lem:FP) and Lemma 10 (lem:rested-B): the sum
@@ -36,7 +36,7 @@ def unfavourable(policy: Policy, t: int, n_arms: int) -> float:
     """
     if why := why_no_theory(policy):
         raise InvalidValueError(why)
-    t, K = at_least_one_int("t", t), at_least_one_int("n_arms", n_arms)
+    t, K = positive_int("t", t), positive_int("n_arms", n_arms)
     if THEORIES[policy.name].efficient:
         return float(min(1.0, 6 * K * t ** (1 - policy.alpha)))
     return float(min(1.0, K * t ** (2 - policy.alpha)))

@@ -1,10 +1,10 @@
-"""The hard instances against a policy: the worst of several that are drawn."""
+"""Hard instances for a policy: the worst of several random ones."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rotting.common.rules import at_least_one_int, nonnegative_int
+from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.statistics import Interval, mean_interval
 from rotting.policy import Policy
 from rotting.problems import Problem
@@ -14,12 +14,12 @@ from rotting.theory.lower import HardFamily
 
 
 class Worst(NamedTuple):
-    """The hardest problem found for a policy, and how the policy fares on it."""
+    """The hardest problem found for a policy, and the policy's regret on it."""
 
     problem: Problem
     best: list[int]  # its best arm in each piece
-    result: Result  # of runs that had no part in the choice of the problem
-    found: list[float]  # the mean regret on every problem drawn, in the runs that chose
+    result: Result  # of runs that were not used to choose the problem
+    found: list[float]  # the mean regret on every problem drawn, in the runs that were used to choose
 
     @property
     def regret(self) -> Interval:
@@ -32,11 +32,11 @@ def worst(
 ) -> Worst:
     """Draw problems of a hard family, and return the one on which a policy has the largest mean regret.
 
-    The mean regret of the worst is measured again on runs of its own, for the largest of several noisy means is too large. By
-    Lemma 5 some problem of the family costs any policy at least `family.bound`; so does an average one.
+    The mean regret on the worst is measured again in new runs, as the largest of several noisy means is too large. By
+    Lemma 5 the regret of any policy is at least `family.bound` on some problem of the family, and on average over all.
 
     Args:
-        policy: who plays.
+        policy: any.
         family: the problems.
         draws: how many to draw, with the seeds `seed`, `seed + 1`, ...
         runs: games on each, and again on the worst.
@@ -51,7 +51,7 @@ def worst(
 
     Reference: Lemma 5 (lem:lb).
     """
-    draws, runs, seed = at_least_one_int("draws", draws), at_least_one_int("runs", runs), nonnegative_int("seed", seed)
+    draws, runs, seed = positive_int("draws", draws), positive_int("runs", runs), nonnegative_int("seed", seed)
     drawn = [family.random_best(seed + k) for k in range(draws)]
 
     def play(problem: Problem, seed: int) -> Result:

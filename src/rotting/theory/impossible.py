@@ -26,8 +26,9 @@ def unlearnable(horizon: int) -> tuple[Problem, Problem]:
     """Return the two problems of the impossibility, without noise, with means in [0, 1].
 
     Let H = floor(T / 2). In both, arm 1 is restless: it pays 1/2 in the rounds 1, ..., H and 0 afterwards. Arm 0 pays 1 for its
-    first H pulls and then 0 in the first problem, and 1 for ever in the second. In the first the optimal policy takes what is
-    there only now, and then arm 0: 3/2 H. In the second it takes arm 0 always: T. Nothing tells them apart up to round H.
+    first H pulls and then 0 in the first problem, and 1 for ever in the second. In the first the optimal policy pulls
+    arm 1 while it pays, then arm 0, for a reward of 3/2 H. In the second it always pulls arm 0, for T. Up to round H nothing
+    tells them apart.
 
     Slips of the paper: arm 1 pays while `t < T / 2`, only T / 2 - 1 rounds for an even T. The greedy oracle's regret would then
     be T / 4 - 1/2, below floor(T / 4) when 4 divides T. Arm 0 pays while `n < T / 2`, ceil(T / 2) pulls for an odd T. The proof
@@ -45,10 +46,10 @@ def unlearnable(horizon: int) -> tuple[Problem, Problem]:
     Reference: Proposition 1 (prop:unlearnable).
     """
     T = int(HORIZON.check("horizon", horizon))
-    now = Restless(Abrupt(0.5, 0.0, at=T // 2))
+    paying_first = Restless(Abrupt(0.5, 0.0, at=T // 2))
     return (
-        Problem([Rested(Abrupt(1.0, 0.0, at=T // 2)), now], Noiseless(), T, "unlearnable, arm 0 falls"),
-        Problem([Rested(Constant(1.0)), now], Noiseless(), T, "unlearnable, arm 0 stays"),
+        Problem([Rested(Abrupt(1.0, 0.0, at=T // 2)), paying_first], Noiseless(), T, "unlearnable, arm 0 falls"),
+        Problem([Rested(Constant(1.0)), paying_first], Noiseless(), T, "unlearnable, arm 0 stays"),
     )
 
 
@@ -65,7 +66,7 @@ def learner_floor(horizon: int) -> int:
 def optimal_arms(problem: Problem, horizon: int | None = None) -> Ints:
     """Return the arms that an optimal policy pulls, by dynamic programming; for problems of two arms.
 
-    After t rounds all that matters is how often arm 0 was pulled. Ties go to arm 1, whose reward may be there only now.
+    After t rounds only the number of pulls of arm 0 matters. Ties go to arm 1, whose reward may be there only now.
 
     Args:
         problem: two arms that follow any clock, rise or fall.
@@ -85,12 +86,12 @@ def optimal_arms(problem: Problem, horizon: int | None = None) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Unlearnable:
-    """How policies fare on the two problems.
+    """Results of policies on the two problems.
 
     Args:
         horizon: T.
-        falls: on the problem whose arm 0 falls.
-        stays: on the one whose arm 0 stays.
+        falls: the result on the problem whose arm 0 falls.
+        stays: the result on the one whose arm 0 stays constant.
     """
 
     horizon: int
@@ -104,7 +105,7 @@ class Unlearnable:
 
     @property
     def worst(self) -> Floats:
-        """The larger of both, one per policy: at least floor(T / 8)."""
+        """The larger of the two, one per policy: at least floor(T / 8)."""
         return np.asarray(self.regrets.max(axis=1))
 
     def table(self) -> Table:
@@ -149,7 +150,7 @@ class Unlearnable:
             ),
             note=f"the greedy oracle loses {half / 2:g}, at least floor(T / 4) = {greedy_floor(T)}",
         )
-        # Whatever a policy does on arm 1 in the first half of the game costs it on one problem or on the other.
+        # Every pull of arm 1 in the first half costs regret on one problem, every pull of arm 0 on the other.
         edge = half / 2
         points = tuple(
             Curve(label, np.array([stays]), np.array([falls]), points=True)
@@ -178,12 +179,12 @@ class Unlearnable:
 def play_unlearnable(
     policies: Policy | Sequence[Policy], horizon: int, runs: int = 1, seed: int = 0, workers: int | None = None
 ) -> Unlearnable:
-    """Let policies play both problems; in a run, both get the same random numbers.
+    """Play both problems with policies; in a run, both have the same random numbers.
 
     Args:
-        policies: one or several; those tuned to a horizon for T rounds or more.
+        policies: one or several; if tuned to a horizon, to T or more.
         horizon: T, from 2 to 5,000.
-        runs: games of each; one is enough for policies that draw nothing, as there is no noise.
+        runs: games of each; one is enough for deterministic policies, as there is no noise.
         seed: a whole number.
         workers: threads; all CPUs by default.
 

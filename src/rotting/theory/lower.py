@@ -1,4 +1,4 @@
-"""What no policy can beat: two rates, and the family of problems that proves them."""
+"""Lower bounds for every policy: two rates, and the family of problems that proves them."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import at_least_one_int, nonnegative_int, positive
+from rotting.common.rules import nonnegative_int, positive, positive_int
 from rotting.errors import InvalidValueError
 from rotting.kernels.random_numbers import derive_key, uniform
 from rotting.problems.decays import Piecewise
@@ -19,14 +19,14 @@ VARIATION_RATE = 1 / (16 * math.sqrt(2))
 
 
 def _check(horizon: int, n_arms: int, sigma: float) -> tuple[int, int, float]:
-    arms = at_least_one_int("n_arms", n_arms)
+    arms = positive_int("n_arms", n_arms)
     if arms < 2:
         raise InvalidValueError(f"n_arms must be 2 or more, as one arm leaves nothing to learn, got {arms}")
-    return at_least_one_int("horizon", horizon), arms, positive("sigma", sigma)
+    return positive_int("horizon", horizon), arms, positive("sigma", sigma)
 
 
 def _check_pieces(pieces: int, horizon: int) -> int:
-    checked = at_least_one_int("pieces", pieces)
+    checked = positive_int("pieces", pieces)
     if checked > horizon:
         raise InvalidValueError(f"pieces must be at most the horizon {horizon}, got {checked}")
     return checked
@@ -44,7 +44,7 @@ def _cube_root(x: float) -> int:
 
 
 def piecewise_lower(horizon: int, n_arms: int, pieces: int, sigma: float = 1.0, V: float | None = None) -> float:
-    """Return what every policy suffers on some problem of `pieces` stationary pieces: `sigma sqrt(U K T) / 32`.
+    """Return a lower bound for every policy, on some problem of `pieces` stationary pieces: `sigma sqrt(U K T) / 32`.
 
     Args:
         horizon: T.
@@ -71,7 +71,7 @@ def piecewise_lower(horizon: int, n_arms: int, pieces: int, sigma: float = 1.0, 
 
 
 def variation_lower(horizon: int, n_arms: int, V: float, sigma: float = 1.0) -> float:
-    """Return what every policy suffers on some problem of budget V: `(sigma^2 V K T^2)^(1/3) / (16 sqrt 2)`.
+    """Return a lower bound for every policy, on some problem of budget V: `(sigma^2 V K T^2)^(1/3) / (16 sqrt 2)`.
 
     The constant follows from the proof of Lemma 5 (lem:lb), which ends with `sigma sqrt(U K T) / (16 sqrt 2)`; its statement
     rounds that down to 1/32, from which only 1/32 would follow here. The family has at most T pieces, so it proves the rate for
@@ -103,11 +103,11 @@ def _check_budget(T: int, K: int, sigma: float, V: float) -> float:
 
 @dataclass(frozen=True)
 class HardFamily:
-    """The problems on which no policy does well: in each piece one arm, hardly better than the others, is the best.
+    """Problems on which no policy does well: in each piece one arm is the best, by little.
 
-    In piece k = 0, ..., U - 1 the best arm is worth `-k Delta` and every other `-(k + 1) Delta`, with
-    `Delta = sqrt(sigma^2 K U / (2 T)) / 4`, too small to be found in the T / U rounds of a piece. Rewards are Gaussian. No mean
-    ever rises: a new best arm stays where it is, and the others fall by Delta, or by 2 Delta after having been the best.
+    In piece k = 0, ..., U - 1 the best arm is worth `-k Delta` and every other `-(k + 1) Delta`, with `Delta = sqrt(sigma^2 K U
+    / (2 T)) / 4`, too small to be detected in the T / U rounds of a piece. Rewards are Gaussian. No mean ever rises: a new best
+    arm stays where it is, and the others fall by Delta, or by 2 Delta after having been the best.
 
     For every policy, the expected regret on average over all K^U choices of the best arms, and so on the worst of them, is at
     least `bound`. Slips of the paper: the lemma's pieces run over `t_{k-1} + 1, ..., t_k` from k = 0, where `t_{-1}` is not
@@ -164,7 +164,7 @@ class HardFamily:
 
     @property
     def gap(self) -> float:
-        """Delta."""
+        """The gap, Delta."""
         return math.sqrt(self.sigma**2 * self.n_arms * self.pieces / (2 * self.horizon)) / 4
 
     @property
@@ -179,7 +179,7 @@ class HardFamily:
         return piecewise_lower(self.horizon, self.n_arms, self.pieces, self.sigma)
 
     def problem(self, best: Sequence[int | None]) -> Problem:
-        """Return the problem with these best arms, one per piece; None for a piece whose arms are all alike."""
+        """Return the problem with these best arms, one per piece; None for a piece whose arms are all equal."""
         if len(best) != self.pieces:
             raise InvalidValueError(f"best must name one arm per piece, {self.pieces}, got {len(best)}")
         for k, arm in enumerate(best):

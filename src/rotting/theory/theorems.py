@@ -1,4 +1,4 @@
-"""Which theorem applies to a problem and a policy, and what it promises there: round by round, and as tables for people."""
+"""Which theorem applies to a problem and a policy, and its bound there: round by round, and as tables."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import at_least_one_int
+from rotting.common.rules import positive_int
 from rotting.display.tables import Column, Table
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems.problem import Problem
 from rotting.registry import make
-from rotting.theory.constants import SHOWN, Constants, Rested, Restless, constants
+from rotting.theory.constants import SHOWN, Constants, RestedConstants, RestlessConstants, constants
 from rotting.theory.tuning import RESTED, RESTLESS, THEORIES, why_no_bound, why_wrong_scale
 from rotting.theory.upper import (
     piecewise_gap_dependent,
@@ -35,9 +35,9 @@ class Theorem:
         name: in a few words.
         reference: its number and its label.
         setting: "restless" or "rested".
-        value: `value(policy, constants, t)`, what it promises at horizon t.
-        made_of: `made_of(constants)`, the problem's constants in it, in words.
-        arms: `arms(policy, constants)`, lists of what it is made of with one number per arm, by name; None if nothing is.
+        value: `value(policy, constants, t)`, the bound at horizon t.
+        made_of: `made_of(constants)`, the problem's constants in it, as text.
+        arms: `arms(policy, constants)`, what it has per arm, as lists by name; None if nothing.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Theorem:
     arms: Callable[[Policy, Constants], dict[str, list[Any]] | None] = lambda policy, known: None
 
 
-def _restless(known: Constants) -> Restless:
+def _restless(known: Constants) -> RestlessConstants:
     assert known.restless is not None
     return known.restless
 
 
-def _rested(known: Constants) -> Rested:
+def _rested(known: Constants) -> RestedConstants:
     assert known.rested is not None
     return known.rested
 
@@ -111,12 +111,12 @@ THEOREMS = (
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """What a theorem promises for a policy on a problem, at some rounds.
+    """The bound of a theorem for a policy on a problem, at some rounds.
 
     Args:
         name: of the theorem.
         reference: its number and its label.
-        policy: what it speaks of.
+        policy: whose regret it bounds.
         checkpoints: rounds.
         values: the bound on the expected regret at each of them, with the problem's constants at that round.
     """
@@ -129,12 +129,12 @@ class Bound:
 
     @property
     def label(self) -> str:
-        """What a legend says."""
+        """The label in a legend."""
         return f"{self.policy!r}: {self.name}, {self.reference.partition(' (')[0]}"
 
 
 def _why_not(theorem: Theorem, known: Constants) -> str | None:
-    """Return why a theorem does not speak of a problem, or None."""
+    """Return why a theorem does not apply to a problem, or None."""
     if not known.rotting:
         return str(known.rotting)
     if known.sigma is None:
@@ -149,7 +149,7 @@ def _why_not(theorem: Theorem, known: Constants) -> str | None:
 
 
 def _why(theorem: Theorem, known: Constants) -> str:
-    """Return with what a theorem applies."""
+    """Return why a theorem applies, and with which constants."""
     return f"{known.kind} and rotting, {theorem.made_of(known)}"
 
 
@@ -161,9 +161,9 @@ def _why_not_for(theorem: Theorem, known: Constants, problem: Problem, policy: P
 
 
 def why_no_bounds(problem: Problem, policy: Policy, horizon: int | None = None) -> tuple[str, ...]:
-    """Return why no theorem applies to a policy on a problem, in one reason or a few; none where one applies.
+    """Return the reasons why no theorem applies to a policy on a problem; empty if one applies.
 
-    Where the problem is fit for some theorem, only what the policy lacks for it is told.
+    If some theorem applies to the problem, only the reasons of the policy are returned.
 
     Args:
         problem: any.
@@ -184,15 +184,15 @@ def why_no_bounds(problem: Problem, policy: Policy, horizon: int | None = None) 
 
 
 def applicable(problem: Problem, policy: Policy | None = None, horizon: int | None = None) -> Table:
-    """Say of each theorem whether it applies to a problem, and why not if it does not.
+    """Return for each theorem whether it applies to a problem, and why or why not.
 
     Args:
         problem: any.
-        policy: asks for one policy with its alpha, sigma and m; by default only the problem is looked at.
+        policy: check this policy, too, with its alpha, sigma and m; by default only the problem is checked.
         horizon: T; the problem's own by default.
 
     Returns:
-        A table for people; its rows have the keys `theorem`, `reference`, `applies` (a bool) and `why`.
+        A table; its rows have the keys `theorem`, `reference`, `applies` (a bool) and `why`.
 
     Example:
         >>> from rotting.problems import two_arms
@@ -227,7 +227,7 @@ def bounds(
     At round t the constants are the problem's up to t, so that each value is a theorem at horizon t.
 
     Args:
-        problem: any; where nothing applies, nothing is returned and `applicable` says why.
+        problem: any; if nothing applies, nothing is returned, and `applicable` says why.
         policy: any.
         horizon: T; the problem's own by default.
         checkpoints: rounds; by default only the horizon.
@@ -242,7 +242,7 @@ def bounds(
     """
     known = constants(problem, horizon)
     rounds = np.array(
-        [known.horizon] if checkpoints is None else [at_least_one_int("checkpoints", each) for each in checkpoints], np.int64
+        [known.horizon] if checkpoints is None else [positive_int("checkpoints", each) for each in checkpoints], np.int64
     )
     return tuple(
         Bound(each.name, each.reference, policy, rounds, np.array([each.value(policy, known, int(t)) for t in rounds]))
@@ -268,15 +268,15 @@ def theoretical_policies(setting: str, sigma: float = 1.0) -> tuple[Policy, ...]
 
 
 def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: int | None = None) -> Table:
-    """Return the constants of a problem, and what each theorem promises there at the horizon.
+    """Return the constants of a problem, and the bound of each theorem at the horizon.
 
     Args:
         problem: any.
-        policies: of whom; by default the four, each with the smallest alpha that the theorem allows and the noise's sigma.
+        policies: by default the four, each with the smallest alpha that the theorem allows and the noise's sigma.
         horizon: T; the problem's own by default.
 
     Returns:
-        A table for people, in which a star marks a bound that says nothing, as no play can have that much regret. Its rows have
+        A table, in which a star marks a vacuous bound: no play can have that much regret. Its rows have
         the keys `theorem`, `reference`, `applies`, `why` (as in `applicable`, of the problem alone), and by policy `bounds` and
         `why_not`, one of which is None, and `arms`: for `rested gap-dependent`, `h_i+` (`overpulls`) and the pseudo-gap of each
         arm (`pseudo_gaps`, None where overpulls cost nothing).
@@ -290,14 +290,14 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
         {'RAWUCB(alpha=5.0, sigma=1.0)': {'overpulls': [250, 750], 'pseudo_gaps': [0.0, 0.25]}}
     """
     known = constants(problem, horizon)
-    # Noise without a scale has no theorem, and noise that is none has one for every sigma.
+    # Noise without a scale has no theorem; without noise the theorems hold for every sigma.
     sigma, most = known.sigma or 1.0, known.largest_regret()
     rows: list[dict[str, Any]] = []
     for each in THEOREMS:
-        asked = theoretical_policies(each.setting, sigma) if policies is None else policies
-        heads = [theory.title for theory in THEORIES.values()] if policies is None else [repr(policy) for policy in asked]
-        reasons = [_why_not_for(each, known, problem, policy) for policy in asked]
-        able = list(zip(heads, asked, reasons, strict=True))
+        chosen = theoretical_policies(each.setting, sigma) if policies is None else policies
+        heads = [theory.title for theory in THEORIES.values()] if policies is None else [repr(policy) for policy in chosen]
+        reasons = [_why_not_for(each, known, problem, policy) for policy in chosen]
+        columns_of = list(zip(heads, chosen, reasons, strict=True))
         why = _why_not(each, known)
         rows.append(
             {
@@ -305,16 +305,16 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
                 "reference": each.reference,
                 "applies": why is None,
                 "why": why or _why(each, known),
-                "bounds": {head: None if no else each.value(policy, known, known.horizon) for head, policy, no in able},
-                "why_not": {head: no for head, _, no in able},
-                "arms": {head: None if no else each.arms(policy, known) for head, policy, no in able},
+                "bounds": {head: None if no else each.value(policy, known, known.horizon) for head, policy, no in columns_of},
+                "why_not": {head: no for head, _, no in columns_of},
+                "arms": {head: None if no else each.arms(policy, known) for head, policy, no in columns_of},
             }
         )
 
     def cell(head: str) -> Callable[[dict[str, Any]], str]:
         def write(row: dict[str, Any]) -> str:
             value = row["bounds"][head]
-            return NONE if value is None else f"{value:,.1f}{VACUOUS * says_nothing(value, most)}"
+            return NONE if value is None else f"{value:,.1f}{VACUOUS * is_vacuous(value, most)}"
 
         return write
 
@@ -327,18 +327,18 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
     return Table(tuple(lines), columns, rows)
 
 
-def says_nothing(bound: float, most: float | None) -> bool:
+def is_vacuous(bound: float, most: float | None) -> bool:
     """Return whether a bound is vacuous: no play has more regret than `most`, None where that is unknown.
 
     Example:
-        >>> says_nothing(10.0, 10.0), says_nothing(9.9, 10.0), says_nothing(10.0, None)
+        >>> is_vacuous(10.0, 10.0), is_vacuous(9.9, 10.0), is_vacuous(10.0, None)
         (True, False, False)
     """
     return most is not None and bound >= most
 
 
 def _describe(problem: Problem, known: Constants) -> list[str]:
-    """Return the constants of the problem in words."""
+    """Return the lines about the problem's constants."""
     sigma = "unknown" if known.sigma is None else f"{known.sigma:g}"
     lines = [
         f"{problem.name or 'problem'}: constants, and bounds at the horizon",
@@ -363,13 +363,13 @@ def _describe(problem: Problem, known: Constants) -> list[str]:
         )
     if (most := known.largest_regret()) is not None:
         lines.append(
-            f"largest regret of any play: {most:,.6g}; a bound that is not below it says nothing, and is marked {VACUOUS}"
+            f"largest regret of any play: {most:,.6g}; a bound that is not below it is vacuous, and is marked {VACUOUS}"
         )
     return lines
 
 
 def _describe_policies(rows: Sequence[dict[str, Any]], known: Constants, default: bool) -> list[str]:
-    """Return in words of which policies the table speaks, their constants, and what they lack."""
+    """Return the lines about the policies of the table: their tuning, their constants, and why a bound does not hold."""
     lines = []
     if default:
         ranges = [f"{theory.title} {theory.least[RESTLESS]:g} / {theory.least[RESTED]:g}" for theory in THEORIES.values()]

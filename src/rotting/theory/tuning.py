@@ -1,4 +1,4 @@
-"""What the paper's theorems ask of a policy: which of the four it is, its constant C, its range of alpha, its sigma."""
+"""What the paper's theorems require of a policy: one of four, its constant C, its range of alpha, its sigma."""
 
 import math
 from typing import NamedTuple
@@ -11,11 +11,11 @@ RESTLESS, RESTED = "restless", "rested"
 
 
 class Theory(NamedTuple):
-    """One of the four policies as the theorems see it."""
+    """What the theorems need to know about one of the four policies."""
 
     title: str  # its name in the paper
     factor: float  # C = factor * sqrt(alpha)
-    efficient: bool  # EFF_UPDATE's windows, and then m = 2
+    efficient: bool  # whether it has EFF_UPDATE's windows; m must then be 2
     least: dict[str, float]  # the smallest alpha, by setting
 
 
@@ -30,10 +30,10 @@ RESULTS = {RESTLESS: "Theorems 1 to 3", RESTED: "Propositions 6 and 7"}
 
 
 def why_no_theory(policy: Policy) -> str | None:
-    """Return why nothing is proved of this policy, or None."""
+    """Return why nothing is proved about this policy, or None."""
     if policy.name not in THEORIES:
         titles = ", ".join(each.title for each in THEORIES.values())
-        return f"policy must be one of {titles}, which the theorems speak of, got {policy!r}"
+        return f"policy must be one of {titles}, which the theorems are about, got {policy!r}"
     if THEORIES[policy.name].efficient and policy.m != 2:
         return f"m must be 2, the only value that the theorems of {THEORIES[policy.name].title} cover, got {policy.m!r}"
     return None
@@ -53,7 +53,7 @@ def constant(policy: Policy) -> float:
     """Return C of a policy: 2 sqrt(2 alpha), 4 sqrt(2 alpha), 4 sqrt(alpha) / (sqrt 2 - 1) or 8 sqrt(alpha) / (sqrt 2 - 1).
 
     On the favourable event, every mean of the last h pulls of the chosen arm is at most `C sigma sqrt(ln(t) / h)` below the
-    best mean on offer: two widths for RAW-UCB, four for FEWA, and `sqrt(2) / (sqrt 2 - 1)`, about 3.4, times as many for their
+    best available mean: two widths for RAW-UCB, four for FEWA, and `sqrt(2) / (sqrt 2 - 1)`, about 3.4, times as many for their
     efficient versions with m = 2.
 
     Args:
@@ -72,14 +72,14 @@ def constant(policy: Policy) -> float:
 
 
 def checked_constant(policy: Policy, setting: str) -> float:
-    """Return C, once alpha is in the range of the setting's theorems."""
+    """Return C, or raise if alpha is outside the range of the setting's theorems."""
     if why := why_no_bound(policy, setting):
         raise InvalidValueError(why)
     return constant(policy)
 
 
 def subgaussian_scale(noise: Noise) -> float | None:
-    """Return a sigma for which the noise is sigma-sub-Gaussian whatever its mean, or None if there is none.
+    """Return a sigma for which the noise is sigma-sub-Gaussian whatever the mean, or None if there is none.
 
     Sub-Gaussian means `E[exp(x noise)] <= exp(sigma^2 x^2 / 2)`; a slip of the paper prints `sigma` for `sigma^2`. It is the
     standard deviation of Gaussian rewards, and half the range of a Bernoulli (Hoeffding): sqrt(n) / 2 for n independent ones.

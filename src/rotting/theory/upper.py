@@ -1,7 +1,7 @@
 """The five regret bounds, as functions of the constants of a problem. Each holds at every horizon T.
 
 All take the policy itself, which carries alpha, sigma and m; `C` is `constant(policy)`. An alpha outside the theorem's range is
-refused. `sigma` is the policy's: the theorems ask that the noise be sigma-sub-Gaussian for it.
+refused. `sigma` is the policy's: the theorems require that the noise be sigma-sub-Gaussian.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rotting.common.arrays import Floats
-from rotting.common.rules import at_least_one_int, nonnegative
+from rotting.common.rules import nonnegative, positive_int
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.theory.tuning import RESTED, RESTLESS, checked_constant
@@ -21,7 +21,7 @@ def variation_budget(policy: Policy, horizon: int, n_arms: int, V: float) -> flo
     """Return the bound for restless arms that fall by a budget.
 
     `4 (C^2 sigma^2 V K T^2 ln T)^(1/3) + 2 (C sigma V^2 K^2 T sqrt(ln T))^(1/3) + 6 K V`: the statement keeps the first term,
-    its proof all three. `unfavourable` tells why `6 K V` is right for the efficient policies, too.
+    its proof all three. `unfavourable` explains why `6 K V` is right for the efficient policies, too.
 
     Args:
         policy: RAW-UCB or FEWA with alpha >= 4, EFF-RAW-UCB or EFF-FEWA with m = 2 and alpha >= 3.
@@ -38,7 +38,7 @@ def variation_budget(policy: Policy, horizon: int, n_arms: int, V: float) -> flo
     arms pulled in the batch; the next line holds all the same.
     """
     C = checked_constant(policy, RESTLESS)
-    T, K, V = at_least_one_int("horizon", horizon), at_least_one_int("n_arms", n_arms), nonnegative("V", V)
+    T, K, V = positive_int("horizon", horizon), positive_int("n_arms", n_arms), nonnegative("V", V)
     log, scale = math.log(T), C * policy.sigma
     leading = 4 * math.cbrt(scale**2 * V * K * T**2 * log)
     return leading + 2 * math.cbrt(scale * V**2 * K**2 * T * math.sqrt(log)) + 6 * K * V
@@ -47,7 +47,7 @@ def variation_budget(policy: Policy, horizon: int, n_arms: int, V: float) -> flo
 def piecewise_minimax(policy: Policy, horizon: int, n_arms: int, pieces: int, V: float) -> float:
     """Return the bound for restless arms with few changes: `C sigma sqrt(ln T) (sqrt(U K T) + U K) + 6 K V`.
 
-    `unfavourable` tells why `6 K V` is right for the efficient policies, too.
+    `unfavourable` explains why `6 K V` is right for the efficient policies, too.
 
     Args:
         policy: RAW-UCB or FEWA with alpha >= 4, EFF-RAW-UCB or EFF-FEWA with m = 2 and alpha >= 3.
@@ -64,7 +64,7 @@ def piecewise_minimax(policy: Policy, horizon: int, n_arms: int, pieces: int, V:
     Reference: Theorem 2 (th:piecewise-minimax).
     """
     C = checked_constant(policy, RESTLESS)
-    T, K, U = at_least_one_int("horizon", horizon), at_least_one_int("n_arms", n_arms), at_least_one_int("pieces", pieces)
+    T, K, U = positive_int("horizon", horizon), positive_int("n_arms", n_arms), positive_int("pieces", pieces)
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
     return width * (math.sqrt(U * K * T) + U * K) + 6 * K * nonnegative("V", V)
 
@@ -76,12 +76,12 @@ def piecewise_gap_dependent(
 
     `sum over pieces k and arms i with gap_{i,k} > 0 of C^2 sigma^2 ln(T) / gap_{i,k}, + C sigma U K sqrt(ln T) + 6 K V`.
 
-    As printed, the first term grows without end as a gap goes to zero. It bounds what the pulls after the first cost in a
+    As printed, the first term goes to infinity as a gap goes to zero. It bounds the cost of the pulls after the first in a
     piece, `(h - 1) gap` by Lemma 8 (lem:OP-piecewise), and there are at most `h <= tau_k` of them: the smaller of
-    `C^2 sigma^2 ln(T) / gap` and `(tau_k - 1) gap` stands where the lengths are given. (The lemma's third form,
+    `C^2 sigma^2 ln(T) / gap` and `(tau_k - 1) gap` is used if the lengths are given. (The lemma's third form,
     `C sigma sqrt((tau_k - 1) ln T)`, is the geometric mean of these two, and so never the smallest.)
 
-    `unfavourable` tells why `6 K V` is right for the efficient policies, too.
+    `unfavourable` explains why `6 K V` is right for the efficient policies, too.
 
     Args:
         policy: RAW-UCB or FEWA with alpha >= 4, EFF-RAW-UCB or EFF-FEWA with m = 2 and alpha >= 3.
@@ -107,7 +107,7 @@ def piecewise_gap_dependent(
     if not np.all(np.isfinite(table) & (table >= 0)):
         raise InvalidValueError(f"gaps must be finite numbers, zero or more, got {table.tolist()}")
     C = checked_constant(policy, RESTLESS)
-    T, V = at_least_one_int("horizon", horizon), nonnegative("V", V)
+    T, V = positive_int("horizon", horizon), nonnegative("V", V)
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
     pieces, n_arms = len(table), len(table[0])
     positive = table > 0
@@ -130,7 +130,7 @@ def _check_lengths(lengths: npt.ArrayLike, pieces: int) -> Floats:
 def rested_gap_free(policy: Policy, horizon: int, n_arms: int, L: float) -> float:
     """Return the bound for rested arms: `C sigma sqrt(ln T) (sqrt(K T) + K) + 6 K L`.
 
-    `unfavourable` tells why `6 K L` is right for the efficient policies, too.
+    `unfavourable` explains why `6 K L` is right for the efficient policies, too.
 
     Args:
         policy: RAW-UCB or FEWA with alpha >= 5, EFF-RAW-UCB or EFF-FEWA with m = 2 and alpha >= 4.
@@ -146,7 +146,7 @@ def rested_gap_free(policy: Policy, horizon: int, n_arms: int, L: float) -> floa
     Reference: Proposition 6 (prop:rested-PI).
     """
     C = checked_constant(policy, RESTED)
-    T, K = at_least_one_int("horizon", horizon), at_least_one_int("n_arms", n_arms)
+    T, K = positive_int("horizon", horizon), positive_int("n_arms", n_arms)
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
     return width * (math.sqrt(K * T) + K) + 6 * K * nonnegative("L", L)
 
@@ -158,10 +158,10 @@ def rested_gap_dependent(
 
     `sum over arms i of C^2 sigma^2 ln(T) / gap_i + C sigma sqrt(ln T) + 6 L`, with `gap_i = Delta_{i, h_i+ - 1}`.
 
-    The first term bounds what `h_i+` overpulls can cost. As printed it is infinite where the pseudo-gap is zero, as for the
+    The first term bounds the cost of `h_i+` overpulls. As printed it is infinite where the pseudo-gap is zero, as for the
     first arm of `two_arms`, whose overpulls are worth what the optimal policy collects last. But no arm is overpulled more than
     `T - N_i*` times, so by Lemma 11 (lem:rested-A) they cost at most `C sigma sqrt((T - N_i* - 1) ln T)`: the smaller of the
-    two stands. Where `h_i+ <= 1` they cost nothing: such an arm has the gap `math.inf`. `unfavourable` tells why `6 L` is
+    two is used. Where `h_i+ <= 1` they cost nothing: such an arm has the gap `math.inf`. `unfavourable` explains why `6 L` is
     right for the efficient policies, too.
 
     Args:
@@ -182,7 +182,7 @@ def rested_gap_dependent(
     widths for RAW-UCB and more for the others; its end, `A_1 <= C sigma sqrt(ln T)`, is right.
     """
     C = checked_constant(policy, RESTED)
-    T, L = at_least_one_int("horizon", horizon), nonnegative("L", L)
+    T, L = positive_int("horizon", horizon), nonnegative("L", L)
     if len(gaps) == 0:
         raise InvalidValueError(f"gaps must have one pseudo-gap per arm, got {gaps!r}")
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
