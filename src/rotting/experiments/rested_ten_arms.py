@@ -17,7 +17,7 @@ from rotting.problems import ten_arms
 from rotting.report.claims import Claim
 from rotting.report.model import Findings
 from rotting.simulation.comparisons import mean_ratio
-from rotting.simulation.simulate import Games
+from rotting.simulation.plan import Simulation
 
 SIGMA = 1.0
 DROPS = 9  # arms that drop once: the breakpoints of the policies that want to know their number
@@ -62,7 +62,7 @@ LABELS = tuple(policies(25_000))
 def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
     """Let every policy play the one problem."""
     T = settings.horizon
-    games = Games(tuple(policies(T).values()), ten_arms(T, SIGMA), runs=settings.runs, seed=settings.seed)
+    games = Simulation(tuple(policies(T).values()), ten_arms(T, SIGMA), runs=settings.runs, seed=settings.seed)
     return Plan({"ten-arms": games})
 
 

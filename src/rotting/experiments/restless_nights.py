@@ -20,7 +20,7 @@ from rotting.policy import Policy
 from rotting.report.claims import Claim
 from rotting.report.model import Findings
 from rotting.simulation.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
-from rotting.simulation.simulate import Games
+from rotting.simulation.plan import Simulation
 
 SIGMA = VARIANCE**0.5
 HARD, EASY = 2, 7  # the nights of the paper's main figure
@@ -78,7 +78,7 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
     """Let every policy play every night."""
     nights, notes = load(workers, progress)
     games = {
-        f"night-{night.number}": Games(
+        f"night-{night.number}": Simulation(
             tuple(policies(night.horizon).values()), night.problem(), runs=settings.runs, seed=settings.seed
         )
         for night in nights.values()
