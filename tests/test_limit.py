@@ -12,7 +12,7 @@ HANGS = """
 import numpy as np
 import pytest
 
-from rotting.compile import compiled
+from rotting.engines.compile import compiled
 
 
 def endless(x):

@@ -20,12 +20,14 @@ import numpy as np
 import pytest
 
 from rotting.engines.compile import compiled
-from rotting.kernels.binding import bind, bind_all, bound_functions, digest, slot
+from rotting.engines.game import link
+from rotting.kernels.binding import Rebuild, allocates_nothing, bind, bind_all, bound_functions, digest, reached_functions, slot
 from rotting.parts.delayed_windows import eff_update, new_grid
 from rotting.policies.eff_fewa import EffFEWA
 from rotting.policies.eff_raw_ucb import EffRAWUCB
 from rotting.policies.ucb1 import UCB1
 from rotting.problems import two_arms
+from rotting.problems.noise import Gaussian
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 
@@ -699,3 +701,45 @@ def test_an_attribute_is_not_a_function_that_is_reached() -> None:
     function = define("def f(s): return s.index(1)", index=base)
     with pytest.raises(ValueError, match="^parts must be used by f, got base, which is not$"):
         bind(function, {base: other})
+
+
+def through_both(x: int) -> int:
+    return twice(x) + base(x)
+
+
+def test_one_walk_makes_something_of_every_function_once() -> None:
+    made: list[str] = []
+
+    def decorate(function: FunctionType, parts: dict[str, Any]) -> str:
+        made.append(function.__name__)
+        return f"{function.__name__}({', '.join(f'{name}={part}' for name, part in parts.items())})"
+
+    assert Rebuild(decorate, {})(through_both) == "through_both(twice=twice(base=base()), base=base())"
+    assert made == ["base", "twice", "through_both"]
+    # What was made already stands as it is: another device's function, or one compiled otherwise.
+    assert Rebuild(decorate, {twice: "DONE"})(through_both) == "through_both(twice=DONE, base=base())"
+    assert [each.__name__ for each in reached_functions(through_both)] == ["base", "twice", "through_both"]
+
+
+@allocates_nothing
+def marked(x: int) -> int:
+    return base(x)
+
+
+def test_copies_keep_the_mark_of_what_allocates_nothing() -> None:
+    copy: Any = bind(marked, {base: other})
+    assert copy is not marked
+    assert copy.allocates_nothing
+    assert not hasattr(base, "allocates_nothing")
+
+
+@compiled_only
+def test_the_loop_allocates_nothing_though_what_sets_it_up_does() -> None:
+    """A function that both reach is compiled twice: with references counted, and without."""
+    policy = UCB1()
+    fast: Any = compiled(link(policy, Gaussian()), policy, allocates=True)
+    inner = fast.py_func.__globals__
+    assert fast.targetoptions["_nrt"]
+    assert inner["init"].targetoptions["_nrt"]
+    assert not inner["play"].targetoptions["_nrt"]
+    assert not inner["play"].py_func.__globals__["update"].targetoptions["_nrt"]

@@ -26,7 +26,7 @@ from rotting.problems import Problem
 from rotting.problems.noise import Bernoulli, Gaussian
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
-from tests.helpers.games import KEY, play, play_naive, reference
+from tests.helpers.games import KEY, compiled_kernels, play, play_naive, reference
 from tests.reference import naive
 
 T = 80 if INTERPRETED else 240
@@ -129,7 +129,7 @@ def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> N
 def restarts(policy: Policy, table: Floats, horizon: int) -> int:
     """How often an arm that was just pulled has no samples."""
     state = states.new_state(policy, len(table), horizon)
-    choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
+    choose, update = compiled_kernels(policy)
     pulls, found = [0] * len(table), 0
     for t in range(1, horizon + 1):
         arm = choose(policy.params, state, t, KEY, np.arange(len(table)))
@@ -188,7 +188,7 @@ def test_a_good_arm_that_changes_begins_an_episode(name: str) -> None:
     policy, table, horizon = AdSwitch(horizon=3, C1=100.0), [GOOD_ARMS[name], in_steps((0.5, 1))], 120
     slow: Any = reference(policy, 2)
     state = states.new_state(policy, 2, horizon)
-    choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
+    choose, update = compiled_kernels(policy)
     pulls = [0, 0]
     for t in range(1, horizon + 1):
         arm = int(choose(policy.params, state, t, KEY, np.arange(2)))
@@ -207,7 +207,7 @@ def test_a_good_arm_that_changes_begins_an_episode(name: str) -> None:
 def alarms(policy: Policy, samples: Floats) -> list[int]:
     """Sample numbers at which a single arm restarts."""
     state = states.new_state(policy, 1, len(samples))
-    update = compiled(policy.kernel.update, policy)
+    _, update = compiled_kernels(policy)
     found = []
     for t, x in enumerate(samples, 1):
         update(policy.params, state, t, 0, float(x))

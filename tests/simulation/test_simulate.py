@@ -197,6 +197,8 @@ def test_checkpoints() -> None:
         ({"policies": []}, ValueError, "policies must hold at least one policy, got none"),
         ({"policies": ["raw-ucb"]}, TypeError, "policies must hold policies such as .* got 'raw-ucb'"),
         ({"problem": "two-arms"}, TypeError, "problem must be a Problem .* got str"),
+        ({"engine": "thread"}, ValueError, "engine must be one of threads, got 'thread'; did you mean 'threads'"),
+        ({"engine": None}, ValueError, "engine must be one of threads, got None"),
     ],
 )
 def test_bad_input(two_arms: Problem, arguments: dict[str, object], error: type[Exception], words: str) -> None:
