@@ -151,11 +151,18 @@ def game(horizon: int) -> Game:
 @pytest.mark.parametrize("horizon", [1, 40, 300_000, 3_000_000])
 def test_tasks_do_not_depend_on_the_number_of_runs(horizon: int) -> None:
     playing = game(horizon)
-    longest = [(task.first_run, task.end) for task in cut(playing, 500)]
+
+    def spans(runs: int) -> list[tuple[int, int]]:
+        first, *others = [(task.first_run, task.end) for task in cut(playing, runs)]
+        assert first == (0, 1)  # to be tried
+        assert others == sorted(others, reverse=True)  # the long ones before the short ones
+        return [first, *others[::-1]]
+
+    longest = spans(500)
     assert [first for first, _ in longest] == [0, *(end for _, end in longest[:-1])]
     assert longest[-1][1] == 500
     for runs in (1, 16, 17, 33, 499):
-        tasks = [(task.first_run, task.end) for task in cut(playing, runs)]
+        tasks = spans(runs)
         assert tasks[:-1] == longest[: len(tasks) - 1]
         assert tasks[-1] == (longest[len(tasks) - 1][0], runs)
     # Work is shared out: a task is a small share of the runs, and no longer than a few seconds.

@@ -15,6 +15,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -65,11 +66,15 @@ def compiled(
     always: Any = getattr(numba.config, "BOUNDSCHECK", None)  # what NUMBA_BOUNDSCHECK says, and None if it says nothing
     options = _Options(allocates, checked if always is None else bool(always))
     with _lock:
-        quiet = Rebuild(_compiler(options._replace(allocates=False)), {})
-        marked = [each for each in reached_functions(function) if getattr(each, "allocates_nothing", False)]
-        inner = Rebuild(_compiler(options), {each: quiet(each) for each in marked})
-        parts = {name: inner(part) for name, part in bound_functions(function).items()}
-        return _remember(function, parts, mark, options, entry=True)
+        return _remember(function, partial(_compiled_parts, function, options), mark, options, entry=True)
+
+
+def _compiled_parts(function: FunctionType, options: _Options) -> dict[str, Any]:
+    """Return what `function` calls, compiled."""
+    quiet = Rebuild(_compiler(options._replace(allocates=False)), {})
+    marked = [each for each in reached_functions(function) if getattr(each, "allocates_nothing", False)]
+    inner = Rebuild(_compiler(options), {each: quiet(each) for each in marked})
+    return {name: inner(part) for name, part in bound_functions(function).items()}
 
 
 def compiled_for(
@@ -118,13 +123,15 @@ def guarded_for(function: Callable[..., Any], policy: Policy, *example: object, 
 
 
 def _compiler(options: _Options) -> Callable[[FunctionType, dict[str, Any]], Any]:
-    return lambda function, parts: _remember(function, parts, digest(function), options, entry=False)
+    return lambda function, parts: _remember(function, lambda: parts, digest(function), options, entry=False)
 
 
-def _remember(function: FunctionType, parts: dict[str, Any], mark: str, options: _Options, entry: bool) -> Callable[..., Any]:
+def _remember(
+    function: FunctionType, parts: Callable[[], dict[str, Any]], mark: str, options: _Options, entry: bool
+) -> Callable[..., Any]:
     key = (f"{function.__module__}.{function.__qualname__}.{mark}", options, entry)
     if key not in _compiled:
-        _compiled[key] = _compile(with_names(function, parts), mark, options, entry)
+        _compiled[key] = _compile(with_names(function, parts()), mark, options, entry)
     return _compiled[key]
 
 

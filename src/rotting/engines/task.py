@@ -144,13 +144,17 @@ def cut(game: Game, runs: int) -> Iterator[Task]:
     Where one ends depends neither on the number of runs nor on the number of workers: what a shorter simulation kept serves a
     longer one, whose tasks are the same but for the last.
 
+    The first run comes first: an engine may want to try a game before it plays all of it. The others come from the last to the
+    first, since later ones are longer: no worker is left alone with a long one at the end.
+
     Args:
         game: what to play.
         runs: how often.
     """
     longest = max(1, _CHUNK_ROUNDS // game.setting.horizon)
-    first = 0
-    while first < runs:
-        end = first + min(longest, max(1, first // _CHUNKS))
-        yield Task(game, first, min(end, runs) - first)
-        first = end
+    tasks = [Task(game, 0, 1)]
+    while tasks[-1].end < runs:
+        first = tasks[-1].end
+        tasks.append(Task(game, first, min(longest, max(1, first // _CHUNKS), runs - first)))
+    yield tasks[0]
+    yield from reversed(tasks[1:])
