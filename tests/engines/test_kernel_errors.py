@@ -14,9 +14,11 @@ import pytest
 
 from rotting import errors
 from rotting.common.arrays import Floats, Ints
+from rotting.common.progress import Progress
 from rotting.common.rules import POSITIVE
 from rotting.engines import threads
 from rotting.engines.kernel_errors import is_own_work
+from rotting.engines.task import Task
 from rotting.kernels.binding import digest
 from rotting.live.bandit import Bandit
 from rotting.policies.raw_ucb import RAWUCB
@@ -24,6 +26,7 @@ from rotting.policy import Kernel, Policy
 from rotting.problems import Problem
 from rotting.problems.noise import Noise, Noiseless
 from rotting.registry import make
+from rotting.simulation.plan import Simulation, plan
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 
@@ -145,9 +148,9 @@ def test_the_first_game_of_a_kind_is_checked_and_no_other(monkeypatch: pytest.Mo
     checks = []
     real = threads._ready
 
-    def seen(task: Any, bar: Any, checked: bool = False) -> Any:
+    def seen(game: Any, bar: Any, checked: bool = False) -> Any:
         checks.append(checked)
-        return real(task, bar, checked)
+        return real(game, bar, checked)
 
     monkeypatch.setattr(threads, "_ready", seen)
     monkeypatch.setattr(threads, "_passed", set())
@@ -160,6 +163,15 @@ def test_the_first_game_of_a_kind_is_checked_and_no_other(monkeypatch: pytest.Mo
     assert checks == [True, False, False, True]
     simulate(make("uniform"), PROBLEM, runs=5)
     assert checks == [True, False, False, True, False]
+
+
+def test_of_a_long_task_one_run_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of it is played when that went well: all of it checked would keep the other workers waiting."""
+    monkeypatch.setattr(threads, "_passed", set())
+    (game,), _ = plan(Simulation(own(), PROBLEM)).games()
+    found = list(threads.Threads(2).play([Task(game, 4, 5)], Progress(1, show=False)))
+    assert [(task.first_run, task.runs, len(chunk.regret)) for task, chunk in found] == [(4, 1, 1), (5, 4, 4)]
+    assert all(task.game is game for task, _ in found)
 
 
 def test_a_game_that_failed_is_checked_again() -> None:

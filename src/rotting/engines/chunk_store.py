@@ -61,9 +61,8 @@ class ChunkStore:
                     yield task
                     break
                 chunk = chunk.first(min(task.runs, len(chunk.regret)))
-                played = len(chunk.regret)
-                take(Task(task.game, task.first_run, played), chunk)
-                task = task.after(played)
+                kept, task = task.split(len(chunk.regret))
+                take(kept, chunk)
 
     def read(self, key: str) -> Chunk | None:
         """Return the chunk of that name, or None when there is none or the file is not one that `write` wrote."""

@@ -15,10 +15,12 @@ class Engine(Protocol):
     """
 
     def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
-        """Play tasks, and yield each of them, the object itself, with its chunk, in the order in which they finish.
+        """Play tasks, and yield them with their chunks in the order in which they finish, whole or in parts.
 
         Tasks are taken one by one while others are at play, and the tasks of one game follow each other: finding the next
         task may take as long as tabulating a problem, getting ready for the next game as long as compiling it.
+
+        A part has the same `game`, the very object, as the task that it is of; the parts of a task are its runs, each once.
 
         An error in a task is raised here. When one is, or when the generator is closed, games under way are cancelled; a
         cancelled one is never yielded.

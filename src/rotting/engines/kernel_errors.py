@@ -51,10 +51,9 @@ def is_own_work(function: Kernels) -> bool:
 # What the compiler refuses.
 
 
-def compile_error(function: Kernels, policy: Policy | None, error: Exception) -> KernelError:
+def compile_error(function: Kernels, policy: Policy, error: Exception) -> KernelError:
     """Return what the compiler said of `function` in one sentence."""
-    where = _refused_place(function, str(error))
-    return KernelError(f"{'' if policy is None else f'{policy!r}: '}{where}: {_cause(str(error))}")
+    return KernelError(f"{policy!r}: {_refused_place(function, str(error))}: {_cause(str(error))}")
 
 
 def _refused_place(function: Kernels, text: str) -> str:

@@ -133,9 +133,9 @@ class Task:
         regret = np.full((self.runs, setting.checkpoints.size), np.nan)
         return Chunk(regret, np.zeros((self.runs, setting.n_arms), np.int64), 0.0)
 
-    def after(self, runs: int) -> "Task":
-        """Return what is left of the task once its first runs are played."""
-        return Task(self.game, self.first_run + runs, self.runs - runs)
+    def split(self, runs: int) -> tuple["Task", "Task"]:
+        """Return the first runs of the task, and the rest of it."""
+        return Task(self.game, self.first_run, runs), Task(self.game, self.first_run + runs, self.runs - runs)
 
 
 def cut(game: Game, runs: int) -> Iterator[Task]:

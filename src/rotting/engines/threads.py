@@ -24,7 +24,7 @@ _passed: set[tuple[object, ...]] = set()  # games of others' code that stayed in
 class Threads:
     """Play tasks on threads; the next game is compiled while others are at play.
 
-    Code that is not the library's own plays its first task with every index checked: an index out of bounds would kill the
+    Code that is not the library's own plays its first run with every index checked: an index out of bounds would kill the
     process otherwise.
 
     Args:
@@ -42,17 +42,19 @@ class Threads:
             loop: Loop | None = None
             trial: Future[Chunk] | None = None
             for task in tasks:
+                left = task
                 if task.game is not game:
                     game, loop, trial = task.game, None, None
                     yield from pool.finished()
-                if loop is None and trial is None and not _is_safe(game):
-                    trial = pool.submit(task, _ready(task, bar, checked=True), partial(_passed.add, _trait(game)))
-                else:
-                    loop = loop or _ready(task, bar)
+                    if not _is_safe(game):
+                        one, left = task.split(1)
+                        trial = pool.submit(one, _ready(game, bar, checked=True), partial(_passed.add, _trait(game)))
+                if left.runs > 0:
+                    loop = loop or _ready(game, bar)
                     if trial is not None:
                         yield from pool.finished(trial)
                         trial = None
-                    pool.submit(task, loop)
+                    pool.submit(left, loop)
             yield from pool.finished(*pool.waiting)
         finally:
             pool.close()
@@ -68,12 +70,11 @@ def _is_safe(game: Game) -> bool:
     return is_own_work(game.linked) or _trait(game) in _passed
 
 
-def _ready(task: Task, bar: Progress, checked: bool = False) -> Loop:
-    """Return the compiled loop of a task's game."""
-    game = task.game
+def _ready(game: Game, bar: Progress, checked: bool = False) -> Loop:
+    """Return the compiled loop of a game."""
     bar.doing = f"compiling {game.policy.name}"
     bar.advance(0)
-    example = game.arguments(0, task.blank().first(1), np.zeros(2, np.int64))
+    example = game.arguments(0, Task(game, 0, 1).blank(), np.zeros(2, np.int64))
     loop = compiled_for(game.linked, game.policy, *example, allocates=True, checked=checked)
     bar.doing = ""
     return loop
