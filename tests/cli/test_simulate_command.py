@@ -75,9 +75,11 @@ def test_a_folder_that_vanishes_costs_no_result(monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
 def test_control_c_stops_games_under_way() -> None:
     started = (
-        "import sys, rotting.simulation.simulate as s; real = s._Pool.finish\n"
-        "def told(*a): print('started', flush=True); real(*a)\n"
-        "s._Pool.finish = told; from rotting.cli import main; sys.exit(main(sys.argv[1:]))"
+        "import sys, rotting.engines.threads as e; real = e._Pool.finished\n"
+        "def told(pool, *awaited):\n"
+        "    if awaited: print('started', flush=True)\n"
+        "    return real(pool, *awaited)\n"
+        "e._Pool.finished = told; from rotting.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     arguments = ["simulate", "--policy", "ucb1", "--horizon", "2000000", "--runs", "500", "--workers", "2", "--out", "result"]
     command = [sys.executable, "-c", started, *arguments]

@@ -22,15 +22,18 @@ import pytest
 from rotting import problems
 from rotting.common.atomic_files import write_atomically
 from rotting.engines import chunk_store as chunks
-from rotting.engines.chunk_store import Chunk, Store
-from rotting.engines.compile import compiled
+from rotting.engines import task as task_module
+from rotting.engines import threads
+from rotting.engines.chunk_store import ChunkStore
+from rotting.engines.compile import compiled_for
 from rotting.engines.game import CANCEL
+from rotting.engines.task import Chunk, Game, Task, cut
 from rotting.problems import Problem
 from rotting.problems.noise import Gaussian
 from rotting.registry import make
-from rotting.simulation import simulate as simulation
+from rotting.simulation.plan import Simulation, plan
 from rotting.simulation.result import Result
-from rotting.simulation.simulate import Games, simulate, simulate_all
+from rotting.simulation.simulate import simulate, simulate_all
 
 PROBLEM = problems.two_arms(L=1.0, horizon=40)
 POLICIES = [make("ucb1"), make("eff-raw-ucb"), make("exp3", gamma=0.1, low=-9.0, high=9.0, outside="clip")]
@@ -54,7 +57,7 @@ def test_kept_games_give_the_same_result(tmp_path: Path, runs: int) -> None:
 
 def test_what_is_kept_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     simulate(POLICIES, PROBLEM, runs=5, keep=tmp_path)
-    monkeypatch.delattr(simulation, "compiled")
+    monkeypatch.delattr(threads, "compiled_for")
     simulate(POLICIES[::-1], PROBLEM, runs=5, keep=tmp_path)
     with pytest.raises(NameError):
         simulate(POLICIES, PROBLEM, runs=6, keep=tmp_path)
@@ -89,15 +92,102 @@ def test_checkpoints_of_the_same_optimum_are_told_apart(tmp_path: Path) -> None:
     assert len(files(tmp_path)) == 8
 
 
-def test_chunks_of_different_lengths_lie_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """16 runs are chunks of 1; 17, 18 and 32 are chunks of 2, of which the last of 17 is a chunk of 1."""
-    played = {runs: simulate(make("ucb1"), PROBLEM, runs=runs, keep=tmp_path) for runs in (16, 17, 18, 32)}
-    assert played[32] == simulate(make("ucb1"), PROBLEM, runs=32)
-    assert len(files(tmp_path)) == 16 + 1 + 16
-    monkeypatch.delattr(simulation, "compiled")
-    for runs, result in played.items():
-        assert result == simulate(make("ucb1"), PROBLEM, runs=runs, keep=tmp_path)
-        assert result.regret.tolist() == played[32].regret[:, :runs].tolist()
+def runs_played(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Every run that is played from now on: the policy's name and the run."""
+    played: list[tuple[str, int]] = []
+    real = threads._play
+
+    def counted(task: Task, *rest: Any) -> Chunk:
+        played.extend((task.game.policy.name, run) for run in range(task.first_run, task.end))
+        return real(task, *rest)
+
+    monkeypatch.setattr(threads, "_play", counted)
+    return played
+
+
+def test_more_runs_play_only_those_that_are_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a simulation ended within a chunk, and ended there again a few runs later."""
+    played = runs_played(monkeypatch)
+    before = 0
+    whole = simulate(POLICIES, PROBLEM, runs=100)
+    for runs in (1, 40, 41, 43, 100):
+        played.clear()
+        result = simulate(POLICIES, PROBLEM, runs=runs, keep=tmp_path, workers=1)
+        assert sorted(played) == sorted((each.name, run) for each in POLICIES for run in range(before, runs))
+        assert result.regret.tolist() == whole.regret[:, :runs].tolist()
+        assert result.pulls.tolist() == whole.pulls[:, :runs].tolist()
+        before = runs
+    played.clear()
+    for runs in (99, 42, 40, 3):
+        assert simulate(POLICIES, PROBLEM, runs=runs, keep=tmp_path).regret.tolist() == whole.regret[:, :runs].tolist()
+    assert played == []
+
+
+@pytest.mark.slow
+def test_two_thousand_runs_then_three_thousand_play_a_thousand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(make("ucb1"), PROBLEM, runs=2_000, keep=tmp_path)
+    played = runs_played(monkeypatch)
+    simulate(make("ucb1"), PROBLEM, runs=3_000, keep=tmp_path)
+    assert sorted(run for _, run in played) == list(range(2_000, 3_000))
+    played.clear()
+    simulate(make("ucb1"), PROBLEM, runs=2_000, keep=tmp_path)
+    assert played == []
+
+
+def test_a_hole_in_what_is_kept_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = simulate(make("ucb1"), PROBLEM, runs=60, keep=tmp_path)
+    lost = files(tmp_path)[7]
+    lost.unlink()
+    played = runs_played(monkeypatch)
+    assert simulate(make("ucb1"), PROBLEM, runs=60, keep=tmp_path) == plain
+    assert 0 < len(played) <= 60 // 16
+    assert lost.exists()
+
+
+def game(horizon: int) -> Game:
+    return plan(Simulation(make("ucb1"), problems.two_arms(L=1.0, horizon=horizon))).games()[0][0]
+
+
+@pytest.mark.parametrize("horizon", [1, 40, 300_000, 3_000_000])
+def test_tasks_do_not_depend_on_the_number_of_runs(horizon: int) -> None:
+    playing = game(horizon)
+
+    def spans(runs: int) -> list[tuple[int, int]]:
+        first, *others = [(task.first_run, task.end) for task in cut(playing, runs)]
+        assert first == (0, 1)  # to be tried
+        assert others == sorted(others, reverse=True)  # the long ones before the short ones
+        return [first, *others[::-1]]
+
+    longest = spans(500)
+    assert [first for first, _ in longest] == [0, *(end for _, end in longest[:-1])]
+    assert longest[-1][1] == 500
+    for runs in (1, 16, 17, 33, 499):
+        tasks = spans(runs)
+        assert tasks[:-1] == longest[: len(tasks) - 1]
+        assert tasks[-1] == (longest[len(tasks) - 1][0], runs)
+    # Work is shared out: a task is a small share of the runs, and no longer than a few seconds.
+    assert all(end - first <= max(1, first // 16) for first, end in longest)
+    assert all((end - first) * horizon <= max(horizon, 2_000_000) for first, end in longest)
+
+
+def test_the_name_of_a_chunk_says_where_it_begins_and_not_how_long_it_is() -> None:
+    playing, other = game(40), game(40)
+    assert Task(playing, 5, 1).digest == Task(other, 5, 9).digest
+    assert len({Task(playing, first, 1).digest for first in range(20)}) == 20
+
+
+def test_the_time_of_a_chunk_is_shared_by_its_runs(tmp_path: Path) -> None:
+    store, task = ChunkStore(tmp_path), Task(game(40), 0, 4)
+    regret = np.arange(4 * 40.0).reshape(4, 40)
+    store.write(task.digest, Chunk(regret, np.arange(8).reshape(4, 2), 2.0))
+    taken: list[tuple[Task, Chunk]] = []
+    longer = Task(task.game, 0, 6)
+    (left,) = store.missing([longer], lambda *each: taken.append(each))
+    assert (left.first_run, left.runs) == (4, 2)
+    assert list(store.missing([Task(task.game, 0, 1)], lambda *each: taken.append(each))) == []
+    assert [(each.first_run, each.runs, chunk.seconds) for each, chunk in taken] == [(0, 4, 2.0), (0, 1, 0.5)]
+    assert taken[1][1].regret.tolist() == regret[:1].tolist()
+    assert taken[1][1].pulls.tolist() == [[0, 1]]
 
 
 def test_cancelled_games_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +195,7 @@ def test_cancelled_games_are_not_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     at_play = threading.Event()
 
     def hindered(*arguments: Any, **options: Any) -> Any:
-        game = compiled(*arguments, **options)
+        game = compiled_for(*arguments, **options)
 
         def play(*its: Any) -> None:
             first, signal = its[5], its[-1]
@@ -121,18 +211,18 @@ def test_cancelled_games_are_not_kept(tmp_path: Path, monkeypatch: pytest.Monkey
         return play
 
     with monkeypatch.context() as patch:
-        patch.setattr(simulation, "compiled", hindered)
+        patch.setattr(threads, "compiled_for", hindered)
         with pytest.raises(RuntimeError, match="out of order"):
             simulate(make("ucb1"), PROBLEM, runs=3, keep=tmp_path, workers=2)
     (kept,) = files(tmp_path)  # of run 0
-    assert Store(tmp_path).read(kept.stem) is not None
+    assert ChunkStore(tmp_path).read(kept.stem) is not None
     assert simulate(make("ucb1"), PROBLEM, runs=3, keep=tmp_path) == simulate(make("ucb1"), PROBLEM, runs=3)
 
 
 def test_other_code_is_another_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     simulate(make("ucb1"), PROBLEM, runs=4, keep=tmp_path)
     before = len(files(tmp_path))
-    monkeypatch.setattr(simulation, "digest", lambda _: "another policy")
+    monkeypatch.setattr(task_module, "digest", lambda _: "another policy")
     simulate(make("ucb1"), PROBLEM, runs=4, keep=tmp_path)
     assert len(files(tmp_path)) == 2 * before
 
@@ -150,9 +240,9 @@ def test_a_damaged_chunk_is_redone(tmp_path: Path, harm: str) -> None:
             "append": content + b"x",
         }
         path.write_bytes(harmed[harm])
-        assert Store(tmp_path).read(path.stem) is None
+        assert ChunkStore(tmp_path).read(path.stem) is None
     assert simulate(make("ucb1"), PROBLEM, runs=4, seed=3, keep=tmp_path) == plain
-    assert all(Store(tmp_path).read(path.stem) is not None for path in files(tmp_path))
+    assert all(ChunkStore(tmp_path).read(path.stem) is not None for path in files(tmp_path))
 
 
 def signed(body: bytes) -> bytes:
@@ -174,7 +264,8 @@ FOREIGN: dict[str, bytes] = {
     "a name missing": saved(np.savez, regret=REGRET, pulls=PULLS),
     "a pickle": pickle.dumps(Chunk(REGRET, PULLS, 0.5)),
     "a pickle inside": saved(np.savez, regret=np.array([[None] * 40]), pulls=PULLS, seconds=0.5),
-    "too many runs": saved(np.savez, regret=np.zeros((2, 40)), pulls=np.array([[20, 20]] * 2), seconds=0.5),
+    "two numbers of runs": saved(np.savez, regret=np.zeros((2, 40)), pulls=PULLS, seconds=0.5),
+    "not one run": saved(np.savez, regret=np.zeros((0, 40)), pulls=np.zeros((0, 2), np.int64), seconds=0.5),
     "too few checkpoints": saved(np.savez, regret=np.zeros((1, 39)), pulls=PULLS, seconds=0.5),
     "one checkpoint": saved(np.savez, regret=np.zeros((1, 1)), pulls=PULLS, seconds=0.5),
     "no runs": saved(np.savez, regret=np.zeros(40), pulls=PULLS, seconds=0.5),
@@ -197,14 +288,14 @@ def test_what_is_no_chunk_is_redone(tmp_path: Path, what: str) -> None:
     assert len(files(tmp_path)) == 2
     for path in files(tmp_path):
         assert path.read_bytes() != signed(FOREIGN[what])
-        assert Store(tmp_path).read(path.stem) is not None
+        assert ChunkStore(tmp_path).read(path.stem) is not None
 
 
 def test_a_right_digest_alone_is_what_makes_a_chunk(tmp_path: Path) -> None:
     """The other side of the test above: its files are refused for what is in them."""
     body = saved(np.savez, regret=REGRET, pulls=PULLS, seconds=0.5)
     write_atomically(tmp_path / "ab" / "abc.chunk", signed(body))
-    assert Store(tmp_path).read("abc") is not None
+    assert ChunkStore(tmp_path).read("abc") is not None
 
 
 @pytest.mark.filterwarnings("always")
@@ -242,15 +333,15 @@ def test_keep_must_be_a_folder(tmp_path: Path) -> None:
 
 def test_a_chunk_survives_the_disk(tmp_path: Path) -> None:
     chunk = Chunk(np.array([[0.1, np.pi]]), np.array([[3, 4]]), 0.25)
-    Store(tmp_path / "new").write("abc", chunk)
-    again = Store(tmp_path / "new").read("abc")
+    ChunkStore(tmp_path / "new").write("abc", chunk)
+    again = ChunkStore(tmp_path / "new").read("abc")
     assert again is not None
     assert (again.regret.tolist(), again.pulls.tolist(), again.seconds) == (chunk.regret.tolist(), [[3, 4]], 0.25)
     assert [path.name for path in files(tmp_path)] == ["abc.chunk"]
 
 
 def test_several_simulations_equal_one_by_one(tmp_path: Path) -> None:
-    games = [Games(POLICIES, problems.two_arms(L=L, horizon=40), runs=3, seed=2) for L in (0.1, 2.0)]
+    games = [Simulation(POLICIES, problems.two_arms(L=L, horizon=40), runs=3, seed=2) for L in (0.1, 2.0)]
     one_by_one = [simulate(each.policies, each.problem, runs=3, seed=2) for each in games]
     assert simulate_all(games, workers=2) == one_by_one
     assert simulate_all(games, keep=tmp_path) == one_by_one
@@ -271,7 +362,7 @@ def test_an_error_in_a_thread_is_passed_on(monkeypatch: pytest.MonkeyPatch, tmp_
     def broken(*_: object) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(Store, "write", broken)
+    monkeypatch.setattr(ChunkStore, "write", broken)
     with pytest.raises(RuntimeError, match="out of order"):
         simulate(make("ucb1"), PROBLEM, runs=40, keep=tmp_path)
 
@@ -279,7 +370,7 @@ def test_an_error_in_a_thread_is_passed_on(monkeypatch: pytest.MonkeyPatch, tmp_
 SCRIPT = textwrap.dedent("""
     import sys, rotting
     policies = [rotting.UCB1(), rotting.EffRAWUCB(), rotting.Uniform()]
-    games = [s.Games(policies, rotting.problems.two_arms(L=L, horizon=5_000), runs=600) for L in (0.1, 1.0)]
+    games = [p.Simulation(policies, rotting.problems.two_arms(L=L, horizon=5_000), runs=600) for L in (0.1, 1.0)]
     print("playing", flush=True)
     for L, result in zip("ab", s.simulate_all(games, workers=2, keep=sys.argv[1])):
         result.save(sys.argv[2] + L)
@@ -290,7 +381,7 @@ SCRIPT = textwrap.dedent("""
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_killed_ten_times_the_result_is_that_of_one_run(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text("import rotting, rotting.simulation.simulate as s\n" + SCRIPT)
+    script.write_text("import rotting, rotting.simulation.plan as p, rotting.simulation.simulate as s\n" + SCRIPT)
 
     def play(keep: str, out: str, until: int | None = None) -> None:
         """Let it play to the end, or kill it a moment after so many chunks are there."""

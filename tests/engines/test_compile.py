@@ -18,12 +18,14 @@ from typing import Any
 import pytest
 
 from rotting.engines.compile import compiled
+from rotting.engines.game import link
 from rotting.kernels.binding import bind
 from rotting.parts.delayed_windows import eff_update, new_grid
 from rotting.policies.eff_fewa import EffFEWA
 from rotting.policies.eff_raw_ucb import EffRAWUCB
 from rotting.policies.ucb1 import UCB1
 from rotting.problems import two_arms
+from rotting.problems.noise import Gaussian
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 
@@ -449,3 +451,15 @@ def test_only_plain_functions_can_be_compiled_or_bound(wrong: Any) -> None:
 
 
 # --- Digests ------------------------------------------------------------------------------------------------
+
+
+@compiled_only
+def test_the_loop_allocates_nothing_though_what_sets_it_up_does() -> None:
+    """A function that both reach is compiled twice: with references counted, and without."""
+    policy = UCB1()
+    fast: Any = compiled(link(policy, Gaussian()), policy, allocates=True)
+    inner = fast.py_func.__globals__
+    assert fast.targetoptions["_nrt"]
+    assert inner["init"].targetoptions["_nrt"]
+    assert not inner["play"].targetoptions["_nrt"]
+    assert not inner["play"].py_func.__globals__["update"].targetoptions["_nrt"]

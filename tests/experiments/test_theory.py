@@ -13,8 +13,9 @@ from rotting.experiments import Plan
 from rotting.experiments import theory as experiment
 from rotting.report.claims import Claim, Verdict
 from rotting.report.model import Findings
+from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
-from rotting.simulation.simulate import Games, simulate_all
+from rotting.simulation.simulate import simulate_all
 
 SMALL = replace(
     experiment.SIZES["quick"],
@@ -56,7 +57,7 @@ def with_regret(result: Result, final: np.ndarray) -> Result:
 
 def problem_of(plan: Plan, name: str) -> Any:
     games = plan.games[name]
-    assert isinstance(games, Games)
+    assert isinstance(games, Simulation)
     return games.problem
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.engines.compile import compiled
 from rotting.live import policy_state as states
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.cusum_ucb import CUSUMUCB
@@ -12,7 +11,7 @@ from rotting.policies.glr_ucb import GLRUCB
 from rotting.policies.m_ucb import MUCB
 from rotting.policy import Policy
 from tests.conftest import INTERPRETED
-from tests.helpers.games import KEY
+from tests.helpers.games import KEY, compiled_kernels
 
 T = 80 if INTERPRETED else 240
 
@@ -67,7 +66,7 @@ def tables(policy: Policy, n_arms: int, horizon: int) -> dict[str, Floats]:
 def restarts(policy: Policy, table: Floats, horizon: int) -> int:
     """How often an arm that was just pulled has no samples."""
     state = states.new_state(policy, len(table), horizon)
-    choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
+    choose, update = compiled_kernels(policy)
     pulls, found = [0] * len(table), 0
     for t in range(1, horizon + 1):
         arm = choose(policy.params, state, t, KEY, np.arange(len(table)))
@@ -84,7 +83,7 @@ def dyadic(seed: int, shape: tuple[int, ...]) -> Floats:
 def alarms(policy: Policy, samples: Floats) -> list[int]:
     """Sample numbers at which a single arm restarts."""
     state = states.new_state(policy, 1, len(samples))
-    update = compiled(policy.kernel.update, policy)
+    _, update = compiled_kernels(policy)
     found = []
     for t, x in enumerate(samples, 1):
         update(policy.params, state, t, 0, float(x))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rotting.engines.compile import compiled
+from rotting.engines.compile import compiled_for
 from rotting.experiments.theory import problems
 from rotting.kernels.random_numbers import uniform
 from rotting.live import policy_state as states
@@ -57,6 +57,13 @@ def play_naive(policy: Policy, table: Sequence[Sequence[float]], horizon: int, a
     return chosen
 
 
+def compiled_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[..., None]]:
+    """`choose` and `update` for calls by the thousand."""
+    kernel, state = policy.kernel, states.new_state(policy, 1, 1)
+    choose = compiled_for(kernel.choose, policy, policy.params, state, 1, KEY, np.arange(1))
+    return choose, compiled_for(kernel.update, policy, policy.params, state, 1, 0, 0.0)
+
+
 def play(
     policy: Policy,
     table: Sequence[Sequence[float]],
@@ -64,10 +71,7 @@ def play(
     fast: bool = True,
     available: Available | None = None,
 ) -> list[int]:
-    kernel = policy.kernel
-    choose, update = (
-        (compiled(kernel.choose, policy), compiled(kernel.update, policy)) if fast else (kernel.choose, kernel.update)
-    )
+    choose, update = compiled_kernels(policy) if fast else (policy.kernel.choose, policy.kernel.update)
     state = states.new_state(policy, len(table), horizon)
     arms = np.arange(len(table))
     pulls = [0] * len(table)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rotting.engines.compile import compiled
-from rotting.kernels.binding import bind, bind_all, bound_functions, digest, slot
+from rotting.kernels.binding import Rebuild, allocates_nothing, bind, bind_all, bound_functions, digest, reached_functions, slot
 
 
 def base(x: int) -> int:
@@ -134,7 +134,7 @@ def test_what_a_digest_could_not_see_is_refused(function: FunctionType, why: str
 
 
 def test_recursive_functions_are_refused() -> None:
-    with pytest.raises(TypeError, match="f calls itself"):
+    with pytest.raises(TypeError, match=r"f \(<string>, line 1\) calls itself"):
         digest(define("def f(n): return 1 if n == 0 else n * f(n - 1)"))
 
 
@@ -267,3 +267,37 @@ def test_an_attribute_is_not_a_function_that_is_reached() -> None:
     function = define("def f(s): return s.index(1)", index=base)
     with pytest.raises(ValueError, match="^parts must be used by f, got base, which is not$"):
         bind(function, {base: other})
+
+
+def twice(x: int) -> int:
+    return 2 * base(x)
+
+
+def through_both(x: int) -> int:
+    return twice(x) + base(x)
+
+
+def test_one_walk_makes_something_of_every_function_once() -> None:
+    made: list[str] = []
+
+    def decorate(function: FunctionType, parts: dict[str, Any]) -> str:
+        made.append(function.__name__)
+        return f"{function.__name__}({', '.join(f'{name}={part}' for name, part in parts.items())})"
+
+    assert Rebuild(decorate, {})(through_both) == "through_both(twice=twice(base=base()), base=base())"
+    assert made == ["base", "twice", "through_both"]
+    # What was made already stands as it is: another device's function, or one compiled otherwise.
+    assert Rebuild(decorate, {twice: "DONE"})(through_both) == "through_both(twice=DONE, base=base())"
+    assert [each.__name__ for each in reached_functions(through_both)] == ["base", "twice", "through_both"]
+
+
+@allocates_nothing
+def marked(x: int) -> int:
+    return base(x)
+
+
+def test_copies_keep_the_mark_of_what_allocates_nothing() -> None:
+    copy: Any = bind(marked, {base: other})
+    assert copy is not marked
+    assert copy.allocates_nothing
+    assert not hasattr(base, "allocates_nothing")

@@ -10,6 +10,7 @@ from rotting.parts.prefix_blocks import new_history, window_mean
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
+from tests.helpers.games import compiled_kernels
 from tests.helpers.streams import rounds_to_check, streams
 from tests.reference import full_scan
 
@@ -20,7 +21,7 @@ LENGTH = 700 if INTERPRETED else 9_000
 @pytest.mark.parametrize("alpha", [0.06, 1.4, 4.0])
 def test_the_search_finds_the_index(name: str, alpha: float) -> None:
     policy = make("raw-ucb", alpha=alpha)
-    explain, update = compiled(policy.kernel.explain, policy), compiled(policy.kernel.update, policy)  # type: ignore[arg-type]
+    explain, update = compiled(policy.kernel.explain, policy), compiled_kernels(policy)[1]  # type: ignore[arg-type]
     scan = compiled(full_scan.index, policy)
     s = new_history(1, LENGTH)
     check = rounds_to_check(LENGTH)
@@ -50,7 +51,7 @@ def test_long_games_equal_the_scans(policy: Policy, scan: object, name: str) -> 
     horizon, n_arms = LENGTH // 3, 3
     others = list(streams(horizon).values())
     rows = [streams(horizon)[name], others[1] + streams(horizon)[name].mean(), streams(horizon)[name][::-1] + 0.05]
-    choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
+    choose, update = compiled_kernels(policy)
     slow = compiled(scan, policy)  # type: ignore[arg-type]
     s, arms, pulls = new_history(n_arms, horizon), np.arange(n_arms), [0] * n_arms
     check = rounds_to_check(horizon) | set(range(horizon // 2, horizon // 2 + 300))

@@ -24,6 +24,7 @@ from rotting.parts.prefix_blocks import (
 )
 from rotting.registry import make
 from tests.conftest import INTERPRETED
+from tests.helpers.games import compiled_kernels
 from tests.helpers.streams import streams
 
 LENGTH = 700 if INTERPRETED else 9_000
@@ -88,7 +89,7 @@ def test_blocks_are_numbered_as_they_fill_up(n: int) -> None:
 def test_floors_stay_below_every_window(name: str) -> None:
     """Also long after the search that left them, whatever the rewards since."""
     policy = make("raw-ucb")
-    search, update = compiled(policy.kernel.explain, policy), compiled(policy.kernel.update, policy)  # type: ignore[arg-type]
+    search, update = compiled(policy.kernel.explain, policy), compiled_kernels(policy)[1]  # type: ignore[arg-type]
     floor_of = compiled(kept_floor)
     length = min(LENGTH, 2_500)
     s = new_history(1, length)

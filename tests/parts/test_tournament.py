@@ -17,7 +17,7 @@ from rotting.parts.tournament import MANY, height, hold, runners_up
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
-from tests.helpers.games import play, play_naive, tables
+from tests.helpers.games import compiled_kernels, play, play_naive, tables
 from tests.reference import full_scan
 
 ARMS = [MANY, MANY + 1, 2 * MANY - 1, 100]
@@ -40,7 +40,7 @@ def test_long_games_equal_the_scan_of_all_arms_and_windows(alpha: float) -> None
     rows = (
         rng.normal(size=(n_arms, horizon)) + rng.normal(size=(n_arms, 1)) - rng.random((n_arms, 1)) * np.arange(horizon) / 500
     )
-    choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
+    choose, update = compiled_kernels(policy)
     scan = compiled(full_scan.raw_ucb, policy)
     s, arms, pulls = states.new_state(policy, n_arms, horizon), np.arange(n_arms), [0] * n_arms
     for t in range(1, horizon + 1):

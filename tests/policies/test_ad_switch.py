@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rotting.engines.compile import compiled
 from rotting.live import policy_state as states
 from rotting.policies.ad_switch import AdSwitch
-from tests.helpers.games import KEY, reference
+from tests.helpers.games import KEY, compiled_kernels, reference
 
 
 def in_steps(*steps: tuple[float, int]) -> list[float]:
@@ -30,7 +29,7 @@ def test_a_good_arm_that_changes_begins_an_episode(name: str) -> None:
     policy, table, horizon = AdSwitch(horizon=3, C1=100.0), [GOOD_ARMS[name], in_steps((0.5, 1))], 120
     slow: Any = reference(policy, 2)
     state = states.new_state(policy, 2, horizon)
-    choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
+    choose, update = compiled_kernels(policy)
     pulls = [0, 0]
     for t in range(1, horizon + 1):
         arm = int(choose(policy.params, state, t, KEY, np.arange(2)))

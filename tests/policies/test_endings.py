@@ -22,8 +22,7 @@ from rotting.simulation.simulate import simulate
 SCRIPT = textwrap.dedent("""
     import sys
     import numpy as np
-    from tests.helpers.games import KEY
-    from rotting.engines.compile import compiled
+    from tests.helpers.games import KEY, compiled_kernels
     from rotting.live import policy_state as states
     from rotting.registry import make
 
@@ -38,7 +37,7 @@ SCRIPT = textwrap.dedent("""
 
     for policy in [*map(make, sys.argv[1:]), make("raw-kl-ucb", kind="gaussian")]:
         print(policy.name, flush=True)
-        choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
+        choose, update = compiled_kernels(policy)
         fresh = states.new_state(policy, 1, 1)
         floats = [name for name in fresh._fields if getattr(fresh, name).dtype.kind == "f"]
         for n_arms in (1, 3, 40):

@@ -16,8 +16,9 @@ from rotting.problems import Problem, Rested, Restless
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless, Poisson
 from rotting.problems.oracle import GREEDY_BOTH, OPTIMAL, greedy_rewards
 from rotting.registry import make
+from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
-from rotting.simulation.simulate import Games, simulate, simulate_all
+from rotting.simulation.simulate import simulate, simulate_all
 from tests.conftest import INTERPRETED
 
 HORIZON, RUNS = (60, 3) if INTERPRETED else (500, 20)
@@ -50,8 +51,8 @@ def test_a_result_depends_on_no_other_policy_and_no_other_run(two_arms: Problem)
 
 def test_the_bar_counts_the_rounds_of_every_policy_run_and_game(capsys: pytest.CaptureFixture[str]) -> None:
     """3 policies for 2 runs of 10 rounds, and 1 policy for 5 runs of 7: 60 and 35 rounds."""
-    first = Games(tuple(FOUR[:3]), problems.two_arms(L=1.0, horizon=10), runs=2)
-    second = Games(FOUR[0], problems.two_arms(L=1.0, horizon=7), runs=5)
+    first = Simulation(tuple(FOUR[:3]), problems.two_arms(L=1.0, horizon=10), runs=2)
+    second = Simulation(FOUR[0], problems.two_arms(L=1.0, horizon=7), runs=5)
     simulate_all([first, second], progress=True)
     assert "] 100 %  95/95  " in capsys.readouterr().err.splitlines()[-1]
 
@@ -163,6 +164,8 @@ def test_checkpoints() -> None:
         ({"policies": []}, ValueError, "policies must hold at least one policy, got none"),
         ({"policies": ["raw-ucb"]}, TypeError, "policies must hold policies such as .* got 'raw-ucb'"),
         ({"problem": "two-arms"}, TypeError, "problem must be a Problem .* got str"),
+        ({"engine": "thread"}, ValueError, "engine must be one of threads, got 'thread'; did you mean 'threads'"),
+        ({"engine": None}, ValueError, "engine must be one of threads, got None"),
     ],
 )
 def test_bad_input(two_arms: Problem, arguments: dict[str, object], error: type[Exception], words: str) -> None:
@@ -178,27 +181,27 @@ def test_a_long_game_starts_in_little_memory_and_ctrl_c_ends_it(build: str) -> N
     """Of 10**9 rounds, which take minutes: nothing grows with them before the game, and the next simulation is right."""
     script = textwrap.dedent(f"""
         import os, resource, signal, sys, threading, rotting
-        from rotting import simulation
+        from rotting.engines import threads
         from rotting.problems import Abrupt, Problem
 
         def peak():
             unit = 1 if sys.platform == "darwin" else 1024
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
-        def submit_and_interrupt(pool, play):
-            submit(pool, play)
+        def submit_and_interrupt(pool, *task):
+            submit(pool, *task)
             print("playing")
             threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 
         policy = rotting.UCB1()
         rotting.simulate(policy, Problem.rested([0.5, 0.4], horizon=10), runs=1)
-        submit, simulation._Pool.submit = simulation._Pool.submit, submit_and_interrupt
+        submit, threads._Pool.submit = threads._Pool.submit, submit_and_interrupt
         before = peak()
         problem = Problem.{build}([Abrupt(0.9, 0.1, at=3 * 10**8), Abrupt(0.5, 0.2, at=5 * 10**8)], horizon=10**9)
         try:
             rotting.simulate(policy, problem, runs=1)
         except KeyboardInterrupt:
-            simulation._Pool.submit = submit
+            threads._Pool.submit = submit
             again = rotting.simulate(policy, problem, horizon=100, runs=3)
             print("interrupted", int(again.pulls.sum()), "lean" if peak() - before < 100e6 else peak() - before)
     """)

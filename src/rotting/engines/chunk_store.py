@@ -1,32 +1,25 @@
 """Finished parts of a simulation on disk, so that one which was killed goes on where it stopped.
 
-A chunk is a file, named by a digest of everything that decides its content, there whole or not at all. What cannot be read, or
-is not a chunk, is taken for absent; what cannot be written costs what was to be kept, not hours of games.
+A chunk is a file, named by a digest of everything that decides its content but the number of its runs. It is there whole or not
+at all. What cannot be read, or is not a chunk, is taken for absent; what cannot be written costs what was to be kept, not hours
+of games.
 """
 
 import hashlib
 import io
 import threading
 import warnings
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
 from rotting.common.atomic_files import write_atomically
+from rotting.engines.task import Chunk, Task
 from rotting.errors import InvalidValueError
 
 
-class Chunk(NamedTuple):
-    """Some runs of one policy on one problem."""
-
-    regret: Floats  # [runs, checkpoints]
-    pulls: Ints  # [runs, K]
-    seconds: float  # that they took
-
-
-class Store:
+class ChunkStore:
     """A folder of chunks; several processes may share it.
 
     Args:
@@ -35,7 +28,7 @@ class Store:
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     store = Store(folder)
+        ...     store = ChunkStore(folder)
         ...     store.write("ab12", Chunk(np.zeros((1, 2)), np.ones((1, 3), np.int64), 0.5))
         ...     store.read("ab12").seconds, store.read("cd34")
         (0.5, None)
@@ -49,6 +42,27 @@ class Store:
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.chunk"
+
+    def missing(self, tasks: Iterable[Task], take: Callable[[Task, Chunk], None]) -> Iterator[Task]:
+        """Yield what is left to be played of the tasks; what is kept is handed to `take` instead, as soon as it is read.
+
+        A chunk that has more runs than wanted is cut. One that has fewer, as the last of a shorter simulation may, is taken,
+        and the rest of the task is a task of its own, which may be kept too.
+
+        Args:
+            tasks: what is to be played.
+            take: called with a task and its chunk.
+        """
+        for each in tasks:
+            task = each
+            while task.runs > 0:
+                chunk = self.read(task.digest)
+                if chunk is None or not _fits(chunk, task):
+                    yield task
+                    break
+                chunk = chunk.first(min(task.runs, len(chunk.regret)))
+                kept, task = task.split(len(chunk.regret))
+                take(kept, chunk)
 
     def read(self, key: str) -> Chunk | None:
         """Return the chunk of that name, or None when there is none or the file is not one that `write` wrote."""
@@ -76,3 +90,9 @@ class Store:
         except OSError as error:
             if self._untold.acquire(blocking=False):
                 warnings.warn(f"finished games are not kept: {error}", RuntimeWarning, stacklevel=1)
+
+
+def _fits(chunk: Chunk, task: Task) -> bool:
+    runs, setting = len(chunk.regret), task.game.setting
+    shapes = chunk.regret.shape, chunk.pulls.shape
+    return runs > 0 and shapes == ((runs, setting.checkpoints.size), (runs, setting.n_arms))

@@ -1,10 +1,10 @@
 """Compiling linked kernels with Numba: the only module that imports it.
 
 Numba caches a function on disk under its name and its file's stamp, so an edit in another file would be missed. An entry point
-is therefore compiled under a name that carries a digest of its code and of all it calls, and of the types it is for: the cache
-is hit after a restart, and never stale after an edit. (The types, because Numba's index of a function refers to the types it
-was called with: one that was renamed since would make the index unreadable for all others.) What an entry point calls is part
-of its compiled code and needs no cache of its own.
+is therefore compiled under a name that carries a digest of its code and of all it calls and of the types it is for, and says
+whether its indices are checked: the cache is hit after a restart, and never stale after an edit. (The types, because Numba's
+index of a function refers to the types it was called with: one that was renamed since would make the index unreadable for all
+others.) What an entry point calls is part of its compiled code and needs no cache of its own.
 
 The cache only saves time. One that cannot be read is made anew; one that cannot be written is done without.
 """
@@ -15,77 +15,133 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from rotting.engines.kernel_errors import blaming, call_index_error, compile_error, is_own_work
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.binding import bound_functions, digest, with_names
+from rotting.kernels.binding import Rebuild, bound_functions, digest, reached_functions, with_names
 from rotting.policy import Policy
 
-_compiled: dict[tuple[str, bool, bool], Callable[..., Any]] = {}
+
+class _Options(NamedTuple):
+    """What is part of the name of a compiled function, beside its digest."""
+
+    allocates: bool
+    checked: bool
+
+
+_compiled: dict[tuple[str, _Options, bool], Callable[..., Any]] = {}
 _lock = threading.RLock()
 
 
-def compiled(function: Callable[..., Any], policy: Policy | None = None, allocates: bool = False) -> Callable[..., Any]:
+def compiled(
+    function: Callable[..., Any], policy: Policy | None = None, allocates: bool = False, checked: bool = False
+) -> Callable[..., Any]:
     """Return `function`, and every plain function it reaches, compiled; the GIL is released while it runs.
 
-    Under `NUMBA_DISABLE_JIT=1` the plain functions run instead.
+    Under `NUMBA_DISABLE_JIT=1` the plain functions run instead. Every call looks at the types of its arguments, which takes
+    longer than a round: `compiled_for` is for functions that are called often.
 
     Args:
         function: a plain function, an entry point.
         policy: whose parameters and state it will be called with, if any.
-        allocates: whether it may create arrays. One that may not is spared all counting of references, which costs more than
-            a round of the fastest policies.
+        allocates: whether it may create arrays, as far as it is not marked `@allocates_nothing`. One that may not is spared all
+            counting of references, which costs more than a round of the fastest policies.
+        checked: whether an index out of bounds raises IndexError. Otherwise it reads or writes somewhere else in memory, or
+            ends the process.
     """
     if not isinstance(function, FunctionType):
         raise InvalidTypeError(f"function must be a plain Python function, got {function!r}")
-    mark = digest(function)
+    with blaming(policy):
+        mark = digest(function)
     if policy is not None:
         kinds: list[Any] = [policy.kernel.params, type(policy.kernel.init(policy.params, 1, 1))]
         names = [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in kinds]
-        for kind in kinds:
-            # Numba's fast path tells NamedTuples apart by this name alone: two called `Params` slow every call down.
-            kind.__name__ = f"{kind.__module__}.{kind.__qualname__}"
         mark = hashlib.sha256("|".join([mark, *names]).encode()).hexdigest()[:16]
-    return _remember(function, mark, allocates, entry=True)
+    always: Any = getattr(numba.config, "BOUNDSCHECK", None)  # what NUMBA_BOUNDSCHECK says, and None if it says nothing
+    options = _Options(allocates, checked if always is None else bool(always))
+    with _lock:
+        return _remember(function, partial(_compiled_parts, function, options), mark, options, entry=True)
 
 
-def compiled_for(function: Callable[..., Any], policy: Policy, *example: object) -> Callable[..., Any]:
+def _compiled_parts(function: FunctionType, options: _Options) -> dict[str, Any]:
+    """Return what `function` calls, compiled."""
+    quiet = Rebuild(_compiler(options._replace(allocates=False)), {})
+    marked = [each for each in reached_functions(function) if getattr(each, "allocates_nothing", False)]
+    inner = Rebuild(_compiler(options), {each: quiet(each) for each in marked})
+    return {name: inner(part) for name, part in bound_functions(function).items()}
+
+
+def compiled_for(
+    function: Callable[..., Any], policy: Policy, *example: object, allocates: bool = False, checked: bool = False
+) -> Callable[..., Any]:
     """Return `function` compiled for arguments of the types of `example`, and for no others.
 
     Calls go straight to the machine code: looking at the types of a state of a dozen arrays costs ten times what a round does.
     The caller must keep to these types.
+
+    Args:
+        function: as for `compiled`, and so are the keywords.
+        policy: as for `compiled`.
+        example: the arguments of a call.
+        allocates: as for `compiled`.
+        checked: as for `compiled`.
     """
-    general: Any = compiled(function, policy)
+    general: Any = compiled(function, policy, allocates, checked)
     if not hasattr(general, "overloads"):  # nothing is compiled
         return general  # type: ignore[no-any-return]
     types = tuple(map(numba.typeof, example))
-    general.compile(types)
+    try:
+        general.compile(types)
+    except Exception as error:  # there is no end to what it raises at code that it does not know
+        raise compile_error(function, policy, error) from error
     return general.overloads[types].entry_point  # type: ignore[no-any-return]
 
 
-def _remember(function: FunctionType, mark: str, allocates: bool, entry: bool) -> Callable[..., Any]:
-    key = (f"{function.__module__}.{function.__qualname__}.{mark}", allocates, entry)
-    with _lock:
-        if key not in _compiled:
-            _compiled[key] = _compile(function, mark, allocates, entry)
-        return _compiled[key]
+def guarded_for(function: Callable[..., Any], policy: Policy, *example: object, allocates: bool = False) -> Callable[..., Any]:
+    """Return what `compiled_for` does, safe to call whoever wrote it.
+
+    Code that is not the library's own has its indices checked in every call, which costs little beside the call itself, and an
+    index out of bounds is told with function and line.
+    """
+    if is_own_work(function):
+        return compiled_for(function, policy, *example, allocates=allocates)
+    fast = compiled_for(function, policy, *example, allocates=allocates, checked=True)
+
+    def guarded(*arguments: Any) -> Any:
+        try:
+            return fast(*arguments)
+        except IndexError as error:
+            raise call_index_error(policy, function, arguments, error) from error
+
+    return guarded
 
 
-def _compile(function: FunctionType, mark: str, allocates: bool, entry: bool) -> Callable[..., Any]:
-    parts = {
-        # The game itself allocates nothing, though what sets it up does.
-        name: _remember(part, digest(part), allocates and part.__name__ != "play", entry=False)
-        for name, part in bound_functions(function).items()
-    }
-    linked = with_names(function, parts)
-    linked.__name__ = linked.__qualname__ = f"{function.__name__}_{mark}{'_allocates' if allocates else ''}"
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": allocates, "forceinline": not entry}
+def _compiler(options: _Options) -> Callable[[FunctionType, dict[str, Any]], Any]:
+    return lambda function, parts: _remember(function, lambda: parts, digest(function), options, entry=False)
+
+
+def _remember(
+    function: FunctionType, parts: Callable[[], dict[str, Any]], mark: str, options: _Options, entry: bool
+) -> Callable[..., Any]:
+    key = (f"{function.__module__}.{function.__qualname__}.{mark}", options, entry)
+    if key not in _compiled:
+        _compiled[key] = _compile(with_names(function, parts()), mark, options, entry)
+    return _compiled[key]
+
+
+def _compile(linked: Callable[..., Any], mark: str, options: _Options, entry: bool) -> Callable[..., Any]:
+    endings = "".join(f"_{name}" for name, chosen in options._asdict().items() if chosen)
+    linked.__name__ = linked.__qualname__ = f"{linked.__name__}_{mark}{endings}"
     jit: Any = numba.njit
-    made: Any = jit(**options)(linked)
+    made: Any = jit(
+        nogil=True, error_model="numpy", _nrt=options.allocates, boundscheck=options.checked, forceinline=not entry
+    )(linked)
     if entry and made is not linked:  # which it is where nothing is compiled
         try:
             made._cache = _Cache(linked)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import bind, slot
+from rotting.kernels.binding import allocates_nothing, bind, slot
 from rotting.kernels.exact_sums import add, difference
 from rotting.kernels.random_numbers import subkey
 from rotting.policy import Policy
@@ -71,6 +71,7 @@ def reveal_means(s: Any, m: Means, b: Board, t: int) -> None:
         s.means[i] = mean_now(m, b, i, t)
 
 
+@allocates_nothing
 def play(
     p: Any,
     s: Any,

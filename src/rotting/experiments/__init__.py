@@ -23,8 +23,9 @@ from rotting.common.rules import suggest
 from rotting.display.tables import Table
 from rotting.errors import InvalidValueError, PathExistsError
 from rotting.report.model import Findings, Section
+from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
-from rotting.simulation.simulate import Games, simulate_all
+from rotting.simulation.simulate import simulate_all
 
 Results = Mapping[str, Result]
 """The results of an experiment, by the names of its games."""
@@ -47,7 +48,7 @@ class Plan:
         data: whatever else `findings` needs.
     """
 
-    games: Mapping[str, Games]
+    games: Mapping[str, Simulation]
     notes: tuple[str, ...] = ()
     data: Any = None
 

@@ -17,7 +17,7 @@ from rotting.policy import Policy
 from rotting.problems import Problem, two_arms
 from rotting.problems.mean_table import mean_bounds
 from rotting.report.model import Findings
-from rotting.simulation.simulate import Games
+from rotting.simulation.plan import Simulation
 from rotting.theory import subgaussian_scale
 
 
@@ -101,7 +101,7 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
             notes.append(f"A data set is left out: {error}.")
             continue
         notes += [f"{name.capitalize()}: {each.message}." for each in said]
-        games[name] = Games(tuple(policies(problem).values()), problem, runs=settings.runs, seed=settings.seed)
+        games[name] = Simulation(tuple(policies(problem).values()), problem, runs=settings.runs, seed=settings.seed)
     return Plan(games, tuple(dict.fromkeys(notes)))
 
 

@@ -17,7 +17,7 @@ from rotting.problems import ten_arms
 from rotting.report.claims import Claim
 from rotting.report.model import Findings
 from rotting.simulation.comparisons import mean_ratio
-from rotting.simulation.simulate import Games
+from rotting.simulation.plan import Simulation
 
 SIGMA = 1.0
 DROPS = 9  # arms that drop once: the number of breakpoints, for the policies that need it
@@ -62,7 +62,7 @@ LABELS = tuple(policies(25_000))
 def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
     """Play the problem with every policy."""
     T = settings.horizon
-    games = Games(tuple(policies(T).values()), ten_arms(T, SIGMA), runs=settings.runs, seed=settings.seed)
+    games = Simulation(tuple(policies(T).values()), ten_arms(T, SIGMA), runs=settings.runs, seed=settings.seed)
     return Plan({"ten-arms": games})
 
 

@@ -18,8 +18,8 @@ from rotting.problems import two_arms
 from rotting.report.claims import Statement
 from rotting.report.model import Findings
 from rotting.simulation.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
-from rotting.simulation.simulate import Games
 
 # The authors' code: L / 2 = 0.01 * 1.25**i (the text says 1e-3 to 10).
 GRID = tuple(round(0.02 * 1.25**i, 6) for i in range(30))
@@ -78,7 +78,7 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
     T = settings.horizon
     return Plan(
         {
-            _name(L): Games(
+            _name(L): Simulation(
                 tuple(policies(L, T).values()),
                 two_arms(L, T, SIGMA),
                 runs=settings.runs,

@@ -21,8 +21,8 @@ from rotting.policy import Policy
 from rotting.report.claims import Statement
 from rotting.report.model import Findings
 from rotting.simulation.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
-from rotting.simulation.simulate import Games
 
 SIGMA = VARIANCE**0.5
 HARD, EASY = 2, 7  # the nights in the paper's main figure
@@ -80,7 +80,7 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
     """Play every night with every policy."""
     nights, notes = load(workers, progress)
     games = {
-        f"night-{night.number}": Games(
+        f"night-{night.number}": Simulation(
             tuple(policies(night.horizon).values()), night.problem(), runs=settings.runs, seed=settings.seed
         )
         for night in nights.values()

@@ -38,7 +38,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
         paragraphs=(
             (
                 "CPU time of one game of a night on one core, with the drawing of rewards and without "
-                "compiling. Games from the cache count with the time they took when they were played. "
+                "compiling. Simulation from the cache count with the time they took when they were played. "
                 "The paper prints the average seconds of each policy in each experiment, in Python on other machines, and does "
                 "not say T."
             ),

@@ -18,8 +18,8 @@ from rotting.problems.noise import Gaussian
 from rotting.report.claims import Claim
 from rotting.report.model import Findings
 from rotting.simulation.comparisons import smallest_ratio
+from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
-from rotting.simulation.simulate import Games
 from rotting.theory import (
     HardFamily,
     Unlearnable,
@@ -118,14 +118,14 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
     games = {}
     for name, problem in five.items():
         setting = "rested" if problem.kind == "rested" else "restless"
-        games[name] = Games(theoretical_policies(setting, settings.sigma), problem, runs=runs, seed=seed)
+        games[name] = Simulation(theoretical_policies(setting, settings.sigma), problem, runs=runs, seed=seed)
     learners = tuple(LEARNERS.values())
     for hard in _of_pieces(settings) + _of_budget(settings):
         for draw in range(settings.hard_draws):
             problem = hard.family.random(seed + draw)
-            games[f"hard-{hard.name}-{draw}"] = Games(learners, problem, runs=2 * runs, seed=seed, checkpoints=())
+            games[f"hard-{hard.name}-{draw}"] = Simulation(learners, problem, runs=2 * runs, seed=seed, checkpoints=())
     for name, problem in zip(("falls", "stays"), unlearnable(settings.impossible_horizon), strict=True):
-        games[name] = Games((registry.make("greedy-oracle"), *learners), problem, runs=2 * runs, seed=seed, checkpoints=())
+        games[name] = Simulation((registry.make("greedy-oracle"), *learners), problem, runs=2 * runs, seed=seed, checkpoints=())
     return Plan(games, data=tuple(five))
 
 

@@ -3,7 +3,7 @@
 Kernels call each other through their module's global names. Where a function is to be chosen later, a stub marked `@slot`
 stands for it. `bind` fills the slots: it copies a function, and whatever lies between it and a slot, with the chosen functions
 under those names. The game loop gets its policy this way, and RAW-UCB its windows. The copy is still a plain function:
-interpreted, it just runs; `compile.py` compiles it together with all it reaches.
+interpreted, it just runs; an engine compiles it together with all it reaches (`Rebuild`).
 """
 
 import builtins
@@ -18,6 +18,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 import numpy as np
 
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
+from rotting.kernels.refusals import check_code, check_global, place
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,6 +58,15 @@ def slot(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
+def allocates_nothing(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark a function that creates no array, nor does anything it calls: compiled, it is spared all counting of references.
+
+    That counting costs more than a round of the fastest policies. Copies keep the mark.
+    """
+    function.allocates_nothing = True  # type: ignore[attr-defined]
+    return function
+
+
 def bind(root: Callable[P, R], parts: Parts) -> Callable[P, R]:
     """Return a copy of `root` in which other functions stand in the place of some that it reaches.
 
@@ -80,8 +90,8 @@ def bind_all(roots: Mapping[str, Any], parts: Parts) -> dict[str, Function]:
     for each in (*roots.values(), *parts, *parts.values()):
         if not isinstance(each, FunctionType):
             raise InvalidTypeError(f"function must be a plain Python function, got {each!r}")
-    binding = _Binding(parts)
-    bound = {name: binding.copy(root) for name, root in roots.items()}
+    binding = Rebuild(_copy, parts)
+    bound = {name: binding(root) for name, root in roots.items()}
     unused = [each.__qualname__ for each in parts if each not in binding.used]
     if unused:
         names = " or ".join(root.__qualname__ for root in roots.values())
@@ -89,21 +99,32 @@ def bind_all(roots: Mapping[str, Any], parts: Parts) -> dict[str, Function]:
     return bound
 
 
-class _Binding:
-    """One call of `bind`: what was replaced, and the copy of every function met so far."""
+class Rebuild:
+    """A walk over a function and all that it reaches, callees first, which makes something of each of them, once.
 
-    def __init__(self, parts: Parts) -> None:
+    Binding makes copies; engines make compiled functions, or functions of another device.
+
+    Args:
+        decorate: called with a function, and with what was made of each function that it reaches, by global name.
+        parts: what stands in the place of which function: a plain function, of which something is made in turn, or what was
+            made already.
+    """
+
+    def __init__(self, decorate: Callable[[FunctionType, dict[str, Any]], Any], parts: Parts) -> None:
+        self._decorate = decorate
         self._parts = parts
-        self._copies: dict[Function, Function] = {}
+        self._made: dict[Function, Any] = {}
         self.used: set[Function] = set()
 
-    def copy(self, function: Any, above: tuple[Function, ...] = ()) -> Any:
-        """Return `function`, or the copy of it in which something was replaced."""
+    def __call__(self, function: Any, above: tuple[Function, ...] = ()) -> Any:
+        """Return what is made of `function`."""
         if function in self._parts:
             self.used.add(function)
             function = self._parts[function]
-        if function in self._copies:
-            return self._copies[function]
+            if not isinstance(function, FunctionType):
+                return function
+        if function in self._made:
+            return self._made[function]
         if getattr(function, "is_slot", False):
             root = (*above, function)[0].__qualname__
             raise InvalidValueError(f"parts must fill every slot that {root} reaches, got none for {function.__qualname__}")
@@ -111,11 +132,22 @@ class _Binding:
             raise InvalidValueError(
                 f"parts must not lead back to themselves, got {function.__qualname__}, which reaches itself"
             )
-        reached = bound_functions(function)
-        bound = {name: self.copy(part, (*above, function)) for name, part in reached.items()}
-        changed = {name: part for name, part in bound.items() if part is not reached[name]}
-        self._copies[function] = with_names(function, changed) if changed else function
-        return self._copies[function]
+        bound = {name: self(part, (*above, function)) for name, part in bound_functions(function).items()}
+        self._made[function] = self._decorate(function, bound)
+        return self._made[function]
+
+
+def _copy(function: FunctionType, bound: dict[str, Any]) -> Function:
+    reached = bound_functions(function)
+    changed = {name: part for name, part in bound.items() if part is not reached[name]}
+    return with_names(function, changed) if changed else function
+
+
+def reached_functions(function: Function) -> list[FunctionType]:
+    """Return `function` and all plain functions that it reaches, callees first."""
+    found: list[FunctionType] = []
+    Rebuild(lambda each, _: found.append(each), {})(function)
+    return found
 
 
 def with_names(function: Callable[P, R], names: Mapping[str, Function]) -> Callable[P, R]:
@@ -138,7 +170,7 @@ def bound_functions(function: FunctionType) -> dict[str, FunctionType]:
 def _refuse(function: FunctionType, why: str) -> NoReturn:
     raise KernelError(
         f"a kernel must be a plain function of its arguments and of numbers, tuples, arrays, NamedTuple classes and kernels "
-        f"in its module; {function.__qualname__} {why}"
+        f"in its module; {place(function.__code__)} {why}"
     )
 
 
@@ -169,6 +201,9 @@ def digest(function: FunctionType, _above: tuple[FunctionType, ...] = ()) -> str
         _refuse(function, f"closes over {', '.join(code.co_freevars)}")
     if any(isinstance(each, CodeType) for each in code.co_consts):
         _refuse(function, "defines a function or a comprehension")
+    if getattr(function, "is_slot", False):
+        _refuse(function, "is a slot that nothing fills")
+    check_code(function)
     parts = [code.co_name, code.co_code.hex(), repr(code.co_consts), repr(code.co_names), repr(code.co_varnames)]
     parts += [repr(function.__defaults__), repr(function.__kwdefaults__), repr(function.__annotations__)]
     functions = bound_functions(function)
@@ -176,6 +211,9 @@ def digest(function: FunctionType, _above: tuple[FunctionType, ...] = ()) -> str
         if name in functions:
             parts.append(f"{name}={digest(functions[name], (*_above, function))}")
         else:
+            if name not in function.__globals__ and not hasattr(builtins, name):
+                _refuse(function, f"uses {name}, which is not defined")
             value = function.__globals__.get(name, getattr(builtins, name, None))
+            check_global(function, name, value)
             parts.append(f"{name}={_value_part(function, name, value)}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -14,7 +14,7 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.common.rules import LARGEST, brief, nonnegative_int, suggest
 from rotting.display.tables import Column, Table
-from rotting.engines.compile import compiled, compiled_for
+from rotting.engines.compile import guarded_for
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
@@ -156,16 +156,18 @@ class Bandit:
         self._active: Ints
         self._refresh()
         policy, state = self._policy, self._state
-        self._choose = compiled_for(policy.kernel.choose, policy, policy.params, state, 1, self._key, self._active)
-        self._update = compiled_for(policy.kernel.update, policy, policy.params, state, 1, 0, 0.0)
-        self._explain = self._optional(self._policy.kernel.explain)
-        self._chances_now = self._optional(self._policy.kernel.chances)
+        self._choose = guarded_for(policy.kernel.choose, policy, policy.params, state, 1, self._key, self._active)
+        self._update = guarded_for(policy.kernel.update, policy, policy.params, state, 1, 0, 0.0)
+        self._explain = self._optional(policy.kernel.explain, self._active, 0)
+        self._chances_now = self._optional(policy.kernel.chances, self._active, np.zeros(1))
         self._uses_chances = "chance" in self._state._fields
         self._limit = math.inf if policy.limit is None else policy.limit
         self._range = policy.reward_range or (-math.inf, math.inf)
 
-    def _optional(self, kernel: Callable[..., Any] | None) -> Callable[..., Any] | None:
-        return None if kernel is None else compiled(kernel, self._policy, allocates=True)
+    def _optional(self, kernel: Callable[..., Any] | None, *rest: object) -> Callable[..., Any] | None:
+        if kernel is None:
+            return None
+        return guarded_for(kernel, self._policy, self._policy.params, self._state, 1, *rest, allocates=True)
 
     def _refresh(self) -> None:
         self._active = np.array(sorted(self._slot_of.values()), np.int64)

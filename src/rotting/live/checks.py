@@ -1,12 +1,13 @@
 """`check_policy`: does a policy keep the contract? For the policies here and for anybody's own."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.compile import compiled
+from rotting.engines.compile import guarded_for
 from rotting.errors import CheckError, InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import normal_quantile, uniform
 from rotting.live import policy_state as states
@@ -55,6 +56,12 @@ def _game(policy: Policy, choose: Any, update: Any, table: Floats, capacity: int
     return chosen, state
 
 
+def _compiled_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[..., None]]:
+    kernel, state = policy.kernel, states.new_state(policy, _ARMS, _ROUNDS)
+    choose = guarded_for(kernel.choose, policy, policy.params, state, 1, 11, np.arange(_ARMS))
+    return choose, guarded_for(kernel.update, policy, policy.params, state, 1, 0, 0.0)
+
+
 def _same_state(a: Any, b: Any) -> bool:
     return all(np.array_equal(x, y, equal_nan=x.dtype.kind == "f") for x, y in zip(a, b, strict=True))
 
@@ -89,7 +96,7 @@ def _check_games(policy: Policy) -> None:
     second = _game(policy, kernel.choose, kernel.update, table, _ROUNDS)
     require("a second game must equal the first", first[0] == second[0] and _same_state(first[1], second[1]))
     try:
-        fast = _game(policy, compiled(kernel.choose, policy), compiled(kernel.update, policy), table, _ROUNDS)
+        fast = _game(policy, *_compiled_kernels(policy), table, _ROUNDS)
     except CheckError:
         raise
     except Exception as error:
@@ -123,8 +130,8 @@ def _check_randomness(policy: Policy) -> None:
     """Play one state with many keys: what depends on the key must be declared, with the right chances."""
     arms = np.arange(_ARMS)
     table = _rewards(_ARMS, _ROUNDS)
-    choose = compiled(policy.kernel.choose, policy)
-    _, state = _game(policy, choose, compiled(policy.kernel.update, policy), table, _ROUNDS + 1)
+    choose, update = _compiled_kernels(policy)
+    _, state = _game(policy, choose, update, table, _ROUNDS + 1)
     drawn = np.zeros(_ARMS)
     for key in range(_KEYS):
         drawn[choose(policy.params, states.copy(state), _ROUNDS + 1, key, arms)] += 1

@@ -1,0 +1,155 @@
+"""Mistakes in the functions of a policy or of a noise, told in one sentence: whose, where, and what.
+
+A compiler writes pages about what it does not know, and compiled code does not say which of its indices was wrong. The first
+are read for the place and the cause; for the second, the call that failed is made again interpreted, which is the same game.
+"""
+
+import re
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rotting.engines.game import CANCEL, play
+from rotting.errors import KernelError, KernelIndexError
+from rotting.kernels.binding import reached_functions
+from rotting.kernels.refusals import place
+from rotting.policy import Policy
+
+if TYPE_CHECKING:
+    from rotting.engines.task import Chunk, Task
+
+Kernels = Callable[..., Any]
+"""A plain function and all that it reaches."""
+
+_REPLAY_ROUNDS = 100_000  # a few seconds
+
+
+@contextmanager
+def blaming(policy: Policy | None) -> Iterator[None]:
+    """Say which policy it is that a kernel error speaks of."""
+    try:
+        yield
+    except KernelError as error:
+        if policy is None:
+            raise
+        raise KernelError(f"{policy!r}: {error}") from None
+
+
+def _is_own(module: str) -> bool:
+    return module.startswith("rotting.")
+
+
+def is_own_work(function: Kernels) -> bool:
+    """Return whether a function, and all that it reaches, is the library's own."""
+    return all(_is_own(each.__module__) for each in reached_functions(function))
+
+
+# What the compiler refuses.
+
+
+def compile_error(function: Kernels, policy: Policy, error: Exception) -> KernelError:
+    """Return what the compiler said of `function` in one sentence."""
+    return KernelError(f"{policy!r}: {_refused_place(function, str(error))}: {_cause(str(error))}")
+
+
+def _refused_place(function: Kernels, text: str) -> str:
+    functions = reached_functions(function)
+    foreign = [each for each in functions if not _is_own(each.__module__)]
+    named = [(file, int(line)) for file, line in re.findall(r" at (\S.*?) \((\d+)\)", text)]  # the innermost comes first
+    for candidates in (foreign, functions):
+        for file, line in named:
+            for code in (each.__code__ for each in candidates):
+                if code.co_filename == file and line in {found for *_, found in code.co_lines()}:
+                    fits = "" if candidates is foreign or not foreign else "what the policy or the noise returns does not fit "
+                    return fits + place(code, line)
+    return " or ".join(place(each.__code__) for each in foreign or functions[-1:])
+
+
+_CAUSES = [
+    (r"Unsupported array index type (\w+)", "an index must be a whole number, got {0}"),
+    (r"DictType|build_map", "a dict is not allowed in compiled code"),
+    (r"Unknown attribute '(\w+)' of type (\w+)", "{1} has no {0}"),
+    (r"Cannot unify (.+?) and (.+?) for '(\w+)", "{2} must keep its type, got {0} and {1}"),
+    (r">>> (.+)", "{0} is not allowed in compiled code"),
+    (r"NRT required", "nothing may be created in compiled code, neither arrays nor lists nor texts"),
+]
+
+
+def _cause(text: str) -> str:
+    for pattern, words in _CAUSES:
+        found = re.search(pattern, text)
+        if found is not None:
+            return words.format(*(re.sub(r"Literal\[(\w+)\]\(.*?\)", r"\1", each) for each in found.groups()))
+    lines = [line.strip() for line in text.splitlines()]
+    return next((line for line in lines if line and not line.startswith("Failed in")), "it cannot be compiled")
+
+
+# Indices out of bounds.
+
+
+class _UntilRound:
+    """In the place of a game's `signal`: cancels it once so many rounds are played."""
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds
+        self._done = 0
+
+    def __getitem__(self, k: int) -> int:
+        return int(self._done >= self._rounds) if k == CANCEL else self._done
+
+    def __setitem__(self, k: int, value: int) -> None:
+        self._done = value
+
+
+def game_index_error(task: "Task", chunk: "Chunk", error: IndexError) -> KernelIndexError:
+    """Return what went wrong in a task that an index error ended, whose chunk is filled up to that round."""
+    game, linked = task.game, task.game.linked
+    played = chunk.pulls.sum(axis=1)
+    row = int(np.argmax(played < game.setting.horizon))  # the game that was not played to its end
+    t = int(played[row]) + 1
+    run = task.first_run + row
+    found: IndexError | None = error if _frames(linked, error) else None
+    if found is None and t <= _REPLAY_ROUNDS:
+        found = _replay(linked, *game.arguments(run, task.blank().first(1), _UntilRound(t)))
+    return KernelIndexError(f"{game.policy!r}: {_index_place(linked, found)}, in round {t} of run {run}")
+
+
+def call_index_error(policy: Policy, function: Kernels, arguments: tuple[Any, ...], error: IndexError) -> KernelIndexError:
+    """Return what went wrong in a call of one of the policy's functions that an index error ended."""
+    copied = [type(each)(*map(np.copy, each)) if hasattr(each, "_fields") else each for each in arguments]
+    found = error if _frames(function, error) else _replay(function, *copied)
+    return KernelIndexError(f"{policy!r}: {_index_place(function, found)}")
+
+
+def _replay(function: Kernels, *arguments: Any) -> IndexError | None:
+    """Return the error of the same call, interpreted, which knows its lines."""
+    try:
+        with np.errstate(all="ignore"):
+            function(*arguments)
+    except IndexError as error:
+        return error
+    return None
+
+
+def _frames(function: Kernels, error: BaseException) -> list[tuple[FrameType, int]]:
+    """Return the interpreted calls of `function`, and of what it reaches, that an error went through, innermost first."""
+    codes = {each.__code__ for each in reached_functions(function)}
+    return [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code in codes][::-1]
+
+
+def _index_place(function: Kernels, error: IndexError | None) -> str:
+    frames = [] if error is None else _frames(function, error)
+    if not frames:
+        return f"{place(function.__code__)}, or what it calls, reaches outside an array"
+    for frame, line in frames:
+        if not _is_own(frame.f_globals["__name__"]):
+            return f"{place(frame.f_code, line)}: {error}"
+    for frame, _ in frames:
+        if frame.f_code is play.__code__ and "i" in frame.f_locals:  # the loop itself is right, so the arm is not
+            return f"choose must return one of `arms`, got {frame.f_locals['i']!r}"
+    frame, line = frames[0]
+    return f"{place(frame.f_code, line)}: {error}"

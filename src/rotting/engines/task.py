@@ -1,0 +1,160 @@
+"""What an engine plays, as values that can be pickled, and what it gives back.
+
+A `Game` is one policy on one problem: everything that decides what its run r gives, on any engine and any machine. A `Task` is
+some consecutive runs of a game, a `Chunk` what playing them gave.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.version import __version__
+from rotting.engines.game import link
+from rotting.engines.kernel_errors import blaming
+from rotting.kernels.binding import digest
+from rotting.policy import Policy
+from rotting.problems.mean_table import Means
+from rotting.problems.noise import Noise
+
+_CHUNK_ROUNDS = 2_000_000  # work of one task: small enough to share out, large enough to make crossings free
+_CHUNKS = 16  # a chunk is at most this share of the runs before it, so that few runs are shared out too
+
+
+class Chunk(NamedTuple):
+    """Some runs of one game."""
+
+    regret: Floats  # [runs, checkpoints]
+    pulls: Ints  # [runs, K]
+    seconds: float  # of CPU time that they took
+
+    def first(self, runs: int) -> "Chunk":
+        """Return the first runs of the chunk, with their share of the time."""
+        return Chunk(self.regret[:runs], self.pulls[:runs], self.seconds * runs / len(self.regret))
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What the games of one simulation share."""
+
+    noise: Noise
+    means: Means
+    noise_key: int
+    policy_key: int
+    checkpoints: Ints  # the last one is the horizon
+    optimum: Floats  # the optimal reward up to each checkpoint
+
+    @property
+    def horizon(self) -> int:
+        """Rounds of a game."""
+        return int(self.checkpoints[-1])
+
+    @property
+    def n_arms(self) -> int:
+        """Arms of the problem."""
+        return self.means.kinds.size
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest by value, whatever code made the values."""
+        # A game that was played without the compiler gives the same regret, but not the same times.
+        engine = __version__, version("numba"), os.environ.get("NUMBA_DISABLE_JIT", "0")
+        keys = self.noise_key, self.policy_key
+        hasher = hashlib.sha256(repr((keys, self.noise, self.noise.scale, engine)).encode())
+        for array in (*self.means, self.checkpoints, self.optimum):
+            hasher.update(f"{array.dtype}{array.shape}".encode())
+            hasher.update(np.ascontiguousarray(array).data)
+        return hasher.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """One policy in one setting."""
+
+    policy: Policy
+    setting: Setting
+
+    @property
+    def linked(self) -> Callable[..., None]:
+        """The loop over runs, bound to the policy and the noise: a plain function that `arguments` fit."""
+        return link(self.policy, self.setting.noise)
+
+    @cached_property
+    def code(self) -> str:
+        """A digest of the code of the policy, of the noise and of the loop."""
+        with blaming(self.policy):
+            return digest(self.linked)  # type: ignore[arg-type]
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of everything that decides what the runs give."""
+        parts = self.setting.digest, self.policy.name, tuple(map(float, self.policy.params)), self.code
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def arguments(self, first_run: int, chunk: Chunk, signal: Any) -> tuple[Any, ...]:
+        """Return what `linked` is called with to fill a chunk that begins at `first_run`."""
+        each = self.setting
+        shared = (self.policy.params, each.means, each.noise.scale, each.noise_key, each.policy_key)
+        return (*shared, first_run, each.checkpoints, each.optimum, chunk.regret, chunk.pulls, signal)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Consecutive runs of one game."""
+
+    game: Game
+    first_run: int
+    runs: int
+
+    @property
+    def end(self) -> int:
+        """The run after the last one."""
+        return self.first_run + self.runs
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of all runs."""
+        return self.runs * self.game.setting.horizon
+
+    @property
+    def digest(self) -> str:
+        """A digest of everything but the number of runs: a longer task from the same run on begins with the same games."""
+        return hashlib.sha256(f"{self.game.digest} {self.first_run}".encode()).hexdigest()
+
+    def blank(self) -> Chunk:
+        """Return a chunk to be filled in; NaN stands for what was not played."""
+        setting = self.game.setting
+        regret = np.full((self.runs, setting.checkpoints.size), np.nan)
+        return Chunk(regret, np.zeros((self.runs, setting.n_arms), np.int64), 0.0)
+
+    def split(self, runs: int) -> tuple["Task", "Task"]:
+        """Return the first runs of the task, and the rest of it."""
+        return Task(self.game, self.first_run, runs), Task(self.game, self.first_run + runs, self.runs - runs)
+
+
+def cut(game: Game, runs: int) -> Iterator[Task]:
+    """Cut the runs of a game into tasks.
+
+    Where one ends depends neither on the number of runs nor on the number of workers: what a shorter simulation kept serves a
+    longer one, whose tasks are the same but for the last.
+
+    The first run comes first: an engine may want to try a game before it plays all of it. The others come from the last to the
+    first, since later ones are longer: no worker is left alone with a long one at the end.
+
+    Args:
+        game: what to play.
+        runs: how often.
+    """
+    longest = max(1, _CHUNK_ROUNDS // game.setting.horizon)
+    tasks = [Task(game, 0, 1)]
+    while tasks[-1].end < runs:
+        first = tasks[-1].end
+        tasks.append(Task(game, first, min(longest, max(1, first // _CHUNKS), runs - first)))
+    yield tasks[0]
+    yield from reversed(tasks[1:])

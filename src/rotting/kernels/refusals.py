@@ -1,0 +1,63 @@
+"""What a kernel may not do, seen in its code before anything is compiled."""
+
+import dis
+import functools
+import linecache
+import random
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from rotting.errors import KernelError
+
+_QUIET = "compiled code returns numbers and writes into arrays, nothing else"
+_REPEATABLE = "whose numbers cannot be repeated: draw rotting.kernels.random_numbers.uniform(key, t, draw)"
+
+
+def place(code: CodeType, line: int | None = None) -> str:
+    """Return where a function is, or a line of it, quoted if the source is there: `choose (mine.py, line 7)`."""
+    name = getattr(code, "co_qualname", code.co_name)
+    text = "" if line is None else linecache.getline(code.co_filename, line).strip()
+    return f"{name} ({Path(code.co_filename).name}, line {line or code.co_firstlineno}{f': `{text}`' if text else ''})"
+
+
+@functools.cache
+def _forbidden(code: CodeType) -> str | None:
+    before = ("", "")
+    asserts = False
+    for each in dis.get_instructions(code):
+        line = each.positions.lineno if each.positions else None
+        # From Python 3.14 on, AssertionError is a common constant.
+        asserts = asserts or each.opname == "LOAD_ASSERTION_ERROR" or "AssertionError" in each.argrepr
+        if each.opname == "RAISE_VARARGS":
+            return f"{place(code, line)} must not {'assert' if asserts else 'raise'}: {_QUIET}"
+        if each.opname == "LOAD_GLOBAL" and each.argval == "print":
+            return f"{place(code, line)} must not print: {_QUIET}"
+        if each.opname == "STORE_ATTR":
+            return f"{place(code, line)} must not assign to the field {each.argval}: write into the array that it is"
+        if before[0] == "LOAD_GLOBAL" and before[1] in {"np", "numpy"} and each.argval == "random":
+            return f"{place(code, line)} must not use np.random, {_REPEATABLE}"
+        before = each.opname, str(each.argval)
+    return None
+
+
+def _is_random(value: Any) -> bool:
+    generators = random.Random | np.random.RandomState | np.random.Generator
+    if isinstance(value, ModuleType):
+        return value.__name__ == "random" or value.__name__.startswith("numpy.random")
+    return isinstance(value, generators) or isinstance(getattr(value, "__self__", None), generators)
+
+
+def check_code(function: FunctionType) -> None:
+    """Refuse a kernel whose code does what compiled code may not."""
+    why = _forbidden(function.__code__)
+    if why is not None:
+        raise KernelError(why)
+
+
+def check_global(function: FunctionType, name: str, value: Any) -> None:
+    """Refuse a global name that means a source of random numbers."""
+    if _is_random(value):
+        raise KernelError(f"{place(function.__code__)} must not use {name}, {_REPEATABLE}")

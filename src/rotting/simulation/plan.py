@@ -1,0 +1,118 @@
+"""What is to be simulated, checked before anything is played, and laid out as the games that an engine plays."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rotting.common.arrays import Ints
+from rotting.common.rules import nonnegative_int, positive_int
+from rotting.engines.task import Game, Setting
+from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.kernels.random_numbers import derive_key
+from rotting.policy import Policy
+from rotting.problems import Problem
+from rotting.problems.oracle import optimal_rewards
+
+_CHECKPOINTS = 200  # enough for a smooth curve
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Policies, the problem that each of them plays, and how often; the fields are the arguments of `simulate`."""
+
+    policies: Policy | Sequence[Policy]
+    problem: Problem
+    horizon: int | None = None
+    runs: int = 100
+    seed: int = 0
+    checkpoints: Iterable[int] | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A simulation whose every field was checked."""
+
+    policies: tuple[Policy, ...]
+    problem: Problem
+    horizon: int
+    runs: int
+    seed: int
+    checkpoints: Ints
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of all games together."""
+        return len(self.policies) * self.runs * self.horizon
+
+    def games(self) -> tuple[list[Game], str]:
+        """Return one game for each policy, and what regret is measured against."""
+        means = self.problem.means(self.horizon)  # held by the setting: a problem keeps those of one horizon only
+        optimum, reference = optimal_rewards(self.problem, self.horizon, self.checkpoints)
+        keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
+        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum)
+        return [Game(policy, setting) for policy in self.policies], reference
+
+
+def plan(simulation: Simulation) -> Plan:
+    """Check a simulation.
+
+    Example:
+        >>> import rotting
+        >>> plan(Simulation(rotting.UCB1(), rotting.problems.two_arms(horizon=50), runs=0))
+        Traceback (most recent call last):
+        ...
+        rotting.errors.InvalidValueError: runs must be a whole number, 1 or more, got 0
+    """
+    policies, problem = _check_policies(simulation.policies), simulation.problem
+    if not isinstance(problem, Problem):
+        raise InvalidTypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
+    horizon = problem.resolve_horizon(simulation.horizon)
+    for each in policies:
+        _check_fit(each, problem, horizon)
+    runs, seed = positive_int("runs", simulation.runs), nonnegative_int("seed", simulation.seed)
+    given = simulation.checkpoints
+    checkpoints = _default_checkpoints(horizon) if given is None else _check_checkpoints(given, horizon)
+    return Plan(policies, problem, horizon, runs, seed, checkpoints)
+
+
+def _default_checkpoints(horizon: int) -> Ints:
+    even = np.linspace(1, horizon, min(_CHECKPOINTS, horizon))
+    return np.unique(np.round(even).astype(np.int64))
+
+
+def _check_checkpoints(checkpoints: Iterable[int], horizon: int) -> Ints:
+    rounds = [positive_int("checkpoints", each) for each in checkpoints]
+    if rounds and max(rounds) > horizon:
+        raise InvalidValueError(f"checkpoints must be at most the horizon {horizon}, got {max(rounds)}")
+    return np.unique(np.array([*rounds, horizon], np.int64))
+
+
+def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
+    if isinstance(policies, str | type) or not isinstance(policies, Policy | Iterable):
+        raise InvalidTypeError(f"policies must be policies such as RAWUCB(alpha=1.4), got {policies!r}")
+    listed = (policies,) if isinstance(policies, Policy) else tuple(policies)
+    if not listed:
+        raise InvalidValueError("policies must hold at least one policy, got none")
+    for each in listed:
+        if not isinstance(each, Policy):
+            raise InvalidTypeError(f"policies must hold policies such as RAWUCB(alpha=1.4), got {each!r}")
+    return listed
+
+
+def _check_fit(policy: Policy, problem: Problem, horizon: int) -> None:
+    """Refuse a game longer than the policy is tuned for, or rewards outside the range it declares."""
+    if policy.limit is not None and horizon > policy.limit:
+        raise InvalidValueError(
+            f"horizon must be at most {policy.limit}, which {policy!r} is tuned for, got {horizon}; "
+            f"rotting.doubling(policy) plays without a horizon"
+        )
+    if policy.reward_range is not None:
+        low, high = policy.reward_range
+        least, most = problem.reward_bounds(horizon)
+        if not low <= least <= most <= high:
+            raise InvalidValueError(
+                f"rewards must be in [{low!r}, {high!r}], the range that {policy!r} declares, "
+                f"got {problem.noise!r} noise, whose rewards lie in [{least!r}, {most!r}]; "
+                f"give low and high that hold them, or outside='clip'"
+            )

@@ -1,0 +1,380 @@
+"""Mistakes in the functions of a policy or a noise: one sentence that says whose, where, and what."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from rotting import errors
+from rotting.common.arrays import Floats, Ints
+from rotting.common.progress import Progress
+from rotting.common.rules import POSITIVE
+from rotting.engines import threads
+from rotting.engines.kernel_errors import is_own_work
+from rotting.engines.task import Task
+from rotting.kernels.binding import digest
+from rotting.live.bandit import Bandit
+from rotting.policies.raw_ucb import RAWUCB
+from rotting.policy import Kernel, Policy
+from rotting.problems import Problem
+from rotting.problems.noise import Noise, Noiseless
+from rotting.registry import make
+from rotting.simulation.plan import Simulation, plan
+from rotting.simulation.simulate import simulate
+from tests.conftest import INTERPRETED
+
+compiled_only = pytest.mark.skipif(INTERPRETED, reason="the interpreter allows it")
+PROBLEM = Problem.rested([0.5, 0.25], noise=Noiseless(), horizon=30)
+FAR = 1_000_000_000  # beyond anything that could be mapped by chance
+
+
+class Params(NamedTuple):
+    scale: Annotated[float, POSITIVE, "a scale"] = 1.0
+
+
+class State(NamedTuple):
+    pulls: Ints
+    sums: Floats
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(np.zeros(n_arms, np.int64), np.zeros(n_arms))
+
+
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    return int(arms[t % arms.size])
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.sums[arm] += reward
+
+
+def own(**functions: Any) -> Policy:
+    """A policy of this file, so not the library's own."""
+    kernel = Kernel(Params, **{"init": init, "choose": choose, "update": update, **functions})
+    made: Policy = type("Own", (Policy,), {"name": "own", "kernel": kernel})()
+    return made
+
+
+def line_of(function: Any, text: str) -> int:
+    """The line of this file on which a function says something."""
+    lines = Path(__file__).read_text("utf-8").splitlines()
+    first: int = function.__code__.co_firstlineno
+    return next(number for number, line in enumerate(lines[first:], start=first + 1) if text in line)
+
+
+def fault(policy: Policy, noise: Noise | None = None) -> errors.KernelError:
+    """What is said of a policy, or of a noise, in a simulation."""
+    problem = PROBLEM if noise is None else Problem.rested([0.5, 0.25], noise=noise, horizon=30)
+    with pytest.raises(errors.KernelError) as caught:
+        simulate(policy, problem, runs=20)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+# --- Indices out of bounds ------------------------------------------------------------------------------------
+
+
+def add_far(s: State, t: int, reward: float) -> None:
+    s.sums[FAR * (t > 7)] += reward
+
+
+def writes_far(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    add_far(s, t, reward)
+
+
+def test_an_index_out_of_bounds_names_policy_function_line_and_round() -> None:
+    error = fault(own(update=writes_far))
+    assert isinstance(error, errors.KernelIndexError)
+    assert isinstance(error, IndexError)
+    where = f"add_far (test_kernel_errors.py, line {line_of(add_far, 's.sums')}: `s.sums[FAR * (t > 7)] += reward`)"
+    what = f"index {FAR} is out of bounds for axis 0 with size 2"
+    assert str(error) == f"Own(scale=1.0): {where}: {what}, in round 8 of run 0"
+
+
+def test_a_live_bandit_says_the_same() -> None:
+    bandit = Bandit(own(update=writes_far), arms=["a", "b"])
+    for _ in range(7):
+        bandit.update(bandit.pull(), 1.0)
+    with pytest.raises(errors.KernelIndexError, match=rf"Own\(scale=1.0\): add_far \(.*line .*index {FAR} is out of bounds"):
+        bandit.update(bandit.pull(), 1.0)
+
+
+def reads_far(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    return int(s.pulls[FAR * t])
+
+
+def test_a_live_choice_out_of_bounds_is_told() -> None:
+    bandit = Bandit(own(choose=reads_far), arms=["a", "b"])
+    with pytest.raises(errors.KernelIndexError, match=rf"Own\(scale=1.0\): reads_far \(.*index {FAR} is out of bounds"):
+        bandit.pull()
+
+
+def chooses_far(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    return FAR
+
+
+def test_an_arm_that_is_not_there_is_told() -> None:
+    assert str(fault(own(choose=chooses_far))) == (
+        f"Own(scale=1.0): choose must return one of `arms`, got {FAR}, in round 1 of run 0"
+    )
+
+
+def draw_far(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    return float(TABLE[FAR])
+
+
+TABLE = np.zeros(3)
+
+
+@dataclass(frozen=True)
+class Far(Noise):
+    draw = staticmethod(draw_far)
+
+
+def test_the_noise_is_checked_too() -> None:
+    assert "draw_far (test_kernel_errors.py, line " in str(fault(make("uniform"), Far()))
+
+
+def test_the_first_game_of_a_kind_is_checked_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a process: by code, parameters, horizon and arms, which decide how far indices go."""
+    checks = []
+    real = threads._ready
+
+    def seen(game: Any, bar: Any, checked: bool = False) -> Any:
+        checks.append(checked)
+        return real(game, bar, checked)
+
+    monkeypatch.setattr(threads, "_ready", seen)
+    monkeypatch.setattr(threads, "_passed", set())
+    policy = own()
+    first = simulate(policy, PROBLEM, runs=5)
+    assert checks == [True, False]
+    assert simulate(policy, PROBLEM, runs=5) == first
+    assert checks == [True, False, False]
+    simulate(policy, PROBLEM, horizon=29, runs=1)
+    assert checks == [True, False, False, True]
+    simulate(make("uniform"), PROBLEM, runs=5)
+    assert checks == [True, False, False, True, False]
+
+
+def test_of_a_long_task_one_run_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of it is played when that went well: all of it checked would keep the other workers waiting."""
+    monkeypatch.setattr(threads, "_passed", set())
+    (game,), _ = plan(Simulation(own(), PROBLEM)).games()
+    found = list(threads.Threads(2).play([Task(game, 4, 5)], Progress(1, show=False)))
+    assert [(task.first_run, task.runs, len(chunk.regret)) for task, chunk in found] == [(4, 1, 1), (5, 4, 4)]
+    assert all(task.game is game for task, _ in found)
+
+
+def test_a_game_that_failed_is_checked_again() -> None:
+    policy = own(update=writes_far)
+    assert str(fault(policy)) == str(fault(policy))
+
+
+def test_own_work_is_known_by_its_functions() -> None:
+    assert is_own_work(RAWUCB.kernel.choose)
+    assert not is_own_work(choose)
+
+
+SCRIPT = """
+import json, sys
+sys.path.insert(0, {folder!r})
+from rotting.engines.compile import compiled
+import far
+fast = compiled(far.write)
+try:
+    fast(far.np.zeros(2), int(sys.argv[1]))
+    print(json.dumps(["fine", sum(fast.stats.cache_hits.values())]))
+except IndexError as error:
+    print(json.dumps([str(error), sum(fast.stats.cache_hits.values())]))
+"""
+
+
+@compiled_only
+def test_the_environment_checks_indices_also_where_the_cache_is_warm(tmp_path: Path) -> None:
+    (tmp_path / "far.py").write_text("import numpy as np\n\n\ndef write(x, i):\n    x[i] = 1.0\n")
+
+    def play(i: int, **env: str) -> list[Any]:
+        command = [sys.executable, "-c", textwrap.dedent(SCRIPT).format(folder=str(tmp_path)), str(i)]
+        setting = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")} | env
+        done = subprocess.run(command, env=setting, capture_output=True, text=True, check=True, timeout=120)
+        found: list[Any] = json.loads(done.stdout)
+        return found
+
+    assert play(1) == ["fine", 0]
+    assert play(1) == ["fine", 1]  # the cache is warm
+    assert play(FAR, NUMBA_BOUNDSCHECK="1") == ["index is out of bounds", 0]
+    assert play(FAR, NUMBA_BOUNDSCHECK="1") == ["index is out of bounds", 1]
+
+
+# --- What the compiler does not know --------------------------------------------------------------------------
+
+
+def uses_a_dict(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    found = {}
+    found[arm] = reward
+    s.sums[arm] = found[arm]
+
+
+def uses_a_quantile(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.sums[arm] = np.quantile(s.sums, 0.5)
+
+
+def indexes_by_a_float(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    half: Any = t / 2
+    s.sums[half] += reward
+
+
+def reads_an_unknown_field(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.totals[arm] += reward  # type: ignore[attr-defined]
+
+
+def changes_a_type(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    x: Any = 1
+    if t > 3:
+        x = "a"
+    s.sums[arm] = x
+
+
+def makes_an_array(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.sums[arm] = np.zeros(3)[0]
+
+
+def makes_a_list(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    listed = [t]
+    listed.append(arm)
+    s.sums[arm] = len(listed)
+
+
+REFUSED = [
+    (uses_a_dict, "found[arm] = reward", "a dict is not allowed in compiled code"),
+    (uses_a_quantile, "np.quantile", "quantile(array(float64, 1d, C), float64) is not allowed in compiled code"),
+    (indexes_by_a_float, "s.sums[half]", "an index must be a whole number, got float64"),
+    (reads_an_unknown_field, "s.totals", "State has no totals"),
+    (changes_a_type, "s.sums[arm] = x", "x must keep its type, got int and str"),
+    (makes_an_array, "np.zeros", "zeros(int) is not allowed in compiled code"),
+    (makes_a_list, "listed = [t]", "nothing may be created in compiled code, neither arrays nor lists nor texts"),
+]
+
+
+@compiled_only
+@pytest.mark.parametrize(("function", "text", "why"), REFUSED, ids=lambda each: getattr(each, "__name__", ""))
+def test_what_does_not_compile_is_told_in_one_sentence(function: Any, text: str, why: str) -> None:
+    error = fault(own(update=function))
+    where = f"Own(scale=1.0): {function.__name__} (test_kernel_errors.py, line {line_of(function, text)}: `"
+    assert str(error).startswith(where)
+    assert str(error).endswith(f"`): {why}")
+    assert error.__cause__ is not None  # the compiler's own words, for who wants them
+    with pytest.raises(errors.KernelError) as caught:
+        Bandit(own(update=function), arms=["a", "b"])
+    assert str(caught.value) == str(error)
+
+
+def returns_a_float(p: Params, s: State, t: int, key: int, arms: Ints) -> float:
+    return 0.5 * float(arms[0])
+
+
+@compiled_only
+def test_a_choice_that_is_no_whole_number_does_not_fit() -> None:
+    text = str(fault(own(choose=returns_a_float)))
+    assert text.startswith("Own(scale=1.0): what the policy or the noise returns does not fit mean_now (game.py, line ")
+    assert text.endswith("an index must be a whole number, got float64")
+
+
+# --- What the code itself shows -------------------------------------------------------------------------------
+
+
+def raises(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    if reward < 0.0:
+        raise ValueError(reward)
+
+
+def asserts(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    assert reward < 1.0, "large"
+
+
+def prints(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    print(reward)
+
+
+def draws(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.sums[arm] += np.random.rand()  # noqa: NPY002
+
+
+def assigns(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.sums += reward  # type: ignore[misc]
+
+
+def calls_nothing(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.sums[arm] += missing(t)  # type: ignore[name-defined]  # noqa: F821
+
+
+QUIET = "compiled code returns numbers and writes into arrays, nothing else"
+FORBIDDEN = [
+    (raises, "raise ValueError", f"must not raise: {QUIET}"),
+    (asserts, "assert reward", f"must not assert: {QUIET}"),
+    (prints, "print(", f"must not print: {QUIET}"),
+    (
+        draws,
+        "np.random",
+        "must not use np.random, whose numbers cannot be repeated: draw rotting.kernels.random_numbers.uniform",
+    ),
+    (assigns, "s.sums +=", "must not assign to the field sums"),
+]
+
+
+@pytest.mark.parametrize(("function", "text", "why"), FORBIDDEN, ids=lambda each: getattr(each, "__name__", ""))
+def test_what_a_kernel_may_not_do_is_refused_before_it_is_compiled(function: Any, text: str, why: str) -> None:
+    error = str(fault(own(update=function)))
+    assert error.startswith(f"Own(scale=1.0): {function.__name__} (test_kernel_errors.py, line {line_of(function, text)}: `")
+    assert why in error
+    with pytest.raises(errors.KernelError) as caught:
+        Bandit(own(update=function), arms=["a", "b"])
+    assert str(caught.value) == error
+
+
+def test_a_name_that_is_not_defined_is_told() -> None:
+    assert str(fault(own(update=calls_nothing))).endswith("uses missing, which is not defined")
+
+
+def test_sources_of_random_numbers_are_told_by_any_name() -> None:
+    import random
+
+    for value in (random, random.random, np.random, np.random.rand, np.random.default_rng(1), np.random.default_rng(1).random):
+        scope: dict[str, Any] = {"lucky": value, "__name__": "defined"}
+        exec("def f(x):\n    return x + lucky()\n", scope)
+        with pytest.raises(errors.KernelError, match="must not use lucky, whose numbers cannot be repeated"):
+            digest(scope["f"])
+
+
+# --- What compiling leaves alone ------------------------------------------------------------------------------
+
+
+def test_compiling_renames_no_class() -> None:
+    policy = own()
+    simulate(policy, PROBLEM, runs=1)
+    Bandit(policy, arms=["a", "b"])
+    assert repr(policy.params) == "Params(scale=1.0)"
+    assert (Params.__name__, State.__name__) == ("Params", "State")
+    assert repr(make("uniform").kernel.params()).startswith("Params(")
+
+
+def play(n_arms: int) -> Floats:
+    """Called as the loop is, and allocating all the same."""
+    return np.zeros(n_arms)
+
+
+def init_by_play(p: Params, n_arms: int, capacity: int) -> State:
+    return State(np.zeros(n_arms, np.int64), play(n_arms))
+
+
+def test_a_function_called_play_may_allocate() -> None:
+    assert simulate(own(init=init_by_play), PROBLEM, runs=2).pulls.sum() == 60

@@ -1,0 +1,156 @@
+"""The engine of threads, and the contract of every engine: tasks are values, chunks come as they finish, closing cancels."""
+
+import pickle
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotting.common.progress import Progress
+from rotting.engines import threads
+from rotting.engines.game import CANCEL
+from rotting.engines.task import Chunk, Game, Setting, Task, cut
+from rotting.engines.threads import Threads
+from rotting.policy import Policy
+from rotting.problems import two_arms
+from rotting.registry import make
+from rotting.simulation.plan import Simulation, plan
+from rotting.simulation.simulate import simulate
+
+HORIZON = 40
+PROBLEM = two_arms(L=1.0, horizon=HORIZON)
+POLICIES = (make("ucb1"), make("uniform"))
+
+
+def games(*policies: Policy) -> list[Game]:
+    return plan(Simulation(policies, PROBLEM, seed=3)).games()[0]
+
+
+def bar() -> Progress:
+    return Progress(1, show=False)
+
+
+def played(tasks: list[Task], workers: int = 2) -> list[tuple[Task, Chunk]]:
+    return list(Threads(workers).play(tasks, bar()))
+
+
+def test_every_task_is_yielded_once_with_its_runs() -> None:
+    tasks = [task for game in games(*POLICIES) for task in cut(game, 37)]
+    found = played(tasks)
+    assert {id(task) for task, _ in found} == {id(task) for task in tasks}
+    assert len(found) == len(tasks)
+    whole = simulate(POLICIES, PROBLEM, runs=37, seed=3)
+    for task, chunk in found:
+        index = POLICIES.index(task.game.policy)
+        assert chunk.regret.tolist() == whole.regret[index, task.first_run : task.end].tolist()
+        assert chunk.pulls.tolist() == whole.pulls[index, task.first_run : task.end].tolist()
+        assert chunk.seconds >= 0
+
+
+def test_a_task_that_was_pickled_plays_the_same() -> None:
+    (game,) = games(POLICIES[0])
+    for digested in (False, True):  # a digest that is known travels along
+        assert ("digest" in vars(game)) == digested
+        task = Task(game, 5, 3)
+        again = pickle.loads(pickle.dumps(task))
+        assert again.game is not game
+        ((_, one),), ((_, two),) = played([task]), played([again])
+        assert (one.regret.tolist(), one.pulls.tolist()) == (two.regret.tolist(), two.pulls.tolist())
+        assert again.digest == task.digest
+
+
+def test_a_digest_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the setting, with its tables, for all policies; that of a game for all of its tasks."""
+    calls = []
+    one, two = games(*POLICIES)
+    real = Setting.__dict__["digest"].func
+
+    def counted(setting: Setting) -> str:
+        calls.append(setting)
+        return str(real(setting))
+
+    monkeypatch.setattr(Setting.__dict__["digest"], "func", counted)
+    assert one.setting is two.setting
+    assert len({task.digest for game in (one, two) for task in cut(game, 50)}) == 2 * len(list(cut(one, 50)))
+    assert calls == [one.setting]
+
+
+def test_a_setting_is_known_by_its_values() -> None:
+    (one,), (two,) = games(POLICIES[0]), games(POLICIES[0])
+    assert one.setting is not two.setting
+    assert one.digest == two.digest
+    fields = vars(one.setting) | {}
+    fields.pop("digest")
+    changes: dict[str, Any] = {
+        "noise_key": fields["noise_key"] + 1,
+        "policy_key": fields["policy_key"] + 1,
+        "checkpoints": fields["checkpoints"] + 1,
+        "optimum": fields["optimum"] + 1e-9,
+        "means": fields["means"]._replace(pull_values=fields["means"].pull_values + 1e-9),
+        "noise": two_arms(L=1.0, horizon=HORIZON, sigma=2.0).noise,
+    }
+    assert changes.keys() == fields.keys()
+    digests = [Setting(**(fields | {name: value})).digest for name, value in changes.items()]
+    assert len({one.setting.digest, *digests}) == 1 + len(digests)
+
+
+def test_closing_cancels_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One task is finished; another, at play, would never end by itself."""
+    at_play, cancelled = threading.Event(), threading.Event()
+
+    def ready(*_: Any, **__: Any) -> Any:
+        def loop(*arguments: Any) -> None:
+            if arguments[5] == 1:
+                at_play.set()
+                while not arguments[-1][CANCEL]:
+                    time.sleep(0.001)
+                cancelled.set()
+
+        return loop
+
+    monkeypatch.setattr(threads, "_ready", ready)
+    (game,) = games(POLICIES[0])
+    playing = Threads(2).play([Task(game, run, 1) for run in range(9)], bar())
+    task, _ = next(playing)
+    assert task.first_run != 1
+    at_play.wait()
+    playing.close()
+    assert cancelled.is_set()
+    assert not [each for each in threading.enumerate() if each.name.startswith("rotting")]
+
+
+def test_tasks_are_taken_while_others_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first game ends only after the second one was asked for: nobody may wait for it before."""
+    asked = threading.Event()
+    real = threads._play
+
+    def waits(task: Task, *rest: Any) -> Chunk:
+        assert asked.wait(timeout=60)
+        return real(task, *rest)
+
+    def tasks() -> Any:
+        one, two = games(*POLICIES)
+        yield Task(one, 0, 1)
+        asked.set()
+        yield Task(two, 0, 1)
+
+    monkeypatch.setattr(threads, "_play", waits)
+    assert len(list(Threads(1).play(tasks(), bar()))) == 2
+
+
+def test_the_bar_counts_what_was_played() -> None:
+    counted = Progress(7 * HORIZON, show=False)
+    counted.resumed = 2 * HORIZON
+    (game,) = games(POLICIES[0])
+    for _ in Threads(2).play([Task(game, 2, 4), Task(game, 6, 1)], counted):
+        pass
+    assert counted.done == 7 * HORIZON
+
+
+def test_a_chunk_gives_its_first_runs() -> None:
+    chunk = Chunk(np.arange(8.0).reshape(4, 2), np.arange(4).reshape(4, 1), 2.0)
+    first = chunk.first(1)
+    assert (first.regret.tolist(), first.pulls.tolist(), first.seconds) == ([[0.0, 1.0]], [[0]], 0.5)
+    assert chunk.first(4).seconds == 2.0
