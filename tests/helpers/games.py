@@ -108,7 +108,7 @@ TUNING: dict[str, Callable[[Any, int], dict[str, Any]]] = {
 def reference(policy: Policy, n_arms: int) -> naive.Policy:
     """The slow, obvious version of a policy."""
     params = {each.name: each.rule.show(getattr(policy.params, each.name)) for each in policy.parameters()}
-    if policy.limit is not None and policy.name in TUNING:
+    if policy.max_rounds is not None and policy.name in TUNING:
         params.update(TUNING[policy.name](policy.params, n_arms))
     params["local"] = params.get("restart") == "local"
     params["uniform"] = lambda t, draw: uniform(KEY, t, draw)

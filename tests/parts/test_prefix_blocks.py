@@ -8,13 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting.engines.compile import compiled
+from rotting.kernels.binding import bind
+from rotting.live.policy_state import new_state
+from rotting.parts import exact_windows
+from rotting.parts.floors import floor_now
 from rotting.parts.prefix_blocks import (
     FAN,
     History,
     block_number,
     blocks_within,
     highest_mean,
-    kept_floor,
     largest_block,
     lowest_mean,
     mean_range,
@@ -22,12 +25,14 @@ from rotting.parts.prefix_blocks import (
     record,
     window_mean,
 )
+from rotting.policies.raw_ucb import level_at, width
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
 from tests.reference import brute
 
 LENGTH = 700 if INTERPRETED else 9_000
+SEARCH = bind(exact_windows._search, {exact_windows.width: width, exact_windows.earlier_floor: floor_now})
 
 
 def streams(length: int) -> dict[str, np.ndarray]:
@@ -102,33 +107,34 @@ def test_blocks_are_numbered_as_they_fill_up(n: int) -> None:
     for number, (end, size) in enumerate(expected[-40:], start=max(0, len(expected) - 40)):
         assert block_number(end, size) == number
         assert largest_block(end) >= size
-    assert [blocks_within(FAN**level) for level in (1, 2, 3)] == [1, FAN + 1, FAN**2 + FAN + 1]
+    assert [blocks_within(FAN**power) for power in (1, 2, 3)] == [1, FAN + 1, FAN**2 + FAN + 1]
 
 
 @pytest.mark.parametrize("name", streams(10))
 def test_floors_stay_below_every_window(name: str) -> None:
     """Also long after the search that left them, whatever the rewards since."""
     policy = make("raw-ucb")
-    search, update = compiled(policy.kernel.explain, policy), compiled(policy.kernel.update, policy)  # type: ignore[arg-type]
-    floor_of = compiled(kept_floor)
+    search, update = compiled(SEARCH, policy), compiled(policy.kernel.update, policy)
+    floor_of = compiled(floor_now)
     length = min(LENGTH, 2_500)
-    s = new_history(1, length)
+    s = new_state(policy, 1, length)
     rng = np.random.default_rng(4)
     checked = aged = 0
     for t, reward in enumerate(streams(length)[name], start=1):
         update(policy.params, s, t, 0, reward)
+        level = math.sqrt(2 * policy.params.alpha * math.log(t + 1))
         if rng.random() < 0.05:
-            search(policy.params, s, t + 1, np.array([0]), 0)
+            search(policy.params, s, level, 0, math.inf)
         if rng.random() < 0.2:
-            level = math.sqrt(2 * policy.params.alpha * math.log(t + 1))
-            ends = [t - t % FAN ** (k + 1) for k in range(s.floor.shape[1] + 1)]
+            ends = [t - t % FAN ** (k + 1) for k in range(s.floors.value.shape[1] + 1)]
             for k, first in enumerate(ends[1:]):
-                known = int(s.floor_end[0, k])
+                known = int(s.floors.end[0, k])
                 if known > first:
-                    bounds = [window_mean(s, 0, h) + level / math.sqrt(h) for h in range(t - known + 1, t - first + 1)]
-                    assert floor_of(s, 0, k, first, level, min(bounds)) <= min(bounds)
+                    lengths = range(t - known + 1, t - first + 1)
+                    bounds = [window_mean(s.history, 0, h) + level / math.sqrt(h) for h in lengths]
+                    assert floor_of(s.floors, s.history, 0, k, first, level, min(bounds)) <= min(bounds)
                     checked += 1
-                    aged += t > s.floor_pulls[0, k]
+                    aged += t > s.floors.pulls[0, k]
     assert checked > aged > 20
 
 
@@ -140,17 +146,21 @@ def rounds_to_check(length: int) -> set[int]:
 @pytest.mark.parametrize("alpha", [0.06, 1.4, 4.0])
 def test_the_search_finds_the_index(name: str, alpha: float) -> None:
     policy = make("raw-ucb", alpha=alpha)
-    explain, update = compiled(policy.kernel.explain, policy), compiled(policy.kernel.update, policy)  # type: ignore[arg-type]
-    scan = compiled(brute.index, policy)
-    s = new_history(1, LENGTH)
+    assert policy.kernel.explain is not None
+    search, explain = compiled(SEARCH, policy), compiled(policy.kernel.explain, policy)
+    update, scan = compiled(policy.kernel.update, policy), compiled(brute.index, policy)
+    s = new_state(policy, 1, LENGTH)
     check = rounds_to_check(LENGTH)
     for t, reward in enumerate(streams(LENGTH)[name], start=1):
         update(policy.params, s, t, 0, reward)
         if t in check:
+            level = level_at(policy.params, t + 1, 1)
+            found = search(policy.params, s, level, 0, math.inf)
+            assert found == s.lines.mean[0] + level / s.lines.root[0]
             reason = explain(policy.params, s, t + 1, np.array([0]), 0)
-            assert reason.value == scan(policy.params, s, t + 1, 0)
+            assert found == reason.value == scan(policy.params, s, t + 1, 0)
             assert reason.value == reason.mean + reason.width
-            assert reason.mean == window_mean(s, 0, reason.window)
+            assert reason.mean == window_mean(s.history, 0, reason.window)
 
 
 PAIRS = [
@@ -172,7 +182,7 @@ def test_long_games_equal_the_scans(policy: Policy, scan: object, name: str) -> 
     rows = [streams(horizon)[name], others[1] + streams(horizon)[name].mean(), streams(horizon)[name][::-1] + 0.05]
     choose, update = compiled(policy.kernel.choose, policy), compiled(policy.kernel.update, policy)
     slow = compiled(scan, policy)  # type: ignore[arg-type]
-    s, arms, pulls = new_history(n_arms, horizon), np.arange(n_arms), [0] * n_arms
+    s, arms, pulls = new_state(policy, n_arms, horizon), np.arange(n_arms), [0] * n_arms
     check = rounds_to_check(horizon) | set(range(horizon // 2, horizon // 2 + 300))
     for t in range(1, horizon + 1):
         arm = int(choose(policy.params, s, t, 0, arms))
@@ -181,4 +191,4 @@ def test_long_games_equal_the_scans(policy: Policy, scan: object, name: str) -> 
         update(policy.params, s, t, arm, rows[arm][pulls[arm]])
         pulls[arm] += 1
     assert sum(pulls) == horizon
-    assert math.isfinite(window_mean(s, 0, 1))
+    assert math.isfinite(window_mean(s.history, 0, 1))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.common.arrays import Floats
+from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
@@ -126,6 +126,12 @@ def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> N
     assert play(policy, table, 30) == play_naive(policy, table, 30)
 
 
+def samples_of(state: Any) -> Ints:
+    """The number of samples of each arm since its restart."""
+    found: Ints = (state.history if hasattr(state, "history") else state).pulls
+    return found
+
+
 def restarts(policy: Policy, table: Floats, horizon: int) -> int:
     """How often an arm that was just pulled has no samples."""
     state = states.new_state(policy, len(table), horizon)
@@ -135,7 +141,7 @@ def restarts(policy: Policy, table: Floats, horizon: int) -> int:
         arm = choose(policy.params, state, t, KEY, np.arange(len(table)))
         update(policy.params, state, t, arm, table[arm, pulls[arm]])
         pulls[arm] += 1
-        found += int(state.pulls[arm] == 0)
+        found += int(samples_of(state)[arm] == 0)
     return found
 
 
@@ -145,7 +151,7 @@ def test_the_games_above_have_alarms(policy: Policy) -> None:
     """Else they would prove little. (What is tuned to the games' short horizon is silent, as it should be.)"""
     horizon = rounds(policy)
     found = sum(restarts(policy, table, horizon) for table in tables(policy, 3, horizon).values())
-    silent = policy.limit == T and (isinstance(policy, AdSwitch) or "change=1.0" in repr(policy))
+    silent = policy.max_rounds == T and (isinstance(policy, AdSwitch) or "change=1.0" in repr(policy))
     assert (found == 0) == silent
 
 
@@ -211,7 +217,7 @@ def alarms(policy: Policy, samples: Floats) -> list[int]:
     found = []
     for t, x in enumerate(samples, 1):
         update(policy.params, state, t, 0, float(x))
-        if state.pulls[0] == 0:
+        if samples_of(state)[0] == 0:
             found.append(t)
     return found
 
@@ -353,9 +359,9 @@ def test_global_restart_forgets_every_arm_and_local_one_arm() -> None:
             policy.kernel.update(policy.params, state, t, 1, 0.5)
         for t in range(31, 61):
             policy.kernel.update(policy.params, state, t, 0, 0.0 if t < 55 else 100.0)
-            if state.pulls[0] == 0:
+            if samples_of(state)[0] == 0:
                 break
-        assert state.pulls.tolist() == left
+        assert samples_of(state).tolist() == left
         assert state.restart.tolist() == [55, 55 if restart == "global" else 0]
 
 
@@ -378,14 +384,14 @@ def test_named_constructors_tune_as_published() -> None:
     slow = reference(GLRUCB.from_horizon(rounds_), K)
     assert slow.delta == 0.01
     for policy in (MUCB.from_breakpoints(rounds_, Y), CUSUMUCB.from_breakpoints(rounds_, Y), GLRKLUCB.from_horizon(rounds_)):
-        assert policy.limit == rounds_
+        assert policy.max_rounds == rounds_
 
 
 @pytest.mark.parametrize("policy", [CUSUMUCB(rate=0.3), AdSwitch(horizon=T, C1=0.05)], ids=repr)
 def test_propensities_match_the_frequencies(policy: Policy) -> None:
     """4,000 draws: an error of five standard deviations has a chance of 6e-7 a comparison; there are 12, at a fixed seed."""
-    assert policy.kernel.chances is not None
-    choose, chances = compiled(policy.kernel.choose, policy), compiled(policy.kernel.chances, policy)
+    assert policy.kernel.propensities is not None
+    choose, chances = compiled(policy.kernel.choose, policy), compiled(policy.kernel.propensities, policy)
     n_arms, draws = 3, 500 if INTERPRETED else 4000
     table = tables(policy, n_arms, T)["fractions"] * [[0.2], [1.0], [0.5]]
     state = states.new_state(policy, n_arms, T)

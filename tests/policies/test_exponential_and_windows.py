@@ -190,8 +190,8 @@ def test_weights_stay_finite_for_ten_million_rounds_of_large_rewards(policy: Pol
     assert np.isfinite(state.log_weights).all()
     assert state.log_weights.max() == 0.0
     out = np.zeros(3)
-    assert policy.kernel.chances is not None
-    policy.kernel.chances(policy.params, state, rounds, arms, out)
+    assert policy.kernel.propensities is not None
+    policy.kernel.propensities(policy.params, state, rounds, arms, out)
     gamma = policy.params.gamma
     # Exp3.S leaves the others e alpha / gamma = 3e-5 of the best weight.
     assert out == pytest.approx([gamma / 3, 1 - 2 * gamma / 3, gamma / 3], rel=0.01)
@@ -424,10 +424,10 @@ def test_products_are_kept_to_106_bits(x: float, factor: float) -> None:
 
 
 def test_window_tunings_are_the_published_numbers() -> None:
-    assert states.new_state(SWUCB.from_breakpoints(10_000, 4, B=2), 3, 1).tau[0] == math.ceil(
+    assert states.new_state(SWUCB.from_breakpoints(10_000, 4, B=2), 3, 1).recent.tau[0] == math.ceil(
         4 * math.sqrt(1e4 * math.log(1e4) / 4)
     )
-    assert states.new_state(SWUCB.from_breakpoints(100, 0), 3, 1).tau[0] == 100
+    assert states.new_state(SWUCB.from_breakpoints(100, 0), 3, 1).recent.tau[0] == 100
     assert states.new_state(DUCB.from_breakpoints(10_000, 4, B=2), 3, 1).gamma[0] == pytest.approx(1 - 0.02 / 8)
     assert states.new_state(DUCB.from_breakpoints(10_000, 0), 3, 1).gamma[0] == 1.0
     m = 0.2 * (4 * 0.5 * 10_000 / 10) ** (2 / 3) * math.log(math.sqrt(2) * 10_000) ** (1 / 3)

@@ -18,7 +18,7 @@ from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
 from rotting.parts.divergences import BERNOULLI, GAUSSIAN, exploration, kl_bernoulli, kl_bernoulli_upper, kl_gaussian, upper
-from rotting.parts.posteriors import chances_of_largest
+from rotting.parts.posteriors import probabilities_of_largest
 from rotting.policy import Policy
 from rotting.problems import Problem
 from rotting.problems.noise import Gaussian
@@ -229,7 +229,7 @@ def test_divergences() -> None:
 
 def chances(kind: int, posteriors: Sequence[Sequence[float]]) -> np.ndarray:
     out = np.zeros(len(posteriors))
-    compiled(chances_of_largest, allocates=True)(kind, np.array(posteriors, float), out)
+    compiled(probabilities_of_largest, allocates=True)(kind, np.array(posteriors, float), out)
     return out
 
 

@@ -23,6 +23,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import bound_functions, digest, with_names
+from rotting.kernels.nested import classes
 from rotting.policy import Policy
 
 _compiled: dict[tuple[str, bool, bool], Callable[..., Any]] = {}
@@ -44,7 +45,7 @@ def compiled(function: Callable[..., Any], policy: Policy | None = None, allocat
         raise InvalidTypeError(f"function must be a plain Python function, got {function!r}")
     mark = digest(function)
     if policy is not None:
-        kinds: list[Any] = [policy.kernel.params, type(policy.kernel.init(policy.params, 1, 1))]
+        kinds: list[Any] = [policy.kernel.params, *classes(policy.kernel.init(policy.params, 1, 1))]
         names = [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in kinds]
         for kind in kinds:
             # Numba's fast path tells NamedTuples apart by this name alone: two called `Params` slow every call down.

@@ -83,7 +83,7 @@ def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     return best
 
 
-def _chances(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
+def _propensities(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
     unknown = unknown_arm(p, s, t, arms)
     if unknown >= 0:
         for k in range(arms.size):
@@ -93,7 +93,7 @@ def _chances(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
     for k in range(arms.size):
         n, total = evidence(p, s, t, arms[k])
         posteriors[k, 0], posteriors[k, 1] = posterior(p, n, total)
-    chances_of_largest(p.kind, posteriors, out)
+    probabilities_of_largest(p.kind, posteriors, out)
 
 
 def _explain(p: Any, s: Any, t: int, arms: Ints, i: int) -> Reason:
@@ -111,14 +111,14 @@ def _explain(p: Any, s: Any, t: int, arms: Ints, i: int) -> Reason:
 def thompson(
     policy_evidence: Callable[..., tuple[float, float]], ever_pulled: Callable[..., bool] = pulled
 ) -> dict[str, Callable[..., Any]]:
-    """Return `choose`, `chances` and `explain` of the policy that draws from each posterior and plays the largest.
+    """Return `choose`, `propensities` and `explain` of the policy that draws from each posterior and plays the largest.
 
     Args:
         policy_evidence: `policy_evidence(p, s, t, i)`, how much weight arm i's rewards have at round t (their number, if none
             is discounted), and their weighted sum.
         ever_pulled: `ever_pulled(s, i)`, whether arm i ever paid a reward.
     """
-    roots = {"choose": _choose, "chances": _chances, "explain": _explain}
+    roots = {"choose": _choose, "propensities": _propensities, "explain": _explain}
     return bind_all(roots, {evidence: policy_evidence, pulled: ever_pulled})
 
 
@@ -208,7 +208,7 @@ def _mass(kind: int, first: float, second: float, left: float, right: float) -> 
     return total
 
 
-def chances_of_largest(kind: int, posteriors: Floats, out: Floats) -> None:
+def probabilities_of_largest(kind: int, posteriors: Floats, out: Floats) -> None:
     """Write into `out` the chance that the value of each of `posteriors` [K, 2] is the largest of all.
 
     Deterministic; the error is below 1e-9. Allocates, unlike `choose` and `update`.

@@ -61,22 +61,22 @@ def reset(p: Params, s: State, horizon: int) -> None:
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
     s = State(
-        np.zeros(n_arms, np.int64),
-        np.zeros((n_arms, capacity + 1)),
-        np.zeros((n_arms, capacity + 1)),
-        np.zeros((n_arms, capacity + 1), np.int64),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms),
-        np.zeros(2, np.int64),
-        np.zeros(2, np.int64),
+        pulls=np.zeros(n_arms, np.int64),
+        high=np.zeros((n_arms, capacity + 1)),
+        low=np.zeros((n_arms, capacity + 1)),
+        rounds=np.zeros((n_arms, capacity + 1), np.int64),
+        last=np.zeros(n_arms, np.int64),
+        bad=np.zeros(n_arms, np.int64),
+        unseen=np.zeros(n_arms, np.int64),
+        gap=np.zeros(n_arms),
+        mean=np.zeros(n_arms),
+        until=np.zeros(n_arms, np.int64),
+        above=np.zeros(n_arms),
+        below=np.zeros(n_arms),
+        first=np.zeros(n_arms, np.int64),
+        recent=np.zeros(n_arms),
+        episode=np.zeros(2, np.int64),
+        epoch=np.zeros(2, np.int64),
     )
     reset(p, s, p.horizon)
     return s
@@ -151,7 +151,7 @@ def stays_closed(s: State, i: int) -> float:
     return chance
 
 
-def chances(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
+def propensities(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
     """Write the probability of each arm: that it is open, and none that was played less recently is."""
     none = 1.0
     for i in arms:
@@ -282,7 +282,7 @@ class AdSwitch(Policy):
     """
 
     name = "ad-switch"
-    kernel = Kernel(Params, init, choose, update, explain, chances, forget, reset)
+    kernel = Kernel(Params, init, choose, update, explain, propensities, forget, reset)
     needs_horizon = True
     randomised = True
     restless = True

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple, Self
 from rotting.common.arrays import Ints
 from rotting.common.rules import FRACTION, INDEX, POSITIVE, at_least_one_int, nonnegative_int
 from rotting.errors import InvalidValueError
-from rotting.parts.discounts import Discounted, age, count_in, forget_discounted, new_discounted, start_discounted
+from rotting.parts.discounts import Discounted, add_discounted, discount_to, forget_discounted, new_discounted, start_discounted
 from rotting.parts.largest_index import by_index
 from rotting.policy import Kernel, Policy, Reason
 
@@ -49,17 +49,17 @@ largest_index = by_index(index)["choose"]
 
 
 def choose(p: Params, s: Discounted, t: int, key: int, arms: Ints) -> int:
-    age(s, t)  # once a round, not once an arm
+    discount_to(s, t)  # once a round, not once an arm
     return int(largest_index(p, s, t, key, arms))
 
 
 def explain(p: Params, s: Discounted, t: int, arms: Ints, i: int) -> Reason:
-    age(s, t)
+    discount_to(s, t)
     return index(p, s, t, i)
 
 
 def update(p: Params, s: Discounted, t: int, arm: int, reward: float) -> None:
-    count_in(s, t, arm, reward)
+    add_discounted(s, t, arm, reward)
 
 
 class DUCB(Policy):
@@ -96,8 +96,8 @@ class DUCB(Policy):
 
     name = "d-ucb"
     kernel = Kernel(Params, init, choose, update, explain, forget=forget_discounted, reset=reset)
-    without_horizon = ("gamma",)
-    with_horizon = ("breakpoints",)
+    manual_params = ("gamma",)
+    tuning_params = ("breakpoints",)
     needs_horizon = True
     needs_changes = True
     restless = True

@@ -45,11 +45,11 @@ def reset(p: Params, s: State, horizon: int) -> None:
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
     s = State(
-        np.zeros(n_arms, np.int64),
-        np.zeros((n_arms, capacity + 1)),
-        np.zeros((n_arms, capacity + 1)),
-        np.zeros(1, np.int64),
-        np.zeros(2, np.int64),
+        pulls=np.zeros(n_arms, np.int64),
+        high=np.zeros((n_arms, capacity + 1)),
+        low=np.zeros((n_arms, capacity + 1)),
+        restart=np.zeros(1, np.int64),
+        epoch=np.zeros(2, np.int64),
     )
     reset(p, s, p.horizon)
     return s
@@ -147,7 +147,7 @@ class MUCB(Policy):
     change with time; unsound for rested rotting: forced exploration pulls worn arms, and slow decay goes unseen.
 
     Example:
-        >>> MUCB.from_breakpoints(10_000, breakpoints=4, w=800).limit
+        >>> MUCB.from_breakpoints(10_000, breakpoints=4, w=800).max_rounds
         10000
 
     Reference: Cao, Wen, Kveton, Xie, "Nearly optimal adaptive procedure with change detection for piecewise-stationary
@@ -156,8 +156,8 @@ class MUCB(Policy):
 
     name = "m-ucb"
     kernel = Kernel(Params, init, update=update, reset=reset, **restarting(index, explore))
-    with_horizon = ("breakpoints", "change")
-    without_horizon = ("b", "gamma")
+    tuning_params = ("breakpoints", "change")
+    manual_params = ("b", "gamma")
     needs_horizon = True
     needs_changes = True
     restless = True

@@ -64,7 +64,7 @@ def choose(p: Params, s: Weights, t: int, key: int, arms: Ints) -> int:
     return draw(p, s, t, key, arms)
 
 
-def chances(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
+def propensities(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
     if is_over(s, t):
         for k in range(arms.size):
             out[k] = 1.0 / arms.size
@@ -108,10 +108,10 @@ class Rexp3(Policy):
     """
 
     name = "rexp3"
-    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset, tune=tune)
+    kernel = Kernel(Params, init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)
     first_pulls = False
-    without_horizon = ("gamma", "batch")
-    with_horizon = ("budget",)
+    manual_params = ("gamma", "batch")
+    tuning_params = ("budget",)
     needs_horizon = True
     needs_changes = True
     randomised = True

@@ -18,14 +18,14 @@ class State(NamedTuple):
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
-    return State(np.zeros(n_arms, np.int64))
+    return State(pulls=np.zeros(n_arms, np.int64))
 
 
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     return int(arms[int(uniform(key, t, 0) * arms.size)])
 
 
-def chances(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
+def propensities(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
     for k in range(arms.size):
         out[k] = 1.0 / arms.size
 
@@ -47,7 +47,7 @@ class Uniform(Policy):
     """
 
     name = "uniform"
-    kernel = Kernel(Params, init, choose, update, chances=chances)
+    kernel = Kernel(Params, init, choose, update, propensities=propensities)
     first_pulls = False
     randomised = True
     cost = "O(1)"
