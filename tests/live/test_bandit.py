@@ -333,7 +333,7 @@ def test_eff_raw_ucb_stays_small() -> None:
     sizes = []
     for rounds in (1_000, 100_000):
         state = states.new_state(make("eff-raw-ucb"), 10, rounds)
-        sizes.append(sum(array.nbytes for array in state))
+        sizes.append(sum(array.nbytes for array in states.arrays(state)))
     assert sizes[1] < 2 * sizes[0]
     assert sizes[1] < 10_000
 
