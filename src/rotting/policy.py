@@ -1,4 +1,4 @@
-"""What a policy is: plain functions for the machine (`Kernel`), and a value for people (`Policy`)."""
+"""What a policy is: plain functions for the compiler (`Kernel`), and a value for people (`Policy`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 
 
 class Reason(NamedTuple):
-    """Why an arm was, or was not, chosen. Fields a policy has no notion of are NaN, or 0 for the window."""
+    """Why an arm was, or was not, chosen. Fields that a policy does not have are NaN, or 0 for the window."""
 
     value: float  # the index, in the paper's word; a tuple has a method of that name
     mean: float
@@ -35,15 +35,14 @@ class Kernel:
         propensities: `propensities(p, s, t, arms, out)`, for a randomised policy: writes the probability that `choose` would
             return each of `arms` into `out`. A policy whose update divides by that probability keeps it in a state field
             `propensity` [K], written by `choose`; when a reward comes late, the value of its own draw is put back there first.
-        forget: `forget(p, s, arm)`, for a state that remembers arms elsewhere than in rows of their own: removes what it knows
-            of one arm there. The arm's rows are made new afterwards.
+        forget: `forget(p, s, arm)`, for a state that has something of an arm outside the arm's own rows: removes it there. The
+            arm's rows are made new afterwards.
         reset: `reset(p, s, horizon)`, for a policy tuned to a horizon: makes the state as `init` would for that horizon, in
             place, with the tuning kept in the state. `init` itself calls it; `rotting.doubling` needs it, and a state
             field `epoch` [2] (rounds before this epoch, its length).
-        tune: `tune(p, s)`, for a state that keeps what depends on the number of arms elsewhere than in rows of theirs: writes
-            that anew, in place, for the arms that `s` has and the horizon in `s.epoch`, and leaves what was learned. `reset`
-            calls it, and a state that has grown is tuned by it: a bandit that grew to K arms before its first reward equals one
-            that began with K.
+        tune: `tune(p, s)`, for a state whose tuning depends on the number of arms: writes the tuning anew, in place, for the
+            arms that `s` has and the horizon in `s.epoch`, and leaves what was learned. `reset` calls it, and so does a bandit
+            that has grown: one that grew to K arms before its first reward equals one that began with K.
     """
 
     params: type

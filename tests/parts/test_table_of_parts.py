@@ -15,7 +15,7 @@ def modules(folder: Path) -> dict[str, Path]:
 
 
 def imported_parts(path: Path) -> set[str]:
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module == "rotting.parts":
             found.update(alias.name for alias in node.names)

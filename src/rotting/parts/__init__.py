@@ -17,7 +17,7 @@ A file in `policies/` has a policy's parameters and its formulas. What several p
     restarts             choice of policies that restart on an alarm
     glr_test             the generalised likelihood ratio test for a change
     divergences          Kullback-Leibler divergences and the bounds they give
-    confidence           the width of a confidence bound
+    confidence           the width of a confidence bound, and the parameters it takes
     reward_scale         rewards in a declared range, or Gaussian
     doubling             the doubling trick
 
@@ -37,10 +37,10 @@ uses which:
 
 and which policy uses which (Uniform and the greedy oracle need none):
 
-    raw_ucb              exact_windows, prefix_blocks
+    raw_ucb              confidence, exact_windows, prefix_blocks
     raw_ucb_pp           exact_windows
     raw_kl_ucb           divergences, exact_windows, lazy_choice, prefix_blocks, reward_scale
-    eff_raw_ucb          delayed_windows
+    eff_raw_ucb          confidence, delayed_windows
     eff_raw_ucb_pp       delayed_windows
     fewa                 arm_filter, prefix_blocks
     eff_fewa             arm_filter, delayed_windows

@@ -1,6 +1,6 @@
 """Discounted counts and sums of rewards, exactly, however long the game is.
 
-They run on rounds, not on an arm's own pulls: an arm that is not pulled ages too.
+They are discounted in every round, whether the arm is pulled or not.
 """
 
 from typing import Any, NamedTuple

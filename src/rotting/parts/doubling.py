@@ -66,7 +66,7 @@ def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
 
 def _explain(p: Any, s: Any, t: int, arms: Ints, arm: int) -> Reason:
     if t > s.epoch[0] + s.epoch[1]:
-        return Reason(math.nan, math.nan, 0, math.nan)  # the epoch to come knows nothing
+        return Reason(math.nan, math.nan, 0, math.nan)  # the next epoch has no rewards yet
     return explain(p, s, t - s.epoch[0], arms, arm)
 
 
@@ -76,7 +76,7 @@ def _propensities(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
 
 
 def doubled_kernel(kernel: Kernel) -> Kernel:
-    """Return the kernel that plays epochs of length H, 2H, 4H, ..., each from nothing and tuned to its own length.
+    """Return the kernel that plays epochs of length H, 2H, 4H, ..., each from scratch and tuned to its own length.
 
     A reward that comes after the epoch of its choice counts in the epoch in which it comes.
     """
@@ -126,14 +126,14 @@ def doubled(policy_class: type[Policy]) -> type[Policy]:
         def __reduce__(self) -> tuple[Any, ...]:
             return (doubling, (policy_class(*self.params),))
 
-    Doubled.__doc__ = f"{policy_class.__name__} in epochs of doubling length, each from nothing: needs no horizon."
+    Doubled.__doc__ = f"{policy_class.__name__} in epochs of doubling length, each from scratch: needs no horizon."
     Doubled.__name__ = Doubled.__qualname__ = f"Doubled{policy_class.__name__}"
     del defined[Doubled.name]  # the registry makes it from its name, and lists only what was written
     return Doubled
 
 
 def doubling(policy: Policy) -> Policy:
-    """Return `policy`, tuned to a horizon H, as a policy that needs none: epochs of H, 2H, 4H, ... rounds, each from nothing.
+    """Return `policy`, tuned to a horizon H, as a policy that needs none: epochs of H, 2H, 4H, ... rounds, each from scratch.
 
     In its first H rounds it plays as `policy` does.
 

@@ -20,7 +20,7 @@ class Weights(NamedTuple):
     """The state of the three policies."""
 
     log_weights: Floats  # [K] ln(w_i / max_j w_j)
-    propensity: Floats  # [K] the probability with which each arm was drawn last
+    propensity: Floats  # [K] the probability with which each arm was last drawn
     scratch: Floats  # [K] working space of `draw`
     rates: Floats  # [2] gamma and alpha: of exploration, and of sharing (Exp3.S)
     batch: Ints  # [2] rounds between two restarts (Rexp3; 0 = none), and restarts so far
@@ -115,7 +115,7 @@ def _rescale(s: Weights) -> None:
 
 
 def _boost(p: Any, s: Weights, arm: int, reward: float) -> None:
-    """Do `w_i *= exp(gamma xhat / K)` to the arm played, `xhat` its reward over the probability of its draw."""
+    """Multiply the arm's weight by `exp(gamma xhat / K)`, with `xhat` its reward over the probability of its draw."""
     xhat = to_unit(p.low, p.high, reward) / s.propensity[arm]
     s.log_weights[arm] += s.rates[0] * xhat / s.log_weights.size
 

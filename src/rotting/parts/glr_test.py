@@ -1,4 +1,4 @@
-"""The generalised likelihood ratio test for a change of the mean, without looking at every split.
+"""The generalised likelihood ratio test for a change of the mean, without computing every split.
 
 With n samples, their mean m and prefix sums P, and `D(s) = P_s - s m`, the statistic of split s is
 
@@ -9,9 +9,9 @@ Bernoulli's. So G stays below the threshold beta wherever `D(s)^2 n < beta v s (
 logarithm, and for a block of splits (`prefix_blocks.py`) from its extremes of `P_s - c s`, since
 `D(s) = P_s - c s + (c - m) s` and `s (n - s)` is smallest at an end of the block.
 
-What is not ruled out is computed as the definition says, so the alarms are those of the full scan, bit for bit: the bounds give
-way by more than all rounding errors together. Over 10,000 stationary rewards it takes 1/40 of the full scan's time (Gaussian)
-and 1/140 (Bernoulli), and its cost hardly grows from there.
+What is not ruled out is computed as the definition says, so the alarms are those of the full scan, bit for bit: the bounds are
+widened by more than all rounding errors together. Over 10,000 stationary rewards it takes 1/40 of the full scan's time
+(Gaussian) and 1/140 (Bernoulli), and its cost hardly grows from there.
 """
 
 from collections.abc import Callable

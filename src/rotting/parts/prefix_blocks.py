@@ -1,4 +1,4 @@
-"""Every window of every arm, exactly, without looking at every window.
+"""The means of all windows of every arm, exactly, with bounds for many windows at once.
 
 An arm's history is its prefix sums P_0 = 0, P_1, ..., P_N: the mean of the last h rewards is `(P_N - P_k) / h` with the start
 k = N - h. Starts are grouped in blocks of 8, of 64, of 512, ... For each block we keep a slope c and the extremes of
@@ -7,8 +7,8 @@ k = N - h. Starts are grouped in blocks of 8, of 64, of 512, ... For each block 
     mean = c + (P_N - c N - (P_k - c k)) / h  >=  c + (P_N - c N - top) / h,   top = max over the block of P_k - c k,
 
 divided by the largest h of the block if the numerator is positive and by the smallest if not; upper bounds likewise. A search
-skips the blocks whose bound settles the matter and opens the others, so that its cost grows with the logarithm of N, while
-what it finds is computed from the prefix sums and equals the scan of all windows bit for bit.
+skips the blocks whose bound decides, and divides the others. So its cost grows with the logarithm of N. What it finds is
+computed from the prefix sums, and equals the scan of all windows bit for bit.
 """
 
 import math
@@ -30,10 +30,10 @@ class History(NamedTuple):
     pulls: Ints  # [K] N_i
     high: Floats  # [K, capacity + 1] sum of the first n rewards, as high + low
     low: Floats
-    slope: Floats  # [K, blocks] c; blocks are numbered as they fill up, a block after the blocks it consists of
+    slope: Floats  # [K, blocks] c; blocks are numbered in the order in which they close, a block after those it consists of
     top: Floats  # [K, blocks] largest P_k - c k of the block
     bottom: Floats  # [K, blocks] smallest
-    filled: Ints  # [K] blocks so far
+    filled: Ints  # [K] number of closed blocks
 
 
 def new_history(n_arms: int, capacity: int) -> History:
@@ -51,7 +51,7 @@ def new_history(n_arms: int, capacity: int) -> History:
 
 
 def record(s: History, i: int, reward: float) -> None:
-    """Append a reward to arm i, and fill up the blocks that end here."""
+    """Append a reward to arm i, and close the blocks that end here."""
     n = s.pulls[i] + 1
     s.high[i, n], s.low[i, n] = add(s.high[i, n - 1], s.low[i, n - 1], reward)
     s.pulls[i] = n
@@ -77,7 +77,7 @@ def window_mean(s: History, i: int, h: int) -> float:
 
 
 def window_floor(s: History, i: int, h: int, c: float) -> float:
-    """Return, by plain arithmetic, a number that `window_mean(s, i, h) + c` is not below."""
+    """Return a lower bound of `window_mean(s, i, h) + c`, by plain arithmetic, which is faster."""
     n = s.pulls[i]
     total, before = s.high[i, n], s.high[i, n - h]
     return float((total - before - SLACK * (abs(total) + abs(before))) / h + c - SLACK * c)

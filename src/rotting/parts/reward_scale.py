@@ -22,7 +22,7 @@ def to_unit(low: float, high: float, reward: float) -> float:
 
 
 def check_range(policy: Policy) -> None:
-    """Refuse a policy whose parameters `low` and `high` enclose nothing."""
+    """Refuse a policy whose range of rewards is empty."""
     low, high = policy.params.low, policy.params.high
     if not low < high:
         raise InvalidValueError(f"low must be below high, got low={low!r} and high={high!r}")

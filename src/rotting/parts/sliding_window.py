@@ -1,6 +1,6 @@
-"""The rewards of the last rounds, exactly: what leaves the window leaves nothing behind.
+"""The sums of the rewards of the last rounds, exactly: a reward that has left the window leaves no rounding error behind.
 
-The window runs on rounds, not on an arm's own pulls: an arm that is not pulled ages too.
+The window is over rounds, not over an arm's own pulls: the rewards of an arm that is not pulled leave it too.
 """
 
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from rotting.kernels.exact_sums import add, difference
 
 
 class Recent(NamedTuple):
-    """The rewards of the last rounds, as a log with two sums an arm, so that what leaves the window leaves nothing behind.
+    """The rewards of the last rounds, as a log with two sums for each arm.
 
     The window is the end of an old block of the log and all of a new one. In the old block, each entry holds the sum of its
-    arm's later rewards there: when it leaves, that sum is the arm's. Once the old block is used up, the new one becomes old.
-    A reward costs O(1) on average, and no sum ever contained one that has left.
+    arm's later rewards there: when it leaves, that sum is what is left of the arm. Once the old block is used up, the new one
+    becomes old. A reward costs O(1) on average, and no sum ever contained a reward that has left.
     """
 
     pulls: Ints  # [K] rewards in the window
@@ -83,7 +83,7 @@ def _turn_over(s: Recent) -> None:
 
 
 def slide(s: Recent, t: int) -> None:
-    """Let the window be rounds t - tau, ..., t - 1: drop what is older."""
+    """Move the window to rounds t - tau, ..., t - 1: drop what is older."""
     while s.marks[0] < s.marks[2] and s.rounds[s.marks[0]] < t - s.tau[0]:
         if s.marks[0] == s.marks[1]:
             _turn_over(s)
@@ -101,7 +101,7 @@ def recent_sum(s: Recent, i: int) -> float:
 
 
 def strike_out(s: Recent, arm: int) -> None:
-    """Strike an arm from the log."""
+    """Strike an arm out of the log."""
     for e in range(s.marks[0], s.marks[2]):
         if s.arms[e] == arm:
             s.arms[e] = -1

@@ -22,7 +22,7 @@ class Params(NamedTuple):
     M: Annotated[int, COUNT, "samples that an arm's reference mean is taken from"] = 100
     epsilon: Annotated[float, NONNEGATIVE, "distance from the reference mean that is tolerated"] = 0.1
     xi: Annotated[float, POSITIVE, "weight of the bonus"] = 1.0
-    restart: Annotated[int, RESTART, "what an alarm makes forget: its arm, or all arms"] = 0
+    restart: Annotated[int, RESTART, "what restarts after an alarm: its arm, or all arms"] = 0
     horizon: Annotated[int, INDEX, "number of rounds to tune h and rate for; 0 = h and rate as given"] = 0
     breakpoints: Annotated[int, COUNT, "number of changes, with a horizon"] = 1
     low: Annotated[float, FINITE, "smallest reward"] = 0.0

@@ -45,14 +45,14 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
 
 
 def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
-    aged = math.pow(p.gamma, float(t - 1 - s.last[i]))
-    return aged * s.weight_high[i], aged * s.high[i]
+    discount = math.pow(p.gamma, float(t - 1 - s.last[i]))
+    return discount * s.weight_high[i], discount * s.high[i]
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    aged = math.pow(p.gamma, float(t - s.last[arm]))
-    s.weight_high[arm], s.weight_low[arm] = add(aged * s.weight_high[arm], aged * s.weight_low[arm], 1.0)
-    s.high[arm], s.low[arm] = add(aged * s.high[arm], aged * s.low[arm], to_policy_scale(p, reward))
+    discount = math.pow(p.gamma, float(t - s.last[arm]))
+    s.weight_high[arm], s.weight_low[arm] = add(discount * s.weight_high[arm], discount * s.weight_low[arm], 1.0)
+    s.high[arm], s.low[arm] = add(discount * s.high[arm], discount * s.low[arm], to_policy_scale(p, reward))
     s.last[arm] = t
     s.pulls[arm] += 1
 

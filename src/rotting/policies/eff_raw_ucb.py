@@ -10,8 +10,9 @@ from typing import Annotated, NamedTuple
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import ABOVE_ONE, POSITIVE
+from rotting.parts.confidence import HasConfidence
 from rotting.parts.delayed_windows import DelayedWindows, by_delayed_bound, new_delayed_windows
-from rotting.policies.raw_ucb import HasConfidence, level_at, width
+from rotting.policies.raw_ucb import level_at, width
 from rotting.policy import Kernel, Policy, Reason
 
 

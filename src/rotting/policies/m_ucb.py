@@ -18,7 +18,7 @@ _WINDOW = Rule("a whole number, 2 or more", low=2, whole=True)
 
 
 class Params(NamedTuple):
-    w: Annotated[int, _WINDOW, "samples that are looked at for a change; an even number"] = 200
+    w: Annotated[int, _WINDOW, "samples that are compared to find a change; an even number"] = 200
     b: Annotated[float, POSITIVE, "threshold of the difference of two sums of w / 2 samples"] = 46.0
     gamma: Annotated[float, PROBABILITY, "share of the rounds that explore all arms in turn"] = 0.05
     horizon: Annotated[int, INDEX, "number of rounds to tune b and gamma for; 0 = b and gamma as given"] = 0

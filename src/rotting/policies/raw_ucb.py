@@ -9,10 +9,11 @@ they find the arm with the largest `index`, the lowest on a tie, without the sca
 """
 
 import math
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import POSITIVE
+from rotting.parts.confidence import HasConfidence
 from rotting.parts.exact_windows import Windows, by_tightest_bound, new_windows
 from rotting.parts.prefix_blocks import window_mean
 from rotting.policy import Kernel, Policy, Reason
@@ -23,26 +24,16 @@ class Params(NamedTuple):
     sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
 
 
-class HasConfidence(Protocol):
-    """The parameters of every policy with these widths."""
-
-    @property
-    def alpha(self) -> float: ...
-
-    @property
-    def sigma(self) -> float: ...
-
-
 def init(p: Params, n_arms: int, capacity: int) -> Windows:
     return new_windows(n_arms, capacity)
 
 
 def level_at(p: HasConfidence, t: int, n_arms: int) -> float:
-    return p.sigma * math.sqrt(2.0 * p.alpha * math.log(t))
+    return p.sigma * math.sqrt(2.0 * p.alpha * math.log(t))  # c(1, delta_t), computed once a round
 
 
 def width(p: HasConfidence, level: float, h: int, root: float) -> float:
-    return level / root  # c(h, delta_t), with level = level_at(p, t, K) and root = sqrt(h)
+    return level / root  # c(h, delta_t), with root = sqrt(h)
 
 
 def index(p: HasConfidence, s: Windows, t: int, arms: Ints, i: int) -> Reason:

@@ -1,4 +1,4 @@
-"""Uniform choice: the floor every policy must clear."""
+"""Uniform choice: the baseline that every policy must beat."""
 
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
 class Uniform(Policy):
     """Any available arm, with equal probability: arm i with `p_i = 1 / |A|` for the available arms A.
 
-    Needs to know nothing in advance and learns nothing: not sound for rested nor for restless rotting. It is the floor.
+    Needs to know nothing in advance and learns nothing: not sound for rested nor for restless rotting. It is the baseline.
 
     Example:
         >>> Uniform()
