@@ -56,7 +56,7 @@ def measure(size: Size) -> list[Finding]:
     """Play, and compare every window of every arm with whole numbers."""
     policy, rounds = rotting.EffRAWUCB(), size.drift_rounds
     state = states.new_state(policy, _N_ARMS, rounds)
-    windows = np.array(state.windows, np.int64)
+    windows = np.array(state.grid.windows, np.int64)
     current, pending, counts = (np.zeros((_N_ARMS, windows.size), np.int64) for _ in range(3))
     kernel = policy.kernel
     loop = compiled(bind(_live, {choose: kernel.choose, update: kernel.update}), policy)
@@ -71,14 +71,13 @@ def measure(size: Size) -> list[Finding]:
     worst, compared = Fraction(0), 0
     for i in range(_N_ARMS):
         for j, h in enumerate(windows.tolist()):
-            if h <= state.pulls[i]:
+            if h <= state.grid.pulls[i]:
                 exact = _OFFSET + Fraction(_UNIT) * int(current[i, j]) / h
-                worst = max(worst, abs(Fraction(float(state.mean[i, j])) / exact - 1))
+                worst = max(worst, abs(Fraction(float(state.grid.mean[i, j])) / exact - 1))
                 compared += 1
     us = spent * 1e6 / (rounds - tenth)
-    detail = (
-        f"{compared} windows of {_N_ARMS} arms after {rounds:,} rounds, pulls {state.pulls.min():,} to {state.pulls.max():,}"
-    )
+    pulls = state.grid.pulls
+    detail = f"{compared} windows of {_N_ARMS} arms after {rounds:,} rounds, pulls {pulls.min():,} to {pulls.max():,}"
     return [
         Finding(
             "largest relative error of a window's mean", float(worst), "at most", 1e-9, None, "", f"{detail}; {us:.3g} us/round"
@@ -99,4 +98,4 @@ def _resident() -> int:
 
 
 def _bytes(state: Any) -> int:
-    return int(sum(array.nbytes for array in state))
+    return int(sum(array.nbytes for array in states.arrays(state)))

@@ -106,7 +106,7 @@ class Stretches:
         """Return a copy that can be continued without changing this one."""
         twin = object.__new__(Stretches)
         twin.__dict__.update(self.__dict__)
-        twin.state = type(self.state)(*(array.copy() for array in self.state))
+        twin.state = states.copy(self.state)
         twin.board = Board(*(array.copy() for array in self.board))
         return twin
 

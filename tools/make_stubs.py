@@ -59,7 +59,7 @@ def _constructor(policy: type[Policy], name: str) -> list[str]:
     own = {key: each for key, each in inspect.signature(made).parameters.items() if each.kind is not each.VAR_KEYWORD}
     known = {each.name: each for each in policy.parameters()}
     arguments = [f"{key}: {inspect.formatannotation(each.annotation)}" for key, each in own.items()]
-    more = [_argument(each) for key, each in known.items() if key not in {*own, *policy.without_horizon, "horizon"}]
+    more = [_argument(each) for key, each in known.items() if key not in {*own, *policy.manual_params, "horizon"}]
     summary = (inspect.getdoc(made) or "").partition("\n")[0]
     return ["@classmethod", *_function(name, ["cls", *arguments, *(["*", *more] if more else [])], "Self", summary)]
 

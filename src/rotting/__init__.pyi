@@ -105,7 +105,7 @@ class AdSwitch(Policy):
         outside: "refuse" or "clip" rewards outside the range.
 
     The radius `sqrt(2 ln(T) / n)` fails for a mean of n samples with a chance of at most `2 / T^4` (Hoeffding). A check takes
-    the samples at which the radius is 2^-i, the size of the change it looks for. Its chance makes the checks of all bad arms
+    the samples at which the radius is 2^-i, the size of the change it looks for. By its probability, the checks of all bad arms
     cost `K 2^-i sqrt(l / (K T ln T)) 2^(2i + 1) ln T` samples a round, times a gap of at most `16 2^-i`: for each i
     of the order of `sqrt(l K ln(T) / T)`, or over T rounds `sqrt(l K T ln T)`, the publication's regret bound of l episodes.
 
@@ -170,7 +170,7 @@ class CUSUMUCB(Policy):
     worn, and a slow decay below epsilon goes unseen.
 
     Example:
-        >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4, epsilon=0.05).limit
+        >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4, epsilon=0.05).max_rounds
         10000
 
     Reference: Liu, Lee, Shroff, "A change-detection based framework for piecewise-stationary multi-armed bandit problem",
@@ -224,8 +224,8 @@ class DUCB(Policy):
 
     Pulls the arm with the largest `mean_i + 2 B sqrt(xi ln(n) / N_i)`: `N_i` is the sum of `gamma^(t - 1 - s)` over the rounds
     s in which arm i was pulled, the mean is weighted alike, and n is the sum of `N_i` over all arms (the logarithm is cut at
-    0). Every arm ages in every round, pulled or not. With gamma = 1 it is a UCB that never forgets. An arm without a reward
-    goes first.
+    0). Every arm is discounted in every round, pulled or not. With gamma = 1 it is a UCB that never forgets. An arm without a
+    reward goes first.
 
     Args:
         gamma: discount of a round, in (0, 1]; not to be given with a horizon.
@@ -849,7 +849,7 @@ class MUCB(Policy):
     change with time; unsound for rested rotting: forced exploration pulls worn arms, and slow decay goes unseen.
 
     Example:
-        >>> MUCB.from_breakpoints(10_000, breakpoints=4, w=800).limit
+        >>> MUCB.from_breakpoints(10_000, breakpoints=4, w=800).max_rounds
         10000
 
     Reference: Cao, Wen, Kveton, Xie, "Nearly optimal adaptive procedure with change detection for piecewise-stationary
@@ -1226,7 +1226,7 @@ class ThompsonSampling(Policy):
     Propensities are integrals over the posteriors, to about 1e-9.
 
     Example:
-        >>> ThompsonSampling("gaussian", sigma=0.5).kernel.chances is None
+        >>> ThompsonSampling("gaussian", sigma=0.5).kernel.propensities is None
         False
 
     Reference: Thompson, "On the likelihood that one unknown probability exceeds another", Biometrika 1933; Agrawal, Goyal,
@@ -1276,7 +1276,7 @@ class UCB1(Policy):
 class Uniform(Policy):
     """Any available arm, with equal probability: arm i with `p_i = 1 / |A|` for the available arms A.
 
-    Needs to know nothing in advance and learns nothing: not sound for rested nor for restless rotting. It is the floor.
+    Needs to know nothing in advance and learns nothing: not sound for rested nor for restless rotting. It is the baseline.
 
     Example:
         >>> Uniform()
@@ -1288,7 +1288,7 @@ class Uniform(Policy):
     def __init__(self) -> None: ...
 
 class WSWA(Policy):
-    """SWA in epochs of 1, 2, 4, ... rounds, each from nothing and tuned to its own length.
+    """SWA in epochs of 1, 2, 4, ... rounds, each from scratch and tuned to its own length.
 
     In an epoch of length T every arm is pulled M times in turn, and then always the one with the largest mean of its last M
     pulls in the epoch, with `M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))`, at most T.

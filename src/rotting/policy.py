@@ -1,4 +1,4 @@
-"""What a policy is: plain functions for the machine (`Kernel`), and a value for people (`Policy`)."""
+"""What a policy is: plain functions for the compiler (`Kernel`), and a value for people (`Policy`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 
 
 class Reason(NamedTuple):
-    """Why an arm was, or was not, chosen. Fields a policy has no notion of are NaN, or 0 for the window."""
+    """Why an arm was, or was not, chosen. Fields that a policy does not have are NaN, or 0 for the window."""
 
     value: float  # the index, in the paper's word; a tuple has a method of that name
     mean: float
@@ -25,24 +25,24 @@ class Kernel:
 
     Args:
         params: NamedTuple class of numbers, each field `Annotated[float, rule, "what it means"]`.
-        init: `init(p, n_arms, capacity) -> state`, a NamedTuple of arrays that can record `capacity` rounds. An array that
-            has an axis of arms has it first. A smaller state is the leading corner of a larger one: that is how live
+        init: `init(p, n_arms, capacity) -> state`, which can record `capacity` rounds. A state is a NamedTuple of arrays, or of
+            NamedTuples of arrays: one level deep, so that a policy can hold a structure of `rotting.parts` in a field. An array
+            that has an axis of arms has it first. A smaller state is the leading corner of a larger one: that is how live
             states grow.
         choose: `choose(p, s, t, key, arms) -> arm`, one of `arms` (increasing arm numbers, never empty).
         update: `update(p, s, t, arm, reward) -> None`, in place.
         explain: `explain(p, s, t, arms, arm) -> Reason`, optional: what decides about one of `arms`.
-        chances: `chances(p, s, t, arms, out)`, for a randomised policy: writes the probability that `choose` would return each
-            of `arms` into `out`. A policy whose update divides by that probability keeps it in a state field `chance` [K],
-            written by `choose`; when a reward comes late, the value of its own draw is put back there first.
-        forget: `forget(p, s, arm)`, for a state that remembers arms elsewhere than in rows of their own: removes what it knows
-            of one arm there. The arm's rows are made new afterwards.
+        propensities: `propensities(p, s, t, arms, out)`, for a randomised policy: writes the probability that `choose` would
+            return each of `arms` into `out`. A policy whose update divides by that probability keeps it in a state field
+            `propensity` [K], written by `choose`; when a reward comes late, the value of its own draw is put back there first.
+        forget: `forget(p, s, arm)`, for a state that has something of an arm outside the arm's own rows: removes it there. The
+            arm's rows are made new afterwards.
         reset: `reset(p, s, horizon)`, for a policy tuned to a horizon: makes the state as `init` would for that horizon, in
             place, with the tuning kept in the state. `init` itself calls it; `rotting.doubling` needs it, and a state
             field `epoch` [2] (rounds before this epoch, its length).
-        tune: `tune(p, s)`, for a state that keeps what depends on the number of arms elsewhere than in rows of theirs: writes
-            that anew, in place, for the arms that `s` has and the horizon in `s.epoch`, and leaves what was learned. `reset`
-            calls it, and a state that has grown is tuned by it: a bandit that grew to K arms before its first reward equals one
-            that began with K.
+        tune: `tune(p, s)`, for a state whose tuning depends on the number of arms: writes the tuning anew, in place, for the
+            arms that `s` has and the horizon in `s.epoch`, and leaves what was learned. `reset` calls it, and so does a bandit
+            that has grown: one that grew to K arms before its first reward equals one that began with K.
     """
 
     params: type
@@ -50,7 +50,7 @@ class Kernel:
     choose: Callable[..., int]
     update: Callable[..., None]
     explain: Callable[..., Reason] | None = None
-    chances: Callable[..., None] | None = None
+    propensities: Callable[..., None] | None = None
     forget: Callable[..., None] | None = None
     reset: Callable[..., None] | None = None
     tune: Callable[..., None] | None = None
@@ -101,10 +101,10 @@ class Policy:
     first_pulls: ClassVar[bool] = True
     """Each arm is pulled once, in order, before any other choice, and so is an arm that is added later."""
 
-    with_horizon: ClassVar[tuple[str, ...]] = ()
-    """Parameters of the tuning: read, and allowed, only when `horizon` is given."""
-    without_horizon: ClassVar[tuple[str, ...]] = ()
-    """Parameters that the tuning decides: read, and allowed, only when `horizon` is not given."""
+    tuning_params: ClassVar[tuple[str, ...]] = ()
+    """Parameters that the tuning uses: allowed only with a `horizon`."""
+    manual_params: ClassVar[tuple[str, ...]] = ()
+    """Parameters set by hand: allowed only without a `horizon`, from which the tuning computes them."""
 
     needs_horizon: ClassVar[bool] = False
     """Must be told the number of rounds."""
@@ -160,7 +160,7 @@ class Policy:
             values[each.name] = each.rule.check(each.name, value)
         object.__setattr__(self, "params", self.kernel.params(**values))
         for each in self._parameters:
-            if each.name in self._unread() and values[each.name] != each.default:
+            if each.name in self._inactive_params() and values[each.name] != each.default:
                 why = "with a horizon, which decides it" if getattr(self.params, "horizon", 0) else "without a horizon"
                 raise InvalidValueError(f"{each.name} must be left out {why}, got {given[each.name]!r}")
         self.check()
@@ -171,13 +171,13 @@ class Policy:
         """Refuse parameters that do not go together; for subclasses."""
 
     @property
-    def limit(self) -> int | None:
-        """The number of rounds this policy is tuned for, if it is: its parameter `horizon`, unless 0."""
+    def max_rounds(self) -> int | None:
+        """The most rounds this policy can play, if it is tuned to a horizon: its parameter `horizon`, unless 0."""
         return getattr(self.params, "horizon", None) or None
 
-    def _unread(self) -> tuple[str, ...]:
-        """Return the parameters that do not count: tuning without a horizon, or what the tuning decides."""
-        return self.without_horizon if getattr(self.params, "horizon", 0) else self.with_horizon
+    def _inactive_params(self) -> tuple[str, ...]:
+        """Return the parameters that have no effect: those of the tuning without a horizon, else those set by hand."""
+        return self.manual_params if getattr(self.params, "horizon", 0) else self.tuning_params
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
@@ -188,9 +188,9 @@ class Policy:
         return None
 
     def shown_params(self) -> dict[str, Any]:
-        """Return the parameters as people write them, without those that do not count."""
-        counting = [each for each in self._parameters if each.name not in self._unread()]
-        return {each.name: each.rule.show(getattr(self.params, each.name)) for each in counting}
+        """Return the parameters as people write them, without those that have no effect."""
+        active = [each for each in self._parameters if each.name not in self._inactive_params()]
+        return {each.name: each.rule.show(getattr(self.params, each.name)) for each in active}
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is a value and cannot be changed; make a new one")

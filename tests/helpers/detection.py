@@ -1,8 +1,10 @@
 """Games for policies that detect changes, and the alarms that they raise."""
 
+from typing import Any
+
 import numpy as np
 
-from rotting.common.arrays import Floats
+from rotting.common.arrays import Floats, Ints
 from rotting.live import policy_state as states
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.cusum_ucb import CUSUMUCB
@@ -63,6 +65,12 @@ def tables(policy: Policy, n_arms: int, horizon: int) -> dict[str, Floats]:
     return found
 
 
+def samples_of(state: Any) -> Ints:
+    """The number of samples of each arm since its restart."""
+    found: Ints = (state.history if hasattr(state, "history") else state).pulls
+    return found
+
+
 def restarts(policy: Policy, table: Floats, horizon: int) -> int:
     """How often an arm that was just pulled has no samples."""
     state = states.new_state(policy, len(table), horizon)
@@ -72,7 +80,7 @@ def restarts(policy: Policy, table: Floats, horizon: int) -> int:
         arm = choose(policy.params, state, t, KEY, np.arange(len(table)))
         update(policy.params, state, t, arm, table[arm, pulls[arm]])
         pulls[arm] += 1
-        found += int(state.pulls[arm] == 0)
+        found += int(samples_of(state)[arm] == 0)
     return found
 
 
@@ -87,6 +95,6 @@ def alarms(policy: Policy, samples: Floats) -> list[int]:
     found = []
     for t, x in enumerate(samples, 1):
         update(policy.params, state, t, 0, float(x))
-        if state.pulls[0] == 0:
+        if samples_of(state)[0] == 0:
             found.append(t)
     return found

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rotting.kernels.nested import flatten
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.policy import Policy
@@ -145,10 +146,10 @@ def test_after_a_removal_all_is_as_if_the_arm_had_never_been_pulled(policy: Poli
             for arm in left:
                 reasons = [kernel.explain(params, states.copy(state), t, left, arm) for state in (told, spared)]
                 assert reasons[0] == pytest.approx(reasons[1], rel=1e-12, nan_ok=True), t
-        if kernel.chances is not None and t % 20 == 1:  # integrals, for some
+        if kernel.propensities is not None and t % 20 == 1:  # integrals, for some
             chances = np.zeros((2, left.size))
             for state, out in zip((told, spared), chances, strict=True):
-                kernel.chances(params, states.copy(state), t, left, out)
+                kernel.propensities(params, states.copy(state), t, left, out)
             assert chances[0] == pytest.approx(chances[1], rel=1e-9), t
         arms = [int(kernel.choose(params, state, t, 7, left)) for state in (told, spared)]
         assert arms[0] == arms[1], t
@@ -194,7 +195,7 @@ def test_nothing_is_left_of_a_kept_arm_that_is_added_afresh(policy: Policy) -> N
     assert kept.explain()["b"].pulls == 0
     said = {each["arm"]: each for each in kept.get_state()["arms"]}
     assert len(said) == len(kept.get_state()["arms"]) == 3
-    assert (said["b"]["pulls"], said["b"]["pending"], said["b"]["chances"]) == (0, 0, [])
+    assert (said["b"]["pulls"], said["b"]["pending"], said["b"]["propensities"]) == (0, 0, [])
     with pytest.raises(ValueError, match="arm must be new, got 'b'"):
         kept.add_arm("b", resume=True)
     kept.remove_arm("b")
@@ -202,9 +203,10 @@ def test_nothing_is_left_of_a_kept_arm_that_is_added_afresh(policy: Policy) -> N
         kept.add_arm("b", resume=True)
     gone.remove_arm("b")
     rows = states.has_arm_axis(policy)
-    for name, by_arm, a, b in zip(kept._state._fields, rows, kept._state, gone._state, strict=True):
+    kept_arrays, gone_arrays = flatten(kept._state), flatten(gone._state)
+    for (name, a), by_arm, b in zip(kept_arrays.items(), rows, gone_arrays.values(), strict=True):
         if by_arm:
-            fresh = getattr(states.new_state(policy, 1, kept._capacity), name)
+            fresh = flatten(states.new_state(policy, 1, kept._capacity))[name]
             assert a[:3].tolist() == b.tolist(), name
             assert a[[1, 3]].tolist() == [fresh[0].tolist()] * 2, name
         else:
@@ -223,7 +225,7 @@ def test_an_arm_in_the_place_of_another_owes_no_rewards() -> None:
                 bandit.add_arm("a")  # in a slot of its own: the first one is free for the next
             bandit.add_arm("c")
             said = next(each for each in bandit.get_state()["arms"] if each["arm"] == "c")
-            assert said == {"arm": "c", "slot": 0, "kept": False, "pulls": 0, "pending": 0, "chances": []}
+            assert said == {"arm": "c", "slot": 0, "kept": False, "pulls": 0, "pending": 0, "propensities": []}
             assert bandit.rounds == 3
             bandit.update("c", 1.0)  # nobody asked for it: a round of its own
             assert bandit.rounds == 4
@@ -331,7 +333,7 @@ def test_eff_raw_ucb_stays_small() -> None:
     sizes = []
     for rounds in (1_000, 100_000):
         state = states.new_state(make("eff-raw-ucb"), 10, rounds)
-        sizes.append(sum(array.nbytes for array in state))
+        sizes.append(sum(array.nbytes for array in states.arrays(state)))
     assert sizes[1] < 2 * sizes[0]
     assert sizes[1] < 10_000
 
@@ -477,11 +479,13 @@ def test_removing_the_last_arm_is_refused() -> None:
 def edits() -> dict[str, Callable[[dict[str, Any]], Any]]:
     return {
         "version": lambda s: {**s, "version": 99},
+        "old version": lambda s: {**s, "version": 1},
         "format": lambda s: {**s, "format": "other"},
         "rounds": lambda s: {**s, "rounds": s["rounds"] + 1},
         "arms": lambda s: {**s, "arms": s["arms"][:-1]},
         "no digest": lambda s: {name: value for name, value in s.items() if name != "digest"},
-        "array": lambda s: {**s, "state": {**s["state"], "pulls": {**s["state"]["pulls"], "data": ""}}},
+        "array": lambda s: {**s, "state": {**s["state"], "line": {**s["state"]["line"], "data": ""}}},
+        "inner array": lambda s: {**s, "state": {**s["state"], "grid.pulls": {**s["state"]["grid.pulls"], "data": ""}}},
         "extra": lambda s: {**s, "extra": object()},
         "none": lambda s: None,
         "text": json.dumps,

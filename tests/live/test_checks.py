@@ -138,14 +138,14 @@ def draws_in_secret(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints)
     return int(arms[-1])
 
 
-def test_randomness_must_be_declared_with_its_chances() -> None:
+def test_randomness_must_be_declared_with_its_propensities() -> None:
     with pytest.raises(CheckError, match="a policy that depends on its key must say `randomised = True`"):
         check_policy(broken(choose=draws_in_secret))
     policy = broken(choose=draws_in_secret)
     type(policy).randomised = True
-    with pytest.raises(CheckError, match="a randomised policy must give its `chances`"):
+    with pytest.raises(CheckError, match="a randomised policy must give its `propensities`"):
         check_policy(policy)
-    with pytest.raises(TypeError, match="policy must give its chances"):
+    with pytest.raises(TypeError, match="policy must give its propensities"):
         Bandit(policy, arms=["a", "b"]).propensities()
 
 

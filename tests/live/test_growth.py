@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rotting.kernels.nested import flatten
 from rotting.kernels.random_numbers import uniform
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
@@ -68,7 +69,7 @@ def grow(bandit: Bandit, n_arms: int) -> None:
 def test_the_variants_are_the_tuned_ones() -> None:
     known = {"cusum-ucb", "d-ucb", "exp3", "exp3-s", "glr-kl-ucb", "glr-ucb", "m-ucb", "rexp3", "sw-ucb", "swa"}
     assert {policy.name for policy in TUNED} == known
-    assert [policy.limit for policy in TUNED] == [300] * len(TUNED)
+    assert [policy.max_rounds for policy in TUNED] == [300] * len(TUNED)
     assert EVERY[-1].name == "doubling(ad-switch)"
 
 
@@ -112,7 +113,8 @@ def test_growth_after_rewards_tunes_anew_and_keeps_what_was_learned(policy: Poli
     same = tuned_to(policy, int(old.epoch[1]) if "epoch" in old._fields else 0)
     two, five = (states.new_state(same, n_arms, capacity) for n_arms in (2, 5))
     grown = states.grow(policy, old, 5, capacity)
-    fields = zip(old._fields, states.has_arm_axis(policy), old, grown, two, five, strict=True)
+    arrays = (states.arrays(state) for state in (old, grown, two, five))
+    fields = zip(flatten(old), states.has_arm_axis(policy), *arrays, strict=True)
     for name, by_arm, before, after, with_two, with_five in fields:
         if by_arm:
             assert np.array_equal(after[:2], before), name

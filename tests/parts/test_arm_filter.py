@@ -1,14 +1,19 @@
-"""FEWA's filter: which arms stay, and which of them has fewest pulls."""
+"""FEWA's filter: which arms stay, which of them has fewest pulls, and the last window that an arm passed."""
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting.kernels.binding import bind
+from rotting.live import policy_state as states
 from rotting.parts.arm_filter import keep_close, least_pulled, window_mean
+from rotting.policy import Policy
+from rotting.registry import make
 
 VALUES = st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3]), min_size=1, max_size=8)
 
@@ -31,5 +36,44 @@ def test_arms_close_to_the_best_stay_in_order(means: list[float], h: int, reach:
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.data())
 def test_ties_in_pulls_go_to_the_first(pulls: list[int], data: st.DataObject) -> None:
     arms = sorted(data.draw(st.sets(st.integers(0, len(pulls) - 1), min_size=1)))
-    s = SimpleNamespace(pulls=np.array(pulls), scratch=np.array(arms))
-    assert least_pulled(s, len(arms)) == min(arms, key=lambda i: (pulls[i], i))
+    s = SimpleNamespace(scratch=np.array(arms))
+    assert least_pulled(s, np.array(pulls), len(arms)) == min(arms, key=lambda i: (pulls[i], i))
+
+
+def windows_passed(rewards: list[list[float]], policy: Policy, t: int) -> list[int]:
+    """The largest window on which each arm was compared and kept, by the definition, for windows 1, 2, 3, ..."""
+    kept, passed, h = list(range(len(rewards))), [0] * len(rewards), 1
+    while all(len(rewards[i]) >= h for i in kept):
+        mean = {i: math.fsum(rewards[i][-h:]) / h for i in kept}
+        c = policy.params.sigma * math.sqrt(2 * policy.params.alpha * math.log(t) / h)
+        kept = [i for i in kept if mean[i] >= max(mean.values()) - 2 * c]
+        for i in kept:
+            passed[i] = h
+        h += 1
+    return passed
+
+
+@pytest.mark.parametrize(
+    "policy", [make("fewa", sigma=0.3), make("fewa", alpha=0.3, sigma=0.3), make("eff-fewa", sigma=0.3, m=1 + 1e-15)], ids=repr
+)
+def test_the_explained_window_is_the_last_one_passed(policy: Policy) -> None:
+    explain, update = policy.kernel.explain, policy.kernel.update
+    assert explain is not None
+    rng = np.random.default_rng(5)
+    n_arms, horizon = 6, 240
+    arms, dropped = np.arange(n_arms), 0
+    state = states.new_state(policy, n_arms, horizon)
+    rewards: list[list[float]] = [[] for _ in arms]
+    for t in range(1, horizon + 1):
+        arm = t % n_arms
+        rewards[arm].append(float(rng.normal(scale=0.3)) - 0.02 * arm * len(rewards[arm]) / n_arms)
+        update(policy.params, state, t, arm, rewards[arm][-1])
+        if t % 24 == 0:
+            reasons = [explain(policy.params, state, t + 1, arms, i) for i in arms]
+            passed = windows_passed(rewards, policy, t + 1)
+            assert [reason.window for reason in reasons] == passed, t
+            dropped += sum(0 < h < max(passed) and h % 8 > 0 for h in passed)
+            for reason, own in zip(reasons, rewards, strict=True):
+                if reason.window > 0:
+                    assert reason.mean == math.fsum(own[-reason.window :]) / reason.window
+    assert dropped > 2  # some of them between two multiples of 8, where blocks end

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from rotting.engines.compile import compiled
 from rotting.kernels.exact_sums import add, difference
+from rotting.live import policy_state as states
 from rotting.parts.delayed_windows import Grid, eff_update, new_grid, next_window
 from rotting.parts.prefix_blocks import new_history, record, window_mean
+from rotting.registry import make
 from tests.conftest import INTERPRETED
 from tests.reference import windows
 
@@ -64,12 +66,13 @@ def pending(s: Grid, j: int) -> int:
 
 def replay(m: float, rewards: list[float]) -> list[Grid]:
     """Copies of the statistics after each reward."""
-    s = new_grid(m, 1, len(rewards))
-    update = compiled(eff_update)
+    policy = make("eff-fewa", m=m)
+    s = states.new_state(policy, 1, len(rewards))
+    update = compiled(eff_update, policy)
     copies = []
     for reward in rewards:
         update(s, 0, reward)
-        copies.append(Grid._make(array.copy() for array in s))
+        copies.append(states.copy(s).grid)
     return copies
 
 

@@ -149,7 +149,7 @@ def test_no_horizon_is_left() -> None:
     policy = doubling(Exp3.from_horizon(20))
     problem = Problem.restless(np.array([[0.9] * 200, [0.1] * 200]), noise=Bernoulli())
     assert simulate(policy, problem, runs=2, seed=1).pulls.sum() == 400
-    assert policy.limit is None
+    assert policy.max_rounds is None
     assert policy.reward_range == (0.0, 1.0)
 
 

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from rotting.engines.compile import compiled
-from rotting.parts.prefix_blocks import new_history, window_mean
+from rotting.kernels.binding import bind
+from rotting.live.policy_state import new_state
+from rotting.parts import exact_windows
+from rotting.parts.floors import floor_now
+from rotting.parts.prefix_blocks import (
+    window_mean,
+)
+from rotting.policies.raw_ucb import level_at, width
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
@@ -17,21 +24,28 @@ from tests.reference import full_scan
 LENGTH = 700 if INTERPRETED else 9_000
 
 
+SEARCH = bind(exact_windows._search, {exact_windows.width: width, exact_windows.earlier_floor: floor_now})
+
+
 @pytest.mark.parametrize("name", streams(10))
 @pytest.mark.parametrize("alpha", [0.06, 1.4, 4.0])
 def test_the_search_finds_the_index(name: str, alpha: float) -> None:
     policy = make("raw-ucb", alpha=alpha)
-    explain, update = compiled(policy.kernel.explain, policy), compiled_kernels(policy)[1]  # type: ignore[arg-type]
-    scan = compiled(full_scan.index, policy)
-    s = new_history(1, LENGTH)
+    assert policy.kernel.explain is not None
+    search, explain = compiled(SEARCH, policy), compiled(policy.kernel.explain, policy)
+    update, scan = compiled_kernels(policy)[1], compiled(full_scan.index, policy)
+    s = new_state(policy, 1, LENGTH)
     check = rounds_to_check(LENGTH)
     for t, reward in enumerate(streams(LENGTH)[name], start=1):
         update(policy.params, s, t, 0, reward)
         if t in check:
+            level = level_at(policy.params, t + 1, 1)
+            found = search(policy.params, s, level, 0, math.inf)
+            assert found == s.lines.mean[0] + level / s.lines.root[0]
             reason = explain(policy.params, s, t + 1, np.array([0]), 0)
-            assert reason.value == scan(policy.params, s, t + 1, 0)
+            assert found == reason.value == scan(policy.params, s, t + 1, 0)
             assert reason.value == reason.mean + reason.width
-            assert reason.mean == window_mean(s, 0, reason.window)
+            assert reason.mean == window_mean(s.history, 0, reason.window)
 
 
 PAIRS = [
@@ -53,7 +67,7 @@ def test_long_games_equal_the_scans(policy: Policy, scan: object, name: str) -> 
     rows = [streams(horizon)[name], others[1] + streams(horizon)[name].mean(), streams(horizon)[name][::-1] + 0.05]
     choose, update = compiled_kernels(policy)
     slow = compiled(scan, policy)  # type: ignore[arg-type]
-    s, arms, pulls = new_history(n_arms, horizon), np.arange(n_arms), [0] * n_arms
+    s, arms, pulls = new_state(policy, n_arms, horizon), np.arange(n_arms), [0] * n_arms
     check = rounds_to_check(horizon) | set(range(horizon // 2, horizon // 2 + 300))
     for t in range(1, horizon + 1):
         arm = int(choose(policy.params, s, t, 0, arms))
@@ -62,4 +76,4 @@ def test_long_games_equal_the_scans(policy: Policy, scan: object, name: str) -> 
         update(policy.params, s, t, arm, rows[arm][pulls[arm]])
         pulls[arm] += 1
     assert sum(pulls) == horizon
-    assert math.isfinite(window_mean(s, 0, 1))
+    assert math.isfinite(window_mean(s.history, 0, 1))

@@ -80,8 +80,8 @@ def test_weights_stay_finite_for_ten_million_rounds_of_large_rewards(policy: Pol
     assert np.isfinite(state.log_weights).all()
     assert state.log_weights.max() == 0.0
     out = np.zeros(3)
-    assert policy.kernel.chances is not None
-    policy.kernel.chances(policy.params, state, rounds, arms, out)
+    assert policy.kernel.propensities is not None
+    policy.kernel.propensities(policy.params, state, rounds, arms, out)
     gamma = policy.params.gamma
     # Exp3.S leaves the others e alpha / gamma = 3e-5 of the best weight.
     assert out == pytest.approx([gamma / 3, 1 - 2 * gamma / 3, gamma / 3], rel=0.01)

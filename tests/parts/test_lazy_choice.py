@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.parts.lazy_choice import choose_lazily, level, line, search
+from rotting.parts.lazy_choice import choose_lazily, level_at, line, pulled, search
 
 
 def no_level(p: Any, t: int, n_arms: int) -> float:
@@ -26,7 +26,11 @@ def first_below(p: Any, s: Any, lev: float, i: int, threshold: float) -> float:
     return float(s.bounds[i][s.line[i]])
 
 
-CHOOSE = choose_lazily({level: no_level, line: kept_bound, search: first_below})["choose"]
+def was_pulled(s: Any, i: int) -> bool:
+    return bool(s.pulls[i] > 0)
+
+
+CHOOSE = choose_lazily({pulled: was_pulled, level_at: no_level, line: kept_bound, search: first_below})["choose"]
 VALUES = st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3])
 BOUNDS = st.lists(st.lists(VALUES, min_size=1, max_size=5), min_size=1, max_size=6)
 

@@ -10,7 +10,7 @@ import pytest
 from rotting.engines.compile import compiled
 from rotting.live.bandit import Bandit
 from rotting.parts.divergences import BERNOULLI, GAUSSIAN
-from rotting.parts.posteriors import chances_of_largest
+from rotting.parts.posteriors import probabilities_of_largest
 from rotting.policy import Policy
 from tests.conftest import INTERPRETED
 from tests.helpers.variants import THOMPSON
@@ -18,7 +18,7 @@ from tests.helpers.variants import THOMPSON
 
 def chances(kind: int, posteriors: Sequence[Sequence[float]]) -> np.ndarray:
     out = np.zeros(len(posteriors))
-    compiled(chances_of_largest, allocates=True)(kind, np.array(posteriors, float), out)
+    compiled(probabilities_of_largest, allocates=True)(kind, np.array(posteriors, float), out)
     return out
 
 

@@ -1,7 +1,5 @@
 """Long histories: the search and the filter that skip blocks decide as the scans of all windows do."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +12,6 @@ from rotting.parts.prefix_blocks import (
     block_number,
     blocks_within,
     highest_mean,
-    kept_floor,
     largest_block,
     lowest_mean,
     mean_range,
@@ -22,9 +19,7 @@ from rotting.parts.prefix_blocks import (
     record,
     window_mean,
 )
-from rotting.registry import make
 from tests.conftest import INTERPRETED
-from tests.helpers.games import compiled_kernels
 from tests.helpers.streams import streams
 
 LENGTH = 700 if INTERPRETED else 9_000
@@ -82,31 +77,4 @@ def test_blocks_are_numbered_as_they_fill_up(n: int) -> None:
     for number, (end, size) in enumerate(expected[-40:], start=max(0, len(expected) - 40)):
         assert block_number(end, size) == number
         assert largest_block(end) >= size
-    assert [blocks_within(FAN**level) for level in (1, 2, 3)] == [1, FAN + 1, FAN**2 + FAN + 1]
-
-
-@pytest.mark.parametrize("name", streams(10))
-def test_floors_stay_below_every_window(name: str) -> None:
-    """Also long after the search that left them, whatever the rewards since."""
-    policy = make("raw-ucb")
-    search, update = compiled(policy.kernel.explain, policy), compiled_kernels(policy)[1]  # type: ignore[arg-type]
-    floor_of = compiled(kept_floor)
-    length = min(LENGTH, 2_500)
-    s = new_history(1, length)
-    rng = np.random.default_rng(4)
-    checked = aged = 0
-    for t, reward in enumerate(streams(length)[name], start=1):
-        update(policy.params, s, t, 0, reward)
-        if rng.random() < 0.05:
-            search(policy.params, s, t + 1, np.array([0]), 0)
-        if rng.random() < 0.2:
-            level = math.sqrt(2 * policy.params.alpha * math.log(t + 1))
-            ends = [t - t % FAN ** (k + 1) for k in range(s.floor.shape[1] + 1)]
-            for k, first in enumerate(ends[1:]):
-                known = int(s.floor_end[0, k])
-                if known > first:
-                    bounds = [window_mean(s, 0, h) + level / math.sqrt(h) for h in range(t - known + 1, t - first + 1)]
-                    assert floor_of(s, 0, k, first, level, min(bounds)) <= min(bounds)
-                    checked += 1
-                    aged += t > s.floor_pulls[0, k]
-    assert checked > aged > 20
+    assert [blocks_within(FAN**power) for power in (1, 2, 3)] == [1, FAN + 1, FAN**2 + FAN + 1]

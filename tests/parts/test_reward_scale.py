@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rotting.parts.reward_scale import check_range, declared_range, in_reward_units, read, to_unit
+from rotting.parts.reward_scale import check_range, declared_range, in_reward_units, to_policy_scale, to_unit
 from rotting.policy import Reason
 from rotting.registry import make
 
@@ -27,13 +27,13 @@ def test_what_is_thought_comes_back_in_rewards(k: int) -> None:
     """Dyadic numbers, so that nothing is rounded."""
     p = make("kl-ucb", low=-4, high=12).params
     reward = -4 + 16 * k / 2**10
-    unit = read(p, reward)
+    unit = to_policy_scale(p, reward)
     assert in_reward_units(p, Reason(unit, unit, 3, 0.25)) == Reason(reward, reward, 3, 4.0)
 
 
 def test_gaussian_rewards_stay_as_they_are() -> None:
     p = make("kl-ucb", kind="gaussian").params
-    assert read(p, 1e6) == 1e6
+    assert to_policy_scale(p, 1e6) == 1e6
     assert in_reward_units(p, Reason(7.0, 6.0, 3, 1.0)) == Reason(7.0, 6.0, 3, 1.0)
 
 

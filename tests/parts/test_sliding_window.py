@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.parts.sliding_window import forget_recent, new_recent, recent_sum, remember, slide, start_recent
+from rotting.parts.sliding_window import log_reward, new_recent, recent_sum, slide, start_recent, strike_out
 
 REWARDS = st.sampled_from([1e100, -3e99, 1e6, 0.1, 1 / 3, -1e-9])
 GAMES = st.lists(st.tuples(st.integers(0, 2), REWARDS, st.integers(1, 3)), max_size=40)  # arm, reward, rounds until the next
@@ -14,10 +14,10 @@ GAMES = st.lists(st.tuples(st.integers(0, 2), REWARDS, st.integers(1, 3)), max_s
 @given(game=GAMES, tau=st.integers(1, 12))
 def test_sums_and_counts_are_those_of_the_window_alone(game: list[tuple[int, float, int]], tau: int) -> None:
     s = new_recent(3, len(game))
-    start_recent(s, 0, tau)
+    start_recent(s, tau)
     t, past = 1, []
     for arm, reward, rounds in game:
-        remember(s, t, arm, reward)
+        log_reward(s, t, arm, reward)
         past.append((t, arm, reward))
         t += rounds
         slide(s, t)
@@ -29,23 +29,23 @@ def test_sums_and_counts_are_those_of_the_window_alone(game: list[tuple[int, flo
 
 def test_small_rewards_are_exact_after_large_ones_left() -> None:
     s = new_recent(1, 20)
-    start_recent(s, 0, 2)
+    start_recent(s, 2)
     for t, reward in enumerate([1e100, -3e99, 0.1, 0.2], 1):
-        remember(s, t, 0, reward)
+        log_reward(s, t, 0, reward)
         slide(s, t + 1)
     assert recent_sum(s, 0) == math.fsum([0.1, 0.2])
 
 
 def test_a_forgotten_arm_takes_nothing_along_when_its_rewards_leave() -> None:
     s = new_recent(2, 20)
-    start_recent(s, 0, 3)
+    start_recent(s, 3)
     for t, arm in enumerate([0, 1, 0], 1):
-        remember(s, t, arm, 1.0)
-    forget_recent(None, s, 0)
+        log_reward(s, t, arm, 1.0)
+    strike_out(s, 0)
     for arrays in (s.pulls, s.old_high, s.old_low, s.new_high, s.new_low):
         arrays[0] = 0  # what the library does with every array of arms
     for t in range(4, 8):
-        remember(s, t, 1, 0.5)
+        log_reward(s, t, 1, 0.5)
         slide(s, t + 1)
     assert s.pulls.tolist() == [0, 3]
     assert (recent_sum(s, 0), recent_sum(s, 1)) == (0.0, 1.5)

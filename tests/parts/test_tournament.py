@@ -13,7 +13,7 @@ from rotting.kernels.binding import bind_all
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.parts import tournament
-from rotting.parts.tournament import MANY, height, hold, runners_up
+from rotting.parts.tournament import MANY, champion, height, new_tournament, runners_up
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
@@ -121,7 +121,7 @@ def root(s: Any, i: int) -> float:
     return float(s.roots[i])
 
 
-roots = {"hold": hold, "height": height, "runners_up": runners_up}
+roots = {"champion": champion, "height": height, "runners_up": runners_up}
 bound = bind_all(roots, {tournament.intercept: intercept, tournament.root: root})
 
 
@@ -129,15 +129,12 @@ bound = bind_all(roots, {tournament.intercept: intercept, tournament.root: root}
 def test_the_winner_and_its_runners_up_are_those_of_looking_at_every_line(n: int, seed: int) -> None:
     """Few values, so that ties abound; the champion's neighbours are told apart, since the lower one wins a tie."""
     rng = np.random.default_rng(seed)
-    s = SimpleNamespace(
-        intercepts=rng.integers(0, 3, n) / 4, roots=rng.integers(1, 3, n), winner=np.zeros(n, int), certain=np.zeros(n)
-    )
-    s.entrants = np.zeros(1, int)
-    for lev in (0.25, 0.5, 0.5, 1.0, 3.0):
-        heights = [bound["height"](s, lev, i) for i in range(n)]
-        champion = bound["hold"](s, lev)
-        assert champion == heights.index(max(heights))
-        before, after = bound["runners_up"](s, lev, champion)
-        below, above = max(heights[:champion], default=-np.inf), max(heights[champion + 1 :], default=-np.inf)
+    s = SimpleNamespace(intercepts=rng.integers(0, 3, n) / 4, roots=rng.integers(1, 3, n), tournament=new_tournament(n))
+    for level in (0.25, 0.5, 0.5, 1.0, 3.0):
+        heights = [bound["height"](s, level, i) for i in range(n)]
+        first = bound["champion"](s, level)
+        assert first == heights.index(max(heights))
+        before, after = bound["runners_up"](s, level, first)
+        below, above = max(heights[:first], default=-np.inf), max(heights[first + 1 :], default=-np.inf)
         for value in heights:  # what matters is which values keep the champion ahead
             assert (value > before and value >= after) == (value > below and value >= above)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rotting.parts.divergences import kl_bernoulli_upper
-from rotting.parts.posteriors import chances_of_largest
+from rotting.parts.posteriors import probabilities_of_largest
 from rotting.parts.reward_scale import GAUSSIAN
 from rotting.problems import Problem
 from rotting.problems.noise import log_gamma_variate
@@ -23,6 +23,7 @@ SCRIPT = textwrap.dedent("""
     import sys
     import numpy as np
     from tests.helpers.games import KEY, compiled_kernels
+    from rotting.kernels.nested import flatten
     from rotting.live import policy_state as states
     from rotting.registry import make
 
@@ -31,15 +32,15 @@ SCRIPT = textwrap.dedent("""
         for t in range(1, rounds + 1):
             update(policy.params, state, t, (t - 1) % n_arms, 0.25 * (t % 3))
         for name in spoil:
-            getattr(state, name)[...] = value
+            flatten(state)[name][...] = value
         arm = int(choose(policy.params, state, rounds + 1, KEY, arms))
         assert 0 <= arm < n_arms, (policy, spoil, arm)
 
     for policy in [*map(make, sys.argv[1:]), make("raw-kl-ucb", kind="gaussian")]:
         print(policy.name, flush=True)
         choose, update = compiled_kernels(policy)
-        fresh = states.new_state(policy, 1, 1)
-        floats = [name for name in fresh._fields if getattr(fresh, name).dtype.kind == "f"]
+        fresh = flatten(states.new_state(policy, 1, 1))
+        floats = [name for name, array in fresh.items() if array.dtype.kind == "f"]
         for n_arms in (1, 3, 40):
             for spoil in [*([name] for name in floats), floats]:
                 for value in (np.nan, np.inf, -np.inf):
@@ -85,7 +86,7 @@ def test_chances_end_on_any_posterior(worst: tuple[float, float]) -> None:
     """The last one's panels are too short to go on from where it lies, seen from the centre of the other."""
     out = np.zeros(2)
     with np.errstate(all="ignore"):
-        chances_of_largest(GAUSSIAN, np.array([(0.0, 1e20), worst]), out)
+        probabilities_of_largest(GAUSSIAN, np.array([(0.0, 1e20), worst]), out)
     assert np.isnan(out).all() or out.sum() == pytest.approx(1.0)
 
 

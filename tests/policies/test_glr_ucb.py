@@ -7,7 +7,7 @@ from rotting.live import policy_state as states
 from rotting.policies.glr_kl_ucb import GLRKLUCB
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policies.kl_ucb import KLUCB
-from tests.helpers.detection import UNBOUNDED, T, dyadic, restarts, tables
+from tests.helpers.detection import UNBOUNDED, T, dyadic, restarts, samples_of, tables
 from tests.helpers.games import play
 
 
@@ -36,7 +36,7 @@ def test_global_restart_forgets_every_arm_and_local_one_arm() -> None:
             policy.kernel.update(policy.params, state, t, 1, 0.5)
         for t in range(31, 61):
             policy.kernel.update(policy.params, state, t, 0, 0.0 if t < 55 else 100.0)
-            if state.pulls[0] == 0:
+            if samples_of(state)[0] == 0:
                 break
-        assert state.pulls.tolist() == left
+        assert samples_of(state).tolist() == left
         assert state.restart.tolist() == [55, 55 if restart == "global" else 0]

@@ -32,7 +32,7 @@ def test_sw_ucb() -> None:
 
 def test_d_ucb() -> None:
     gamma = tuned_discount(T, Y, B)
-    assert DUCB.from_breakpoints(T, Y, B=B).limit == T
+    assert DUCB.from_breakpoints(T, Y, B=B).max_rounds == T
     assert_least(lambda gamma: 16 * B**2 * T * (1 - gamma) + Y / (1 - gamma), gamma, 1e-3 * (1 - gamma))
 
 

@@ -80,7 +80,7 @@ TUNING: dict[str, Callable[[Any, int], dict[str, Any]]] = {
 def reference_of(policy: Policy, n_arms: int, uniform: Draws) -> Reference:
     """The slow, obvious version of a policy, with its random numbers."""
     params = {each.name: each.rule.show(getattr(policy.params, each.name)) for each in policy.parameters()}
-    if policy.limit is not None and policy.name in TUNING:
+    if policy.max_rounds is not None and policy.name in TUNING:
         params.update(TUNING[policy.name](policy.params, n_arms))
     params["local"] = params.get("restart") == "local"
     params["uniform"] = uniform

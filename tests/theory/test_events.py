@@ -61,8 +61,8 @@ def worst_error(policy: Policy, errors: np.ndarray) -> np.ndarray:
         state, worst = new_state(policy, 1, len(errors)), []
         for error in errors:
             policy.kernel.update(policy.params, state, 1, 0, error)  # its own EFF_UPDATE
-            known = state.known[0]
-            worst.append(np.max(np.abs(state.mean[0, :known]) * np.sqrt(state.windows[:known])))
+            known = state.grid.known[0]
+            worst.append(np.max(np.abs(state.grid.mean[0, :known]) * np.sqrt(state.grid.windows[:known])))
         return np.array(worst)
     sums = np.abs(np.subtract.outer(*[np.concatenate([[0.0], np.cumsum(errors)])] * 2))
     return np.array([np.max(sums[n, :n] / np.sqrt(n - np.arange(n))) for n in range(1, len(sums))])

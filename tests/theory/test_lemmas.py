@@ -156,9 +156,9 @@ def play(policy: Policy, factor: float, problem: Problem, choose: Choose | None 
         h, end = current_windows(n + 1, delayed)
         estimates = averages(paid[i], h, end)
         if delayed:  # the statistics are those the policy has
-            known = state.known[i]
-            assert state.windows[:known].tolist() == h.tolist()
-            assert np.max(np.abs(state.mean[i, :known] - estimates)) <= ROUNDING
+            known = state.grid.known[i]
+            assert state.grid.windows[:known].tolist() == h.tolist()
+            assert np.max(np.abs(state.grid.mean[i, :known] - estimates)) <= ROUNDING
         windows[i] = h, np.abs(estimates - averages(true[i], h, end))
     assert tally.checked + tally.excluded == horizon - K
     return tally
@@ -190,6 +190,12 @@ def test_the_chosen_arm_is_close_to_the_best(name: str, problem: str, noise: str
     assert sum(tally.checked for tally in tallies) >= 1.75 * rounds
 
 
+def pulls(s: Any) -> Ints:
+    """N_i, from the statistics that the policy keeps: of all windows, or of the delayed ones."""
+    found: Ints = (s.history if hasattr(s, "history") else s.grid).pulls
+    return found
+
+
 # The test has teeth: policies that are nearly right break the bound.
 
 
@@ -199,7 +205,7 @@ def worst_index(policy: Policy) -> Choose:
     assert explain is not None
 
     def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-        return int(min(arms, key=lambda i: -math.inf if s.pulls[i] == 0 else explain(p, s, t, arms, i).value))
+        return int(min(arms, key=lambda i: -math.inf if pulls(s)[i] == 0 else explain(p, s, t, arms, i).value))
 
     return choose
 
@@ -210,7 +216,7 @@ def first_filtered(policy: Policy) -> Choose:
     assert explain is not None
 
     def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-        return int(min(arms, key=lambda i: -1 if s.pulls[i] == 0 else explain(p, s, t, arms, i).window))
+        return int(min(arms, key=lambda i: -1 if pulls(s)[i] == 0 else explain(p, s, t, arms, i).window))
 
     return choose
 

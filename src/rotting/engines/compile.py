@@ -25,6 +25,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from rotting.engines.kernel_errors import blaming, call_index_error, compile_error, is_own_work
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import Rebuild, bound_functions, digest, reached_functions, with_names
+from rotting.kernels.nested import classes
 from rotting.policy import Policy
 
 
@@ -60,7 +61,7 @@ def compiled(
     with blaming(policy):
         mark = digest(function)
     if policy is not None:
-        kinds: list[Any] = [policy.kernel.params, type(policy.kernel.init(policy.params, 1, 1))]
+        kinds: list[Any] = [policy.kernel.params, *classes(policy.kernel.init(policy.params, 1, 1))]
         names = [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in kinds]
         mark = hashlib.sha256("|".join([mark, *names]).encode()).hexdigest()[:16]
     always: Any = getattr(numba.config, "BOUNDSCHECK", None)  # what NUMBA_BOUNDSCHECK says, and None if it says nothing

@@ -24,7 +24,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Function = Callable[..., Any]
 Parts = Mapping[Any, Any]
-"""Which function is put in the place of which: plain functions both."""
+"""Which plain function is replaced by which."""
 
 
 @functools.cache
@@ -35,11 +35,11 @@ def _loaded_names(code: CodeType) -> tuple[str, ...]:
 
 
 def _global_names(function: FunctionType) -> tuple[str, ...]:
-    return _loaded_names(function.__code__)  # asked for time and again: reading the code takes longer than a short simulation
+    return _loaded_names(function.__code__)  # cached: reading the code takes longer than a short simulation
 
 
 def slot(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a stub that stands for a function yet to be chosen: `bind` puts one in its place.
+    """Mark a stub that stands for a function to be chosen later: `bind` puts one in its place.
 
     Example:
         >>> @slot

@@ -1,8 +1,7 @@
-"""Sums of rewards that lose nothing: unevaluated pairs `high + low` of 106 bits.
+"""Sums of rewards without rounding errors: pairs `high + low` of 106 bits together.
 
-A window cut out of a long history is then the correctly rounded sum of its rewards: rewards of 1e6 plus noise, or ten million
-of them, give the choices that exact arithmetic gives. (Only a reward below 1e-15 of a unit beside a total of 1e6 would be
-rounded.)
+The sum of a window, as the difference of two sums, is then the correctly rounded sum of its rewards. Rewards of 1e6 plus noise,
+or ten million of them, give the choices of exact arithmetic. (Only a reward below 1e-15 beside a total of 1e6 is rounded.)
 """
 
 

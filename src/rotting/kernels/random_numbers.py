@@ -1,7 +1,7 @@
 """Random numbers as pure functions of a key and a counter.
 
 Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). Its words have 32 bits,
-so every product fits 64: Python's unbounded integers and the compiler's wrapping ones agree bit for bit, without one warning.
+so every product fits 64: Python's unbounded integers and the compiler's wrapping ones agree bit for bit, without a warning.
 """
 
 import hashlib

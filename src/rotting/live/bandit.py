@@ -21,7 +21,7 @@ from rotting.live import policy_state as states
 from rotting.policy import Policy, Reason
 from rotting.registry import from_json as policy_from_json
 
-_FORMAT, _VERSION = "rotting-bandit", 1
+_FORMAT, _VERSION = "rotting-bandit", 2
 _FIRST_CAPACITY = 64
 
 
@@ -148,7 +148,7 @@ class Bandit:
         self._kept: dict[Hashable, int] = {}  # arms removed with keep=True
         self._pulls = [0] * len(names)
         self._pending = [0] * len(names)  # pulls of each slot whose reward has not come yet
-        self._chances: list[list[float]] = [[] for _ in names]  # and their probabilities, if the policy divides by them
+        self._propensities: list[list[float]] = [[] for _ in names]  # and their probabilities, if the policy divides by them
         self._state = states.new_state(policy, len(names), self._capacity)
         self._set_up()
 
@@ -159,9 +159,9 @@ class Bandit:
         self._choose = guarded_for(policy.kernel.choose, policy, policy.params, state, 1, self._key, self._active)
         self._update = guarded_for(policy.kernel.update, policy, policy.params, state, 1, 0, 0.0)
         self._explain = self._optional(policy.kernel.explain, self._active, 0)
-        self._chances_now = self._optional(policy.kernel.chances, self._active, np.zeros(1))
-        self._uses_chances = "chance" in self._state._fields
-        self._limit = math.inf if policy.limit is None else policy.limit
+        self._propensities_now = self._optional(policy.kernel.propensities, self._active, np.zeros(1))
+        self._uses_propensities = "propensity" in self._state._fields
+        self._limit = math.inf if policy.max_rounds is None else policy.max_rounds
         self._range = policy.reward_range or (-math.inf, math.inf)
 
     def _optional(self, kernel: Callable[..., Any] | None, *rest: object) -> Callable[..., Any] | None:
@@ -240,8 +240,8 @@ class Bandit:
             slot = int(self._choose(self._policy.params, self._state, self._rounds + 1, self._key, available))
             self._rounds += 1
             self._pending[slot] += 1
-            if self._uses_chances:
-                self._chances[slot].append(float(self._state.chance[slot]))
+            if self._uses_propensities:
+                self._propensities[slot].append(float(self._state.propensity[slot]))
             return self._slots[slot]
 
     def update(self, arm: Hashable, reward: float) -> None:
@@ -255,19 +255,19 @@ class Bandit:
         with self._lock:
             slot = self._known(arm, kept=True)
             pulled = self._pending[slot] > 0
-            if self._uses_chances and not pulled and arm not in self._slot_of:
+            if self._uses_propensities and not pulled and arm not in self._slot_of:
                 raise InvalidValueError(f"arm must have been pulled, or be one that may be, got {arm!r}, which was removed")
             rounds = self._rounds if pulled else self._rounds + 1
             self._check_limit(rounds)
             self._make_room(rounds)
-            if self._uses_chances:
-                self._state.chance[slot] = self._chances[slot][0] if pulled else self.propensities()[arm]
+            if self._uses_propensities:
+                self._state.propensity[slot] = self._propensities[slot][0] if pulled else self.propensities()[arm]
             self._update(self._policy.params, self._state, rounds, slot, value)
             self._rounds = rounds
             self._pulls[slot] += 1
             if pulled:
                 self._pending[slot] -= 1
-                del self._chances[slot][:1]
+                del self._propensities[slot][:1]
 
     def add_arm(self, arm: Hashable, resume: bool = False) -> None:
         """Let `arm` be pulled from now on, as the paper treats a new arm: it is explored at the next pull.
@@ -305,14 +305,14 @@ class Bandit:
             self._slots.append(None)
             self._pulls.append(0)
             self._pending.append(0)
-            self._chances.append([])
+            self._propensities.append([])
         self._clear(slot)
         return slot
 
     def _clear(self, slot: int) -> None:
         """Forget everything about the arm in a slot."""
         states.forget_arm(self._policy, self._state, slot, self._capacity)
-        self._pulls[slot], self._pending[slot], self._chances[slot] = 0, 0, []
+        self._pulls[slot], self._pending[slot], self._propensities[slot] = 0, 0, []
 
     def remove_arm(self, arm: Hashable, keep: bool = False) -> None:
         """Never pull `arm` again.
@@ -348,16 +348,16 @@ class Bandit:
             t = self._rounds + 1
             self._make_room(t)
             out = np.zeros(available.size)
-            trial = states.copy(self._state)  # choose and chances may change the state
-            if self._policy.randomised and self._policy.kernel.chances is None:
+            trial = states.copy(self._state)  # choose and propensities may change the state
+            if self._policy.randomised and self._policy.kernel.propensities is None:
                 raise InvalidTypeError(
-                    f"policy must give its chances, got {self._policy!r}, which draws and does not; see rotting.Kernel"
+                    f"policy must give its propensities, got {self._policy!r}, which draws and does not; see rotting.Kernel"
                 )
-            if self._chances_now is not None:
-                self._chances_now(self._policy.params, trial, t, available, out)
+            if self._propensities_now is not None:
+                self._propensities_now(self._policy.params, trial, t, available, out)
             else:
                 out[np.searchsorted(available, self._choose(self._policy.params, trial, t, self._key, available))] = 1.0
-            return {self._slots[slot]: float(chance) for slot, chance in zip(available, out, strict=True)}
+            return {self._slots[slot]: float(probability) for slot, probability in zip(available, out, strict=True)}
 
     def explain(self) -> Explanation:
         """Return for each arm what decides whether it is pulled next: index, mean, chosen window, width, pulls.
@@ -399,7 +399,7 @@ class Bandit:
                         "kept": kept,
                         "pulls": self._pulls[slot],
                         "pending": self._pending[slot],
-                        "chances": self._chances[slot],
+                        "propensities": self._propensities[slot],
                     }
                     for kept, group in ((False, self._slot_of), (True, self._kept))
                     for arm, slot in group.items()
@@ -423,7 +423,8 @@ class Bandit:
         if not isinstance(state, dict) or state.get("format") != _FORMAT:
             raise InvalidValueError(f"state must be what Bandit.get_state returned (format {_FORMAT!r}), got {brief(state)}")
         if state.get("version") != _VERSION:
-            raise InvalidValueError(f"state version must be {_VERSION}, got {state.get('version')!r}")
+            got = state.get("version")
+            raise InvalidValueError(f"state version must be {_VERSION}, the only one that can be read, got {got!r}")
         try:
             intact = state.get("digest") == _state_digest(state)
         except (TypeError, ValueError):
@@ -440,13 +441,13 @@ class Bandit:
         bandit._slot_of, bandit._kept = {}, {}
         bandit._pulls = [0] * state["slots"]
         bandit._pending = [0] * state["slots"]
-        bandit._chances = [[] for _ in range(state["slots"])]
+        bandit._propensities = [[] for _ in range(state["slots"])]
         for each in state["arms"]:
             arm, slot = _restore_arm(each["arm"]), each["slot"]
             bandit._slots[slot] = arm
             (bandit._kept if each["kept"] else bandit._slot_of)[arm] = slot
             bandit._pulls[slot], bandit._pending[slot] = each["pulls"], each["pending"]
-            bandit._chances[slot] = each["chances"]
+            bandit._propensities[slot] = each["propensities"]
         bandit._state = states.from_json(bandit._policy, state["state"], state["slots"], bandit._capacity)
         bandit._set_up()
         return bandit

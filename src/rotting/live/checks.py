@@ -9,6 +9,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import guarded_for
 from rotting.errors import CheckError, InvalidTypeError, InvalidValueError
+from rotting.kernels.nested import flatten, is_nested
 from rotting.kernels.random_numbers import normal_quantile, uniform
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
@@ -45,11 +46,11 @@ def _game(policy: Policy, choose: Any, update: Any, table: Floats, capacity: int
     for t in range(1, rounds + 1):
         if policy.sees_means:
             state.means[:] = [table[i, pulls[i]] for i in range(n_arms)]
-        before = [(array.shape, array.dtype) for array in state]
+        before = [(array.shape, array.dtype) for array in states.arrays(state)]
         arm = choose(policy.params, state, t, 11, arms)
         require("choose must return one of `arms`", arm in arms, f"round {t}: {arm!r}")
         update(policy.params, state, t, arm, table[arm, pulls[arm]])
-        after = [(array.shape, array.dtype) for array in state]
+        after = [(array.shape, array.dtype) for array in states.arrays(state)]
         require("choose and update must keep every array's shape and type", before == after, f"round {t}")
         pulls[arm] += 1
         chosen.append(int(arm))
@@ -63,7 +64,9 @@ def _compiled_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[...,
 
 
 def _same_state(a: Any, b: Any) -> bool:
-    return all(np.array_equal(x, y, equal_nan=x.dtype.kind == "f") for x, y in zip(a, b, strict=True))
+    return all(
+        np.array_equal(x, y, equal_nan=x.dtype.kind == "f") for x, y in zip(states.arrays(a), states.arrays(b), strict=True)
+    )
 
 
 def _check_value(policy: Policy) -> None:
@@ -75,12 +78,14 @@ def _check_value(policy: Policy) -> None:
 
 def _check_state(policy: Policy) -> None:
     state = states.new_state(policy, _ARMS, 8)
-    require("init must return a NamedTuple of arrays", hasattr(state, "_fields"), type(state).__name__)
-    for name, array in state._asdict().items():
-        require("every field of a state must be an array", isinstance(array, np.ndarray), name)
+    require("init must return a NamedTuple of arrays", is_nested(state), type(state).__name__)
+    named = flatten(state)
+    for name, array in named.items():
+        rule = "every field of a state must be an array, or a NamedTuple of arrays"
+        require(rule, isinstance(array, np.ndarray), name)
     longer, larger = states.new_state(policy, _ARMS, 16), states.new_state(policy, _ARMS + 1, 16)
-    fields = zip(state._fields, states.has_arm_axis(policy), state, longer, larger, strict=True)
-    for name, by_arm, small, long, wide in fields:
+    others = zip(states.has_arm_axis(policy), states.arrays(longer), states.arrays(larger), strict=True)
+    for (name, small), (by_arm, long, wide) in zip(named.items(), others, strict=True):
         large = wide if by_arm else long  # what has no axis of arms may be tuned to their number
         corner = large[tuple(slice(0, size) for size in small.shape)]
         require("a small state must be the corner of a large one", np.array_equal(corner, small), name)
@@ -127,7 +132,7 @@ def _check_mask(policy: Policy) -> None:
 
 
 def _check_randomness(policy: Policy) -> None:
-    """Play one state with many keys: what depends on the key must be declared, with the right chances."""
+    """Play one state with many keys: what depends on the key must be declared, with the right propensities."""
     arms = np.arange(_ARMS)
     table = _rewards(_ARMS, _ROUNDS)
     choose, update = _compiled_kernels(policy)
@@ -138,15 +143,15 @@ def _check_randomness(policy: Policy) -> None:
     if not policy.randomised:
         require("a policy that depends on its key must say `randomised = True`", drawn.max() == _KEYS, policy)
         return
-    chances = policy.kernel.chances
-    if chances is None:
-        raise CheckError(f"a randomised policy must give its `chances` ({policy})")
+    propensities = policy.kernel.propensities
+    if propensities is None:
+        raise CheckError(f"a randomised policy must give its `propensities` ({policy})")
     out = np.zeros(_ARMS)
-    chances(policy.params, states.copy(state), _ROUNDS + 1, arms, out)
-    require("chances must sum to 1", bool(abs(out.sum() - 1.0) < 1e-6), out)
+    propensities(policy.params, states.copy(state), _ROUNDS + 1, arms, out)
+    require("propensities must sum to 1", bool(abs(out.sum() - 1.0) < 1e-6), out)
     # Hoeffding: beyond this distance with probability below 2 exp(-2 * 16) = 3e-14 for each arm.
     far = np.abs(drawn / _KEYS - out).max() > 4.0 / np.sqrt(_KEYS)
-    require("chances must be those of `choose`", not far, f"{out} against {drawn / _KEYS}")
+    require("propensities must be those of `choose`", not far, f"{out} against {drawn / _KEYS}")
 
 
 def _check_growth(policy: Policy) -> None:
@@ -198,8 +203,8 @@ def check_policy(policy: Policy) -> None:
 
     It checks that the policy is a value (equality, JSON), that its state can grow and be saved, that it plays the same game
     interpreted and compiled, once and again, with more room, with one arm, with fewer rounds than arms, that it respects the
-    available arms, that it declares its randomness with the right chances, that a bandit which grew before its first reward
-    equals one that began with all arms, and that it works live: saved and restored, with arms added and removed.
+    available arms, that it declares its randomness with the right propensities, that a bandit which grew before its first
+    reward equals one that began with all arms, and that it works live: saved and restored, with arms added and removed.
 
     Args:
         policy: the policy to check. Rewards in [0, 1] are fed to it.
@@ -216,7 +221,7 @@ def check_policy(policy: Policy) -> None:
     _check_mask(policy)
     _check_randomness(policy)
     if not policy.sees_means:
-        if policy.limit is not None and policy.limit < 3 * _ROUNDS:
+        if policy.max_rounds is not None and policy.max_rounds < 3 * _ROUNDS:
             raise InvalidValueError(f"policy must be tuned for at least {3 * _ROUNDS} rounds to be checked, got {policy!r}")
         _check_growth(policy)
         _check_live(policy)

@@ -1,8 +1,8 @@
 """Policy states as data: grown, given a fresh arm, written as JSON and read back, without knowing the policy.
 
-A state is a NamedTuple of arrays. Probing `init` with other sizes tells which arrays have an axis of arms (always the first),
-and a smaller state is the leading corner of a larger one, but for what is tuned to the number of arms (`Kernel.tune`); nothing
-else is needed.
+A state is a NamedTuple of arrays, or of NamedTuples of arrays (`kernels/nested.py`). Calling `init` with other sizes shows
+which arrays have an axis of arms (always the first). A smaller state is the leading corner of a larger one, except for what is
+tuned to the number of arms (`Kernel.tune`). Nothing else is needed.
 """
 
 import base64
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rotting.errors import InvalidValueError
+from rotting.kernels.nested import flatten, unflatten
 from rotting.policy import Policy
 
 
@@ -19,15 +20,20 @@ def new_state(policy: Policy, n_arms: int, capacity: int) -> Any:
     return policy.kernel.init(policy.params, n_arms, capacity)
 
 
+def arrays(state: Any) -> list[Any]:
+    """Return the arrays of a state, those one level down included."""
+    return list(flatten(state).values())
+
+
 def copy(state: Any) -> Any:
     """Return a state of its own with the same content."""
-    return type(state)(*(array.copy() for array in state))
+    return unflatten(state, (array.copy() for array in arrays(state)))
 
 
 def grow(policy: Policy, state: Any, n_arms: int, capacity: int) -> Any:
     """Return a state of a larger size that has seen what `state` has, tuned to its number of arms."""
     larger = new_state(policy, n_arms, capacity)
-    for old, new in zip(state, larger, strict=True):
+    for old, new in zip(arrays(state), arrays(larger), strict=True):
         new[tuple(slice(0, size) for size in old.shape)] = old
     if policy.kernel.tune is not None:
         policy.kernel.tune(policy.params, larger)
@@ -37,7 +43,7 @@ def grow(policy: Policy, state: Any, n_arms: int, capacity: int) -> Any:
 def has_arm_axis(policy: Policy) -> list[bool]:
     """Tell for each array of the policy's state whether its first axis is the arms."""
     one, two = new_state(policy, 1, 1), new_state(policy, 2, 1)
-    return [a.shape != b.shape for a, b in zip(one, two, strict=True)]
+    return [a.shape != b.shape for a, b in zip(arrays(one), arrays(two), strict=True)]
 
 
 def forget_arm(policy: Policy, state: Any, arm: int, capacity: int) -> None:
@@ -45,29 +51,30 @@ def forget_arm(policy: Policy, state: Any, arm: int, capacity: int) -> None:
     if policy.kernel.forget is not None:
         policy.kernel.forget(policy.params, state, arm)
     fresh = new_state(policy, 1, capacity)
-    for array, new, by_arm in zip(state, fresh, has_arm_axis(policy), strict=True):
+    for array, new, by_arm in zip(arrays(state), arrays(fresh), has_arm_axis(policy), strict=True):
         if by_arm:
             array[arm] = new[0]
 
 
 def to_json(state: Any) -> dict[str, Any]:
-    """Return the arrays as JSON-able data, bit for bit: little-endian bytes in base 64."""
+    """Return the arrays as JSON-able data under their dotted names, bit for bit: little-endian bytes in base 64."""
     return {
         name: {
             "dtype": str(array.dtype),
             "shape": list(array.shape),
             "data": base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode(),
         }
-        for name, array in state._asdict().items()
+        for name, array in flatten(state).items()
     }
 
 
 def from_json(policy: Policy, data: Any, n_arms: int, capacity: int) -> Any:
     """Return the state that `to_json` wrote, or say what does not fit."""
     state = new_state(policy, n_arms, capacity)
-    if not isinstance(data, dict) or set(data) != set(state._fields):
-        raise InvalidValueError(f"state must hold the arrays {', '.join(state._fields)}, got {sorted(data)}")
-    for name, array in state._asdict().items():
+    named = flatten(state)
+    if not isinstance(data, dict) or set(data) != set(named):
+        raise InvalidValueError(f"state must hold the arrays {', '.join(named)}, got {sorted(data)}")
+    for name, array in named.items():
         item = data[name]
         if item.get("dtype") != str(array.dtype) or item.get("shape") != list(array.shape):
             raise InvalidValueError(

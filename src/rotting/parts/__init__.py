@@ -1,1 +1,63 @@
-"""What policies share."""
+"""What policies are made of.
+
+A file in `policies/` has a policy's parameters and its formulas. What several policies need, and what makes them fast, is here:
+
+    largest_index        choose the arm with the largest index
+    lazy_choice          the same for indices that are minima over windows, without computing every index
+    exact_windows        the choice by the tightest bound of every window, and its state
+    delayed_windows      EFF_UPDATE (Algorithm 2), and the choice by the tightest bound of its windows
+    tournament           the highest of many lines, kept up to date
+    floors               lower bounds that one search leaves to the next
+    prefix_blocks        the means of all windows, with bounds for blocks of windows
+    arm_filter           the filter of FEWA
+    sliding_window       the rewards of the last rounds
+    discounts            discounted counts and sums
+    exponential_weights  weights, draws and updates of the Exp3 family
+    posteriors           Thompson sampling: draws, propensities, explanations
+    restarts             choice of policies that restart on an alarm
+    glr_test             the generalised likelihood ratio test for a change
+    divergences          Kullback-Leibler divergences and the bounds they give
+    confidence           the width of a confidence bound, and the parameters it takes
+    reward_scale         rewards in a declared range, or Gaussian
+    doubling             the doubling trick
+
+A part leaves open what its policies choose: a function marked `@slot` (`kernels/binding.py`). Functions such as `by_index`,
+`by_tightest_bound` or `restarting` fill the slots with a policy's own functions, and return entries of its `Kernel`. Which part
+uses which:
+
+    restarts             largest_index
+    exact_windows        floors, lazy_choice, prefix_blocks, tournament
+    delayed_windows      lazy_choice, tournament
+    lazy_choice          tournament
+    arm_filter           prefix_blocks
+    floors               prefix_blocks
+    glr_test             prefix_blocks
+    exponential_weights  reward_scale
+    posteriors           reward_scale
+
+and which policy uses which (Uniform and the greedy oracle need none):
+
+    raw_ucb              confidence, exact_windows, prefix_blocks
+    raw_ucb_pp           exact_windows
+    raw_kl_ucb           divergences, exact_windows, lazy_choice, prefix_blocks, reward_scale
+    eff_raw_ucb          confidence, delayed_windows
+    eff_raw_ucb_pp       delayed_windows
+    fewa                 arm_filter, prefix_blocks
+    eff_fewa             arm_filter, delayed_windows
+    ucb1                 confidence, largest_index
+    kl_ucb               divergences, largest_index, reward_scale
+    sw_ucb               largest_index, sliding_window
+    d_ucb                discounts, largest_index
+    wswa                 doubling
+    exp3                 exponential_weights, reward_scale
+    exp3_s               exponential_weights, reward_scale
+    rexp3                exponential_weights, reward_scale
+    thompson_sampling    posteriors, reward_scale
+    discounted_ts        posteriors, reward_scale
+    sliding_window_ts    posteriors, reward_scale, sliding_window
+    glr_ucb              divergences, glr_test, prefix_blocks, restarts
+    glr_kl_ucb           divergences, glr_test, restarts, reward_scale
+    cusum_ucb            largest_index, restarts, reward_scale
+    m_ucb                restarts, reward_scale
+    ad_switch            restarts, reward_scale
+"""

@@ -1,9 +1,14 @@
-"""The step that FEWA and EFF-FEWA share: keep the arms whose mean is close to the best."""
+"""The filter that FEWA and EFF-FEWA share: keep the arms whose mean is close to the best.
+
+The arms kept so far are the first `size` numbers of `s.kept`, in increasing order.
+"""
 
 import math
 from typing import Any
 
+from rotting.common.arrays import Ints
 from rotting.kernels.binding import slot
+from rotting.parts.prefix_blocks import FAN, mean_range
 
 
 @slot
@@ -12,27 +17,75 @@ def window_mean(s: Any, i: int, h: int) -> float:
     raise NotImplementedError
 
 
+@slot
+def width(p: Any, level: float, h: int, root: float) -> float:
+    """Stand for the width of window h, with root = sqrt(h); it must not increase with h."""
+    raise NotImplementedError
+
+
+def keep_all(s: Any, arms: Ints) -> int:
+    """Start the filter with all arms; return their number."""
+    for k in range(arms.size):
+        s.kept[k] = arms[k]
+    return int(arms.size)
+
+
+def is_kept(s: Any, size: int, i: int) -> bool:
+    """Tell whether arm i is among the first `size` arms kept."""
+    for k in range(size):  # noqa: SIM110 - a generator does not compile
+        if s.kept[k] == i:
+            return True
+    return False
+
+
 def keep_close(s: Any, size: int, h: int, reach: float) -> int:
-    """Filter the first `size` arms in `s.scratch` on window h, in place and in order; return how many are left.
+    """Filter the arms on window h, in place and in order; return how many are left.
 
     Arm i stays if `mean_i^h >= max over the arms of mean_j^h - reach`.
     """
-    kept = s.scratch
     top = -math.inf
     for k in range(size):
-        top = max(top, window_mean(s, kept[k], h))
+        top = max(top, window_mean(s, s.kept[k], h))
     left = 0
     for k in range(size):
-        if window_mean(s, kept[k], h) >= top - reach:
-            kept[left] = kept[k]
+        if window_mean(s, s.kept[k], h) >= top - reach:
+            s.kept[left] = s.kept[k]
             left += 1
     return left
 
 
-def least_pulled(s: Any, size: int) -> int:
-    """Return the least pulled of the first `size` arms in `s.scratch`, the lowest of them on a tie."""
-    best = s.scratch[0]
+def least_pulled(s: Any, pulls: Ints, size: int) -> int:
+    """Return the least pulled of the arms kept, the lowest of them on a tie."""
+    best = s.kept[0]
     for k in range(1, size):
-        if s.pulls[s.scratch[k]] < s.pulls[best]:
-            best = s.scratch[k]
+        if pulls[s.kept[k]] < pulls[best]:
+            best = s.kept[k]
     return int(best)
+
+
+def _all_pass(p: Any, s: Any, level: float, size: int, shortest: int, longest: int) -> bool:
+    """Tell whether bounds alone show that every arm passes all windows between `shortest` and `longest`."""
+    low, high = math.inf, -math.inf
+    for k in range(size):
+        arm_low, arm_high = mean_range(s.history, s.kept[k], shortest, longest)
+        low, high = min(low, arm_low), max(high, arm_high)
+    return low >= high - 2.0 * width(p, level, longest, math.sqrt(longest))
+
+
+def skip_windows(p: Any, s: Any, level: float, size: int, h: int, end: int) -> int:
+    """Return a window from h to `end` up to which every arm is known to pass, from the bounds of `s.history` (exact windows).
+
+    It looks only where h is a multiple of 8, the size of a block: from there on in strides that double and halve.
+    """
+    if size == 1:
+        return end
+    stride = FAN
+    while h >= FAN and h % FAN == 0:
+        last = min(h + stride, end)
+        if last - h >= FAN and _all_pass(p, s, level, size, h + 1, last):
+            h, stride = last, min(2 * stride, last)
+        elif stride > FAN:
+            stride //= 2
+        else:
+            break
+    return h

@@ -13,15 +13,14 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import slot
 from rotting.kernels.exact_sums import add, difference
-from rotting.parts.lazy_choice import choose_lazily, learn, level, line, search, with_tournament
-from rotting.parts.tournament import intercept, root
-from rotting.policy import Reason
+from rotting.parts.lazy_choice import choose_lazily, learn, level_at, line, pulled, search, with_tournament
+from rotting.parts.tournament import Tournament, intercept, new_tournament, root
 
 _FARTHEST = 1 << 61  # a window that no history reaches; beyond it, compiled integers overflow
 
 
 class Grid(NamedTuple):
-    """The EFF statistics (Algorithm 2) of every arm: O(log t) delayed windows each.
+    """The EFF statistics (Algorithm 2) of every arm: O(log t) delayed windows each. States have it in a field `grid`.
 
     Algorithm 2 keeps for each window h_j a pending sum p of the n last rewards. Since pending sums always end at the last
     reward, we keep instead where each one starts and the arm's total there: p and n are differences, a pull touches only the
@@ -38,13 +37,15 @@ class Grid(NamedTuple):
     start_high: Floats  # [K, J] the arm's total there
     start_low: Floats
     mean: Floats  # [K, J] current mean of h_j consecutive rewards
-    line: Ints  # [K] the window that bounds the arm's index from above, for lazy policies
-    floor: Floats  # [K] a bound of the arm's index from below
-    level: Floats  # [1] level of the last search
-    winner: Ints  # [K] of the matches of a tournament between the arms, for many arms
-    certain: Floats  # [K] the level up to which each match is decided
-    entrants: Ints  # [1] arms in the tournament; 0 before it is held
-    scratch: Ints  # [K] working space of `choose`
+
+
+class DelayedWindows(NamedTuple):
+    """The state of a policy that chooses by its index over delayed windows."""
+
+    grid: Grid
+    line: Ints  # [K] number of the window that each arm keeps; its upper bound is the arm's line
+    floor: Floats  # [K] a lower bound of each arm's index
+    tournament: Tournament
 
 
 def next_window(m: float, h: int) -> int:
@@ -69,58 +70,62 @@ def new_grid(m: float, n_arms: int, capacity: int) -> Grid:
         windows[j] = h
         h = next_window(m, h)
     return Grid(
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        windows,
-        np.sqrt(windows),
-        np.zeros(n_arms, np.int64),
-        np.zeros((n_arms, size), np.int64),
-        np.zeros((n_arms, size)),
-        np.zeros((n_arms, size)),
-        np.zeros((n_arms, size)),
-        np.zeros(n_arms, np.int64),
-        np.full(n_arms, -np.inf),
-        np.zeros(1),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms),
-        np.zeros(1, np.int64),
-        np.zeros(n_arms, np.int64),
+        pulls=np.zeros(n_arms, np.int64),
+        high=np.zeros(n_arms),
+        low=np.zeros(n_arms),
+        windows=windows,
+        root=np.sqrt(windows),
+        known=np.zeros(n_arms, np.int64),
+        start=np.zeros((n_arms, size), np.int64),
+        start_high=np.zeros((n_arms, size)),
+        start_low=np.zeros((n_arms, size)),
+        mean=np.zeros((n_arms, size)),
     )
 
 
-def refreshed(s: Grid, i: int, j: int) -> None:
+def new_delayed_windows(m: float, n_arms: int, capacity: int) -> DelayedWindows:
+    """Return the state of a policy that has seen nothing."""
+    return DelayedWindows(
+        grid=new_grid(m, n_arms, capacity),
+        line=np.zeros(n_arms, np.int64),
+        floor=np.full(n_arms, -np.inf),
+        tournament=new_tournament(n_arms),
+    )
+
+
+def refreshed(s: Any, i: int, j: int) -> None:
     """Do nothing when window j of arm i gets a new mean; lazy policies bind their own."""
 
 
-def eff_update(s: Grid, i: int, reward: float) -> None:
-    """EFF_UPDATE (Algorithm 2) with the new reward of arm i.
+def eff_update(s: Any, i: int, reward: float) -> None:
+    """EFF_UPDATE (Algorithm 2) of `s.grid` with the new reward of arm i.
 
     The paper's slip: its windows start at h_0 = 1 in the algorithm and at h_1 = 1 in the definition; here h_0 = 1.
     """
-    n = s.pulls[i] + 1
+    g = s.grid
+    n = g.pulls[i] + 1
     # Window h_0: p = o_t, n = 1, that is, a pending sum which starts before this reward.
-    s.start[i, 0] = n - 1
-    s.start_high[i, 0] = s.high[i]
-    s.start_low[i, 0] = s.low[i]
-    s.mean[i, 0] = reward
+    g.start[i, 0] = n - 1
+    g.start_high[i, 0] = g.high[i]
+    g.start_low[i, 0] = g.low[i]
+    g.mean[i, 0] = reward
     refreshed(s, i, 0)
-    s.high[i], s.low[i] = add(s.high[i], s.low[i], reward)
-    s.pulls[i] = n
-    if s.known[i] < s.windows.size and s.windows[s.known[i]] == n:
-        s.known[i] += 1
+    g.high[i], g.low[i] = add(g.high[i], g.low[i], reward)
+    g.pulls[i] = n
+    if g.known[i] < g.windows.size and g.windows[g.known[i]] == n:
+        g.known[i] += 1
     # Descending, so that a window which refreshes takes over the longest pending sum below it.
-    for j in range(s.known[i] - 1, 0, -1):
-        h = s.windows[j]
-        if n - s.start[i, j] == h:
-            s.mean[i, j] = difference(s.high[i], s.low[i], s.start_high[i, j], s.start_low[i, j]) / h
-            s.start[i, j] = s.start[i, j - 1]
-            s.start_high[i, j] = s.start_high[i, j - 1]
-            s.start_low[i, j] = s.start_low[i, j - 1]
+    for j in range(g.known[i] - 1, 0, -1):
+        h = g.windows[j]
+        if n - g.start[i, j] == h:
+            g.mean[i, j] = difference(g.high[i], g.low[i], g.start_high[i, j], g.start_low[i, j]) / h
+            g.start[i, j] = g.start[i, j - 1]
+            g.start_high[i, j] = g.start_high[i, j - 1]
+            g.start_low[i, j] = g.start_low[i, j - 1]
             refreshed(s, i, j)
 
 
-# The index on these windows.
+# --- The fast choice of the largest index on these windows --------------------------------------------------------------
 
 
 @slot
@@ -129,70 +134,69 @@ def width(p: Any, level: float, h: int, root: float) -> float:
     raise NotImplementedError
 
 
-def _line(p: Any, s: Grid, lev: float, i: int) -> float:
+def _pulled(s: DelayedWindows, i: int) -> bool:
+    return bool(s.grid.pulls[i] > 0)
+
+
+def _line(p: Any, s: DelayedWindows, level: float, i: int) -> float:
     j = s.line[i]
-    return float(s.mean[i, j] + width(p, lev, s.windows[j], s.root[j]))
+    return float(s.grid.mean[i, j] + width(p, level, s.grid.windows[j], s.grid.root[j]))
 
 
-def _search_all(p: Any, s: Grid, lev: float, i: int, threshold: float) -> float:
+def _search_all(p: Any, s: DelayedWindows, level: float, i: int, threshold: float) -> float:
     best = math.inf
-    for j in range(s.known[i]):
-        mean = s.mean[i, j]
+    for j in range(s.grid.known[i]):
+        mean = s.grid.mean[i, j]
         if mean < best:  # else the width, which costs more, cannot help
-            value = mean + width(p, lev, s.windows[j], s.root[j])
+            value = mean + width(p, level, s.grid.windows[j], s.grid.root[j])
             if value < best:
                 best, s.line[i] = value, j
     return best
 
 
-def _search(p: Any, s: Grid, lev: float, i: int, threshold: float) -> float:
-    s.level[0] = lev
+def _search(p: Any, s: DelayedWindows, level: float, i: int, threshold: float) -> float:
+    s.tournament.level[0] = level
     if s.floor[i] > threshold:
-        return _line(p, s, lev, i)
-    s.floor[i] = _search_all(p, s, lev, i, threshold)
+        return _line(p, s, level, i)
+    s.floor[i] = _search_all(p, s, level, i, threshold)
     return float(s.floor[i])
 
 
-def _intercept(s: Grid, i: int) -> float:
-    return math.inf if s.pulls[i] == 0 else float(s.mean[i, s.line[i]])
+def _intercept(s: DelayedWindows, i: int) -> float:
+    return math.inf if s.grid.pulls[i] == 0 else float(s.grid.mean[i, s.line[i]])
 
 
-def _root(s: Grid, i: int) -> float:
-    return float(s.root[s.line[i]])
+def _root(s: DelayedWindows, i: int) -> float:
+    return float(s.grid.root[s.line[i]])
 
 
-def _lower_floor(s: Grid, i: int, j: int) -> None:
-    # The width of a round not after the next: bounds grow with t, so it stays a bound from below.
-    s.floor[i] = min(s.floor[i], s.mean[i, j] + s.level[0] / s.root[j])
+def _lower_floor(s: DelayedWindows, i: int, j: int) -> None:
+    # The width is that of a round not after the next one. Bounds grow with t, so this stays a lower bound.
+    s.floor[i] = min(s.floor[i], s.grid.mean[i, j] + s.tournament.level[0] / s.grid.root[j])
 
 
-def _update(p: Any, s: Grid, t: int, arm: int, reward: float) -> None:
+def _update(p: Any, s: DelayedWindows, t: int, arm: int, reward: float) -> None:
     eff_update(s, arm, reward)
 
 
-def _explain(p: Any, s: Grid, t: int, arms: Ints, i: int) -> Reason:
-    if s.pulls[i] == 0:
-        return Reason(math.inf, math.nan, 0, math.inf)
-    lev = level(p, t, arms.size)
-    value = _search_all(p, s, lev, i, math.inf)
-    j = s.line[i]
-    return Reason(value, s.mean[i, j], s.windows[j], width(p, lev, s.windows[j], s.root[j]))
-
-
 def by_delayed_bound(
-    round_level: Callable[..., float], window_width: Callable[..., float], straight: bool
+    policy_level: Callable[..., float], window_width: Callable[..., float], linear_in_level: bool
 ) -> dict[str, Callable[..., Any]]:
-    """Return `choose`, `update` and `explain` of the policy whose index is the tightest bound of its delayed windows.
+    """Return `choose` and `update`, on `DelayedWindows`, of the policy whose index is the tightest bound of these windows.
+
+    Each arm goes first once, in order; then the arm with the largest index, the lowest of them on a tie. That arm is found
+    without computing every index.
 
     Args:
-        round_level: `round_level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
+        policy_level: `policy_level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
         window_width: `window_width(p, level, h, root)`, the width of window h, with root = sqrt(h).
-        straight: whether the width is `level / root`, with a level that never falls. Then an arm keeps a bound of its index
-            from below, lowered as windows are refreshed, and is searched again only when that does not decide; and many
-            arms meet in a tournament.
+        linear_in_level: whether the width is `level / root`, with a level that never falls. Then an arm keeps a lower bound of
+            its index, lowered as windows are refreshed, and is searched again only when that does not decide; and many arms
+            play a tournament.
     """
-    parts: dict[Any, Any] = {level: round_level, width: window_width}
-    if straight:
-        parts |= {search: _search, learn: _update, refreshed: _lower_floor, intercept: _intercept, root: _root}
-        return with_tournament(parts, explain=_explain)
-    return {**choose_lazily({**parts, search: _search_all, line: _line}, explain=_explain), "update": _update}
+    parts: dict[Any, Any] = {pulled: _pulled, level_at: policy_level, width: window_width}
+    if linear_in_level:
+        return with_tournament(
+            {**parts, search: _search, learn: _update, refreshed: _lower_floor, intercept: _intercept, root: _root}
+        )
+    return {**choose_lazily({**parts, search: _search_all, line: _line}), "update": _update}

@@ -1,6 +1,6 @@
 """Discounted counts and sums of rewards, exactly, however long the game is.
 
-They run on rounds, not on an arm's own pulls: an arm that is not pulled ages too.
+They are discounted in every round, whether the arm is pulled or not.
 """
 
 from typing import Any, NamedTuple
@@ -25,16 +25,16 @@ class Discounted(NamedTuple):
 
 
 def new_discounted(n_arms: int) -> Discounted:
-    """Return a state to be started."""
+    """Return empty sums, without a discount yet: `start_discounted` sets it."""
     return Discounted(
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(2),
-        np.zeros(1),
-        np.zeros(1, np.int64),
-        np.zeros(2, np.int64),
+        pulls_high=np.zeros(n_arms),
+        pulls_low=np.zeros(n_arms),
+        high=np.zeros(n_arms),
+        low=np.zeros(n_arms),
+        total=np.zeros(2),
+        gamma=np.zeros(1),
+        now=np.zeros(1, np.int64),
+        epoch=np.zeros(2, np.int64),
     )
 
 
@@ -50,7 +50,7 @@ def start_discounted(s: Discounted, horizon: int, gamma: float) -> None:
     s.epoch[0], s.epoch[1] = 0, horizon
 
 
-def age(s: Any, t: int) -> None:
+def discount_to(s: Discounted, t: int) -> None:
     """Discount every arm, pulled or not, to round t."""
     gamma = s.gamma[0]
     while s.now[0] < t:
@@ -62,15 +62,15 @@ def age(s: Any, t: int) -> None:
         s.now[0] += 1
 
 
-def count_in(s: Any, t: int, arm: int, reward: float) -> None:
-    """Add the reward that came in round t: at round t + 1 it counts one."""
-    age(s, t + 1)
+def add_discounted(s: Discounted, t: int, arm: int, reward: float) -> None:
+    """Add the reward that came in round t: at round t + 1 it has the weight 1."""
+    discount_to(s, t + 1)
     s.pulls_high[arm], s.pulls_low[arm] = add(s.pulls_high[arm], s.pulls_low[arm], 1.0)
     s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], reward)
     s.total[0], s.total[1] = add(s.total[0], s.total[1], 1.0)
 
 
-def forget_discounted(p: Any, s: Any, arm: int) -> None:
+def forget_discounted(p: Any, s: Discounted, arm: int) -> None:
     """Take an arm out of the total."""
     s.total[0], s.total[1] = 0.0, 0.0
     for i in range(s.high.size):

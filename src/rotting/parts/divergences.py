@@ -67,8 +67,8 @@ def _newton_upper(x: float, d: float) -> float:
 def kl_bernoulli_upper(x: float, d: float) -> float:
     """Return `sup{q in [x, 1]: kl_bernoulli(x, q) <= d}`: the number at which a bisection to the last bit ends.
 
-    Newton's method says where the root is; the bisection computes divergences only next to it. So the bound is the plain
-    bisection's, bit for bit, in half its time: arms that tie there, or nearly, do so here.
+    Newton's method finds the root; the bisection computes divergences only next to it. So the bound equals that of the plain
+    bisection, bit for bit, in half the time: ties stay ties.
 
     Args:
         x: a mean; below 0 counts as 0, above 1 as 1.
@@ -82,7 +82,7 @@ def kl_bernoulli_upper(x: float, d: float) -> float:
         return 1.0
     x = max(0.0, x)
     near = -math.expm1(-d) if x == 0.0 else _newton_upper(x, d)
-    # Where rounding can decide between q and the root: there the divergence, which is convex, is within `error` of d.
+    # Within `doubt` of the root, rounding can decide: there the divergence, which is convex, is within `error` of d.
     error = _ERROR * (2.0 + d)
     doubt = math.sqrt(error)
     if d > error:

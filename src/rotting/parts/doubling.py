@@ -37,8 +37,8 @@ def explain(p: Any, s: Any, t: int, arms: Ints, arm: int) -> Reason:
 
 
 @slot
-def chances(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
-    """Stand for the policy's own `chances`."""
+def propensities(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
+    """Stand for the policy's own `propensities`."""
     raise NotImplementedError
 
 
@@ -66,17 +66,17 @@ def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
 
 def _explain(p: Any, s: Any, t: int, arms: Ints, arm: int) -> Reason:
     if t > s.epoch[0] + s.epoch[1]:
-        return Reason(math.nan, math.nan, 0, math.nan)  # the epoch to come knows nothing
+        return Reason(math.nan, math.nan, 0, math.nan)  # the next epoch has no rewards yet
     return explain(p, s, t - s.epoch[0], arms, arm)
 
 
-def _chances(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
+def _propensities(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
     _advance(p, s, t)
-    chances(p, s, t - s.epoch[0], arms, out)
+    propensities(p, s, t - s.epoch[0], arms, out)
 
 
 def doubled_kernel(kernel: Kernel) -> Kernel:
-    """Return the kernel that plays epochs of length H, 2H, 4H, ..., each from nothing and tuned to its own length.
+    """Return the kernel that plays epochs of length H, 2H, 4H, ..., each from scratch and tuned to its own length.
 
     A reward that comes after the epoch of its choice counts in the epoch in which it comes.
     """
@@ -86,8 +86,8 @@ def doubled_kernel(kernel: Kernel) -> Kernel:
     parts: dict[Any, Any] = {reset: kernel.reset, choose: kernel.choose, update: kernel.update}
     if kernel.explain is not None:
         roots["explain"], parts[explain] = _explain, kernel.explain
-    if kernel.chances is not None:
-        roots["chances"], parts[chances] = _chances, kernel.chances
+    if kernel.propensities is not None:
+        roots["propensities"], parts[propensities] = _propensities, kernel.propensities
     return Kernel(kernel.params, kernel.init, forget=kernel.forget, tune=kernel.tune, **bind_all(roots, parts))
 
 
@@ -101,8 +101,8 @@ def doubled(policy_class: type[Policy]) -> type[Policy]:
         name = f"doubling({policy_class.name})"
         kernel = doubled_kernel(policy_class.kernel)
         first_pulls = False
-        with_horizon = policy_class.with_horizon
-        without_horizon = policy_class.without_horizon
+        tuning_params = policy_class.tuning_params
+        manual_params = policy_class.manual_params
         needs_changes = policy_class.needs_changes
         randomised = policy_class.randomised
         rested = policy_class.rested
@@ -111,11 +111,11 @@ def doubled(policy_class: type[Policy]) -> type[Policy]:
         memory = policy_class.memory
 
         @property
-        def limit(self) -> None:
+        def max_rounds(self) -> None:
             return None
 
         def check(self) -> None:
-            if policy_class(*self.params).limit is None:
+            if policy_class(*self.params).max_rounds is None:
                 raise InvalidValueError(
                     f"horizon must be {COUNT.text}, the length of the first epoch, got {self.params.horizon!r}"
                 )
@@ -126,14 +126,14 @@ def doubled(policy_class: type[Policy]) -> type[Policy]:
         def __reduce__(self) -> tuple[Any, ...]:
             return (doubling, (policy_class(*self.params),))
 
-    Doubled.__doc__ = f"{policy_class.__name__} in epochs of doubling length, each from nothing: needs no horizon."
+    Doubled.__doc__ = f"{policy_class.__name__} in epochs of doubling length, each from scratch: needs no horizon."
     Doubled.__name__ = Doubled.__qualname__ = f"Doubled{policy_class.__name__}"
     del defined[Doubled.name]  # the registry makes it from its name, and lists only what was written
     return Doubled
 
 
 def doubling(policy: Policy) -> Policy:
-    """Return `policy`, tuned to a horizon H, as a policy that needs none: epochs of H, 2H, 4H, ... rounds, each from nothing.
+    """Return `policy`, tuned to a horizon H, as a policy that needs none: epochs of H, 2H, 4H, ... rounds, each from scratch.
 
     In its first H rounds it plays as `policy` does.
 
@@ -143,7 +143,7 @@ def doubling(policy: Policy) -> Policy:
     Example:
         >>> from rotting.policies.sw_ucb import SWUCB
         >>> policy = SWUCB.from_breakpoints(100, breakpoints=2)
-        >>> policy.limit, doubling(policy).limit
+        >>> policy.max_rounds, doubling(policy).max_rounds
         (100, None)
         >>> doubling(policy)
         doubling(SWUCB(xi=0.6, B=1.0, horizon=100, breakpoints=2))
@@ -156,6 +156,6 @@ def doubling(policy: Policy) -> Policy:
         raise InvalidTypeError(f"policy must be a policy that is tuned to a horizon, got {policy!r}")
     policy_class: Any = type(policy)
     made = doubled(policy_class)
-    if policy.limit is None:
+    if policy.max_rounds is None:
         raise InvalidValueError(f"policy must be tuned to a horizon, got {policy!r}, which is not")
     return made(*policy.params)

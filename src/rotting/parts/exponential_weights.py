@@ -1,7 +1,7 @@
 """Exponential weights: what Exp3, Exp3.S and Rexp3 share.
 
 The weights are kept as logarithms, and relative to the largest: they cannot overflow, none is lost by underflow, and an arm
-that is added starts level with the leader.
+that is added starts equal to the leader.
 """
 
 import math
@@ -20,7 +20,7 @@ class Weights(NamedTuple):
     """The state of the three policies."""
 
     log_weights: Floats  # [K] ln(w_i / max_j w_j)
-    chance: Floats  # [K] the probability with which each arm was drawn last
+    propensity: Floats  # [K] the probability with which each arm was last drawn
     scratch: Floats  # [K] working space of `draw`
     rates: Floats  # [2] gamma and alpha: of exploration, and of sharing (Exp3.S)
     batch: Ints  # [2] rounds between two restarts (Rexp3; 0 = none), and restarts so far
@@ -28,9 +28,14 @@ class Weights(NamedTuple):
 
 
 def new_weights(n_arms: int) -> Weights:
-    """Return a state to be started."""
+    """Return equal weights, without rates yet: the policy's `reset` sets them."""
     return Weights(
-        np.zeros(n_arms), np.ones(n_arms), np.zeros(n_arms), np.zeros(2), np.zeros(2, np.int64), np.zeros(2, np.int64)
+        log_weights=np.zeros(n_arms),
+        propensity=np.ones(n_arms),
+        scratch=np.zeros(n_arms),
+        rates=np.zeros(2),
+        batch=np.zeros(2, np.int64),
+        epoch=np.zeros(2, np.int64),
     )
 
 
@@ -72,25 +77,25 @@ def mix(s: Weights, arms: Ints, out: Floats) -> None:
 
 
 def choose(p: Any, s: Weights, t: int, key: int, arms: Ints) -> int:
-    """Draw an arm, and remember with which probability."""
+    """Draw an arm, and keep the probability of that draw."""
     mix(s, arms, s.scratch)
     u, below = uniform(key, t, 0), 0.0
     last = arms.size - 1
     for k in range(arms.size):
         below += s.scratch[k]
         if u < below or k == last:
-            s.chance[arms[k]] = s.scratch[k]
+            s.propensity[arms[k]] = s.scratch[k]
             return int(arms[k])
     return int(arms[last])
 
 
-def chances(p: Any, s: Weights, t: int, arms: Ints, out: Floats) -> None:
+def propensities(p: Any, s: Weights, t: int, arms: Ints, out: Floats) -> None:
     """Write the probability of each available arm."""
     mix(s, arms, out)
 
 
 def forget(p: Any, s: Weights, arm: int) -> None:
-    """Make the largest log-weight of the other arms zero, where a new arm starts: level with their leader."""
+    """Make the largest log-weight of the other arms zero: a new arm starts there, equal to their leader."""
     top = -math.inf
     for i in range(s.log_weights.size):
         if i != arm:
@@ -100,7 +105,7 @@ def forget(p: Any, s: Weights, arm: int) -> None:
             s.log_weights[i] -= top
 
 
-def _level(s: Weights) -> None:
+def _rescale(s: Weights) -> None:
     """Make the largest log-weight zero."""
     top = -math.inf
     for i in range(s.log_weights.size):
@@ -110,8 +115,8 @@ def _level(s: Weights) -> None:
 
 
 def _boost(p: Any, s: Weights, arm: int, reward: float) -> None:
-    """Do `w_i *= exp(gamma xhat / K)` to the arm played, `xhat` its reward over the probability of its draw."""
-    xhat = to_unit(p.low, p.high, reward) / s.chance[arm]
+    """Multiply the arm's weight by `exp(gamma xhat / K)`, with `xhat` its reward over the probability of its draw."""
+    xhat = to_unit(p.low, p.high, reward) / s.propensity[arm]
     s.log_weights[arm] += s.rates[0] * xhat / s.log_weights.size
 
 
@@ -119,7 +124,7 @@ def update(p: Any, s: Weights, t: int, arm: int, reward: float) -> None:
     """Learn as Exp3 does."""
     _boost(p, s, arm, reward)
     if s.log_weights[arm] > 0.0:
-        _level(s)
+        _rescale(s)
 
 
 def _log_add(a: float, b: float) -> float:
@@ -140,4 +145,4 @@ def update_and_share(p: Any, s: Weights, t: int, arm: int, reward: float) -> Non
     shared = 1.0 + math.log(alpha) + math.log(total / n_arms)
     for i in range(n_arms):
         s.log_weights[i] = _log_add(s.log_weights[i], shared)
-    _level(s)
+    _rescale(s)

@@ -1,4 +1,4 @@
-"""The generalised likelihood ratio test for a change of the mean, without looking at every split.
+"""The generalised likelihood ratio test for a change of the mean, without computing every split.
 
 With n samples, their mean m and prefix sums P, and `D(s) = P_s - s m`, the statistic of split s is
 
@@ -9,9 +9,9 @@ Bernoulli's. So G stays below the threshold beta wherever `D(s)^2 n < beta v s (
 logarithm, and for a block of splits (`prefix_blocks.py`) from its extremes of `P_s - c s`, since
 `D(s) = P_s - c s + (c - m) s` and `s (n - s)` is smallest at an end of the block.
 
-What is not ruled out is computed as the definition says, so the alarms are those of the full scan, bit for bit: the bounds give
-way by more than all rounding errors together. Over 10,000 stationary rewards it takes 1/40 of the full scan's time (Gaussian)
-and 1/140 (Bernoulli), and its cost hardly grows from there.
+What is not ruled out is computed as the definition says, so the alarms are those of the full scan, bit for bit: the bounds are
+widened by more than all rounding errors together. Over 10,000 stationary rewards it takes 1/40 of the full scan's time
+(Gaussian) and 1/140 (Bernoulli), and its cost hardly grows from there.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from typing import Any
 
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.exact_sums import difference
-from rotting.parts.prefix_blocks import FAN, blocks_within, largest_block
+from rotting.parts.prefix_blocks import FAN, History, blocks_within, largest_block
 
 _SLACK = 2.0**-48  # of the sums: more than the roundings of D(s), and of the means in G(s), together
 _MARGIN = 1.0 - 1e-6  # the same for the products and divergences
@@ -37,8 +37,8 @@ def curvature(p: Any, mean: float) -> float:
     raise NotImplementedError
 
 
-def _calm(s: Any, i: int, block: int, start: int, size: int, mean: float, bar: float) -> bool:
-    """Tell whether the bound keeps every split of a block from raising the alarm: `D(k)^2 n < bar k (n - k)`."""
+def _cannot_fire(s: History, i: int, block: int, start: int, size: int, mean: float, bar: float) -> bool:
+    """Tell whether the bound `D(k)^2 n < bar k (n - k)` rules out an alarm for every split k of a block."""
     n, last = s.pulls[i], start + size - 1
     c, top, bottom = s.slope[i, block], s.top[i, block], s.bottom[i, block]
     drift = c - mean
@@ -49,7 +49,7 @@ def _calm(s: Any, i: int, block: int, start: int, size: int, mean: float, bar: f
     return bool(d * d * n < bar * min(float(start) * (n - start), float(last) * (n - last)))
 
 
-def _fires(p: Any, s: Any, i: int, start: int, end: int, split_every: int, mean: float, beta: float, bar: float) -> bool:
+def _fires(p: Any, s: History, i: int, start: int, end: int, split_every: int, mean: float, beta: float, bar: float) -> bool:
     """Tell whether a split `start <= k < end` raises the alarm."""
     n = s.pulls[i]
     first = max(1, -(-start // split_every)) * split_every
@@ -63,7 +63,7 @@ def _fires(p: Any, s: Any, i: int, start: int, end: int, split_every: int, mean:
     return False
 
 
-def _alarm(p: Any, s: Any, i: int, beta: float, split_every: int) -> bool:
+def _alarm(p: Any, s: History, i: int, beta: float, split_every: int) -> bool:
     """Tell whether `k kl(mean_1:k, mean_1:n) + (n - k) kl(mean_k+1:n, mean_1:n) >= beta` for a split k of arm i's n samples."""
     n = s.pulls[i]
     mean = s.high[i, n] / n
@@ -75,12 +75,12 @@ def _alarm(p: Any, s: Any, i: int, beta: float, split_every: int) -> bool:
         return True
     while end > 0:
         size = largest_block(end)
-        while size > FAN and not _calm(s, i, block, end - size, size, mean, bar):
+        while size > FAN and not _cannot_fire(s, i, block, end - size, size, mean, bar):
             size //= FAN  # the last part of the block has the number before it
             block -= 1
         if (
             size == FAN
-            and not _calm(s, i, block, end - size, size, mean, bar)
+            and not _cannot_fire(s, i, block, end - size, size, mean, bar)
             and _fires(p, s, i, end - size, end, split_every, mean, beta, bar)
         ):
             return True
@@ -92,8 +92,7 @@ def _alarm(p: Any, s: Any, i: int, beta: float, split_every: int) -> bool:
 def glr_test(divergence: Callable[..., float], its_curvature: Callable[..., float]) -> Callable[..., bool]:
     """Return the kernel `alarm(p, s, i, beta, split_every)`: whether G of a split of arm i's samples reaches beta.
 
-    Its state has the fields of a `prefix_blocks.History`, as `prefix_blocks.record` keeps them; its beta is positive; only
-    splits that `split_every` divides are looked at.
+    `s` is a `prefix_blocks.History`; beta is positive; only splits that `split_every` divides are tested.
 
     Args:
         divergence: `kl(p, x, y)`.

@@ -1,8 +1,8 @@
 """Lazy choice of the largest index, for indices that are minima: pull the arm with the largest `min over windows of a bound`.
 
-Any one window's bound is at least the index. So each arm keeps one window, its line; only the arm whose line is highest is
-searched, and only for a window below the highest line of the others. About one arm a round is searched instead of all, and the
-choice is that of computing every index, ties included.
+The bound of any one window is at least the index. So each arm keeps one window, whose bound is its line. Only the arm with the
+highest line is searched, and only for a window whose bound is below the highest line of the others. About one arm a round is
+searched instead of all, and the choice is that of computing every index, ties included.
 """
 
 import math
@@ -11,17 +11,23 @@ from typing import Any
 
 from rotting.common.arrays import Ints
 from rotting.kernels.binding import Parts, bind_all, slot
-from rotting.parts.tournament import MANY, enter, height, hold, runners_up
+from rotting.parts.tournament import MANY, champion, height, replay_path, runners_up
 
 
 @slot
-def level(p: Any, t: int, n_arms: int) -> float:
+def pulled(s: Any, i: int) -> bool:
+    """Stand for whether arm i was ever pulled."""
+    raise NotImplementedError
+
+
+@slot
+def level_at(p: Any, t: int, n_arms: int) -> float:
     """Stand for what the widths need to know of round t, computed once a round."""
     raise NotImplementedError
 
 
 @slot
-def line(p: Any, s: Any, lev: float, i: int) -> float:
+def line(p: Any, s: Any, level: float, i: int) -> float:
     """Stand for the bound of the window that arm i keeps."""
     raise NotImplementedError
 
@@ -33,57 +39,57 @@ def learn(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
 
 
 @slot
-def search(p: Any, s: Any, lev: float, i: int, threshold: float) -> float:
+def search(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
     """Stand for the search of arm i.
 
-    It returns the index of arm i if that is at most `threshold`, else one of its bounds above the threshold, and makes that
-    window the arm's line.
+    It returns the index of arm i if that is at most `threshold`, else one of its bounds above the threshold. The arm keeps the
+    window of that bound as its line.
     """
     raise NotImplementedError
 
 
 def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     for i in arms:
-        if s.pulls[i] == 0:
+        if not pulled(s, i):
             return int(i)
-    lev = level(p, t, arms.size)
+    level = level_at(p, t, arms.size)
     leader = arms[0]
-    # A search that does not settle the choice leaves the leader's line at its index, and a second one of that arm would settle
-    # it: there are at most K + 1, unless a NaN, which is neither above nor below anything, stands in the way.
+    # A search that does not settle the choice leaves the leader's line at its index, and a second search of that arm would
+    # settle it. So there are at most K + 1 searches; the limit is for NaN, which is neither above nor below anything.
     for _ in range(arms.size + 1):
         leader, first, before, after = arms[0], -math.inf, -math.inf, -math.inf
         for i in arms:
-            value = line(p, s, lev, i)
+            value = line(p, s, level, i)
             if value > first:
                 # The highest line so far belongs to a lower arm, which wins a tie with the new leader.
                 leader, first, before, after = i, value, first, -math.inf
             else:
                 after = max(after, value)
-        value = search(p, s, lev, leader, max(before, after))
+        value = search(p, s, level, leader, max(before, after))
         if value > before and value >= after:
             break
     return int(leader)
 
 
-def _height_line(p: Any, s: Any, lev: float, i: int) -> float:
-    return height(s, lev, i)
+def _height_line(p: Any, s: Any, level: float, i: int) -> float:
+    return height(s, level, i)
 
 
 def _choose_of_many(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    if arms.size < MANY or arms.size < s.winner.size:
-        s.entrants[0] = 0  # the lines move without it
+    if arms.size < MANY or arms.size < s.tournament.winner.size:
+        s.tournament.entrants[0] = 0  # the lines move, and the matches are not played again
         return _choose(p, s, t, key, arms)
-    lev = level(p, t, arms.size)
+    level = level_at(p, t, arms.size)
     leader = arms[0]
     for _ in range(arms.size + 1):  # as above
-        leader = hold(s, lev)
-        if s.pulls[leader] == 0:
+        leader = champion(s, level)
+        if not pulled(s, leader):
             break
-        before, after = runners_up(s, lev, leader)
-        top = height(s, lev, leader)
-        value = search(p, s, lev, leader, max(before, after))
-        if height(s, lev, leader) < top:  # also when the arm is chosen: its reward, which enters it again, may be late
-            enter(s, lev, leader)
+        before, after = runners_up(s, level, leader)
+        top = height(s, level, leader)
+        value = search(p, s, level, leader, max(before, after))
+        if height(s, level, leader) < top:  # also for the arm that is chosen: its reward, which replays its path, may be late
+            replay_path(s, level, leader)
         if value > before and value >= after:
             break
     return int(leader)
@@ -91,31 +97,32 @@ def _choose_of_many(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
 
 def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
     learn(p, s, t, arm, reward)
-    if s.entrants[0] == s.winner.size:
-        enter(s, s.level[0], arm)
+    if s.tournament.entrants[0] == s.tournament.winner.size:
+        replay_path(s, s.tournament.level[0], arm)
 
 
 def _forget(p: Any, s: Any, arm: int) -> None:
-    s.entrants[0] = 0  # play the whole tournament again
+    s.tournament.entrants[0] = 0  # play all matches again
 
 
 def choose_lazily(parts: Parts, **more: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
     """Return the `choose` of a policy whose index is a minimum over windows, and `more` functions made of the same parts.
 
     Args:
-        parts: fill the slots `level`, `line` and `search`, and those of `more`.
+        parts: fill the slots `pulled`, `level_at`, `line` and `search`, and those of `more`.
         **more: other functions of the kernel, such as `explain`.
     """
     return bind_all({"choose": _choose, **more}, parts)
 
 
-def with_tournament(parts: Parts, **more: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
-    """Return `choose`, `update`, `forget` and `more` for lines that are `intercept_i + level / root_i`, fast for many arms.
+def with_tournament(parts: Parts) -> dict[str, Callable[..., Any]]:
+    """Return `choose`, `update` and `forget` for lines that are `intercept_i + level / root_i`, fast for many arms.
+
+    The state has a field `tournament`.
 
     Args:
-        parts: fill the slots `level`, which must not fall from round to round, `search`, which must also keep the level in
-            `s.level[0]`, `learn`, the tournament's `intercept` and `root`, and those of `more`.
-        **more: other functions of the kernel, such as `explain`.
+        parts: fill the slots `pulled`; `level_at`, which must not fall from round to round; `search`, which must also write the
+            level to `s.tournament.level[0]`; `learn`; and the tournament's `intercept` and `root`.
     """
-    roots = {"choose": _choose_of_many, "update": _update, **more}
+    roots = {"choose": _choose_of_many, "update": _update}
     return {**bind_all(roots, {line: _height_line, **parts}), "forget": _forget}

@@ -1,4 +1,4 @@
-"""Posterior distributions of the arms' means: drawing one value from each, and the chance that an arm's is the largest.
+"""Posterior distributions of the arms' means: drawing one value from each, and the probability that an arm's is the largest.
 
 A posterior is two numbers: (a, b) of a Beta distribution, or mean and standard deviation of a Gaussian. Beta posteriors live on
 the scale of the log-odds `ln(x / (1 - x))`, which orders them in the same way, never rounds to 0 or 1, and makes the density
@@ -21,12 +21,12 @@ from rotting.problems.noise import log_gamma_variate
 
 @slot
 def evidence(p: Any, s: Any, t: int, i: int) -> tuple[float, float]:
-    """Stand for the policy's own: how many rewards of arm i count at round t, and their sum."""
+    """Stand for the number of arm i's rewards that count at round t, and their sum; policies bind their own."""
     raise NotImplementedError
 
 
 def pulled(s: Any, i: int) -> bool:
-    """Tell whether arm i ever paid a reward; `thompson` may bind another."""
+    """Tell whether arm i was ever pulled, by the state's `pulls`; `thompson` may bind another."""
     return bool(s.pulls[i] > 0)
 
 
@@ -58,7 +58,7 @@ def sample(kind: int, first: float, second: float, key: int, t: int, draw: int) 
 
 
 def unknown_arm(p: Any, s: Any, t: int, arms: Ints) -> int:
-    """Return the arm to be played at once: the first never pulled, else the first whose Gaussian is flat again; or -1."""
+    """Return the arm to play at once: the first one never pulled, else the first one whose Gaussian is flat again; or -1."""
     for i in arms:
         if not pulled(s, i):
             return int(i)
@@ -83,7 +83,7 @@ def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     return best
 
 
-def _chances(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
+def _propensities(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
     unknown = unknown_arm(p, s, t, arms)
     if unknown >= 0:
         for k in range(arms.size):
@@ -93,7 +93,7 @@ def _chances(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
     for k in range(arms.size):
         n, total = evidence(p, s, t, arms[k])
         posteriors[k, 0], posteriors[k, 1] = posterior(p, n, total)
-    chances_of_largest(p.kind, posteriors, out)
+    probabilities_of_largest(p.kind, posteriors, out)
 
 
 def _explain(p: Any, s: Any, t: int, arms: Ints, i: int) -> Reason:
@@ -111,21 +111,21 @@ def _explain(p: Any, s: Any, t: int, arms: Ints, i: int) -> Reason:
 def thompson(
     policy_evidence: Callable[..., tuple[float, float]], ever_pulled: Callable[..., bool] = pulled
 ) -> dict[str, Callable[..., Any]]:
-    """Return `choose`, `chances` and `explain` of the policy that draws from each posterior and plays the largest.
+    """Return `choose`, `propensities` and `explain` of the policy that draws from each posterior and plays the largest.
 
     Args:
         policy_evidence: `policy_evidence(p, s, t, i)`, how much weight arm i's rewards have at round t (their number, if none
             is discounted), and their weighted sum.
-        ever_pulled: `ever_pulled(s, i)`, whether arm i ever paid a reward.
+        ever_pulled: `ever_pulled(s, i)`, whether arm i was ever pulled.
     """
-    roots = {"choose": _choose, "chances": _chances, "explain": _explain}
+    roots = {"choose": _choose, "propensities": _propensities, "explain": _explain}
     return bind_all(roots, {evidence: policy_evidence, pulled: ever_pulled})
 
 
-# --- The chance that one value is the largest ---------------------------------------------------------------------------
+# --- The probability that one value is the largest ----------------------------------------------------------------------
 #
-# It is the integral of f_i times the product of the other arms' F_j. We go from left to right in panels that no density finds
-# long, with the points of Gauss and Legendre in each; the same values of the densities also give the F_j at those points.
+# It is the integral of f_i times the product of the other arms' F_j. We integrate from left to right, in panels that are short
+# for every density, with a Gauss-Legendre rule in each. The same values of the densities also give the F_j at those points.
 
 
 def _rule(order: int) -> tuple[Floats, Floats, Floats]:
@@ -167,9 +167,9 @@ def _panel(kind: int, first: float, second: float, y: float) -> float:
     short = 1.0 / math.sqrt(1.0 + bend)
     if bend >= 1.0:
         return short
-    # In its tails, a log-density is a straight line, and a long one for a small a or b.
-    straight = 0.5 * -math.log(bend) if bend > 0.0 else math.inf
-    return max(short, min(straight, 4.0 / abs(first - size * x)))
+    # In its tails, a log-density is linear, over a long distance for a small a or b.
+    linear = 0.5 * -math.log(bend) if bend > 0.0 else math.inf
+    return max(short, min(linear, 4.0 / abs(first - size * x)))
 
 
 def _left_end(kind: int, first: float, second: float) -> float:
@@ -208,8 +208,8 @@ def _mass(kind: int, first: float, second: float, left: float, right: float) -> 
     return total
 
 
-def chances_of_largest(kind: int, posteriors: Floats, out: Floats) -> None:
-    """Write into `out` the chance that the value of each of `posteriors` [K, 2] is the largest of all.
+def probabilities_of_largest(kind: int, posteriors: Floats, out: Floats) -> None:
+    """Write into `out` the probability that the value of each of `posteriors` [K, 2] is the largest of all.
 
     Deterministic; the error is below 1e-9. Allocates, unlike `choose` and `update`.
     """

@@ -26,10 +26,15 @@ def leader(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     raise NotImplementedError
 
 
+def has_sample(s: Any, i: int) -> bool:
+    """Tell whether arm i has a sample since its restart, by the state's `pulls`; `restarting` may bind another."""
+    return bool(s.pulls[i] > 0)
+
+
 def first_new(s: Any, arms: Ints) -> int:
     """Return the lowest of `arms` without a sample since its restart, or -1."""
     for i in arms:
-        if s.pulls[i] == 0:
+        if not has_sample(s, i):
             return int(i)
     return -1
 
@@ -65,10 +70,16 @@ def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     return arm
 
 
-def restarting(index: Callable[..., Reason], forced: Callable[..., int]) -> dict[str, Callable[..., Any]]:
-    """Return `choose` and `explain` of a policy with this `index(p, s, t, i)`, and `forced(p, s, t, key, arms)` to explore.
+def restarting(
+    index: Callable[..., Reason], forced: Callable[..., int], sampled: Callable[..., bool] = has_sample
+) -> dict[str, Callable[..., Any]]:
+    """Return `choose` and `explain` of a policy that restarts.
 
-    The state's `pulls` are the samples since the restart.
+    Args:
+        index: `index(p, s, t, i)`, of the samples since the restart.
+        forced: `forced(p, s, t, key, arms)`, the arm to explore in this round, or -1.
+        sampled: `sampled(s, i)`, whether arm i has a sample since its restart.
     """
     parts = by_index(index)
-    return {"choose": bind(_choose, {explore: forced, leader: parts["choose"]}), "explain": parts["explain"]}
+    choose = bind(_choose, {explore: forced, leader: parts["choose"], has_sample: sampled})
+    return {"choose": choose, "explain": parts["explain"]}

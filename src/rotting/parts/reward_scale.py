@@ -1,7 +1,7 @@
 """The two kinds of rewards that a policy can be made for: bounded, in a declared range, or Gaussian.
 
 Such a policy has the parameters `kind`, whose first word means bounded and whose second means Gaussian, `low`, `high` and
-`outside`. It thinks in [0, 1] if rewards are bounded, and in the units of the rewards if not.
+`outside`. Its own scale is [0, 1] if rewards are bounded, and the units of the rewards if not.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ def to_unit(low: float, high: float, reward: float) -> float:
 
 
 def check_range(policy: Policy) -> None:
-    """Refuse a policy whose parameters `low` and `high` enclose nothing."""
+    """Refuse a policy whose range of rewards is empty."""
     low, high = policy.params.low, policy.params.high
     if not low < high:
         raise InvalidValueError(f"low must be below high, got low={low!r} and high={high!r}")
@@ -32,13 +32,13 @@ BOUNDED, GAUSSIAN = 0, 1
 OUTSIDE = option("refuse", "clip")
 
 
-def read(p: Any, reward: float) -> float:
-    """Return the reward as the policy counts it."""
+def to_policy_scale(p: Any, reward: float) -> float:
+    """Return the reward on the policy's scale: in [0, 1] if rewards are bounded, else as it is."""
     return to_unit(p.low, p.high, reward) if p.kind == BOUNDED else reward
 
 
 def in_reward_units(p: Any, reason: Reason) -> Reason:
-    """Return what the policy thinks in the units of the rewards."""
+    """Return a reason on the policy's scale in the units of the rewards."""
     if p.kind == GAUSSIAN:
         return reason
     span = p.high - p.low

@@ -1,9 +1,9 @@
-"""The rewards of the last rounds, exactly: what leaves the window leaves nothing behind.
+"""The sums of the rewards of the last rounds, exactly: a reward that has left the window leaves no rounding error behind.
 
-The window runs on rounds, not on an arm's own pulls: an arm that is not pulled ages too.
+The window is over rounds, not over an arm's own pulls: the rewards of an arm that is not pulled leave it too.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from rotting.kernels.exact_sums import add, difference
 
 
 class Recent(NamedTuple):
-    """The rewards of the last rounds, as a log with two sums an arm, so that what leaves the window leaves nothing behind.
+    """The rewards of the last rounds, as a log with two sums for each arm.
 
     The window is the end of an old block of the log and all of a new one. In the old block, each entry holds the sum of its
-    arm's later rewards there: when it leaves, that sum is the arm's. Once the old block is used up, the new one becomes old.
-    A reward costs O(1) on average, and no sum ever contained one that has left.
+    arm's later rewards there: when it leaves, that sum is what is left of the arm. Once the old block is used up, the new one
+    becomes old. A reward costs O(1) on average, and no sum ever contained a reward that has left.
     """
 
     pulls: Ints  # [K] rewards in the window
@@ -30,28 +30,26 @@ class Recent(NamedTuple):
     high: Floats  # [capacity] its reward; in the old block, the sum of the arm's later rewards there
     low: Floats
     tau: Ints  # [1] length of the window
-    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
 
 
 def new_recent(n_arms: int, capacity: int) -> Recent:
-    """Return a state to be started."""
+    """Return an empty window, without a length yet: `start_recent` sets it."""
     return Recent(
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(3, np.int64),
-        np.zeros(capacity, np.int64),
-        np.zeros(capacity, np.int64),
-        np.zeros(capacity),
-        np.zeros(capacity),
-        np.zeros(1, np.int64),
-        np.zeros(2, np.int64),
+        pulls=np.zeros(n_arms, np.int64),
+        old_high=np.zeros(n_arms),
+        old_low=np.zeros(n_arms),
+        new_high=np.zeros(n_arms),
+        new_low=np.zeros(n_arms),
+        marks=np.zeros(3, np.int64),
+        rounds=np.zeros(capacity, np.int64),
+        arms=np.zeros(capacity, np.int64),
+        high=np.zeros(capacity),
+        low=np.zeros(capacity),
+        tau=np.zeros(1, np.int64),
     )
 
 
-def start_recent(s: Recent, horizon: int, tau: int) -> None:
+def start_recent(s: Recent, tau: int) -> None:
     """Empty the window and set its length."""
     s.pulls[:] = 0
     s.old_high[:] = 0.0
@@ -60,10 +58,9 @@ def start_recent(s: Recent, horizon: int, tau: int) -> None:
     s.new_low[:] = 0.0
     s.marks[:] = 0
     s.tau[0] = tau
-    s.epoch[0], s.epoch[1] = 0, horizon
 
 
-def remember(s: Any, t: int, arm: int, reward: float) -> None:
+def log_reward(s: Recent, t: int, arm: int, reward: float) -> None:
     """Log the reward that came in round t."""
     e = s.marks[2]
     s.rounds[e], s.arms[e], s.high[e], s.low[e] = t, arm, reward, 0.0
@@ -72,7 +69,7 @@ def remember(s: Any, t: int, arm: int, reward: float) -> None:
     s.pulls[arm] += 1
 
 
-def _turn_over(s: Any) -> None:
+def _turn_over(s: Recent) -> None:
     """Make the new block the old one, which is used up (so its sums are zero)."""
     for e in range(s.marks[2] - 1, s.marks[1] - 1, -1):
         i = s.arms[e]
@@ -85,8 +82,8 @@ def _turn_over(s: Any) -> None:
     s.marks[1] = s.marks[2]
 
 
-def slide(s: Any, t: int) -> None:
-    """Let the window be rounds t - tau, ..., t - 1: drop what is older."""
+def slide(s: Recent, t: int) -> None:
+    """Move the window to rounds t - tau, ..., t - 1: drop what is older."""
     while s.marks[0] < s.marks[2] and s.rounds[s.marks[0]] < t - s.tau[0]:
         if s.marks[0] == s.marks[1]:
             _turn_over(s)
@@ -98,13 +95,13 @@ def slide(s: Any, t: int) -> None:
         s.marks[0] = e + 1
 
 
-def recent_sum(s: Any, i: int) -> float:
+def recent_sum(s: Recent, i: int) -> float:
     """Return the sum of arm i's rewards in the window, rounded once."""
     return difference(s.old_high[i], s.old_low[i], -s.new_high[i], -s.new_low[i])
 
 
-def forget_recent(p: Any, s: Any, arm: int) -> None:
-    """Strike an arm from the log."""
+def strike_out(s: Recent, arm: int) -> None:
+    """Strike an arm out of the log."""
     for e in range(s.marks[0], s.marks[2]):
         if s.arms[e] == arm:
             s.arms[e] = -1

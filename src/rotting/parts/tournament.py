@@ -1,18 +1,40 @@
 """The highest of many lines `intercept_i + level / root_i`, as the level rises: a kinetic tournament.
 
-The arms meet in a binary tree. Each match remembers its winner and up to which level the outcome is certain, given that lines
-are straight in the level; a match is played again only when the level passes that point, or when one of its arms gets a new
-line. So a round costs a few matches for each of the log2(K) levels of the tree, instead of K lines. Outcomes are those of
-comparing the computed values, ties included: where two lines are too close to tell, the match is played every time.
+The arms play matches in a binary tree. Each match keeps its winner, and the level up to which that outcome is certain, given
+that the lines are linear in the level. A match is played again only when the level passes that point, or when one of its arms
+gets a new line. So a round costs a few matches on each of the log2(K) tiers of the tree, instead of K lines. The outcomes are
+those of comparing the computed values, ties included: where two lines are too close to call, the match is played every time.
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import slot
 
-MANY = 32  # arms from which on a tournament beats looking at every line
+MANY = 32  # arms from which on a tournament is faster than computing every line
 _CLOSE = 1e-9  # relative distance below which rounding could decide
+
+
+class Tournament(NamedTuple):
+    """The matches of a tournament between K arms. Match 1 is the final; match n has the sides 2n and 2n + 1.
+
+    States of policies that use it have it in a field `tournament`.
+    """
+
+    winner: Ints  # [K] winner of each match; there is no match 0
+    certain: Floats  # [K] the level up to which the winner is certain, also in the matches below
+    entrants: Ints  # [1] number of arms when all matches were last played; 0 if they must be played again
+    level: Floats  # [1] level of the last search: the one at which an arm with a new reward plays its matches
+
+
+def new_tournament(n_arms: int) -> Tournament:
+    """Return a tournament that has not been played."""
+    return Tournament(
+        winner=np.zeros(n_arms, np.int64), certain=np.zeros(n_arms), entrants=np.zeros(1, np.int64), level=np.zeros(1)
+    )
 
 
 @slot
@@ -27,22 +49,22 @@ def root(s: Any, i: int) -> float:
     raise NotImplementedError
 
 
-def height(s: Any, lev: float, i: int) -> float:
+def height(s: Any, level: float, i: int) -> float:
     """Return arm i's line at this level."""
-    return intercept(s, i) + lev / root(s, i)
+    return intercept(s, i) + level / root(s, i)
 
 
-def _entrant(s: Any, node: int) -> int:
-    """Return the arm that comes out of a node: leaves K, ..., 2K - 1 are the arms, the others have played."""
-    n = s.winner.size
-    return int(node - n if node >= n else s.winner[node])
+def _winner_of(s: Any, node: int) -> int:
+    """Return the arm that comes out of a node: leaves K, ..., 2K - 1 are the arms, the others are matches."""
+    n = s.tournament.winner.size
+    return int(node - n if node >= n else s.tournament.winner[node])
 
 
-def _meet(s: Any, lev: float, node: int) -> None:
-    """Play the match at `node`, whose two sides have played theirs."""
-    n = s.winner.size
-    first, second = _entrant(s, 2 * node), _entrant(s, 2 * node + 1)
-    high, low = height(s, lev, first), height(s, lev, second)
+def _play_match(s: Any, level: float, node: int) -> None:
+    """Play the match at `node`, after those of its two sides."""
+    n = s.tournament.winner.size
+    first, second = _winner_of(s, 2 * node), _winner_of(s, 2 * node + 1)
+    high, low = height(s, level, first), height(s, level, second)
     if low > high or (low == high and second < first):
         first, second, high, low = second, first, low, high
     until = math.inf
@@ -52,52 +74,52 @@ def _meet(s: Any, lev: float, node: int) -> None:
         if gain == 0.0 and intercept(s, first) == intercept(s, second):
             until = math.inf  # the same line
         elif apart <= _CLOSE * (abs(high) + abs(low)):
-            until = lev
+            until = level
         elif gain > 0.0:
-            until = lev + 0.999 * apart / gain
+            until = level + 0.999 * apart / gain
     for side in range(2 * node, 2 * node + 2):
         if side < n:
-            until = min(until, s.certain[side])
-    s.winner[node], s.certain[node] = first, until
+            until = min(until, s.tournament.certain[side])
+    s.tournament.winner[node], s.tournament.certain[node] = first, until
 
 
-def enter(s: Any, lev: float, i: int) -> None:
-    """Let arm i, which has a new line, play its matches again."""
-    node = (s.winner.size + i) // 2
+def replay_path(s: Any, level: float, i: int) -> None:
+    """Play the matches of arm i, which has a new line, again: from its first one up to the final."""
+    node = (s.tournament.winner.size + i) // 2
     while node >= 1:
-        _meet(s, lev, node)
+        _play_match(s, level, node)
         node //= 2
 
 
-def hold(s: Any, lev: float) -> int:
-    """Return the arm with the highest line at this level, the lowest arm on a tie; only doubtful matches are played."""
-    n = s.winner.size
-    if s.entrants[0] != n:
+def champion(s: Any, level: float) -> int:
+    """Return the arm with the highest line at this level, the lowest arm on a tie; only uncertain matches are played."""
+    n = s.tournament.winner.size
+    if s.tournament.entrants[0] != n:
         for node in range(n - 1, 0, -1):
-            _meet(s, lev, node)
-        s.entrants[0] = n
+            _play_match(s, level, node)
+        s.tournament.entrants[0] = n
     node = 1
     while node >= 1:
         left, right = 2 * node, 2 * node + 1
-        if left < n and s.certain[left] < lev:
+        if left < n and s.tournament.certain[left] < level:
             node = left
-        elif right < n and s.certain[right] < lev:
+        elif right < n and s.tournament.certain[right] < level:
             node = right
         else:
-            if s.certain[node] < lev:
-                _meet(s, lev, node)
+            if s.tournament.certain[node] < level:
+                _play_match(s, level, node)
             node //= 2
-    return int(s.winner[1])
+    return int(s.tournament.winner[1])
 
 
-def runners_up(s: Any, lev: float, champion: int) -> tuple[float, float]:
-    """Return the highest lines of the arms below and above `champion`, who has just won."""
+def runners_up(s: Any, level: float, first: int) -> tuple[float, float]:
+    """Return the highest line of the arms below arm `first`, which has just won, and that of the arms above it."""
     before, after = -math.inf, -math.inf
-    node = s.winner.size + champion
+    node = s.tournament.winner.size + first
     while node > 1:
-        rival = _entrant(s, node ^ 1)
-        value = height(s, lev, rival)
-        if rival < champion:
+        rival = _winner_of(s, node ^ 1)
+        value = height(s, level, rival)
+        if rival < first:
             before = max(before, value)
         else:
             after = max(after, value)

@@ -61,22 +61,22 @@ def reset(p: Params, s: State, horizon: int) -> None:
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
     s = State(
-        np.zeros(n_arms, np.int64),
-        np.zeros((n_arms, capacity + 1)),
-        np.zeros((n_arms, capacity + 1)),
-        np.zeros((n_arms, capacity + 1), np.int64),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms),
-        np.zeros(2, np.int64),
-        np.zeros(2, np.int64),
+        pulls=np.zeros(n_arms, np.int64),
+        high=np.zeros((n_arms, capacity + 1)),
+        low=np.zeros((n_arms, capacity + 1)),
+        rounds=np.zeros((n_arms, capacity + 1), np.int64),
+        last=np.zeros(n_arms, np.int64),
+        bad=np.zeros(n_arms, np.int64),
+        unseen=np.zeros(n_arms, np.int64),
+        gap=np.zeros(n_arms),
+        mean=np.zeros(n_arms),
+        until=np.zeros(n_arms, np.int64),
+        above=np.zeros(n_arms),
+        below=np.zeros(n_arms),
+        first=np.zeros(n_arms, np.int64),
+        recent=np.zeros(n_arms),
+        episode=np.zeros(2, np.int64),
+        epoch=np.zeros(2, np.int64),
     )
     reset(p, s, p.horizon)
     return s
@@ -88,7 +88,7 @@ def forget(p: Params, s: State, arm: int) -> None:
         if i != arm and s.pulls[i] > 0 and s.bad[i] == 0:
             return
         latest = max(latest, s.last[i])
-    # The arms left were all evicted by the one that is gone: what they are worth to each other is open again.
+    # All other arms were evicted because of the one that is gone: how they compare with each other is not known.
     new_episode(s, s.episode[0], latest + 1)
 
 
@@ -101,8 +101,8 @@ def radius(s: State, n: int) -> float:
     return math.sqrt(2.0 * log_horizon(s) / n)
 
 
-def check_chance(s: State, step: float) -> float:
-    """Return `step sqrt(l / (K T ln T))`: the chance that a check for a change of size `step = 2^-i` begins in this round."""
+def check_probability(s: State, step: float) -> float:
+    """Return `step sqrt(l / (K T ln T))`: the probability that a check for a change of `step = 2^-i` begins now."""
     return step * math.sqrt(s.episode[0] / (s.pulls.size * s.epoch[1] * log_horizon(s)))
 
 
@@ -117,7 +117,7 @@ def comes_before(s: State, i: int, j: int) -> bool:
 
 
 def least_recent(s: State, arms: Ints, only_open: bool) -> int:
-    """Return the least recently played of the arms, of the open ones only if so asked; -1 if there is none."""
+    """Return the least recently played of the arms, or of the open ones if `only_open`; -1 if there is none."""
     best = -1
     for i in arms:
         if (is_open(s, i) or not only_open) and (best < 0 or comes_before(s, i, best)):
@@ -131,7 +131,7 @@ def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
         if s.bad[a] == 1:
             step = 0.5
             while step >= s.gap[a] / 16.0:
-                if uniform(key, t, draw) < check_chance(s, step):
+                if uniform(key, t, draw) < check_probability(s, step):
                     samples = math.ceil(2.0 / (step * step) * log_horizon(s))
                     s.until[a] = max(s.until[a], s.pulls[a] + samples)
                 draw += 1
@@ -144,14 +144,14 @@ def stays_closed(s: State, i: int) -> float:
     """Return the probability that arm i is not open after the draws of this round."""
     if is_open(s, i):
         return 0.0
-    chance, step = 1.0, 0.5
+    probability, step = 1.0, 0.5
     while step >= s.gap[i] / 16.0:
-        chance *= 1.0 - check_chance(s, step)
+        probability *= 1.0 - check_probability(s, step)
         step /= 2.0
-    return chance
+    return probability
 
 
-def chances(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
+def propensities(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
     """Write the probability of each arm: that it is open, and none that was played less recently is."""
     none = 1.0
     for i in arms:
@@ -211,7 +211,7 @@ def evict(p: Params, s: State, t: int) -> None:
                 s.first[i] = f
                 s.recent[i] = recent_mean(s, i, n - f)
             best, most = max(best, s.recent[i]), max(most, n - f)
-        if most - 1 <= C:  # from here on, only a gap above 1 would do
+        if most - 1 <= C:  # from here on, only a gap above 1 would evict, and there is none in [0, 1]
             return
         for i in range(s.pulls.size):
             n = s.pulls[i] - s.first[i]
@@ -265,7 +265,7 @@ class AdSwitch(Policy):
         outside: "refuse" or "clip" rewards outside the range.
 
     The radius `sqrt(2 ln(T) / n)` fails for a mean of n samples with a chance of at most `2 / T^4` (Hoeffding). A check takes
-    the samples at which the radius is 2^-i, the size of the change it looks for. Its chance makes the checks of all bad arms
+    the samples at which the radius is 2^-i, the size of the change it looks for. By its probability, the checks of all bad arms
     cost `K 2^-i sqrt(l / (K T ln T)) 2^(2i + 1) ln T` samples a round, times a gap of at most `16 2^-i`: for each i
     of the order of `sqrt(l K ln(T) / T)`, or over T rounds `sqrt(l K T ln T)`, the publication's regret bound of l episodes.
 
@@ -282,7 +282,7 @@ class AdSwitch(Policy):
     """
 
     name = "ad-switch"
-    kernel = Kernel(Params, init, choose, update, explain, chances, forget, reset)
+    kernel = Kernel(Params, init, choose, update, explain, propensities, forget, reset)
     needs_horizon = True
     randomised = True
     restless = True

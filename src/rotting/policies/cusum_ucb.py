@@ -22,7 +22,7 @@ class Params(NamedTuple):
     M: Annotated[int, COUNT, "samples that an arm's reference mean is taken from"] = 100
     epsilon: Annotated[float, NONNEGATIVE, "distance from the reference mean that is tolerated"] = 0.1
     xi: Annotated[float, POSITIVE, "weight of the bonus"] = 1.0
-    restart: Annotated[int, RESTART, "what an alarm makes forget: its arm, or all arms"] = 0
+    restart: Annotated[int, RESTART, "what restarts after an alarm: its arm, or all arms"] = 0
     horizon: Annotated[int, INDEX, "number of rounds to tune h and rate for; 0 = h and rate as given"] = 0
     breakpoints: Annotated[int, COUNT, "number of changes, with a horizon"] = 1
     low: Annotated[float, FINITE, "smallest reward"] = 0.0
@@ -49,14 +49,14 @@ def reset(p: Params, s: State, horizon: int) -> None:
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
     s = State(
-        np.zeros(n_arms, np.int64),
-        np.zeros(1, np.int64),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(2, np.int64),
+        pulls=np.zeros(n_arms, np.int64),
+        total=np.zeros(1, np.int64),
+        high=np.zeros(n_arms),
+        low=np.zeros(n_arms),
+        reference=np.zeros(n_arms),
+        down=np.zeros(n_arms),
+        up=np.zeros(n_arms),
+        epoch=np.zeros(2, np.int64),
     )
     reset(p, s, p.horizon)
     return s
@@ -102,7 +102,7 @@ def explore(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
 leader = by_index(index)["choose"]
 
 
-def chances(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
+def propensities(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
     sure, rate = first_new(s, arms), 0.0
     if sure < 0:
         sure, rate = leader(p, s, t, 0, arms), exploration_rate(p, s)
@@ -165,7 +165,7 @@ class CUSUMUCB(Policy):
     worn, and a slow decay below epsilon goes unseen.
 
     Example:
-        >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4, epsilon=0.05).limit
+        >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4, epsilon=0.05).max_rounds
         10000
 
     Reference: Liu, Lee, Shroff, "A change-detection based framework for piecewise-stationary multi-armed bandit problem",
@@ -174,9 +174,11 @@ class CUSUMUCB(Policy):
     """
 
     name = "cusum-ucb"
-    kernel = Kernel(Params, init, update=update, chances=chances, forget=forget, reset=reset, **restarting(index, explore))
-    with_horizon = ("breakpoints",)
-    without_horizon = ("h", "rate")
+    kernel = Kernel(
+        Params, init, update=update, propensities=propensities, forget=forget, reset=reset, **restarting(index, explore)
+    )
+    tuning_params = ("breakpoints",)
+    manual_params = ("h", "rate")
     needs_horizon = True
     needs_changes = True
     randomised = True
@@ -185,8 +187,10 @@ class CUSUMUCB(Policy):
     def check(self) -> None:
         """Refuse an empty range, and as many changes as rounds."""
         check_range(self)
-        if self.limit is not None and self.params.breakpoints >= self.limit:
-            raise InvalidValueError(f"breakpoints must be fewer than the horizon {self.limit}, got {self.params.breakpoints!r}")
+        if self.max_rounds is not None and self.params.breakpoints >= self.max_rounds:
+            raise InvalidValueError(
+                f"breakpoints must be fewer than the horizon {self.max_rounds}, got {self.params.breakpoints!r}"
+            )
 
     @classmethod
     def from_breakpoints(cls, horizon: int, breakpoints: int, **params: float | str) -> Self:

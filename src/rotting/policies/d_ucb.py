@@ -6,11 +6,11 @@ from typing import Annotated, NamedTuple, Self
 from rotting.common.arrays import Ints
 from rotting.common.rules import FRACTION, INDEX, POSITIVE, nonnegative_int, positive_int
 from rotting.errors import InvalidValueError
-from rotting.parts.discounts import Discounted, age, count_in, forget_discounted, new_discounted, start_discounted
+from rotting.parts.discounts import Discounted, add_discounted, discount_to, forget_discounted, new_discounted, start_discounted
 from rotting.parts.largest_index import by_index
 from rotting.policy import Kernel, Policy, Reason
 
-_NOTHING = 1e-290  # a discounted count so small that its digits are going
+_NEGLIGIBLE = 1e-290  # a discounted count below this loses digits: the arm goes first again
 
 
 class Params(NamedTuple):
@@ -39,7 +39,7 @@ def init(p: Params, n_arms: int, capacity: int) -> Discounted:
 
 def index(p: Params, s: Discounted, t: int, i: int) -> Reason:
     n = s.pulls_high[i]
-    if n < _NOTHING:
+    if n < _NEGLIGIBLE:
         return Reason(math.inf, math.nan, 0, math.inf)
     mean, c = s.high[i] / n, 2.0 * p.B * math.sqrt(p.xi * max(0.0, math.log(s.total[0])) / n)
     return Reason(mean + c, mean, 0, c)
@@ -49,17 +49,17 @@ largest_index = by_index(index)["choose"]
 
 
 def choose(p: Params, s: Discounted, t: int, key: int, arms: Ints) -> int:
-    age(s, t)  # once a round, not once an arm
+    discount_to(s, t)  # once a round, not once an arm
     return int(largest_index(p, s, t, key, arms))
 
 
 def explain(p: Params, s: Discounted, t: int, arms: Ints, i: int) -> Reason:
-    age(s, t)
+    discount_to(s, t)
     return index(p, s, t, i)
 
 
 def update(p: Params, s: Discounted, t: int, arm: int, reward: float) -> None:
-    count_in(s, t, arm, reward)
+    add_discounted(s, t, arm, reward)
 
 
 class DUCB(Policy):
@@ -67,8 +67,8 @@ class DUCB(Policy):
 
     Pulls the arm with the largest `mean_i + 2 B sqrt(xi ln(n) / N_i)`: `N_i` is the sum of `gamma^(t - 1 - s)` over the rounds
     s in which arm i was pulled, the mean is weighted alike, and n is the sum of `N_i` over all arms (the logarithm is cut at
-    0). Every arm ages in every round, pulled or not. With gamma = 1 it is a UCB that never forgets. An arm without a reward
-    goes first.
+    0). Every arm is discounted in every round, pulled or not. With gamma = 1 it is a UCB that never forgets. An arm without a
+    reward goes first.
 
     Args:
         gamma: discount of a round, in (0, 1]; not to be given with a horizon.
@@ -96,8 +96,8 @@ class DUCB(Policy):
 
     name = "d-ucb"
     kernel = Kernel(Params, init, choose, update, explain, forget=forget_discounted, reset=reset)
-    without_horizon = ("gamma",)
-    with_horizon = ("breakpoints",)
+    manual_params = ("gamma",)
+    tuning_params = ("breakpoints",)
     needs_horizon = True
     needs_changes = True
     restless = True

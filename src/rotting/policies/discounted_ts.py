@@ -9,7 +9,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, FRACTION, POSITIVE, option
 from rotting.kernels.exact_sums import add
 from rotting.parts.posteriors import thompson
-from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, read
+from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, to_policy_scale
 from rotting.policy import Kernel, Policy
 
 
@@ -35,24 +35,24 @@ class State(NamedTuple):
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
     return State(
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
-        np.zeros(n_arms),
+        pulls=np.zeros(n_arms, np.int64),
+        last=np.zeros(n_arms, np.int64),
+        weight_high=np.zeros(n_arms),
+        weight_low=np.zeros(n_arms),
+        high=np.zeros(n_arms),
+        low=np.zeros(n_arms),
     )
 
 
 def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
-    aged = math.pow(p.gamma, float(t - 1 - s.last[i]))
-    return aged * s.weight_high[i], aged * s.high[i]
+    discount = math.pow(p.gamma, float(t - 1 - s.last[i]))
+    return discount * s.weight_high[i], discount * s.high[i]
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    aged = math.pow(p.gamma, float(t - s.last[arm]))
-    s.weight_high[arm], s.weight_low[arm] = add(aged * s.weight_high[arm], aged * s.weight_low[arm], 1.0)
-    s.high[arm], s.low[arm] = add(aged * s.high[arm], aged * s.low[arm], read(p, reward))
+    discount = math.pow(p.gamma, float(t - s.last[arm]))
+    s.weight_high[arm], s.weight_low[arm] = add(discount * s.weight_high[arm], discount * s.weight_low[arm], 1.0)
+    s.high[arm], s.low[arm] = add(discount * s.high[arm], discount * s.low[arm], to_policy_scale(p, reward))
     s.last[arm] = t
     s.pulls[arm] += 1
 

@@ -3,13 +3,15 @@
 import math
 from typing import Annotated, NamedTuple
 
+import numpy as np
+
 from rotting.common.arrays import Ints
 from rotting.common.rules import ABOVE_ONE, POSITIVE
 from rotting.kernels.binding import bind_all
-from rotting.parts.arm_filter import keep_close, least_pulled
-from rotting.parts.arm_filter import window_mean as filtered_mean
+from rotting.parts import arm_filter
+from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled
 from rotting.parts.delayed_windows import Grid, eff_update, new_grid
-from rotting.policies.raw_ucb import level, width
+from rotting.policies.raw_ucb import level_at, width
 from rotting.policy import Kernel, Policy, Reason
 
 
@@ -19,45 +21,46 @@ class Params(NamedTuple):
     m: Annotated[float, ABOVE_ONE, "ratio of neighbouring windows"] = 2.0
 
 
-def init(p: Params, n_arms: int, capacity: int) -> Grid:
-    return new_grid(p.m, n_arms, capacity)
+class State(NamedTuple):
+    grid: Grid
+    kept: Ints  # [K] working space of the filter
 
 
-def window_mean(s: Grid, i: int, j: int) -> float:
-    return float(s.mean[i, j])
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(grid=new_grid(p.m, n_arms, capacity), kept=np.zeros(n_arms, np.int64))
 
 
-def expanding_filter(p: Params, s: Grid, t: int, arms: Ints, watched: int) -> tuple[int, int]:
-    """Return the arm to pull, and the number of windows on which the arm `watched` was compared."""
-    kept, size = s.scratch, arms.size
-    for k in range(size):
-        kept[k] = arms[k]
-    lev = level(p, t, arms.size)
-    j, seen = 0, 0
+def mean(s: State, i: int, j: int) -> float:
+    return float(s.grid.mean[i, j])
+
+
+def expanding_filter(p: Params, s: State, t: int, arms: Ints, watched: int) -> tuple[int, int]:
+    """Return the arm to pull, and the number of windows that the arm `watched` passed."""
+    level = level_at(p, t, arms.size)
+    size, j, passed = keep_all(s, arms), 0, 0
     while True:
-        for k in range(size):
-            if kept[k] == watched:
-                seen = j
-        short = least_pulled(s, size)
-        if s.known[short] <= j:  # the least pulled arm has the fewest windows
-            return short, seen
-        size = keep_close(s, size, j, 2.0 * width(p, lev, s.windows[j], s.root[j]))
+        if is_kept(s, size, watched):
+            passed = j
+        short = least_pulled(s, s.grid.pulls, size)
+        if s.grid.known[short] <= j:  # the least pulled arm has the fewest windows
+            return short, passed
+        size = keep_close(s, size, j, 2.0 * width(p, level, s.grid.windows[j], s.grid.root[j]))
         j += 1
 
 
-def choose(p: Params, s: Grid, t: int, key: int, arms: Ints) -> int:
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     return int(expanding_filter(p, s, t, arms, -1)[0])
 
 
-def explain(p: Params, s: Grid, t: int, arms: Ints, i: int) -> Reason:
-    _, seen = expanding_filter(p, s, t, arms, i)
-    if seen == 0:
+def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    _, passed = expanding_filter(p, s, t, arms, i)
+    if passed == 0:
         return Reason(math.nan, math.nan, 0, math.inf)
-    h = s.windows[seen - 1]
-    return Reason(math.nan, s.mean[i, seen - 1], h, width(p, level(p, t, arms.size), h, math.sqrt(h)))
+    h = s.grid.windows[passed - 1]
+    return Reason(math.nan, mean(s, i, passed - 1), h, width(p, level_at(p, t, arms.size), h, math.sqrt(h)))
 
 
-def update(p: Params, s: Grid, t: int, arm: int, reward: float) -> None:
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     eff_update(s, arm, reward)
 
 
@@ -85,7 +88,7 @@ class EffFEWA(Policy):
 
     name = "eff-fewa"
     kernel = Kernel(
-        Params, init, update=update, **bind_all({"choose": choose, "explain": explain}, {filtered_mean: window_mean})
+        Params, init, update=update, **bind_all({"choose": choose, "explain": explain}, {arm_filter.window_mean: mean})
     )
     rested = True
     restless = True

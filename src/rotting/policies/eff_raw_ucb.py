@@ -1,11 +1,19 @@
-"""EFF-RAW-UCB: RAW-UCB on the delayed windows of EFF_UPDATE (Algorithm 2)."""
+"""EFF-RAW-UCB: RAW-UCB on the delayed windows of EFF_UPDATE (Algorithm 2).
 
+`delayed_windows.eff_update` is Algorithm 2, and `index` is RAW-UCB's on its windows, which `explain` shows. `choose` and
+`update` are the work of `by_delayed_bound`: they find the arm with the largest `index`, the lowest on a tie, without computing
+every index.
+"""
+
+import math
 from typing import Annotated, NamedTuple
 
+from rotting.common.arrays import Ints
 from rotting.common.rules import ABOVE_ONE, POSITIVE
-from rotting.parts.delayed_windows import Grid, by_delayed_bound, new_grid
-from rotting.policies.raw_ucb import level, width
-from rotting.policy import Kernel, Policy
+from rotting.parts.confidence import HasConfidence
+from rotting.parts.delayed_windows import DelayedWindows, by_delayed_bound, new_delayed_windows
+from rotting.policies.raw_ucb import level_at, width
+from rotting.policy import Kernel, Policy, Reason
 
 
 class Params(NamedTuple):
@@ -14,8 +22,17 @@ class Params(NamedTuple):
     m: Annotated[float, ABOVE_ONE, "ratio of neighbouring windows"] = 2.0
 
 
-def init(p: Params, n_arms: int, capacity: int) -> Grid:
-    return new_grid(p.m, n_arms, capacity)
+def init(p: Params, n_arms: int, capacity: int) -> DelayedWindows:
+    return new_delayed_windows(p.m, n_arms, capacity)
+
+
+def index(p: HasConfidence, s: DelayedWindows, t: int, arms: Ints, i: int) -> Reason:
+    level, best = level_at(p, t, arms.size), Reason(math.inf, math.nan, 0, math.inf)
+    for j in range(s.grid.known[i]):
+        mean, c = s.grid.mean[i, j], width(p, level, s.grid.windows[j], s.grid.root[j])
+        if mean + c < best.value:
+            best = Reason(mean + c, mean, s.grid.windows[j], c)
+    return best
 
 
 class EffRAWUCB(Policy):
@@ -42,7 +59,7 @@ class EffRAWUCB(Policy):
     """
 
     name = "eff-raw-ucb"
-    kernel = Kernel(Params, init, **by_delayed_bound(level, width, straight=True))
+    kernel = Kernel(Params, init, explain=index, **by_delayed_bound(level_at, width, linear_in_level=True))
     rested = True
     restless = True
     cost = "O(K + log t)"

@@ -3,8 +3,10 @@
 from typing import Annotated, NamedTuple
 
 from rotting.common.rules import ABOVE_ONE, NONNEGATIVE, POSITIVE
-from rotting.parts.delayed_windows import Grid, by_delayed_bound, new_grid
-from rotting.policies.raw_ucb_pp import level, width
+from rotting.kernels.binding import bind
+from rotting.parts.delayed_windows import DelayedWindows, by_delayed_bound, new_delayed_windows
+from rotting.policies import eff_raw_ucb, raw_ucb
+from rotting.policies.raw_ucb_pp import level_at, width
 from rotting.policy import Kernel, Policy
 
 
@@ -15,8 +17,11 @@ class Params(NamedTuple):
     m: Annotated[float, ABOVE_ONE, "ratio of neighbouring windows"] = 2.0
 
 
-def init(p: Params, n_arms: int, capacity: int) -> Grid:
-    return new_grid(p.m, n_arms, capacity)
+def init(p: Params, n_arms: int, capacity: int) -> DelayedWindows:
+    return new_delayed_windows(p.m, n_arms, capacity)
+
+
+index = bind(eff_raw_ucb.index, {raw_ucb.level_at: level_at, raw_ucb.width: width})
 
 
 class EffRAWUCBpp(Policy):
@@ -44,7 +49,7 @@ class EffRAWUCBpp(Policy):
     """
 
     name = "eff-raw-ucb-pp"
-    kernel = Kernel(Params, init, **by_delayed_bound(level, width, straight=False))
+    kernel = Kernel(Params, init, explain=index, **by_delayed_bound(level_at, width, linear_in_level=False))
     rested = True
     restless = True
     cost = "O(K + log t)"

@@ -3,7 +3,16 @@
 from typing import Annotated, NamedTuple, Self
 
 from rotting.common.rules import FRACTION, INDEX, positive_int
-from rotting.parts.exponential_weights import Weights, chances, choose, forget, gamma_of_horizon, new_weights, starting, update
+from rotting.parts.exponential_weights import (
+    Weights,
+    choose,
+    forget,
+    gamma_of_horizon,
+    new_weights,
+    propensities,
+    starting,
+    update,
+)
 from rotting.parts.reward_scale import OUTSIDE, check_range
 from rotting.policy import Kernel, Policy
 
@@ -60,9 +69,9 @@ class Exp3(Policy):
     """
 
     name = "exp3"
-    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset, tune=tune)
+    kernel = Kernel(Params, init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)
     first_pulls = False
-    without_horizon = ("gamma",)
+    manual_params = ("gamma",)
     needs_horizon = True
     randomised = True
 

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple, Self
 
 from rotting.common.rules import FRACTION, INDEX, NONNEGATIVE, PROBABILITY, nonnegative_int, positive, positive_int
 from rotting.errors import InvalidValueError
-from rotting.parts.exponential_weights import Weights, chances, choose, forget, new_weights, starting
+from rotting.parts.exponential_weights import Weights, choose, forget, new_weights, propensities, starting
 from rotting.parts.exponential_weights import update_and_share as update
 from rotting.parts.reward_scale import OUTSIDE, check_range
 from rotting.policy import Kernel, Policy
@@ -90,10 +90,10 @@ class Exp3S(Policy):
     """
 
     name = "exp3-s"
-    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset, tune=tune)
+    kernel = Kernel(Params, init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)
     first_pulls = False
-    without_horizon = ("gamma", "alpha")
-    with_horizon = ("segments", "budget")
+    manual_params = ("gamma", "alpha")
+    tuning_params = ("segments", "budget")
     needs_horizon = True
     randomised = True
     restless = True

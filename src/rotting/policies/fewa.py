@@ -1,15 +1,25 @@
-"""FEWA: filter the arms on expanding windows, and pull the first that runs out of samples."""
+"""FEWA: filter the arms on expanding windows, and pull the first that runs out of samples.
+
+In round t all arms are kept at first. For h = 1, 2, ...:
+
+- if a kept arm has fewer than h samples, pull it (the least pulled, then the lowest);
+- keep arm i if `mean_i^h >= max over kept of mean_j^h - 2 c(h, delta_t)`.
+
+`expanding_filter` does that, with one shortcut: `skip_windows` passes over windows on which bounds show that no arm is dropped.
+"""
 
 import math
 from typing import Annotated, NamedTuple
 
+import numpy as np
+
 from rotting.common.arrays import Ints
 from rotting.common.rules import POSITIVE
 from rotting.kernels.binding import bind_all
-from rotting.parts.arm_filter import keep_close, least_pulled
-from rotting.parts.arm_filter import window_mean as filtered_mean
-from rotting.parts.prefix_blocks import FAN, History, mean_range, new_history, record, window_mean
-from rotting.policies.raw_ucb import level, width
+from rotting.parts import arm_filter
+from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled, skip_windows
+from rotting.parts.prefix_blocks import History, new_history, record, window_mean
+from rotting.policies.raw_ucb import level_at, width
 from rotting.policy import Kernel, Policy, Reason
 
 
@@ -18,61 +28,50 @@ class Params(NamedTuple):
     sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
 
 
-def init(p: Params, n_arms: int, capacity: int) -> History:
-    return new_history(n_arms, capacity)
+class State(NamedTuple):
+    history: History
+    kept: Ints  # [K] working space of the filter
 
 
-def all_stay(p: Params, s: History, lev: float, size: int, shortest: int, longest: int) -> bool:
-    """Whether bounds alone show that every arm passes all windows between `shortest` and `longest`."""
-    low, high = math.inf, -math.inf
-    for k in range(size):
-        arm_low, arm_high = mean_range(s, s.scratch[k], shortest, longest)
-        low, high = min(low, arm_low), max(high, arm_high)
-    return low >= high - 2.0 * width(p, lev, longest, math.sqrt(longest))
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(history=new_history(n_arms, capacity), kept=np.zeros(n_arms, np.int64))
 
 
-def expanding_filter(p: Params, s: History, t: int, arms: Ints, watched: int) -> tuple[int, int]:
-    """Return the arm to pull, and the largest window on which the arm `watched` was compared."""
-    kept, size = s.scratch, arms.size
-    for k in range(size):
-        kept[k] = arms[k]
-    lev = level(p, t, arms.size)
-    h, seen, stride = 0, 0, FAN
+def mean(s: State, i: int, h: int) -> float:
+    return window_mean(s.history, i, h)
+
+
+def expanding_filter(p: Params, s: State, t: int, arms: Ints, watched: int) -> tuple[int, int]:
+    """Return the arm to pull, and the largest window that the arm `watched` passed."""
+    level = level_at(p, t, arms.size)
+    size, h, passed = keep_all(s, arms), 0, -1
     while True:
-        for k in range(size):
-            if kept[k] == watched:
-                seen = h
-        short = least_pulled(s, size)
-        if s.pulls[short] <= h:
-            return short, seen
-        if size == 1:  # it passes every window it has
-            return short, s.pulls[short] if short == watched else seen
-        last = min(h + stride, s.pulls[short])
-        if h >= FAN and last - h >= FAN and all_stay(p, s, lev, size, h + 1, last):
-            h = last
-            stride = min(2 * stride, h)
-        elif stride > FAN:
-            stride //= 2
-        else:
-            before = size
-            while h < last and size == before:
+        short, before = least_pulled(s, s.history.pulls, size), size
+        end = s.history.pulls[short]
+        while h < end and size == before:
+            h = skip_windows(p, s, level, size, h, end)
+            if h < end:
                 h += 1
-                size = keep_close(s, size, h, 2.0 * width(p, lev, h, math.sqrt(h)))
+                size = keep_close(s, size, h, 2.0 * width(p, level, h, math.sqrt(h)))
+        if passed < 0 and not is_kept(s, size, watched):
+            passed = h - 1
+        if size == before:
+            return short, passed if passed >= 0 else h
 
 
-def choose(p: Params, s: History, t: int, key: int, arms: Ints) -> int:
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     return int(expanding_filter(p, s, t, arms, -1)[0])
 
 
-def explain(p: Params, s: History, t: int, arms: Ints, i: int) -> Reason:
+def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
     _, h = expanding_filter(p, s, t, arms, i)
-    if h == 0:
+    if h <= 0:
         return Reason(math.nan, math.nan, 0, math.inf)
-    return Reason(math.nan, window_mean(s, i, h), h, width(p, level(p, t, arms.size), h, math.sqrt(h)))
+    return Reason(math.nan, mean(s, i, h), h, width(p, level_at(p, t, arms.size), h, math.sqrt(h)))
 
 
-def update(p: Params, s: History, t: int, arm: int, reward: float) -> None:
-    record(s, arm, reward)
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    record(s.history, arm, reward)
 
 
 class FEWA(Policy):
@@ -99,7 +98,10 @@ class FEWA(Policy):
 
     name = "fewa"
     kernel = Kernel(
-        Params, init, update=update, **bind_all({"choose": choose, "explain": explain}, {filtered_mean: window_mean})
+        Params,
+        init,
+        update=update,
+        **bind_all({"choose": choose, "explain": explain}, {arm_filter.window_mean: mean, arm_filter.width: width}),
     )
     rested = True
     restless = True

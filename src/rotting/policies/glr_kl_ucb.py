@@ -15,7 +15,7 @@ from rotting.policies.glr_ucb import GLRUCB, THRESHOLD, glr_kernel
 class Params(NamedTuple):
     delta: Annotated[float, PROBABILITY, "chance of a false alarm of one test; 0 never restarts"] = 0.01
     rate: Annotated[float, PROBABILITY, "share of the rounds that explore all arms in turn; 0 for rotting arms"] = 0.0
-    restart: Annotated[int, RESTART, "what an alarm makes forget: its arm, or all arms"] = 0
+    restart: Annotated[int, RESTART, "what restarts after an alarm: its arm, or all arms"] = 0
     c: Annotated[float, NONNEGATIVE, "weight of ln ln in the index"] = 3.0
     threshold: Annotated[int, THRESHOLD, "threshold of the test"] = 0
     test_every: Annotated[int, COUNT, "samples of an arm between two tests"] = 1

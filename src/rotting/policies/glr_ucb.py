@@ -5,13 +5,13 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import Ints
 from rotting.common.rules import COUNT, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, option, positive_int
 from rotting.kernels.binding import Parts, bind_all
 from rotting.parts.divergences import GAUSSIAN, KIND, exploration, kl_gaussian
 from rotting.parts.divergences import upper as kl_upper
 from rotting.parts.glr_test import glr_test
-from rotting.parts.prefix_blocks import new_history, record
+from rotting.parts.prefix_blocks import History, new_history, record
 from rotting.parts.restarts import GLOBAL, RESTART, restarting, round_robin
 from rotting.policy import Kernel, Policy, Reason
 
@@ -22,7 +22,7 @@ class Params(NamedTuple):
     delta: Annotated[float, PROBABILITY, "chance of a false alarm of one test; 0 never restarts"] = 0.01
     sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
     rate: Annotated[float, PROBABILITY, "share of the rounds that explore all arms in turn; 0 for rotting arms"] = 0.0
-    restart: Annotated[int, RESTART, "what an alarm makes forget: its arm, or all arms"] = 0
+    restart: Annotated[int, RESTART, "what restarts after an alarm: its arm, or all arms"] = 0
     c: Annotated[float, NONNEGATIVE, "weight of ln ln in the index"] = 3.0
     threshold: Annotated[int, THRESHOLD, "threshold of the test"] = 0
     test_every: Annotated[int, COUNT, "samples of an arm between two tests"] = 1
@@ -32,33 +32,25 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    pulls: Ints  # [K] samples since the restart
+    history: History  # samples since the restart
     restart: Ints  # [K] round of the last restart
-    high: Floats  # [K, capacity + 1] their prefix sums, as high + low
-    low: Floats
-    slope: Floats  # [K, blocks] blocks of the prefix sums, as in a `prefix_blocks.History`
-    top: Floats
-    bottom: Floats
-    filled: Ints  # [K] blocks so far
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
 
 
 def reset(p: Any, s: State, horizon: int) -> None:
-    for i in range(s.pulls.size):
+    for i in range(s.restart.size):
         clear(s, i, 0)
     s.epoch[0], s.epoch[1] = 0, horizon
 
 
 def clear(s: State, i: int, t: int) -> None:
     """Let arm i restart after round t."""
-    s.pulls[i], s.filled[i] = 0, 0
+    s.history.pulls[i], s.history.filled[i] = 0, 0
     s.restart[i] = t
 
 
 def init(p: Any, n_arms: int, capacity: int) -> State:
-    h = new_history(n_arms, capacity)
-    restart, epoch = np.zeros(n_arms, np.int64), np.zeros(2, np.int64)
-    s = State(h.pulls, restart, h.high, h.low, h.slope, h.top, h.bottom, h.filled, epoch)
+    s = State(history=new_history(n_arms, capacity), restart=np.zeros(n_arms, np.int64), epoch=np.zeros(2, np.int64))
     reset(p, s, p.horizon)
     return s
 
@@ -68,18 +60,22 @@ def upper(p: Params, mean: float, d: float) -> float:
 
 
 def index(p: Any, s: State, t: int, i: int) -> Reason:
-    n = s.pulls[i]
+    n = s.history.pulls[i]
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
-    mean = s.high[i, n] / n
+    mean = s.history.high[i, n] / n
     value = upper(p, mean, exploration(t - s.restart[i], p.c) / n)
     return Reason(value, mean, n, value - mean)
+
+
+def has_sample(s: State, i: int) -> bool:
+    return bool(s.history.pulls[i] > 0)
 
 
 def explore(p: Any, s: State, t: int, key: int, arms: Ints) -> int:
     if p.rate == 0.0:
         return -1
-    return round_robin(float(math.floor(s.pulls.size / p.rate)), t - 1, arms)
+    return round_robin(float(math.floor(s.restart.size / p.rate)), t - 1, arms)
 
 
 def kl(p: Params, x: float, y: float) -> float:
@@ -105,12 +101,12 @@ fires = glr_test(kl, curvature)
 
 
 def alarm(p: Any, s: State, i: int) -> bool:
-    n = s.pulls[i]
+    n = s.history.pulls[i]
     delta = 1.0 / math.sqrt(s.epoch[1]) if s.epoch[1] > 0 else p.delta
     if n < 2 or n % p.test_every != 0 or delta == 0.0:
         return False
     beta = practical(n, delta) if p.threshold == 0 else theory(n, delta)
-    return fires(p, s, i, beta, p.split_every)
+    return fires(p, s.history, i, beta, p.split_every)
 
 
 def sample(p: Any, reward: float) -> float:
@@ -118,9 +114,9 @@ def sample(p: Any, reward: float) -> float:
 
 
 def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
-    record(s, arm, sample(p, reward))
+    record(s.history, arm, sample(p, reward))
     if alarm(p, s, arm):
-        for i in range(s.pulls.size):
+        for i in range(s.restart.size):
             if i == arm or p.restart == GLOBAL:
                 clear(s, i, t)
 
@@ -133,7 +129,7 @@ def glr_kernel(params: type, replaced: Parts) -> Kernel:
         replaced: `upper`, `fires`, `practical` and `sample`, or some of them: the bound of the index, the test, its
             threshold, and the mapping of rewards to samples.
     """
-    return Kernel(params, init, reset=reset, **bind_all({"update": update, **restarting(index, explore)}, replaced))
+    return Kernel(params, init, reset=reset, **bind_all({"update": update, **restarting(index, explore, has_sample)}, replaced))
 
 
 class GLRUCB(Policy):
@@ -176,7 +172,7 @@ class GLRUCB(Policy):
 
     name = "glr-ucb"
     kernel = glr_kernel(Params, {})
-    without_horizon = ("delta",)
+    manual_params = ("delta",)
     needs_horizon = True
     restless = True
     cost = "O(K + log t)"
@@ -187,7 +183,7 @@ class GLRUCB(Policy):
         """Return the policy for T = `horizon` rounds: `delta = 1 / sqrt(T)`.
 
         Example:
-            >>> GLRUCB.from_horizon(10_000).limit
+            >>> GLRUCB.from_horizon(10_000).max_rounds
             10000
         """
         return cls(horizon=positive_int("horizon", horizon), **params)

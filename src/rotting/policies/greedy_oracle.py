@@ -17,7 +17,7 @@ class State(NamedTuple):
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
-    return State(np.zeros(n_arms))
+    return State(means=np.zeros(n_arms))
 
 
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:

@@ -8,7 +8,7 @@ from rotting.common.rules import FINITE, NONNEGATIVE, POSITIVE
 from rotting.kernels.exact_sums import add
 from rotting.parts.divergences import KIND, exploration, upper
 from rotting.parts.largest_index import by_index
-from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, read
+from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, to_policy_scale
 from rotting.policies.ucb1 import State
 from rotting.policies.ucb1 import init as new_sums
 from rotting.policy import Kernel, Policy, Reason
@@ -41,7 +41,7 @@ def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], read(p, reward))
+    s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], to_policy_scale(p, reward))
     s.pulls[arm] += 1
 
 

@@ -18,7 +18,7 @@ _WINDOW = Rule("a whole number, 2 or more", low=2, whole=True)
 
 
 class Params(NamedTuple):
-    w: Annotated[int, _WINDOW, "samples that are looked at for a change; an even number"] = 200
+    w: Annotated[int, _WINDOW, "samples that are compared to find a change; an even number"] = 200
     b: Annotated[float, POSITIVE, "threshold of the difference of two sums of w / 2 samples"] = 46.0
     gamma: Annotated[float, PROBABILITY, "share of the rounds that explore all arms in turn"] = 0.05
     horizon: Annotated[int, INDEX, "number of rounds to tune b and gamma for; 0 = b and gamma as given"] = 0
@@ -45,11 +45,11 @@ def reset(p: Params, s: State, horizon: int) -> None:
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
     s = State(
-        np.zeros(n_arms, np.int64),
-        np.zeros((n_arms, capacity + 1)),
-        np.zeros((n_arms, capacity + 1)),
-        np.zeros(1, np.int64),
-        np.zeros(2, np.int64),
+        pulls=np.zeros(n_arms, np.int64),
+        high=np.zeros((n_arms, capacity + 1)),
+        low=np.zeros((n_arms, capacity + 1)),
+        restart=np.zeros(1, np.int64),
+        epoch=np.zeros(2, np.int64),
     )
     reset(p, s, p.horizon)
     return s
@@ -147,7 +147,7 @@ class MUCB(Policy):
     change with time; unsound for rested rotting: forced exploration pulls worn arms, and slow decay goes unseen.
 
     Example:
-        >>> MUCB.from_breakpoints(10_000, breakpoints=4, w=800).limit
+        >>> MUCB.from_breakpoints(10_000, breakpoints=4, w=800).max_rounds
         10000
 
     Reference: Cao, Wen, Kveton, Xie, "Nearly optimal adaptive procedure with change detection for piecewise-stationary
@@ -156,8 +156,8 @@ class MUCB(Policy):
 
     name = "m-ucb"
     kernel = Kernel(Params, init, update=update, reset=reset, **restarting(index, explore))
-    with_horizon = ("breakpoints", "change")
-    without_horizon = ("b", "gamma")
+    tuning_params = ("breakpoints", "change")
+    manual_params = ("b", "gamma")
     needs_horizon = True
     needs_changes = True
     restless = True

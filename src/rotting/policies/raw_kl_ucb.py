@@ -5,13 +5,12 @@ from typing import Annotated, NamedTuple
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import FINITE, POSITIVE
+from rotting.parts import lazy_choice
 from rotting.parts.divergences import BERNOULLI, KIND, kl_bernoulli, upper
+from rotting.parts.exact_windows import Lines, new_lines, record_and_extend, was_pulled
 from rotting.parts.lazy_choice import choose_lazily
-from rotting.parts.lazy_choice import level as level_slot
-from rotting.parts.lazy_choice import line as line_slot
-from rotting.parts.lazy_choice import search as search_slot
-from rotting.parts.prefix_blocks import History, extend_line, new_history, record, window_mean
-from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, read
+from rotting.parts.prefix_blocks import History, new_history, window_mean
+from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, to_policy_scale
 from rotting.policy import Kernel, Policy, Reason
 
 
@@ -24,40 +23,44 @@ class Params(NamedTuple):
     outside: Annotated[int, OUTSIDE, "bernoulli: what to do with rewards outside [low, high]"] = 0
 
 
-def init(p: Params, n_arms: int, capacity: int) -> History:
-    return new_history(n_arms, capacity)
+class State(NamedTuple):
+    history: History
+    lines: Lines
 
 
-def level(p: Params, t: int, n_arms: int) -> float:
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(history=new_history(n_arms, capacity), lines=new_lines(n_arms))
+
+
+def level_at(p: Params, t: int, n_arms: int) -> float:
     return p.alpha * math.log(t)
 
 
-def line(p: Params, s: History, lev: float, i: int) -> float:
-    return upper(p.kind, s.line_mean[i], lev / s.line_window[i], p.sigma)
+def line(p: Params, s: State, level: float, i: int) -> float:
+    return upper(p.kind, s.lines.mean[i], level / s.lines.window[i], p.sigma)
 
 
-def search(p: Params, s: History, lev: float, i: int, threshold: float) -> float:
-    best = line(p, s, lev, i)
-    for h in range(1, s.pulls[i] + 1):
-        mean, d = window_mean(s, i, h), lev / h
+def search(p: Params, s: State, level: float, i: int, threshold: float) -> float:
+    best = line(p, s, level, i)
+    for h in range(1, s.history.pulls[i] + 1):
+        mean, d = window_mean(s.history, i, h), level / h
         # A bound is below `best` only if `best` itself is ruled out: one divergence tells, and most windows need no more.
         if mean < best and not (p.kind == BERNOULLI and kl_bernoulli(mean, best) <= d):
             value = upper(p.kind, mean, d, p.sigma)
             if value < best:
-                best, s.line_mean[i], s.line_window[i] = value, mean, h
+                best, s.lines.mean[i], s.lines.window[i] = value, mean, h
     return best
 
 
-def explain(p: Params, s: History, t: int, arms: Ints, i: int) -> Reason:
-    if s.pulls[i] == 0:
+def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    if s.history.pulls[i] == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
-    value = search(p, s, level(p, t, arms.size), i, math.inf)
-    return in_reward_units(p, Reason(value, s.line_mean[i], s.line_window[i], value - s.line_mean[i]))
+    value = search(p, s, level_at(p, t, arms.size), i, math.inf)
+    return in_reward_units(p, Reason(value, s.lines.mean[i], s.lines.window[i], value - s.lines.mean[i]))
 
 
-def update(p: Params, s: History, t: int, arm: int, reward: float) -> None:
-    record(s, arm, read(p, reward))
-    extend_line(s, arm)
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    record_and_extend(s, arm, to_policy_scale(p, reward))
 
 
 class RAWKLUCB(Policy):
@@ -91,7 +94,14 @@ class RAWKLUCB(Policy):
         init,
         update=update,
         explain=explain,
-        **choose_lazily({level_slot: level, line_slot: line, search_slot: search}),
+        **choose_lazily(
+            {
+                lazy_choice.pulled: was_pulled,
+                lazy_choice.level_at: level_at,
+                lazy_choice.line: line,
+                lazy_choice.search: search,
+            }
+        ),
     )
     check = check_range
     reward_range = property(declared_range)

@@ -1,12 +1,22 @@
-"""RAW-UCB (Algorithm 1): the tightest of the UCBs over every window that ends with the last pull."""
+"""RAW-UCB (Algorithm 1): the tightest of the UCBs over every window that ends with the last pull.
+
+Algorithm 1 pulls each arm once, and then in every round t the arm with the largest index
+
+    index_i = min over h <= N_i of mean_i^h + c(h, delta_t),    c(h, delta_t) = sigma sqrt(2 alpha ln(t) / h).
+
+`width` is c, and `index` is this definition, which `explain` shows. `choose` and `update` are the work of `by_tightest_bound`:
+they find the arm with the largest `index`, the lowest on a tie, without the scan of all windows.
+"""
 
 import math
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple
 
+from rotting.common.arrays import Ints
 from rotting.common.rules import POSITIVE
-from rotting.parts.exact_windows import by_tightest_bound
-from rotting.parts.prefix_blocks import History, new_history
-from rotting.policy import Kernel, Policy
+from rotting.parts.confidence import HasConfidence
+from rotting.parts.exact_windows import Windows, by_tightest_bound, new_windows
+from rotting.parts.prefix_blocks import window_mean
+from rotting.policy import Kernel, Policy, Reason
 
 
 class Params(NamedTuple):
@@ -14,26 +24,25 @@ class Params(NamedTuple):
     sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
 
 
-class HasConfidence(Protocol):
-    """The parameters of every policy with these widths."""
-
-    @property
-    def alpha(self) -> float: ...
-
-    @property
-    def sigma(self) -> float: ...
+def init(p: Params, n_arms: int, capacity: int) -> Windows:
+    return new_windows(n_arms, capacity)
 
 
-def init(p: Params, n_arms: int, capacity: int) -> History:
-    return new_history(n_arms, capacity)
-
-
-def level(p: HasConfidence, t: int, n_arms: int) -> float:
-    return p.sigma * math.sqrt(2.0 * p.alpha * math.log(t))
+def level_at(p: HasConfidence, t: int, n_arms: int) -> float:
+    return p.sigma * math.sqrt(2.0 * p.alpha * math.log(t))  # c(1, delta_t), computed once a round
 
 
 def width(p: HasConfidence, level: float, h: int, root: float) -> float:
     return level / root  # c(h, delta_t), with root = sqrt(h)
+
+
+def index(p: HasConfidence, s: Windows, t: int, arms: Ints, i: int) -> Reason:
+    level, best = level_at(p, t, arms.size), Reason(math.inf, math.nan, 0, math.inf)
+    for h in range(1, s.history.pulls[i] + 1):
+        mean, c = window_mean(s.history, i, h), width(p, level, h, math.sqrt(h))
+        if mean + c < best.value:
+            best = Reason(mean + c, mean, h, c)
+    return best
 
 
 class RAWUCB(Policy):
@@ -58,7 +67,7 @@ class RAWUCB(Policy):
     """
 
     name = "raw-ucb"
-    kernel = Kernel(Params, init, **by_tightest_bound(level, width, straight=True))
+    kernel = Kernel(Params, init, explain=index, **by_tightest_bound(level_at, width, linear_in_level=True))
     rested = True
     restless = True
     cost = "O(K + log t)"

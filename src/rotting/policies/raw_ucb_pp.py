@@ -4,8 +4,9 @@ import math
 from typing import Annotated, NamedTuple
 
 from rotting.common.rules import NONNEGATIVE, POSITIVE
-from rotting.parts.exact_windows import by_tightest_bound
-from rotting.parts.prefix_blocks import History, new_history
+from rotting.kernels.binding import bind
+from rotting.parts.exact_windows import Windows, by_tightest_bound, new_windows
+from rotting.policies import raw_ucb
 from rotting.policy import Kernel, Policy
 
 
@@ -15,11 +16,11 @@ class Params(NamedTuple):
     sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
 
 
-def init(p: Params, n_arms: int, capacity: int) -> History:
-    return new_history(n_arms, capacity)
+def init(p: Params, n_arms: int, capacity: int) -> Windows:
+    return new_windows(n_arms, capacity)
 
 
-def level(p: Params, t: int, n_arms: int) -> float:
+def level_at(p: Params, t: int, n_arms: int) -> float:
     return t / n_arms
 
 
@@ -29,6 +30,9 @@ def width(p: Params, level: float, h: int, root: float) -> float:
         return 0.0
     log = math.log(x)
     return p.sigma * math.sqrt((2.0 / h) * (p.alpha * log + p.beta * math.log1p(log)))
+
+
+index = bind(raw_ucb.index, {raw_ucb.level_at: level_at, raw_ucb.width: width})
 
 
 class RAWUCBpp(Policy):
@@ -58,7 +62,7 @@ class RAWUCBpp(Policy):
     """
 
     name = "raw-ucb-pp"
-    kernel = Kernel(Params, init, **by_tightest_bound(level, width, straight=False))
+    kernel = Kernel(Params, init, explain=index, **by_tightest_bound(level_at, width, linear_in_level=False))
     rested = True
     restless = True
     cost = "O(K + log t)"

@@ -34,7 +34,7 @@ def tune(p: Params, s: Weights) -> None:
     if horizon > 0:
         batch = tuned_batch(n_arms, horizon, p.budget)
         gamma = gamma_of_horizon(n_arms, batch)
-    s.batch[1] = s.batch[1] * s.batch[0] // batch  # the batch that the last restart would belong to
+    s.batch[1] = s.batch[1] * s.batch[0] // batch  # the batch of the last restart, counted in batches of the new length
     s.batch[0], s.rates[0] = batch, gamma
 
 
@@ -52,19 +52,19 @@ def is_over(s: Weights, t: int) -> bool:
     return bool((t - 1) // s.batch[0] > s.batch[1])
 
 
-def turn(s: Weights, t: int) -> None:
-    """Forget the weights if round t begins a new batch."""
+def begin_batch(s: Weights, t: int) -> None:
+    """Make all weights equal if round t begins a new batch."""
     if is_over(s, t):
         s.log_weights[:] = 0.0
         s.batch[1] = (t - 1) // s.batch[0]
 
 
 def choose(p: Params, s: Weights, t: int, key: int, arms: Ints) -> int:
-    turn(s, t)
+    begin_batch(s, t)
     return draw(p, s, t, key, arms)
 
 
-def chances(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
+def propensities(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
     if is_over(s, t):
         for k in range(arms.size):
             out[k] = 1.0 / arms.size
@@ -73,7 +73,7 @@ def chances(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
 
 
 def update(p: Params, s: Weights, t: int, arm: int, reward: float) -> None:
-    turn(s, t)
+    begin_batch(s, t)
     learn(p, s, t, arm, reward)
 
 
@@ -108,10 +108,10 @@ class Rexp3(Policy):
     """
 
     name = "rexp3"
-    kernel = Kernel(Params, init, choose, update, chances=chances, forget=forget, reset=reset, tune=tune)
+    kernel = Kernel(Params, init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)
     first_pulls = False
-    without_horizon = ("gamma", "batch")
-    with_horizon = ("budget",)
+    manual_params = ("gamma", "batch")
+    tuning_params = ("budget",)
     needs_horizon = True
     needs_changes = True
     randomised = True

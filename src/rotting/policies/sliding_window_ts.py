@@ -4,11 +4,11 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import Ints
 from rotting.common.rules import COUNT, FINITE, POSITIVE, option
 from rotting.parts.posteriors import thompson
-from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, read
-from rotting.parts.sliding_window import forget_recent, new_recent, recent_sum, remember, slide, start_recent
+from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, to_policy_scale
+from rotting.parts.sliding_window import Recent, log_reward, new_recent, recent_sum, slide, start_recent, strike_out
 from rotting.policy import Kernel, Policy
 
 
@@ -24,40 +24,14 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    # The fields of sliding_window.Recent, of which `pulls` counts rewards in the window.
-    pulls: Ints
-    old_high: Floats
-    old_low: Floats
-    new_high: Floats
-    new_low: Floats
-    marks: Ints
-    rounds: Ints
-    arms: Ints
-    high: Floats
-    low: Floats
-    tau: Ints
-    epoch: Ints
+    recent: Recent
     ever: Ints  # [K] rewards in the whole game
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
-    recent = new_recent(n_arms, capacity)
-    start_recent(recent, 0, p.tau)
-    return State(
-        recent.pulls,
-        recent.old_high,
-        recent.old_low,
-        recent.new_high,
-        recent.new_low,
-        recent.marks,
-        recent.rounds,
-        recent.arms,
-        recent.high,
-        recent.low,
-        recent.tau,
-        recent.epoch,
-        np.zeros(n_arms, np.int64),
-    )
+    s = State(recent=new_recent(n_arms, capacity), ever=np.zeros(n_arms, np.int64))
+    start_recent(s.recent, p.tau)
+    return s
 
 
 def pulled(s: State, i: int) -> bool:
@@ -65,13 +39,17 @@ def pulled(s: State, i: int) -> bool:
 
 
 def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
-    slide(s, t)
-    return float(s.pulls[i]), recent_sum(s, i)
+    slide(s.recent, t)
+    return float(s.recent.pulls[i]), recent_sum(s.recent, i)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    remember(s, t, arm, read(p, reward))
+    log_reward(s.recent, t, arm, to_policy_scale(p, reward))
     s.ever[arm] += 1
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    strike_out(s.recent, arm)
 
 
 class SlidingWindowTS(Policy):
@@ -104,7 +82,7 @@ class SlidingWindowTS(Policy):
     """
 
     name = "sliding-window-ts"
-    kernel = Kernel(Params, init, update=update, forget=forget_recent, **thompson(evidence, pulled))
+    kernel = Kernel(Params, init, update=update, forget=forget, **thompson(evidence, pulled))
     check = check_range
     reward_range = property(declared_range)
     needs_changes = True

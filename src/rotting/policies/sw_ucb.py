@@ -3,10 +3,12 @@
 import math
 from typing import Annotated, NamedTuple, Self
 
+import numpy as np
+
 from rotting.common.arrays import Ints
 from rotting.common.rules import COUNT, INDEX, POSITIVE, nonnegative_int, positive_int
 from rotting.parts.largest_index import by_index
-from rotting.parts.sliding_window import Recent, forget_recent, new_recent, recent_sum, remember, slide, start_recent
+from rotting.parts.sliding_window import Recent, log_reward, new_recent, recent_sum, slide, start_recent, strike_out
 from rotting.policy import Kernel, Policy, Reason
 
 
@@ -18,6 +20,11 @@ class Params(NamedTuple):
     breakpoints: Annotated[int, INDEX, "number of rounds at which the means change, with a horizon"] = 1
 
 
+class State(NamedTuple):
+    recent: Recent
+    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+
+
 def tuned_window(horizon: int, breakpoints: int, B: float) -> int:
     """Return `ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T."""
     if breakpoints == 0:
@@ -25,40 +32,45 @@ def tuned_window(horizon: int, breakpoints: int, B: float) -> int:
     return max(1, math.ceil(min(float(horizon), 2.0 * B * math.sqrt(horizon * math.log(horizon) / breakpoints))))
 
 
-def reset(p: Params, s: Recent, horizon: int) -> None:
+def reset(p: Params, s: State, horizon: int) -> None:
     tau = tuned_window(horizon, p.breakpoints, p.B) if horizon > 0 else p.tau
-    start_recent(s, horizon, tau)
+    start_recent(s.recent, tau)
+    s.epoch[0], s.epoch[1] = 0, horizon
 
 
-def init(p: Params, n_arms: int, capacity: int) -> Recent:
-    s = new_recent(n_arms, capacity)
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = State(recent=new_recent(n_arms, capacity), epoch=np.zeros(2, np.int64))
     reset(p, s, p.horizon)
     return s
 
 
-def index(p: Params, s: Recent, t: int, i: int) -> Reason:
-    n = s.pulls[i]
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    n = s.recent.pulls[i]
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
-    mean, c = recent_sum(s, i) / n, p.B * math.sqrt(p.xi * math.log(min(t, s.tau[0])) / n)
+    mean, c = recent_sum(s.recent, i) / n, p.B * math.sqrt(p.xi * math.log(min(t, s.recent.tau[0])) / n)
     return Reason(mean + c, mean, n, c)
 
 
 largest_index = by_index(index)["choose"]
 
 
-def choose(p: Params, s: Recent, t: int, key: int, arms: Ints) -> int:
-    slide(s, t)  # once a round, not once an arm
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    slide(s.recent, t)  # once a round, not once an arm
     return int(largest_index(p, s, t, key, arms))
 
 
-def explain(p: Params, s: Recent, t: int, arms: Ints, i: int) -> Reason:
-    slide(s, t)
+def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    slide(s.recent, t)
     return index(p, s, t, i)
 
 
-def update(p: Params, s: Recent, t: int, arm: int, reward: float) -> None:
-    remember(s, t, arm, reward)
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    log_reward(s.recent, t, arm, reward)
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    strike_out(s.recent, arm)
 
 
 class SWUCB(Policy):
@@ -92,9 +104,9 @@ class SWUCB(Policy):
     """
 
     name = "sw-ucb"
-    kernel = Kernel(Params, init, choose, update, explain, forget=forget_recent, reset=reset)
-    without_horizon = ("tau",)
-    with_horizon = ("breakpoints",)
+    kernel = Kernel(Params, init, choose, update, explain, forget=forget, reset=reset)
+    manual_params = ("tau",)
+    tuning_params = ("breakpoints",)
     needs_horizon = True
     needs_changes = True
     restless = True

@@ -29,11 +29,11 @@ class State(NamedTuple):
 def new_state(n_arms: int, capacity: int) -> State:
     """Return a state to be reset."""
     return State(
-        np.zeros(n_arms, np.int64),
-        np.zeros((n_arms, capacity + 1)),
-        np.zeros((n_arms, capacity + 1)),
-        np.zeros(1, np.int64),
-        np.zeros(2, np.int64),
+        pulls=np.zeros(n_arms, np.int64),
+        high=np.zeros((n_arms, capacity + 1)),
+        low=np.zeros((n_arms, capacity + 1)),
+        window=np.zeros(1, np.int64),
+        epoch=np.zeros(2, np.int64),
     )
 
 
@@ -123,8 +123,8 @@ class SWA(Policy):
 
     name = "swa"
     kernel = Kernel(Params, init, choose, update, explain, reset=reset, tune=tune)
-    without_horizon = ("M",)
-    with_horizon = ("alpha", "sigma")
+    manual_params = ("M",)
+    tuning_params = ("alpha", "sigma")
     needs_horizon = True
     rested = True
     memory = "O(K t)"

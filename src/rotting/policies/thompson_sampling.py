@@ -49,7 +49,7 @@ class ThompsonSampling(Policy):
     Propensities are integrals over the posteriors, to about 1e-9.
 
     Example:
-        >>> ThompsonSampling("gaussian", sigma=0.5).kernel.chances is None
+        >>> ThompsonSampling("gaussian", sigma=0.5).kernel.propensities is None
         False
 
     Reference: Thompson, "On the likelihood that one unknown probability exceeds another", Biometrika 1933; Agrawal, Goyal,

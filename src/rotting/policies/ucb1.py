@@ -24,7 +24,7 @@ class State(NamedTuple):
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
-    return State(np.zeros(n_arms, np.int64), np.zeros(n_arms), np.zeros(n_arms))
+    return State(pulls=np.zeros(n_arms, np.int64), high=np.zeros(n_arms), low=np.zeros(n_arms))
 
 
 def index(p: Params, s: State, t: int, i: int) -> Reason:

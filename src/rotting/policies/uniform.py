@@ -1,4 +1,4 @@
-"""Uniform choice: the floor every policy must clear."""
+"""Uniform choice: the baseline that every policy must beat."""
 
 from typing import NamedTuple
 
@@ -18,14 +18,14 @@ class State(NamedTuple):
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
-    return State(np.zeros(n_arms, np.int64))
+    return State(pulls=np.zeros(n_arms, np.int64))
 
 
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     return int(arms[int(uniform(key, t, 0) * arms.size)])
 
 
-def chances(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
+def propensities(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
     for k in range(arms.size):
         out[k] = 1.0 / arms.size
 
@@ -37,7 +37,7 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
 class Uniform(Policy):
     """Any available arm, with equal probability: arm i with `p_i = 1 / |A|` for the available arms A.
 
-    Needs to know nothing in advance and learns nothing: not sound for rested nor for restless rotting. It is the floor.
+    Needs to know nothing in advance and learns nothing: not sound for rested nor for restless rotting. It is the baseline.
 
     Example:
         >>> Uniform()
@@ -47,7 +47,7 @@ class Uniform(Policy):
     """
 
     name = "uniform"
-    kernel = Kernel(Params, init, choose, update, chances=chances)
+    kernel = Kernel(Params, init, choose, update, propensities=propensities)
     first_pulls = False
     randomised = True
     cost = "O(1)"

@@ -30,7 +30,7 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
 
 
 class WSWA(Policy):
-    """SWA in epochs of 1, 2, 4, ... rounds, each from nothing and tuned to its own length.
+    """SWA in epochs of 1, 2, 4, ... rounds, each from scratch and tuned to its own length.
 
     In an epoch of length T every arm is pulled M times in turn, and then always the one with the largest mean of its last M
     pulls in the epoch, with `M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))`, at most T.

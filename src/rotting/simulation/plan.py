@@ -102,9 +102,9 @@ def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
 
 def _check_fit(policy: Policy, problem: Problem, horizon: int) -> None:
     """Refuse a game longer than the policy is tuned for, or rewards outside the range it declares."""
-    if policy.limit is not None and horizon > policy.limit:
+    if policy.max_rounds is not None and horizon > policy.max_rounds:
         raise InvalidValueError(
-            f"horizon must be at most {policy.limit}, which {policy!r} is tuned for, got {horizon}; "
+            f"horizon must be at most {policy.max_rounds}, which {policy!r} is tuned for, got {horizon}; "
             f"rotting.doubling(policy) plays without a horizon"
         )
     if policy.reward_range is not None:

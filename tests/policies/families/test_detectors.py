@@ -84,7 +84,7 @@ def test_the_games_above_have_alarms(policy: Policy) -> None:
     """Else they would prove little. (What is tuned to the games' short horizon is silent, as it should be.)"""
     horizon = rounds(policy)
     found = sum(restarts(policy, table, horizon) for table in tables(policy, 3, horizon).values())
-    silent = policy.limit == T and (isinstance(policy, AdSwitch) or "change=1.0" in repr(policy))
+    silent = policy.max_rounds == T and (isinstance(policy, AdSwitch) or "change=1.0" in repr(policy))
     assert (found == 0) == silent
 
 
@@ -154,14 +154,14 @@ def test_named_constructors_tune_as_published() -> None:
     slow = reference(GLRUCB.from_horizon(rounds_), K)
     assert slow.delta == 0.01
     for policy in (MUCB.from_breakpoints(rounds_, Y), CUSUMUCB.from_breakpoints(rounds_, Y), GLRKLUCB.from_horizon(rounds_)):
-        assert policy.limit == rounds_
+        assert policy.max_rounds == rounds_
 
 
 @pytest.mark.parametrize("policy", [CUSUMUCB(rate=0.3), AdSwitch(horizon=T, C1=0.05)], ids=repr)
 def test_propensities_match_the_frequencies(policy: Policy) -> None:
     """4,000 draws: an error of five standard deviations has a chance of 6e-7 a comparison; there are 12, at a fixed seed."""
-    assert policy.kernel.chances is not None
-    choose, chances = compiled(policy.kernel.choose, policy), compiled(policy.kernel.chances, policy)
+    assert policy.kernel.propensities is not None
+    choose, chances = compiled(policy.kernel.choose, policy), compiled(policy.kernel.propensities, policy)
     n_arms, draws = 3, 500 if INTERPRETED else 4000
     table = tables(policy, n_arms, T)["fractions"] * [[0.2], [1.0], [0.5]]
     state = states.new_state(policy, n_arms, T)

@@ -1,0 +1,44 @@
+"""States as trees: a NamedTuple of arrays, some of them one level down in NamedTuples of their own.
+
+An array one level down has a dotted name, such as `tournament.winner`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def is_nested(field: object) -> bool:
+    """Tell whether a field of a state is a NamedTuple."""
+    return isinstance(field, tuple) and hasattr(field, "_fields")
+
+
+def flatten(state: Any) -> dict[str, Any]:
+    """Return the arrays of a state by their dotted names.
+
+    Example:
+        >>> from typing import NamedTuple
+        >>> class Inner(NamedTuple):
+        ...     sums: list
+        >>> class State(NamedTuple):
+        ...     pulls: list
+        ...     inner: Inner
+        >>> flatten(State(pulls=[1], inner=Inner(sums=[2.0])))
+        {'pulls': [1], 'inner.sums': [2.0]}
+    """
+    found = {}
+    for name, field in state._asdict().items():
+        if is_nested(field):
+            found.update({f"{name}.{inner}": array for inner, array in field._asdict().items()})
+        else:
+            found[name] = field
+    return found
+
+
+def unflatten(like: Any, arrays: Iterator[Any]) -> Any:
+    """Return a state of the same classes as `like` with other arrays, in the order of `flatten`."""
+    return type(like)(*(type(field)(*(next(arrays) for _ in field)) if is_nested(field) else next(arrays) for field in like))
+
+
+def classes(state: Any) -> list[Any]:
+    """Return the NamedTuple classes that a state is made of, its own first."""
+    return [type(state), *(type(field) for field in state if is_nested(field))]

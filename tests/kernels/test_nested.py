@@ -1,0 +1,172 @@
+"""States one level deep: taken apart under dotted names, put together again, grown, saved and compiled."""
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from rotting.common.arrays import Floats, Ints
+from rotting.engines.compile import compiled
+from rotting.errors import CheckError
+from rotting.kernels.nested import classes, flatten, unflatten
+from rotting.live import policy_state as states
+from rotting.live.bandit import Bandit
+from rotting.live.checks import check_policy
+from rotting.parts.largest_index import by_index
+from rotting.policy import Kernel, Policy, Reason, defined
+from rotting.registry import list_policies, make
+
+
+class Params(NamedTuple):
+    pass
+
+
+class Sums(NamedTuple):
+    total: Floats  # [K]
+    log: Floats  # [capacity]
+
+
+class State(NamedTuple):
+    pulls: Ints  # [K]
+    sums: Sums
+    rounds: Ints  # [1]
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(
+        pulls=np.zeros(n_arms, np.int64),
+        sums=Sums(total=np.zeros(n_arms), log=np.zeros(capacity)),
+        rounds=np.zeros(1, np.int64),
+    )
+
+
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    n = s.pulls[i]
+    if n == 0:
+        return Reason(np.inf, np.nan, 0, np.inf)
+    return Reason(s.sums.total[i] / n, s.sums.total[i] / n, n, 0.0)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.pulls[arm] += 1
+    s.sums.total[arm] += reward
+    s.sums.log[s.rounds[0]] = reward
+    s.rounds[0] += 1
+
+
+class Nested(Policy):
+    """The largest mean, on a state of two NamedTuples."""
+
+    name = "nested-for-tests"
+    kernel = Kernel(Params, init, update=update, **by_index(index))
+
+
+class Others(NamedTuple):
+    total: Floats
+    log: Floats
+
+
+def init_others(p: Params, n_arms: int, capacity: int) -> Any:
+    state: Any = init(p, n_arms, capacity)
+    return state._replace(sums=Others(*state.sums))
+
+
+class OtherSums(Policy):
+    """The same, with another class inside its state."""
+
+    name = "other-sums-for-tests"
+    kernel = Kernel(Params, init_others, update=update, **by_index(index))
+
+
+del defined[Nested.name], defined[OtherSums.name]
+NAMES = ["pulls", "sums.total", "sums.log", "rounds"]
+
+
+def test_arrays_have_dotted_names_and_go_back_to_their_places() -> None:
+    state = init(Params(), 2, 3)
+    named = flatten(state)
+    assert list(named) == NAMES
+    again = unflatten(state, iter(named.values()))
+    assert classes(again) == classes(state) == [State, Sums]
+    assert again.sums.log is state.sums.log
+    assert again.rounds is state.rounds
+
+
+def test_a_copy_shares_no_array() -> None:
+    state = init(Params(), 2, 3)
+    for array, other in zip(states.arrays(state), states.arrays(states.copy(state)), strict=True):
+        other[...] = 7
+        assert not array.any()
+
+
+def test_a_nested_state_grows_and_forgets_like_a_flat_one() -> None:
+    policy = Nested()
+    state = init(policy.params, 2, 3)
+    for t, (arm, reward) in enumerate([(0, 1.0), (1, 2.0), (1, 4.0)], 1):
+        update(policy.params, state, t, arm, reward)
+    grown = states.grow(policy, state, 3, 5)
+    assert grown.sums.total.tolist() == [1.0, 6.0, 0.0]
+    assert grown.sums.log.tolist() == [1.0, 2.0, 4.0, 0.0, 0.0]
+    assert states.has_arm_axis(policy) == [True, True, False, False]
+    states.forget_arm(policy, grown, 1, 5)
+    assert grown.sums.total.tolist() == [1.0, 0.0, 0.0]
+    assert grown.pulls.tolist() == [1, 0, 0]
+    assert grown.sums.log.tolist() == [1.0, 2.0, 4.0, 0.0, 0.0]
+
+
+def test_a_nested_state_is_saved_under_dotted_names() -> None:
+    policy = Nested()
+    state = init(policy.params, 2, 3)
+    update(policy.params, state, 1, 1, 0.1)
+    data = json.loads(json.dumps(states.to_json(state)))
+    assert list(data) == NAMES
+    again = states.from_json(policy, data, 2, 3)
+    assert [array.tolist() for array in states.arrays(again)] == [array.tolist() for array in states.arrays(state)]
+    with pytest.raises(ValueError, match="state must hold the arrays pulls, sums.total, sums.log, rounds, got"):
+        states.from_json(policy, {"pulls": data["pulls"], "sums": {}, "rounds": data["rounds"]}, 2, 3)
+    data["sums.log"]["shape"] = [4]
+    with pytest.raises(ValueError, match=r"state.sums.log must be float64 of shape \[3\], got float64 of shape \[4\]"):
+        states.from_json(policy, data, 2, 3)
+
+
+def test_a_policy_with_a_nested_state_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(defined, Nested.name, Nested)
+    check_policy(Nested())
+
+
+class Deep(NamedTuple):
+    inner: State
+
+
+def deep(p: Params, n_arms: int, capacity: int) -> Any:
+    return Deep(init(p, n_arms, capacity))
+
+
+def test_two_levels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class TooDeep(Policy):
+        name = "too-deep-for-tests"
+        kernel = Kernel(Params, deep, update=update, **by_index(index))
+
+    del defined[TooDeep.name]
+    monkeypatch.setitem(defined, TooDeep.name, TooDeep)
+    with pytest.raises(CheckError, match=r"every field of a state must be an array, or a NamedTuple of arrays \(inner.sums\)"):
+        check_policy(TooDeep())
+
+
+def test_the_classes_of_a_nested_state_are_part_of_what_is_compiled() -> None:
+    assert compiled(update, Nested()) is compiled(update, Nested())
+    assert compiled(update, Nested()) is not compiled(update, OtherSums())
+
+
+def test_no_policy_of_the_library_nests_deeper() -> None:
+    for each in list_policies():
+        required = {parameter.name: 1_000 for parameter in each.parameters() if parameter.required}
+        for name, array in flatten(states.new_state(make(each.name, **required), 2, 9)).items():
+            assert isinstance(array, np.ndarray), (each.name, name)
+
+
+def test_a_saved_bandit_of_the_flat_format_is_refused() -> None:
+    state = Bandit(make("raw-ucb"), arms=["a", "b"]).get_state()
+    with pytest.raises(ValueError, match="state version must be 2, the only one that can be read, got 1"):
+        Bandit.from_state({**state, "version": 1})
