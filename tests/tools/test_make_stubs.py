@@ -81,7 +81,7 @@ def test_the_stubs_have_the_signature_and_the_documentation_of_a_policy(policy: 
     assert [each.name for each in arguments] == [each.name for each in policy.parameters()]
     needed = {each.name: 1_000 for each in policy.parameters() if each.required}
     defaults = {each.name: each.default for each in arguments if each.default is not each.empty}
-    assert policy(**needed, **{k: v for k, v in defaults.items() if k not in policy.with_horizon}) == policy(**needed)
+    assert policy(**needed, **{k: v for k, v in defaults.items() if k not in policy.tuning_params}) == policy(**needed)
 
 
 def test_every_public_name_is_in_the_stubs() -> None:

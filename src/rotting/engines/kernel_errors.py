@@ -8,24 +8,20 @@ import re
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from rotting.engines.game import CANCEL, play
+from rotting.engines.game import play
 from rotting.errors import KernelError, KernelIndexError
 from rotting.kernels.binding import reached_functions
 from rotting.kernels.refusals import place
 from rotting.policy import Policy
 
-if TYPE_CHECKING:
-    from rotting.engines.task import Chunk, Task
-
 Kernels = Callable[..., Any]
 """A plain function and all that it reaches."""
-
-_REPLAY_ROUNDS = 100_000  # a few seconds
 
 
 @contextmanager
@@ -91,41 +87,13 @@ def _cause(text: str) -> str:
 # Indices out of bounds.
 
 
-class _UntilRound:
-    """In the place of a game's `signal`: cancels it once so many rounds are played."""
-
-    def __init__(self, rounds: int) -> None:
-        self._rounds = rounds
-        self._done = 0
-
-    def __getitem__(self, k: int) -> int:
-        return int(self._done >= self._rounds) if k == CANCEL else self._done
-
-    def __setitem__(self, k: int, value: int) -> None:
-        self._done = value
-
-
-def game_index_error(task: "Task", chunk: "Chunk", error: IndexError) -> KernelIndexError:
-    """Return what went wrong in a task that an index error ended, whose chunk is filled up to that round."""
-    game, linked = task.game, task.game.linked
-    played = chunk.pulls.sum(axis=1)
-    row = int(np.argmax(played < game.setting.horizon))  # the game that was not played to its end
-    t = int(played[row]) + 1
-    run = task.first_run + row
-    found: IndexError | None = error if _frames(linked, error) else None
-    if found is None and t <= _REPLAY_ROUNDS:
-        found = _replay(linked, *game.arguments(run, task.blank().first(1), _UntilRound(t)))
-    return KernelIndexError(f"{game.policy!r}: {_index_place(linked, found)}, in round {t} of run {run}")
-
-
 def call_index_error(policy: Policy, function: Kernels, arguments: tuple[Any, ...], error: IndexError) -> KernelIndexError:
     """Return what went wrong in a call of one of the policy's functions that an index error ended."""
-    copied = [type(each)(*map(np.copy, each)) if hasattr(each, "_fields") else each for each in arguments]
-    found = error if _frames(function, error) else _replay(function, *copied)
-    return KernelIndexError(f"{policy!r}: {_index_place(function, found)}")
+    found = error if frames_of(function, error) else replay(function, *deepcopy(arguments))
+    return KernelIndexError(f"{policy!r}: {index_place(function, found)}")
 
 
-def _replay(function: Kernels, *arguments: Any) -> IndexError | None:
+def replay(function: Kernels, *arguments: Any) -> IndexError | None:
     """Return the error of the same call, interpreted, which knows its lines."""
     try:
         with np.errstate(all="ignore"):
@@ -135,14 +103,15 @@ def _replay(function: Kernels, *arguments: Any) -> IndexError | None:
     return None
 
 
-def _frames(function: Kernels, error: BaseException) -> list[tuple[FrameType, int]]:
+def frames_of(function: Kernels, error: BaseException) -> list[tuple[FrameType, int]]:
     """Return the interpreted calls of `function`, and of what it reaches, that an error went through, innermost first."""
     codes = {each.__code__ for each in reached_functions(function)}
     return [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code in codes][::-1]
 
 
-def _index_place(function: Kernels, error: IndexError | None) -> str:
-    frames = [] if error is None else _frames(function, error)
+def index_place(function: Kernels, error: IndexError | None) -> str:
+    """Return where an index was out of bounds, as far as the error of an interpreted call tells."""
+    frames = [] if error is None else frames_of(function, error)
     if not frames:
         return f"{place(function.__code__)}, or what it calls, reaches outside an array"
     for frame, line in frames:

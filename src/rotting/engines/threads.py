@@ -13,7 +13,8 @@ from rotting.common.arrays import Ints
 from rotting.common.progress import Progress
 from rotting.engines.compile import compiled_for
 from rotting.engines.game import CANCEL, DONE
-from rotting.engines.kernel_errors import game_index_error, is_own_work
+from rotting.engines.game_errors import game_index_error
+from rotting.engines.kernel_errors import is_own_work
 from rotting.engines.task import Chunk, Game, Task
 
 Loop = Callable[..., None]
