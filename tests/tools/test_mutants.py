@@ -1,6 +1,7 @@
 """The mutation tester changes what it says, leaves all else alone, and notices a test that fails."""
 
 import ast
+import fnmatch
 import functools
 import time
 from pathlib import Path
@@ -8,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tools.mutants import verdicts
-from tools.mutants.campaign import FEWEST, is_target, sample
+from tools.mutants.campaign import EQUIVALENT, EXCLUDED, FEWEST, is_target, sample
 from tools.mutants.edits import Mutant, mutants
 from tools.mutants.trial import Deadline, Job, attempt, run
 from tools.mutants.verdicts import Verdict
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FORKS = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of pytest's own threads
 
 
@@ -79,7 +80,7 @@ def test_text_and_types_stay(line: str) -> None:
 
 
 def test_only_the_named_lines_change_and_the_file_keeps_its_length() -> None:
-    (path,) = (ROOT / "src").glob("**/windows.py")
+    path = ROOT / "src/rotting/parts/delayed_windows.py"
     source = path.read_text()
     found = mutants(str(path), source)
     assert len(found) > 50
@@ -181,5 +182,22 @@ def test_a_sample_has_some_of_every_file_and_does_not_depend_on_lines() -> None:
 
 
 def test_the_targets_are_what_decides_and_judges() -> None:
-    assert all(map(is_target, ("src/rotting/oracle.py", "src/rotting/policies/fewa.py", "src/rotting/deep/down/rng.py")))
-    assert not any(map(is_target, ("src/rotting/cli.py", "src/rotting/report/page.py", "tests/reference/naive.py")))
+    judges = ("policies/fewa", "parts/tournament", "kernels/random_numbers", "live/bandit", "theory/upper", "report/claims")
+    problems = ("problems/oracle", "problems/noise", "problems/mean_table")
+    talk = ("report/page", "cli/parsers", "display/plots", "simulation/result", "problems/presets", "engines/compile")
+    assert all(is_target(f"src/rotting/{name}.py") for name in (*judges, *problems, "deep/down/new"))
+    assert not any(is_target(f"src/rotting/{name}.py") for name in talk)
+    assert not is_target("tests/reference/naive.py")
+
+
+def test_every_exclusion_names_a_file() -> None:
+    files = [str(path.relative_to(ROOT)) for path in (ROOT / "src").glob("**/*.py")]
+    assert [pattern for pattern in EXCLUDED if not any(fnmatch.fnmatch(file, pattern) for file in files)] == []
+
+
+def test_the_list_of_equivalent_changes_names_changes_that_are_possible() -> None:
+    files = [path.relative_to(ROOT) for path in (ROOT / "src").glob("**/*.py") if is_target(str(path.relative_to(ROOT)))]
+    possible = {verdicts.key(each) for file in files for each in mutants(str(file), (ROOT / file).read_text())}
+    listed = verdicts.equivalents(EQUIVALENT)
+    assert set(listed) - possible == set()
+    assert all(entry.why for entry in listed.values())

@@ -22,10 +22,12 @@ EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 TARGETS = "src/rotting/*.py"  # of all folders: `*` matches slashes
 EXCLUDED = (
     # What draws, writes, reads and talks: the kernels, the policies, the oracle, the live bandit and the theory remain.
-    *("*/__main__.py", "*/cli*", "*/report/*", "*/plotting*", "*/figures.py", "*/tables.py", "*/sections.py"),
-    *("*/datasets/*", "*/experiments/*", "*/problems/*", "*/progress.py", "*/results*", "*/whole.py"),
+    *("*/__main__.py", "*/cli/*", "*/display/*", "*/datasets/*", "*/experiments/*", "*/simulation/result.py"),
+    *(f"*/report/{name}.py" for name in ("about", "charts", "frames", "model", "page", "writer")),
+    *(f"*/common/{name}.py" for name in ("atomic_files", "folders", "progress", "version")),
+    *(f"*/problems/{name}.py" for name in ("arms", "decays", "presets", "problem")),
     # What compiles, while the tests run without the compiler, and what only names things.
-    *("*/compile.py", "*/linking.py", "*/registry.py", "*/version.py", "src/rotting/__init__.py"),
+    *("*/engines/compile.py", "*/kernels/binding.py", "*/registry.py", "src/rotting/__init__.py"),
 )
 FEWEST = 3
 """Mutants of a module, if it has so many."""

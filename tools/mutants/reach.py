@@ -1,5 +1,6 @@
 """Which test executes which line: the suite is run once, without the compiler, and every test's lines are recorded."""
 
+import fnmatch
 import functools
 import hashlib
 import importlib
@@ -180,7 +181,7 @@ def reach(root: Path, files: Sequence[str], slots: Sequence[Path], folder: Path,
     Unless it `may_run`, as when this process compiles, all must have been recorded before.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    suites = {Path(file).stem: [file] for file in files if Path(file).match("tests/test_*.py")}
+    suites = {file.replace("/", "."): [file] for file in files if fnmatch.fnmatch(file, "tests/*test_*.py")}  # of all folders
     suites["doctests"] = ["src", "README.md"]
     own = {file for paths in suites.values() for file in paths}
     common = digest(root, (file for file in files if file not in own and file.startswith(("src/", "tests/"))))
