@@ -26,7 +26,7 @@ def largest_statistic(kl: Any, xs: Floats) -> float:
     """Of all splits; coins have exact sums."""
     n, mean = len(xs), float(xs.sum()) / len(xs)
     splits = [(k, float(xs[:k].sum()) / k, float(xs[k:].sum()) / (n - k)) for k in range(1, n)]
-    return max(k * kl(P, left, mean) + (n - k) * kl(P, right, mean) for k, left, right in splits)
+    return float(max(k * kl(P, left, mean) + (n - k) * kl(P, right, mean) for k, left, right in splits))
 
 
 @pytest.mark.parametrize("kind", KINDS)

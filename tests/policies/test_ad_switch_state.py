@@ -12,7 +12,6 @@ from rotting.kernels.random_numbers import subkey, uniform
 from rotting.live import policy_state as states
 from rotting.parts.doubling import doubling
 from rotting.policies.ad_switch import AdSwitch
-from rotting.policy import Policy
 from tests.helpers.games import KEY
 from tests.reference import naive
 
@@ -60,7 +59,7 @@ def assert_same(state: Any, slow: Any, evicted: set[int], t: int) -> None:
 def play_both(policy: AdSwitch, seed: int, n_arms: int, doubled: bool = False) -> dict[str, int]:
     """Play the policy next to a reference, or next to one for each epoch; returns what was met on the way."""
     table, available = rewards(seed, n_arms), masks(seed, n_arms)
-    fast: Policy = doubling(policy) if doubled else policy
+    fast = doubling(policy) if doubled else policy
     choose, update = compiled(fast.kernel.choose, fast), compiled(fast.kernel.update, fast)
     state = states.new_state(fast, n_arms, ROUNDS)
     starts = {(2**k - 1) * policy.horizon: 2**k * policy.horizon for k in range(10 if doubled else 1)}

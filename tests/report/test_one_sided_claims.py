@@ -1,6 +1,7 @@
 """Claims with one bound, or none, and intervals with one end, or none."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from rotting.common.statistics import Interval
 from rotting.report.claims import Claim, Verdict
 
 
-def claim(estimate: Interval, **bounds: float) -> Claim:
+def claim(estimate: Interval, **bounds: Any) -> Claim:
     return Claim("id", "appendix", "words", "ratio", estimate, **bounds)
 
 
