@@ -56,9 +56,9 @@ def assert_same(state: Any, slow: Any, evicted: set[int], t: int) -> None:
     assert state.last.tolist() == slow.last_played, t
 
 
-def play_both(policy: AdSwitch, seed: int, n_arms: int, doubled: bool = False) -> dict[str, int]:
+def play_both(policy: AdSwitch, table: Floats, available: list[Ints], doubled: bool = False) -> dict[str, int]:
     """Play the policy next to a reference, or next to one for each epoch; returns what was met on the way."""
-    table, available = rewards(seed, n_arms), masks(seed, n_arms)
+    n_arms = len(table)
     fast = doubling(policy) if doubled else policy
     choose, update = compiled(fast.kernel.choose, fast), compiled(fast.kernel.update, fast)
     state = states.new_state(fast, n_arms, ROUNDS)
@@ -94,7 +94,7 @@ def uniform_of(key: int) -> Callable[[int, int], float]:
 @pytest.mark.parametrize("n_arms", [2, 3, 5])
 def test_every_field_is_the_reference_s(n_arms: int) -> None:
     policies = [AdSwitch(horizon=90, C1=0.1), AdSwitch(horizon=6, C1=0.3), AdSwitch(horizon=2, C1=0.5)]
-    met = [play_both(policy, seed, n_arms) for policy in policies for seed in range(4)]
+    met = [play_both(policy, rewards(seed, n_arms), masks(seed, n_arms)) for policy in policies for seed in range(4)]
     for event in ("evictions", "checks", "episodes", "closed"):
         assert sum(each[event] for each in met) > 0, event
 
@@ -102,8 +102,17 @@ def test_every_field_is_the_reference_s(n_arms: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_every_epoch_of_the_doubled_policy_begins_with_nothing(seed: int) -> None:
     """Epochs of 6, 12, 24 and 48 rounds, with arms evicted and checked in the one before."""
-    met = play_both(AdSwitch(horizon=6, C1=0.3), seed, 3, doubled=True)
+    met = play_both(AdSwitch(horizon=6, C1=0.3), rewards(seed, 3), masks(seed, 3), doubled=True)
     assert met["evictions"] > 0
+
+
+@pytest.mark.parametrize("away", [0, 1])
+def test_an_arm_that_is_away_hides_no_gap_between_the_others(away: int) -> None:
+    """They are alike while all three are there; the gap shows only in rounds after its last sample."""
+    table = np.full((3, ROUNDS), 0.5)
+    table[2, 25:] = 0.25
+    available = [np.array([i for i in range(3) if i != away or t < 15]) for t in range(ROUNDS)]
+    assert play_both(AdSwitch(horizon=90, C1=0.1), table, available)["evictions"] == 1
 
 
 def evicted_by_one(policy: AdSwitch) -> Any:

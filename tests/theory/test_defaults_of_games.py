@@ -12,7 +12,7 @@ from rotting.theory.lower import HardFamily
 
 
 def test_the_worst_of_sixteen_problems_in_a_hundred_runs() -> None:
-    family = HardFamily(n_arms=2, horizon=2, pieces=1)
+    family = HardFamily(n_arms=2, horizon=12, pieces=2)
     found = worst(UCB1(), family, workers=1)
     assert len(found.found) == 16
     assert found.result.runs == 100
