@@ -183,17 +183,12 @@ def test_a_sample_has_some_of_every_file_and_does_not_depend_on_lines() -> None:
 
 
 def test_the_targets_are_what_decides_and_judges() -> None:
-    targets = set(filter(is_target, repository()))
-    for path in (
-        "policies/fewa.py",
-        "problems/oracle.py",
-        "parts/tournament.py",
-        "kernels/random_numbers.py",
-        "theory/upper.py",
-    ):
-        assert f"src/rotting/{path}" in targets
-    for path in ("src/rotting/cli/output.py", "src/rotting/report/page.py", "tests/reference/windows.py"):
-        assert path not in targets
+    judges = ("policies/fewa", "parts/tournament", "kernels/random_numbers", "live/bandit", "theory/upper", "report/claims")
+    problems = ("problems/oracle", "problems/noise", "problems/mean_table")
+    talk = ("report/page", "cli/parsers", "display/plots", "simulation/result", "problems/presets", "engines/compile")
+    assert all(is_target(f"src/rotting/{name}.py") for name in (*judges, *problems, "deep/down/new"))
+    assert not any(is_target(f"src/rotting/{name}.py") for name in talk)
+    assert not is_target("tests/reference/naive.py")
 
 
 def test_every_pattern_excludes_something() -> None:
@@ -213,3 +208,16 @@ def test_every_file_of_tests_is_recorded_alone() -> None:
     assert suites["tests.parts.test_tournament"] == ["tests/parts/test_tournament.py"]
     recorded = [file for name, files in suites.items() if name != "doctests" for file in files]
     assert sorted(recorded) == sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py"))
+
+
+def test_every_exclusion_names_a_file() -> None:
+    files = [str(path.relative_to(ROOT)) for path in (ROOT / "src").glob("**/*.py")]
+    assert [pattern for pattern in EXCLUDED if not any(fnmatch.fnmatch(file, pattern) for file in files)] == []
+
+
+def test_the_list_of_equivalent_changes_names_changes_that_are_possible() -> None:
+    files = [path.relative_to(ROOT) for path in (ROOT / "src").glob("**/*.py") if is_target(str(path.relative_to(ROOT)))]
+    possible = {verdicts.key(each) for file in files for each in mutants(str(file), (ROOT / file).read_text())}
+    listed = verdicts.equivalents(EQUIVALENT)
+    assert set(listed) - possible == set()
+    assert all(entry.why for entry in listed.values())

@@ -1,0 +1,87 @@
+"""A state that was played with and is reset is a new one: what is left of the past stands where nothing reads it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotting.kernels.random_numbers import uniform
+from rotting.live import policy_state as states
+from rotting.parts.doubling import doubling
+from rotting.policies.ad_switch import AdSwitch
+from rotting.policies.cusum_ucb import CUSUMUCB
+from rotting.policies.d_ucb import DUCB
+from rotting.policies.exp3 import Exp3
+from rotting.policies.exp3_s import Exp3S
+from rotting.policies.glr_kl_ucb import GLRKLUCB
+from rotting.policies.glr_ucb import GLRUCB
+from rotting.policies.m_ucb import MUCB
+from rotting.policies.rexp3 import Rexp3
+from rotting.policies.sw_ucb import SWUCB
+from rotting.policies.swa import SWA
+from rotting.policy import Policy
+from tests.helpers.games import KEY, examples
+
+N_ARMS, CAPACITY = 3, 200
+FIRST = 10
+TUNED: list[Policy] = [
+    AdSwitch(horizon=FIRST, C1=0.1),
+    CUSUMUCB(horizon=FIRST, M=4),
+    DUCB(horizon=FIRST),
+    Exp3(horizon=FIRST),
+    Exp3S(horizon=FIRST),
+    GLRKLUCB(horizon=FIRST),
+    GLRUCB(horizon=FIRST),
+    MUCB(horizon=FIRST, w=4),
+    Rexp3(horizon=FIRST, budget=2.0),
+    SWUCB(horizon=FIRST),
+    SWA(horizon=FIRST),
+]
+WRITTEN_FIRST = {
+    # Fields without an axis of rounds that are written before they are read.
+    "ad-switch": {"gap", "mean", "first", "recent"},
+    "exp3": {"chance"},
+    "exp3-s": {"chance"},
+    "rexp3": {"chance"},
+}
+
+
+def used(policy: Policy) -> Any:
+    """A state in its fourth epoch. Rewards of many digits, so that the low parts of sums are not 0."""
+    doubled = doubling(policy)
+    state = states.new_state(doubled, N_ARMS, CAPACITY)
+    for t in range(1, 12 * FIRST):
+        arm = int(doubled.kernel.choose(doubled.params, state, t, KEY, np.arange(N_ARMS)))
+        doubled.kernel.update(doubled.params, state, t, arm, uniform(arm, t, 5))
+    assert state.epoch.tolist() == [7 * FIRST, 8 * FIRST]
+    return state
+
+
+def test_these_are_all_policies_that_can_be_reset() -> None:
+    resettable = {policy.name for policy in examples() if policy.kernel.reset is not None}
+    assert {policy.name for policy in TUNED} == resettable
+
+
+@pytest.mark.parametrize("policy", TUNED, ids=lambda policy: policy.name)
+def test_a_reset_leaves_a_new_state(policy: Policy) -> None:
+    state, fresh = used(policy), states.new_state(policy, N_ARMS, CAPACITY)
+    assert any(not np.array_equal(a, b) for a, b in zip(state, fresh, strict=True))
+    assert policy.kernel.reset is not None
+    policy.kernel.reset(policy.params, state, FIRST)
+    for name, shorter in zip(fresh._fields, states.new_state(policy, N_ARMS, CAPACITY // 2), strict=True):
+        by_round = shorter.shape != getattr(fresh, name).shape  # a log, which pulls and marks say the length of
+        if not by_round and name not in WRITTEN_FIRST.get(policy.name, ()):
+            assert getattr(state, name).tolist() == getattr(fresh, name).tolist(), name
+
+
+@pytest.mark.parametrize("policy", TUNED, ids=lambda policy: policy.name)
+def test_a_state_that_was_reset_plays_as_a_new_one(policy: Policy) -> None:
+    state, fresh = used(policy), states.new_state(policy, N_ARMS, CAPACITY)
+    assert policy.kernel.reset is not None
+    policy.kernel.reset(policy.params, state, FIRST)
+    arms = np.arange(N_ARMS)
+    for t in range(1, CAPACITY // 2):
+        arm, other = (int(policy.kernel.choose(policy.params, each, t, KEY, arms)) for each in (state, fresh))
+        assert arm == other, t
+        for each in (state, fresh):
+            policy.kernel.update(policy.params, each, t, arm, uniform(arm, t, 6))
