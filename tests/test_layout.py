@@ -12,6 +12,7 @@ MODULES = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if not
 FILES = {str(path.relative_to(TESTS)) for path in TESTS.rglob("test_*.py")}
 
 NO_BEHAVIOUR = {
+    "engines/engine.py": "a protocol; engines/test_threads.py tests what keeps it",
     "kit.py": "names from other modules; test_package.py checks that they are there",
     "common/arrays.py": "names for types of arrays",
     "common/version.py": "one string; test_package.py compares it with the change log",
@@ -30,7 +31,21 @@ OF_A_FAMILY = {
 }
 """Policies that have nothing of their own, and the tests that they share with their kin."""
 
+TESTED_WITH = {
+    "engines/game_errors.py": "engines/test_kernel_errors.py",
+    "engines/task.py": "engines/test_chunk_store.py",
+    "kernels/refusals.py": "engines/test_kernel_errors.py",
+    "simulation/plan.py": "simulation/test_simulate.py",
+}
+"""Modules that are tested with another one, whose file it is."""
+
 OF_SEVERAL_MODULES = {
+    "parts/test_restart_of_used_states.py": "every state that is reset",
+    "parts/test_table_of_parts.py": "the tables in the docstring of the package",
+    "policies/test_defaults.py": "defaults and flags of every policy",
+    "policies/test_formulas.py": "thresholds, widths and windows of several policies",
+    "problems/test_edges.py": "noise, means and optima where a formula changes",
+    "theory/test_defaults_of_games.py": "defaults of the games and bounds",
     "experiments/test_experiments.py": "the package itself: what holds for every experiment",
     "live/test_growth.py": "every policy in a bandit that grows",
     "policies/families/test_detectors.py": "policies that detect changes",
@@ -60,7 +75,7 @@ def file_of(module: str) -> str:
     return str(path.with_name(f"test_{path.name}"))
 
 
-@pytest.mark.parametrize("module", sorted(MODULES - set(NO_BEHAVIOUR) - set(OF_A_FAMILY)))
+@pytest.mark.parametrize("module", sorted(MODULES - {*NO_BEHAVIOUR, *OF_A_FAMILY, *TESTED_WITH}))
 def test_every_module_has_a_test_file_of_its_name(module: str) -> None:
     assert file_of(module) in FILES
 
@@ -72,9 +87,10 @@ def test_every_test_file_stands_for_a_module() -> None:
 
 
 def test_the_lists_are_not_stale() -> None:
-    assert set(NO_BEHAVIOUR) | set(OF_A_FAMILY) <= MODULES
+    assert {*NO_BEHAVIOUR, *OF_A_FAMILY, *TESTED_WITH} <= MODULES
+    assert {*OF_A_FAMILY.values(), *TESTED_WITH.values()} <= FILES
     assert set(OF_SEVERAL_MODULES) <= FILES
-    for module in (*NO_BEHAVIOUR, *OF_A_FAMILY):
+    for module in (*NO_BEHAVIOUR, *OF_A_FAMILY, *TESTED_WITH):
         assert file_of(module) not in FILES, module
     for file in OF_SEVERAL_MODULES:
         assert file not in map(file_of, MODULES), file

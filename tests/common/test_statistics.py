@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from rotting.common import statistics
 from rotting.common.statistics import (
     LEVEL,
     RESAMPLES,
@@ -201,3 +202,10 @@ def test_resamples_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rotting.common.statistics.DRAWN_AT_ONCE", 4 * 100)
     assert [len(block) for block in resamples(4)] == [100] * 9 + [99]
     assert np.array_equal(np.concatenate(list(resamples(4))), whole)
+
+
+@pytest.mark.parametrize("degrees", [201, 202, 250, 400])
+def test_the_expansion_keeps_the_digits_it_promises(monkeypatch: pytest.MonkeyPatch, degrees: int) -> None:
+    expanded = t_critical.__wrapped__(degrees)
+    monkeypatch.setattr(statistics, "SERIES_UP_TO", degrees)
+    assert expanded == pytest.approx(t_critical.__wrapped__(degrees), rel=0, abs=1e-11)

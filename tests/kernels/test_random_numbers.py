@@ -323,3 +323,17 @@ def test_the_quantile_behind_gaussian_draws_is_the_reference_s() -> None:
     stream = thompson.Stream(lambda _t, draw: (draw + 0.5) / 1_000, 1)
     for k in range(1_000):
         assert normal_quantile((k + 0.5) / 1_000) == pytest.approx(stream.normal(), rel=1e-13, abs=1e-15)
+
+
+A_KEY, A_RUN = 0x2545F4914F6CDD1D, 0x1234567890
+
+
+@pytest.mark.parametrize("bit", range(63))
+def test_a_key_differs_where_one_bit_does(bit: int) -> None:
+    assert subkey(A_KEY ^ (1 << bit), A_RUN) != subkey(A_KEY, A_RUN)
+    assert subkey(1 << bit, 0) != subkey(0, 0)
+
+
+@pytest.mark.parametrize("bit", range(40))
+def test_a_key_differs_where_one_bit_of_the_run_does(bit: int) -> None:
+    assert subkey(A_KEY, A_RUN ^ (1 << bit)) != subkey(A_KEY, A_RUN)

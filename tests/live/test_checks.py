@@ -11,7 +11,7 @@ from rotting.common.rules import POSITIVE, Rule
 from rotting.errors import CheckError
 from rotting.kernels.random_numbers import uniform
 from rotting.live.bandit import Bandit
-from rotting.live.checks import check_policy
+from rotting.live.checks import _ROUNDS, check_policy
 from rotting.policies import ucb1
 from rotting.policy import Kernel, Policy
 from tests.conftest import INTERPRETED
@@ -199,3 +199,23 @@ def test_policies_are_values() -> None:
         type(policy)(1.0, sigma=2.0)
     assert policy.sigma == 1.0
     assert len({policy, type(policy)(1), type(policy)(sigma=2)}) == 2
+
+
+WHEN = 2 * _ROUNDS + 21  # the check removes an arm after twenty rounds of its last part
+
+
+def once(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    return 0 if t == WHEN else int(arms[t % arms.size])
+
+
+class PullsARemovedArm(Policy):
+    """Takes turns, but for one round."""
+
+    name = "pulls-a-removed-arm"
+    kernel = Kernel(ucb1.Params, ucb1.init, once, ucb1.update)
+    first_pulls = False
+
+
+def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught() -> None:
+    with pytest.raises(CheckError, match="an arm that was removed must never be pulled"):
+        check_policy(PullsARemovedArm())

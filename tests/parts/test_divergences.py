@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rotting.engines.compile import compiled
 from rotting.parts.divergences import BERNOULLI, GAUSSIAN, exploration, kl_bernoulli, kl_bernoulli_upper, kl_gaussian, upper
 from tests.reference import divergences
+from tests.reference.divergences import upper
 
 
 def precise_kl(x: Decimal, q: Decimal) -> Decimal:
@@ -87,3 +88,12 @@ def test_bound_of_the_divergences() -> None:
         for x in np.linspace(0.0, 1.0, 41):
             assert kl_bernoulli(x, m) <= (x - m) ** 2 / (m * (1 - m)) * (1 + 1e-12)
             assert kl_gaussian(x, m, 0.3) <= (x - m) ** 2 / (2 * 0.3**2) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("exponent", [-15, -12, -9, -6, -4, -2, -1, 0, 1, 2])
+def test_newton_and_bisection_give_the_same_bits(exponent: int) -> None:
+    rng = np.random.default_rng(exponent + 20)
+    for x, factor in rng.random((60, 2)):
+        d = float(10.0 ** (exponent + factor))
+        for mean in (float(x), float(x) ** 8, 1.0 - float(x) ** 8):
+            assert kl_bernoulli_upper(mean, d) == upper("bernoulli", mean, d, 1.0), (mean, d)

@@ -13,7 +13,7 @@ from rotting.kernels.binding import bind_all
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.parts import tournament
-from rotting.parts.tournament import MANY, champion, height, new_tournament, runners_up
+from rotting.parts.tournament import MANY, champion, height, new_tournament, replay_path, runners_up
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
@@ -121,7 +121,7 @@ def root(s: Any, i: int) -> float:
     return float(s.roots[i])
 
 
-roots = {"champion": champion, "height": height, "runners_up": runners_up}
+roots = {"champion": champion, "height": height, "replay_path": replay_path, "runners_up": runners_up}
 bound = bind_all(roots, {tournament.intercept: intercept, tournament.root: root})
 
 
@@ -138,3 +138,53 @@ def test_the_winner_and_its_runners_up_are_those_of_looking_at_every_line(n: int
         below, above = max(heights[:first], default=-np.inf), max(heights[first + 1 :], default=-np.inf)
         for value in heights:  # what matters is which values keep the champion ahead
             assert (value > before and value >= after) == (value > below and value >= above)
+
+
+ULP = 2.0**-52
+OFFSETS = {"ties": [0.0, 0.25, 0.5], "one unit apart": [1.0, 1.0 + ULP, 1.0 + 2 * ULP], "large": [2.0**53, 2.0**53 + 2]}
+LEVELS = [0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 3.5, 8.0, 20.0, 100.0]
+
+
+def lines(rng: np.random.Generator, n: int, intercepts: list[float]) -> Any:
+    return SimpleNamespace(
+        intercepts=rng.choice(intercepts, n),
+        roots=rng.choice([1.0, 2.0, 3.0], n),
+        tournament=new_tournament(n),
+    )
+
+
+def highest(s: Any, level: float) -> int:
+    """The lowest of the arms whose line is highest."""
+    return int(np.argmax([bound["height"](s, level, i) for i in range(s.roots.size)]))
+
+
+@pytest.mark.parametrize("intercepts", OFFSETS.values(), ids=OFFSETS)
+@pytest.mark.parametrize("seed", range(40))
+def test_the_champion_is_the_highest_line_at_every_level(intercepts: list[float], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    s = lines(rng, int(rng.integers(2, 70)), intercepts)
+    for level in LEVELS:
+        assert bound["champion"](s, level) == highest(s, level), level
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_few_steep_lines_overtake_many(seed: int) -> None:
+    """Each pair of lines crosses at a level of its own: after a match is played anew, so are all above it."""
+    rng = np.random.default_rng(seed)
+    s = lines(rng, int(rng.integers(30, 70)), [0.0])
+    s.intercepts[:] = -rng.random(s.roots.size)
+    s.roots[:] = 1.0 / rng.random(s.roots.size)
+    for level in np.linspace(0.0, 4.0, 60):
+        assert bound["champion"](s, level) == highest(s, level), level
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_arm_with_a_new_line_enters(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    s = lines(rng, 40, OFFSETS["one unit apart"])
+    for level in LEVELS:
+        for i in rng.integers(0, 40, 3):
+            s.intercepts[i] = rng.choice(OFFSETS["one unit apart"])
+            if s.tournament.entrants[0]:
+                bound["replay_path"](s, level, i)
+        assert bound["champion"](s, level) == highest(s, level), level

@@ -1,13 +1,19 @@
 """AdSwitch: a good arm that changes."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from rotting.common.arrays import Floats, Ints
+from rotting.engines.compile import compiled
+from rotting.kernels.random_numbers import subkey, uniform
 from rotting.live import policy_state as states
+from rotting.parts.doubling import doubling
 from rotting.policies.ad_switch import AdSwitch
 from tests.helpers.games import KEY, compiled_kernels, reference
+from tests.reference import detectors
 
 
 def in_steps(*steps: tuple[float, int]) -> list[float]:
@@ -40,3 +46,148 @@ def test_a_good_arm_that_changes_begins_an_episode(name: str) -> None:
         assert state.episode.tolist() == [slow.episode, slow.start], t
     assert slow.episode > 1
     assert not slow.bad
+
+
+ROUNDS = 90
+
+
+def rewards(seed: int, n_arms: int) -> Floats:
+    """Eighths, whose sums are exact, of arms that jump at times of their own."""
+    rng = np.random.default_rng(seed)
+    levels = rng.integers(0, 7, (n_arms, 3))
+    steps = np.sort(rng.integers(8, 50, (n_arms, 2)), axis=1)
+    piece = (np.arange(ROUNDS)[None, :, None] >= steps[:, None, :]).sum(axis=2)
+    return (np.take_along_axis(levels, piece, axis=1) + rng.integers(0, 2, (n_arms, ROUNDS))) / 8
+
+
+def masks(seed: int, n_arms: int) -> list[Ints]:
+    """All arms, or some of them, for some rounds each: bad arms alone, too."""
+    rng = np.random.default_rng(seed)
+    kept = [np.flatnonzero(rng.random(n_arms) < 0.6) for _ in range(ROUNDS)]
+    return [some if t // 20 % 2 and some.size else np.arange(n_arms) for t, some in enumerate(kept)]
+
+
+def asked_until(slow: Any, i: int) -> int:
+    """The number of samples up to which the checks that are still open go; 0 if none is."""
+    return max((n + sum(r < since for r, _ in slow.samples[i]) for n, since in slow.asked[i]), default=0)
+
+
+def assert_same(state: Any, slow: Any, evicted: set[int], t: int) -> None:
+    for i in range(slow.n_arms):
+        assert state.pulls[i] == len(slow.samples[i]), t
+        assert state.bad[i] == (i in slow.bad), t
+        assert state.unseen[i] == (i in evicted), t
+        open_until = int(state.until[i]) if state.until[i] > state.pulls[i] else 0
+        assert open_until == asked_until(slow, i), t
+        if i in slow.bad:
+            assert (state.mean[i], state.gap[i]) == slow.bad[i], t
+        elif slow.extremes[i]:
+            extremes = slow.extremes[i].items()
+            assert state.above[i] == max(largest - slow.radius(n) for n, (_, largest) in extremes), t
+            assert state.below[i] == min(smallest + slow.radius(n) for n, (smallest, _) in extremes), t
+    assert state.episode.tolist() == [slow.episode, slow.start], t
+    assert state.last.tolist() == slow.last_played, t
+
+
+def play_both(policy: AdSwitch, table: Floats, available: list[Ints], doubled: bool = False) -> dict[str, int]:
+    """Play the policy next to a reference, or next to one for each epoch; returns what was met on the way."""
+    n_arms = len(table)
+    fast = doubling(policy) if doubled else policy
+    choose, update = compiled(fast.kernel.choose, fast), compiled(fast.kernel.update, fast)
+    state = states.new_state(fast, n_arms, ROUNDS)
+    starts = {(2**k - 1) * policy.horizon: 2**k * policy.horizon for k in range(10 if doubled else 1)}
+    pulls = [0] * n_arms
+    met = dict.fromkeys(("evictions", "checks", "episodes", "closed"), 0)
+    start, slow = 0, detectors.AdSwitch(1, horizon=2, uniform=uniform_of(0))
+    for t in range(1, ROUNDS + 1):
+        if t - 1 in starts:
+            start = t - 1
+            draws = uniform_of(KEY if start == 0 else subkey(KEY, start))
+            slow = detectors.AdSwitch(n_arms, horizon=starts[start], uniform=draws, C1=policy.C1)
+        arms = available[t - 1]
+        arm = int(choose(fast.params, state, t, KEY, arms))
+        assert arm == slow.choose(t - start, arms.tolist()), t
+        met["closed"] += all(i in slow.bad and not slow.asked[i] for i in arms)
+        reward, before, episode = float(table[arm, pulls[arm]]), set(slow.bad), slow.episode
+        update(fast.params, state, t, arm, reward)
+        slow.update(t - start, arm, reward)
+        pulls[arm] += 1
+        evicted = set(slow.bad) - before
+        assert_same(state, slow, evicted, t)
+        met["evictions"] += len(evicted)
+        met["checks"] += any(slow.asked[i] for i in slow.bad)
+        met["episodes"] += slow.episode > episode
+    return met
+
+
+def uniform_of(key: int) -> Callable[[int, int], float]:
+    return lambda t, draw: uniform(key, t, draw)
+
+
+@pytest.mark.parametrize("n_arms", [2, 3, 5])
+def test_every_field_is_the_reference_s(n_arms: int) -> None:
+    policies = [AdSwitch(horizon=90, C1=0.1), AdSwitch(horizon=6, C1=0.3), AdSwitch(horizon=2, C1=0.5)]
+    met = [play_both(policy, rewards(seed, n_arms), masks(seed, n_arms)) for policy in policies for seed in range(4)]
+    for event in ("evictions", "checks", "episodes", "closed"):
+        assert sum(each[event] for each in met) > 0, event
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_epoch_of_the_doubled_policy_begins_with_nothing(seed: int) -> None:
+    """Epochs of 6, 12, 24 and 48 rounds, with arms evicted and checked in the one before."""
+    met = play_both(AdSwitch(horizon=6, C1=0.3), rewards(seed, 3), masks(seed, 3), doubled=True)
+    assert met["evictions"] > 0
+
+
+@pytest.mark.parametrize("away", [0, 1])
+def test_an_arm_that_is_away_hides_no_gap_between_the_others(away: int) -> None:
+    """They are alike while all three are there; the gap shows only in rounds after its last sample."""
+    table = np.full((3, ROUNDS), 0.5)
+    table[2, 25:] = 0.25
+    available = [np.array([i for i in range(3) if i != away or t < 15]) for t in range(ROUNDS)]
+    assert play_both(AdSwitch(horizon=90, C1=0.1), table, available)["evictions"] == 1
+
+
+def evicted_by_one(policy: AdSwitch) -> Any:
+    """A state in which arm 0 has evicted the others, arm 3 but for, which was never pulled."""
+    state = states.new_state(policy, 4, ROUNDS)
+    for t in range(1, 61):
+        arm = (t - 1) % 3
+        policy.kernel.update(policy.params, state, t, arm, 0.5 + 0.25 * (arm == 0))
+    assert (state.bad.tolist(), state.episode.tolist()) == ([0, 1, 1, 0], [1, 1])
+    return state
+
+
+def test_without_the_arm_that_evicted_all_others_they_are_compared_anew() -> None:
+    """The episode keeps its number, by which checks are drawn, and begins after the last round played."""
+    policy = AdSwitch(horizon=60, C1=0.02)
+    state = evicted_by_one(policy)
+    states.forget_arm(policy, state, 0, ROUNDS)
+    assert state.pulls.tolist() == state.bad.tolist() == state.until.tolist() == [0, 0, 0, 0]
+    assert state.last.tolist() == [0, 59, 60, 0]
+    assert state.episode.tolist() == [1, 61]
+
+
+@pytest.mark.parametrize("arm", [1, 2, 3])
+def test_without_another_arm_the_episode_goes_on(arm: int) -> None:
+    policy = AdSwitch(horizon=60, C1=0.02)
+    state, left = evicted_by_one(policy), [i for i in range(4) if i != arm]
+    before = states.copy(state)
+    states.forget_arm(policy, state, arm, ROUNDS)
+    assert state.episode.tolist() == [1, 1]
+    for name in ("pulls", "bad", "unseen", "mean", "gap", "until", "last", "above", "below"):
+        assert getattr(state, name)[left].tolist() == getattr(before, name)[left].tolist()
+    assert state.pulls[arm] == state.bad[arm] == state.last[arm] == 0
+
+
+def test_chances_sum_to_one_whether_an_arm_is_open_or_not() -> None:
+    policy = AdSwitch(horizon=60, C1=0.02)
+    state = evicted_by_one(policy)
+    assert policy.kernel.propensities is not None
+    for arms in ([0, 1, 2, 3], [1, 2], [2], [0, 2]):
+        out = np.zeros(len(arms))
+        policy.kernel.propensities(policy.params, state, 61, np.array(arms), out)
+        assert out.sum() == pytest.approx(1.0, abs=1e-15)
+    # Of the two closed ones, arm 1 was played less recently: it is the other only if that one alone is opened.
+    policy.kernel.propensities(policy.params, state, 61, np.array([1, 2]), out := np.zeros(2))
+    assert 0.5 < out[0] < 1.0

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from rotting.common.arrays import Floats
+from rotting.common.statistics import LEVEL, RESAMPLES, resamples
 from rotting.report.claims import Claim, Verdict
 from rotting.simulation.comparisons import geometric_mean, growth, mean_ratio, smallest_ratio, spread_ratio
 from tests.helpers.claims import claim
@@ -146,3 +148,25 @@ def test_runs_that_gain_nothing_late_do_not_tell_the_growth() -> None:
 def test_growth_tells_rates_apart(curve: object, value: float) -> None:
     early, middle, late = (np.full(5, curve(t)) for t in (100.0, 200.0, 400.0))  # type: ignore[operator]
     assert growth(early, middle, late).mean == pytest.approx(value)
+
+
+def log_and_error(rows: Floats, signs: Floats) -> tuple[float, float]:
+    """The logarithm of the ratio, and its standard error by the influence of each run."""
+    log = float(signs @ np.log(rows.std(axis=1)))
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    influence = signs @ (centred**2 / rows.var(axis=1)[:, None] - 1) / 2
+    return log, float(influence.std(ddof=1) / math.sqrt(influence.size))
+
+
+@pytest.mark.parametrize("problems", [1, 3])
+def test_the_interval_is_that_of_the_studentised_bootstrap(problems: int) -> None:
+    rng = np.random.default_rng(problems)
+    runs = 50
+    upper, lower = 10 + 2 * rng.random((problems, runs)), 5 + rng.random((problems, runs))
+    rows, signs = np.concatenate([upper, lower]), np.repeat([1 / problems, -1 / problems], problems)
+    ratio, error = log_and_error(rows, signs)
+    drawn = [np.repeat(rows, each.astype(int), axis=1) for times in resamples(runs) for each in times]
+    far = sorted(abs(log - ratio) / its for log, its in (log_and_error(each, signs) for each in drawn))
+    half = far[round(LEVEL * (RESAMPLES + 1)) - 1] * error
+    wanted = (math.exp(ratio), math.exp(ratio - half), math.exp(ratio + half))
+    assert spread_ratio(upper, lower) == pytest.approx(wanted, rel=1e-9)
