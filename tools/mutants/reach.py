@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import importlib
+import itertools
 import json
 import sys
 import time
@@ -128,6 +129,12 @@ def digest(root: Path, paths: Iterable[str]) -> str:
     return hashlib.sha256(f"{sys.version}\n{every}".encode()).hexdigest()[:16]
 
 
+def _quickest(tests: Iterable[Test], budget: float) -> list[Test]:
+    ordered = sorted((test for test in tests if not test.slow), key=lambda each: each.seconds)
+    spent = itertools.accumulate(test.seconds for test in ordered)
+    return [test for test, so_far in zip(ordered, spent, strict=True) if so_far <= max(budget, ordered[0].seconds)]
+
+
 class Reach:
     """The tests of the repository, with what each of them executes."""
 
@@ -150,17 +157,16 @@ class Reach:
     def tests_of(self, mutant: Mutant, budget: float) -> list[Test]:
         """Return the tests that execute the mutant, the quickest of them up to `budget` seconds, in the order to run them."""
         lines = {(mutant.path, line) for line in range(mutant.first, mutant.last + 1)}
-        if not self._imported.isdisjoint(lines):  # what an import computes is there for every test of the module
+        imported = not self._imported.isdisjoint(lines)
+        if imported:  # what an import computes is there for every test of the module
             lines = {place for place in self._by_line if place[0] == mutant.path}
         found = {test.id: test for place in lines for test in self._by_line.get(place, ())}
-        chosen: list[Test] = []
-        spent = 0.0
-        for test in sorted(found.values(), key=lambda each: each.seconds):
-            spent += test.seconds
-            if chosen and spent > budget:
-                break
-            chosen.append(test)
-        return sorted(chosen, key=lambda each: (-self._devotion(each.file, mutant.path), each.file, each.seconds))
+        chosen = _quickest(found.values(), budget)
+        chosen.sort(key=lambda each: (-self._devotion(each.file, mutant.path), each.file, each.seconds))
+        if imported:  # and a default or a flag may be read by tests that execute nothing there
+            others = _quickest((test for test in self.tests if test.id not in found), budget)
+            chosen += sorted(others, key=lambda each: (each.file, each.seconds))
+        return chosen
 
     def slow_tests_of(self, mutant: Mutant) -> list[Test]:
         """Return the tests that only run when compiled, of the files in which a test executes the mutant."""
