@@ -184,10 +184,10 @@ def test_clock_text_never_goes_below_zero() -> None:
 
 def test_what_was_found_does_not_hasten_the_rest() -> None:
     bar = Progress(100, show=True, stream=io.StringIO())
-    bar.found = 80
+    bar.resumed = 80
     bar.advance(80)
     assert "left" not in bar._line(bar._start + 10)
     bar.advance(10)
     assert bar._line(bar._start + 10).endswith("90 %  90/100  0:10, about 0:10 left")
-    bar.doing = "compiling fewa"
+    bar.status = "compiling fewa"
     assert bar._line(bar._start + 10).endswith("90/100  0:10, compiling fewa")

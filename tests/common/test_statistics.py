@@ -198,6 +198,6 @@ def test_resamples_draw_as_many_runs_and_always_the_same(runs: int) -> None:
 
 def test_resamples_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = next(resamples(4))
-    monkeypatch.setattr("rotting.statistics.DRAWN_AT_ONCE", 4 * 100)
+    monkeypatch.setattr("rotting.common.statistics.DRAWN_AT_ONCE", 4 * 100)
     assert [len(block) for block in resamples(4)] == [100] * 9 + [99]
     assert np.array_equal(np.concatenate(list(resamples(4))), whole)

@@ -7,7 +7,7 @@ import pytest
 
 from rotting.common.arrays import Floats
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.plots import COLOURS, STYLES, draw_figure, look, look_numbers, picture_bytes
+from rotting.display.plots import COLOURS, STYLES, curve_style, draw_figure, picture_bytes, style_numbers
 from tests.helpers.sections import LABELS, figure, line, points
 
 pytest.importorskip("matplotlib")
@@ -133,12 +133,12 @@ def test_a_picture_is_sharp() -> None:
 
 
 def test_looks_repeat_late() -> None:
-    assert len({look(k)[:2] for k in range(40)}) == 40
-    assert len({str(look(k)) for k in range(280)}) == 280
-    assert (look(8).colour, look(5).style) == (COLOURS[0], STYLES[0])
+    assert len({curve_style(k)[:2] for k in range(40)}) == 40
+    assert len({str(curve_style(k)) for k in range(280)}) == 280
+    assert (curve_style(8).colour, curve_style(5).style) == (COLOURS[0], STYLES[0])
 
 
 def test_labels_that_come_first_look_the_same_in_several_figures() -> None:
     first = ("RAW-UCB 1.4", "EFF-RAW-UCB", "UCB1")
-    numbers = look_numbers(dataclasses.replace(figure(), first=first))
+    numbers = style_numbers(dataclasses.replace(figure(), first=first))
     assert numbers == {"RAW-UCB 1.4": 0, "UCB1": 2, "FEWA 4": 3, "GLR-UCB": 4, "Exp3.S": 5}

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from rotting import problems
-from rotting.common.atomic_files import write_whole
+from rotting.common.atomic_files import write_atomically
 from rotting.engines import chunk_store as chunks
 from rotting.engines.chunk_store import Chunk, Store
 from rotting.engines.compile import compiled
@@ -203,7 +203,7 @@ def test_what_is_no_chunk_is_redone(tmp_path: Path, what: str) -> None:
 def test_a_right_digest_alone_is_what_makes_a_chunk(tmp_path: Path) -> None:
     """The other side of the test above: its files are refused for what is in them."""
     body = saved(np.savez, regret=REGRET, pulls=PULLS, seconds=0.5)
-    write_whole(tmp_path / "ab" / "abc.chunk", signed(body))
+    write_atomically(tmp_path / "ab" / "abc.chunk", signed(body))
     assert Store(tmp_path).read("abc") is not None
 
 
@@ -261,7 +261,7 @@ def test_a_full_disk_does_not_stop_the_games(monkeypatch: pytest.MonkeyPatch, tm
     def full(*_: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(chunks, "write_whole", full)
+    monkeypatch.setattr(chunks, "write_atomically", full)
     with pytest.warns(RuntimeWarning, match="finished games are not kept: the disk is full"):
         result = simulate(make("ucb1"), PROBLEM, runs=40, keep=tmp_path)
     assert result == simulate(make("ucb1"), PROBLEM, runs=40)

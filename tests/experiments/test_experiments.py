@@ -16,6 +16,7 @@ from rotting.display.figures import regret_panel
 from rotting.experiments import real_decay, rested_two_arms, restless_nights, runtime
 from rotting.problems import two_arms
 from rotting.report.claims import Claim, Verdict
+from rotting.report.model import Findings
 from rotting.simulation.comparisons import geometric_mean, growth, mean_ratio, smallest_ratio, spread_ratio
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate, simulate_all
@@ -130,9 +131,40 @@ def test_games_that_two_experiments_need_are_played_once(monkeypatch: pytest.Mon
     nights, times = experiments.run(["runtime", "restless-nights"], progress=False)
     assert [each.section.id for each in (nights, times)] == ["restless-nights", "runtime"]
     assert len(played) == 2
-    rows = times.section.tables["seconds-per-night"].rows
+    rows = times.section.findings.tables["seconds-per-night"].rows
     us = nights.results["night-7"].us_per_round[0]
     assert rows[1][restless_nights.LABELS[0]] == us * tiny_night(7).horizon / 1e6
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    runs: int
+    seed: int = 0
+
+
+def test_what_two_experiments_share_is_prepared_once_for_each_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = []
+
+    def prepare(settings: Sizes, workers: int | None, progress: bool | None) -> experiments.Plan:
+        prepared.append(settings.runs)
+        return experiments.Plan({}, data=settings.runs)
+
+    def findings(settings: Sizes, plan: experiments.Plan, results: experiments.Results) -> Findings:
+        return Findings((f"{settings.runs} runs asked for, {plan.data} planned",))
+
+    known = {
+        name: experiments.Experiment(name, name, "nowhere", {"quick": Sizes(runs)}, prepare, findings, order)
+        for order, (name, runs) in enumerate({"first": 3, "second": 5, "third": 3}.items())
+    }
+    monkeypatch.setattr(experiments, "_ids", lambda: list(known))
+    monkeypatch.setattr(experiments, "find", known.get)
+    outcomes = experiments.run(list(known), progress=False)
+    assert prepared == [3, 5]
+    assert [text for each in outcomes for text in each.section.findings.paragraphs] == [
+        "3 runs asked for, 3 planned",
+        "5 runs asked for, 5 planned",
+        "3 runs asked for, 3 planned",
+    ]
 
 
 def test_the_papers_times_are_marked() -> None:
@@ -162,21 +194,21 @@ def test_the_users_own_nights_are_played_when_there(monkeypatch: pytest.MonkeyPa
     (outcome,) = experiments.run(["restless-nights"], progress=False)
     said = [
         outcome.section.title,
-        *outcome.section.notes,
-        *outcome.section.paragraphs,
-        *map(str, outcome.section.tables.values()),
+        *outcome.section.findings.notes,
+        *outcome.section.findings.paragraphs,
+        *map(str, outcome.section.findings.tables.values()),
     ]
     assert "synthetic" not in " ".join(said).lower()
-    assert not any(claim.synthetic for claim in outcome.section.claims)
-    assert {claim.id for claim in outcome.section.claims}.isdisjoint({"nights-easy-logarithmic"})
+    assert not any(claim.synthetic for claim in outcome.section.findings.claims)
+    assert {claim.id for claim in outcome.section.findings.claims}.isdisjoint({"nights-easy-logarithmic"})
 
 
 @pytest.mark.usefixtures("tiny")
 def test_files_that_make_no_night_are_told_and_synthetic_ones_played(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restless_nights, "yahoo_nights", lambda **_: Nights((), skipped={2: "it is cut off"}))
     (outcome,) = experiments.run(["restless-nights"], progress=False)
-    assert "night 2 is left out: it is cut off" in outcome.section.notes
-    assert all(claim.synthetic for claim in outcome.section.claims)
+    assert "night 2 is left out: it is cut off" in outcome.section.findings.notes
+    assert all(claim.synthetic for claim in outcome.section.findings.claims)
 
 
 @pytest.mark.usefixtures("tiny")
@@ -185,7 +217,7 @@ def test_a_data_file_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_text("battery,volts\n")
     (outcome,) = experiments.run(["real-decay"], progress=False)
-    assert any("capacity_by_discharge.csv must have the columns" in note for note in outcome.section.notes)
+    assert any("capacity_by_discharge.csv must have the columns" in note for note in outcome.section.findings.notes)
     assert not outcome.results
 
 
@@ -196,7 +228,7 @@ def test_real_decay_plays_the_data_that_is_there() -> None:
         pytest.skip(plan.notes[0])
     (outcome,) = (each for each in experiments.run(["real-decay"], progress=False))
     assert list(outcome.results) == list(real_decay.CASES)
-    assert [figure.name for figure in outcome.section.figures] == list(real_decay.CASES)
+    assert [figure.name for figure in outcome.section.findings.figures] == list(real_decay.CASES)
     for result in outcome.results.values():
         assert list(real_decay.LABELS).index("uniform") == len(result.policies) - 1
         assert result.regret[0, :, -1].mean() < result.regret[-1, :, -1].mean()  # RAW-UCB against choosing blindly

@@ -9,7 +9,7 @@ from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.tables import Column, Table
 from rotting.report import About
 from rotting.report.claims import Claim
-from rotting.report.model import Section
+from rotting.report.model import Findings, Section
 
 EVIL = "<script>window.escaped = 1</script> & \"quotes\" </script> <a href='x'>%{y}</a>"
 
@@ -79,15 +79,17 @@ def sections() -> list[Section]:
             "rested-test",
             "A rested test",
             "appendix, figure 4",
-            ("What was done.", "What the reader sees."),
-            (figure(),),
-            {"regret-at-horizon": table()},
-            claims,
+            Findings(
+                ("What was done.", "What the reader sees."),
+                (figure(),),
+                {"regret-at-horizon": table()},
+                claims,
+                ("These data are synthetic.",),
+            ),
             {"horizon": 1000, "drops": [0.02, 0.2]},
-            ("These data are synthetic.",),
             75.4,
         ),
-        Section("evil", EVIL, EVIL, (EVIL,), (evil_figure,), settings={"name": EVIL}, notes=(EVIL,)),
+        Section("evil", EVIL, EVIL, Findings((EVIL,), (evil_figure,), notes=(EVIL,)), {"name": EVIL}),
     ]
 
 

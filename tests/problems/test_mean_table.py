@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rotting.problems import General, Piecewise, Problem, Product, Rested, Restless, Sum
 from rotting.problems.arms import Arm
-from rotting.problems.mean_table import Means, Rise, bounds, first_rise, join, lookup, mean_at, merge, seek
+from rotting.problems.mean_table import Means, Rise, first_rise, join, lookup, mean_at, mean_bounds, merge, seek
 
 eighths = st.integers(-16, 16).map(lambda k: k / 8)  # dyadic: sums and products are exact
 few = st.sampled_from([-1.0, 0.0, 0.5])  # repeats, so that pieces merge
@@ -63,7 +63,7 @@ def test_bounds_are_those_of_the_cells_a_game_can_meet(
     problem, dense, horizon = case
     for i, table in enumerate(dense):
         cells = [value for row in table for value in row]
-        assert bounds(problem.means(horizon), i, horizon) == (min(cells), max(cells))
+        assert mean_bounds(problem.means(horizon), i, horizon) == (min(cells), max(cells))
 
 
 @given(tables())

@@ -26,8 +26,8 @@ from rotting.errors import PathExistsError
 from rotting.report.charts import SYMBOLS, chart_data, panel_text, rounded
 from rotting.report.claims import Claim, Verdict
 from rotting.report.frames import csv_bytes, flat, frame, parquet_bytes
-from rotting.report.model import Section
-from rotting.report.page import DARK_COLOURS, MARKS
+from rotting.report.model import Findings, Section
+from rotting.report.page import DARK_COLOURS
 from tests.helpers.sections import ABOUT, EVIL, LABELS, figure, sections, table
 
 pl = pytest.importorskip("polars")
@@ -147,13 +147,18 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
         report.write(sections(), tmp_path / "nowhere", ABOUT)
 
 
+def finding(section: Section, **changes: Any) -> Section:
+    """Return the section with other findings."""
+    return dataclasses.replace(section, findings=dataclasses.replace(section.findings, **changes))
+
+
 @pytest.mark.parametrize("name", ["", "../up", "Upper", "a b", "a/b", ".hidden", "a--b", "dot.dot"])
 def test_names_that_are_no_names_of_files_are_refused(tmp_path: Path, name: str) -> None:
     first = sections()[0]
     for section, what in (
         (dataclasses.replace(first, id=name), "section"),
-        (dataclasses.replace(first, figures=(dataclasses.replace(figure(), name=name),)), "figure of section 'rested-test'"),
-        (dataclasses.replace(first, tables={name: table()}), "table of section 'rested-test'"),
+        (finding(first, figures=(dataclasses.replace(figure(), name=name),)), "figure of section 'rested-test'"),
+        (finding(first, tables={name: table()}), "table of section 'rested-test'"),
     ):
         with pytest.raises(ValueError, match=re.escape(f"the name of a {what} must be of small letters")):
             report.write([section], tmp_path, ABOUT)
@@ -165,12 +170,12 @@ def test_two_of_a_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the name of a section must be its own, got 'rested-test' twice"):
         report.write([first, first], tmp_path, ABOUT)
     with pytest.raises(ValueError, match="figure of section 'rested-test' must be its own, got 'regret' twice"):
-        report.write([dataclasses.replace(first, figures=(figure(), figure()))], tmp_path, ABOUT)
+        report.write([finding(first, figures=(figure(), figure()))], tmp_path, ABOUT)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_report_of_nothing(tmp_path: Path) -> None:
-    path = report.write([Section("bare", "Bare", "nowhere", ())], tmp_path, ABOUT)
+    path = report.write([Section("bare", "Bare", "nowhere", Findings(()))], tmp_path, ABOUT)
     assert "decide no claim" in path.read_text("utf-8")
     assert (tmp_path / "claims.csv").read_text().strip() == ""
 
@@ -186,7 +191,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=re.escape("rotting[report]")):
-        report.write([Section("bare", "Bare", "nowhere", ())], tmp_path, ABOUT)
+        report.write([Section("bare", "Bare", "nowhere", Findings(()))], tmp_path, ABOUT)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -247,7 +252,7 @@ def test_a_column_that_an_interval_would_hide_is_refused() -> None:
 
 def test_a_claim_without_an_interval_says_why(tmp_path: Path) -> None:
     unknown = Claim("few", "section 5", "varies more", "ratio of spreads", Interval(1.1, None, None), low=1.0)
-    path = report.write([Section("bare", "Bare", "nowhere", (), claims=(unknown,))], tmp_path, ABOUT)
+    path = report.write([Section("bare", "Bare", "nowhere", Findings((), claims=(unknown,)))], tmp_path, ABOUT)
     for text in (path.read_text("utf-8"), *((tmp_path / f"claims.{kind}").read_text("utf-8") for kind in ("md", "csv"))):
         assert unknown.reason in text
 
@@ -313,7 +318,7 @@ def test_every_number_of_the_tables_and_every_setting_is_there(reader: Reader) -
 def test_claims_are_counted_and_marked_without_colour(reader: Reader) -> None:
     words = " ".join(" ".join(reader.words).split())
     for verdict in Verdict:
-        assert f"{MARKS[verdict]} {verdict}" in words
+        assert f"{verdict.mark} {verdict}" in words
     for line in ("✓ 1 hold", "✗ 1 do not hold", "? 1 undecided", "3.90 [3.70, 4.10]", "between 2 and 8", "ratio of regrets"):
         assert line in words
 

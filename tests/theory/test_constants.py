@@ -31,13 +31,13 @@ def tables(draw: st.DrawFn, fall: bool) -> np.ndarray:
     return np.array([sorted(row, reverse=True) if fall else row for row in rows])
 
 
-def restless(problem: Problem, T: int | None = None) -> theory.Restless:
+def restless(problem: Problem, T: int | None = None) -> theory.RestlessConstants:
     known = theory.constants(problem, T).restless
     assert known is not None
     return known
 
 
-def rested(problem: Problem, T: int | None = None) -> theory.Rested:
+def rested(problem: Problem, T: int | None = None) -> theory.RestedConstants:
     known = theory.constants(problem, T).rested
     assert known is not None
     return known

@@ -15,16 +15,13 @@ from rotting.cli.arguments import (
 from rotting.cli.output import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rotting.cli.parsers import Command
-    from rotting.display.tables import Table
-    from rotting.report.claims import Claim
 
 
 def _reproduce(options: argparse.Namespace) -> None:
     from rotting import experiments
     from rotting.common.folders import cache_folder
+    from rotting.report.claims import IN_SHORT, claims_table
 
     began = time.monotonic()
     with refusing():
@@ -34,36 +31,20 @@ def _reproduce(options: argparse.Namespace) -> None:
     _needs_report()
     workers: Any = None if options.workers is None else value_of(options.workers)
     if workers is not None:
-        from rotting.common.rules import at_least_one_int
+        from rotting.common.rules import positive_int
 
         with refusing():
-            workers = at_least_one_int("workers", workers)
+            workers = positive_int("workers", workers)
     keep = cache_folder() / "games"
     say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {keep}: a run that is stopped goes on there.")
     outcomes = experiments.run(names, options.size, workers, options.progress, keep)
     where = experiments.write(outcomes, out, began, numbered=options.out is None)
-    claims = [claim for outcome in outcomes for claim in outcome.section.claims]
+    claims = [claim for outcome in outcomes for claim in outcome.section.findings.claims]
     if claims:
-        print(_claims_table(claims))
-    for note in dict.fromkeys(note for outcome in outcomes for note in outcome.section.notes):
+        print(claims_table(claims, IN_SHORT))
+    for note in dict.fromkeys(note for outcome in outcomes for note in outcome.section.findings.notes):
         print(f"\nnote: {note}")
     print(f"\nreport: {where / 'report.html'}")
-
-
-def _claims_table(claims: "Sequence[Claim]") -> "Table":
-    from rotting.display.tables import Column, Table
-
-    rows = [{"claim": claim} for claim in claims]
-    return Table(
-        ("Claims of the paper: what was measured, with its 95 % interval",),
-        (
-            Column("claim", lambda row: str(row["claim"].id)),
-            Column("measured", lambda row: str(row["claim"].measured)),
-            Column("claim says", lambda row: str(row["claim"].region)),
-            Column("verdict", lambda row: str(row["claim"].decision)),
-        ),
-        rows,
-    )
 
 
 def _needs_report() -> None:

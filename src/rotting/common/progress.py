@@ -10,7 +10,7 @@ from typing import Self, TextIO
 BAR = 24
 TERMINAL_SECONDS = 0.1  # between two paintings of a terminal's line
 LOG_SECONDS = 5.0  # between two lines of a log file
-TELLING = 0.02  # share of the work after which the time left is guessed
+SMALLEST_SHARE = 0.02  # of the work, before the time left is estimated
 
 
 def clock_text(seconds: float) -> str:
@@ -48,8 +48,8 @@ class Progress:
         self.total = total
         self.label = label
         self.done = 0
-        self.found = 0  # of these, done before the bar began: they say nothing about the time that the rest takes
-        self.doing = ""  # what takes the time now, if that is not the work counted
+        self.resumed = 0  # pieces that were done before the bar began: they say nothing about the pace
+        self.status = ""  # what takes the time now, when it is not the work that is counted
         self._stream = sys.stderr if stream is None else stream
         self._lock = threading.Lock()
         self._start = monotonic()
@@ -96,14 +96,14 @@ class Progress:
         filled = int(share * BAR)
         bar = "#" * filled + "." * (BAR - filled)
         elapsed = now - self._start
-        now_done = self.done - self.found
+        now_done = self.done - self.resumed
         # While something else takes the time, and at the very beginning, the pace says nothing.
-        known = share < 1 and not self.doing and now_done > TELLING * (self.total - self.found)
+        known = share < 1 and not self.status and now_done > SMALLEST_SHARE * (self.total - self.resumed)
         left = f", about {clock_text(elapsed * (self.total - self.done) / now_done)} left" if known else ""
         label = f"{self.label} " if self.label else ""
         count = f"{self.done:,}/{self.total:,}"
-        doing = f", {self.doing}" if self.doing else ""
-        return f"{label}[{bar}] {int(share * 100):3d} %  {count}  {clock_text(elapsed)}{left}{doing}"
+        status = f", {self.status}" if self.status else ""
+        return f"{label}[{bar}] {int(share * 100):3d} %  {count}  {clock_text(elapsed)}{left}{status}"
 
     def _paint(self, now: float, end: str) -> None:
         # A closed pipe, a missing stream, an odd encoding: no trouble of a display may stop a computation.

@@ -127,7 +127,7 @@ def probability(name: str, value: object) -> float:
     return PROBABILITY.check(name, value)
 
 
-def at_least_one_int(name: str, value: object) -> int:
+def positive_int(name: str, value: object) -> int:
     """Check a whole number that is 1 or more."""
     return int(COUNT.check(name, value))
 

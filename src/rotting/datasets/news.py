@@ -9,7 +9,7 @@ import csv
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import at_least_one_int
+from rotting.common.rules import positive_int
 from rotting.datasets.files import Source, read_text
 from rotting.errors import InvalidValueError
 from rotting.problems import Piecewise, Problem
@@ -51,7 +51,7 @@ def news(rounds_per_slice: int = 200) -> Problem:
         >>> problem.kind, problem.n_arms, problem.horizon  # doctest: +SKIP
         ('restless', 8, 28000)
     """
-    length = at_least_one_int("rounds_per_slice", rounds_per_slice)
+    length = positive_int("rounds_per_slice", rounds_per_slice)
     rates = share_rates(read_text(SOURCE))
     starts = length * np.arange(rates.shape[1])
     return Problem.restless([Piecewise(row, starts) for row in rates], Bernoulli(), length * rates.shape[1], "news")

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.atomic_files import write_whole
+from rotting.common.atomic_files import write_atomically
 from rotting.common.folders import cache_folder
 from rotting.common.progress import Progress
-from rotting.common.rules import at_least_one_int
+from rotting.common.rules import positive_int
 from rotting.datasets import clicklog, nights
 from rotting.datasets.clicklog import DAY_TIMESTAMPS, FIRST_SECOND, SLOTS, Displays, read_displays
 from rotting.datasets.files import Source, data_folder, missing
@@ -74,11 +74,11 @@ def yahoo_nights(
         >>> night = nights[7]  # doctest: +SKIP
         >>> result = rotting.simulate(rotting.EffRAWUCB(sigma=0.29**0.5), night.problem(), runs=10)  # doctest: +SKIP
     """
-    window = at_least_one_int("window", window)
-    least = at_least_one_int("least", least)
+    window = positive_int("window", window)
+    least = positive_int("least", least)
     if least > window:
         raise InvalidValueError(f"least must be at most window = {window}, got {least}")
-    count = os.cpu_count() or 1 if workers is None else at_least_one_int("workers", workers)
+    count = os.cpu_count() or 1 if workers is None else positive_int("workers", workers)
     where = data_folder() / FOLDER if folder is None else Path(folder)
     found = {name: path for name in NAMES if (path := _find(where, name)) is not None}
     if not found:
@@ -196,7 +196,7 @@ def _save(path: Path, key: str, result: Nights) -> None:
     }
     # The nights are worth having even where nothing can be kept, on a full disk say.
     with suppress(OSError):
-        write_whole(path, json.dumps(data, allow_nan=False).encode())
+        write_atomically(path, json.dumps(data, allow_nan=False).encode())
 
 
 def _load(path: Path, key: str) -> Nights | None:

@@ -37,7 +37,7 @@ GLYPH, LINE = 0.52, 1.35  # the width of a mean letter and the height of a line,
 INCH = 72.0  # points
 
 
-class Look(NamedTuple):
+class CurveStyle(NamedTuple):
     """How a curve is told from the others: by colour, by line style, and by marker."""
 
     colour: str
@@ -45,21 +45,21 @@ class Look(NamedTuple):
     marker: str
 
 
-def look(k: int) -> Look:
-    """Return the look of the k-th label of a figure.
+def curve_style(k: int) -> CurveStyle:
+    """Return the style of the k-th label of a figure.
 
     Example:
-        >>> look(0)
-        Look(colour='#0072B2', style='-', marker='o')
+        >>> curve_style(0)
+        CurveStyle(colour='#0072B2', style='-', marker='o')
     """
-    return Look(COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)], MARKERS[k % len(MARKERS)])
+    return CurveStyle(COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)], MARKERS[k % len(MARKERS)])
 
 
-def look_numbers(figure: Figure) -> dict[str, int]:
-    """Return which look each label of a figure has: those that come first in several figures have the same in each.
+def style_numbers(figure: Figure) -> dict[str, int]:
+    """Return which style each label of a figure has: those that come first in several figures have the same in each.
 
     Example:
-        >>> look_numbers(Figure("f", "t", "c", (), first=("RAW-UCB", "FEWA")))
+        >>> style_numbers(Figure("f", "t", "c", (), first=("RAW-UCB", "FEWA")))
         {}
     """
     order = {label: k for k, label in enumerate(dict.fromkeys([*figure.first, *figure.labels]))}
@@ -149,15 +149,15 @@ def draw(
     panel = replace(regret_panel("", labels, checkpoints, regret), x_log=log, y_max=None)
     if log:
         panel = replace(panel, x_label=f"{panel.x_label} (logarithmic)")
-    looks = {label: look(k) for k, label in enumerate(labels)}
+    styles = {label: curve_style(k) for k, label in enumerate(labels)}
     for k, proved in enumerate(bounds):
         for j, (label, values) in enumerate(proved):
-            looks[label] = Look(look(k).colour, THIN[j % len(THIN)], look(k).marker)
+            styles[label] = CurveStyle(curve_style(k).colour, THIN[j % len(THIN)], curve_style(k).marker)
             panel = replace(panel, curves=(*panel.curves, Curve(label, checkpoints, values)))
     # One arm, or one round, has no regret and may have no bound on it: nothing for a logarithmic axis.
     ends = [curve.y[-1] for curve in panel.curves if curve.y[-1] > 0]
     panel = replace(panel, y_log=bool(ends and any(bounds)))
-    lines = _draw_panel(ax, panel, looks)
+    lines = _draw_panel(ax, panel, styles)
     if panel.y_log:
         # Regret begins at zero, far below everything on a logarithmic axis.
         ax.set_ylim(bottom=min(ends) / 100)
@@ -206,10 +206,10 @@ def draw_figure(figure: Figure) -> "Picture":
     edge, first, second = 0.06 / width, 4 / INCH / height, (8 + _height(title, TITLE)) / INCH / height
     picture.text(edge, 1 - first, title, size=TITLE, weight="bold", **words)
     picture.text(edge, 1 - second, caption, size=SMALL, color=SUBDUED, **words)
-    looks = {label: look(k) for label, k in look_numbers(figure).items()}
+    styles = {label: curve_style(k) for label, k in style_numbers(figure).items()}
     for k, panel in enumerate(panels):
         ax = picture.add_subplot(rows, columns, k + 1)
-        _draw_panel(ax, panel, looks)
+        _draw_panel(ax, panel, styles)
         _dress(ax, *heads[k // columns][k % columns])
         if k % columns and panels[k - 1].y_label == panel.y_label:
             ax.set_ylabel("")
@@ -257,11 +257,11 @@ def _new_picture() -> "type[Picture]":
     return Picture
 
 
-def _draw_panel(ax: "Axes", panel: Panel, looks: Mapping[str, Look]) -> "list[Line2D]":
+def _draw_panel(ax: "Axes", panel: Panel, styles: Mapping[str, CurveStyle]) -> "list[Line2D]":
     """Draw the curves with their intervals, and the axes; return one line per curve."""
     lines = []
     for curve in panel.curves:
-        colour, style, marker = looks[curve.label]
+        colour, style, marker = styles[curve.label]
         if curve.low is not None and curve.high is not None:
             if curve.points:
                 ends = np.maximum(0, [curve.y - curve.low, curve.high - curve.y])  # rounding may put an end across
@@ -332,8 +332,8 @@ def _legend_handles(figure: Figure, width: float) -> "list[Line2D]":
 
     marked = {curve.label for panel in figure.panels for curve in panel.curves if curve.points}
     handles = []
-    for label, k in look_numbers(figure).items():
-        colour, style, marker = look(k)
+    for label, k in style_numbers(figure).items():
+        colour, style, marker = curve_style(k)
         shape = marker if label in marked else ""
         words = _wrapped(label, width - 0.6, SMALL)
         handles.append(Line2D([], [], color=colour, linestyle=style, marker=shape, markersize=4, label=words))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.atomic_files import write_whole
+from rotting.common.atomic_files import write_atomically
 from rotting.errors import InvalidValueError
 
 
@@ -72,7 +72,7 @@ class Store:
         body = io.BytesIO()
         np.savez(body, regret=chunk.regret, pulls=chunk.pulls, seconds=np.float64(chunk.seconds))
         try:
-            write_whole(self._path(key), hashlib.sha256(body.getvalue()).digest() + body.getvalue())
+            write_atomically(self._path(key), hashlib.sha256(body.getvalue()).digest() + body.getvalue())
         except OSError as error:
             if self._untold.acquire(blocking=False):
                 warnings.warn(f"finished games are not kept: {error}", RuntimeWarning, stacklevel=1)

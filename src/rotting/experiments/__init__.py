@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rotting import report
 from rotting.common.arrays import Floats
-from rotting.common.atomic_files import name_beside
+from rotting.common.atomic_files import partial_path
 from rotting.common.rules import suggest
 from rotting.display.tables import Table
 from rotting.errors import InvalidValueError, PathExistsError
@@ -59,7 +60,7 @@ class Experiment:
         id: its stable name, that of its module with hyphens.
         title: what it is, in a few words.
         reference: where it is published.
-        sizes: settings (a dataclass that JSON can carry, with a `seed`) under "quick" and "full".
+        sizes: settings (a frozen dataclass that JSON can carry, with a `seed`) under "quick" and "full".
         prepare: `prepare(settings, workers, progress)`, reads data and says what to play.
         findings: `findings(settings, plan, results)`, what is to be said.
         order: its place in the report.
@@ -134,9 +135,12 @@ def run(
     """
     wanted = set(map(check_id, names))
     chosen = [find(name) for name in list_experiments() if name in wanted]
-    # Experiments that look at the same games prepare them with the same function, once.
-    prepared = {each.prepare: each.prepare(each.sizes[size], workers, progress) for each in chosen}
-    plans = [prepared[each.prepare] for each in chosen]
+
+    @cache  # experiments with the same `prepare` and the same settings share a plan: reading data can take long
+    def plan_of(prepare: Callable[[Any, int | None, bool | None], Plan], settings: Any) -> Plan:
+        return prepare(settings, workers, progress)
+
+    plans = [plan_of(each.prepare, each.sizes[size]) for each in chosen]
     games = list(dict.fromkeys(game for plan in plans for game in plan.games.values()))
     played = dict(zip(games, simulate_all(games, workers, progress, keep), strict=True))
     outcomes = []
@@ -145,15 +149,11 @@ def run(
         results = {name: played[game] for name, game in plan.games.items()}
         found = experiment.findings(settings, plan, results)
         section = Section(
-            id=experiment.id,
-            title=experiment.title,
-            reference=experiment.reference,
-            paragraphs=found.paragraphs,
-            figures=found.figures,
-            tables=found.tables,
-            claims=found.claims,
+            experiment.id,
+            experiment.title,
+            experiment.reference,
+            replace(found, notes=(*plan.notes, *found.notes)),
             settings={"size": size, **asdict(settings), "policies": _policies(results)},
-            notes=(*plan.notes, *found.notes),
             seconds=sum(float(each.us_per_round.sum()) * each.runs * each.horizon / 1e6 for each in results.values()),
         )
         outcomes.append(Outcome(section, results))
@@ -201,7 +201,7 @@ def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool 
         numbered: take the next free name when something has that name, instead of refusing.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = name_beside(path)
+    partial = partial_path(path)
     partial.mkdir()
     try:
         for outcome in outcomes:

@@ -15,7 +15,7 @@ from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
 from rotting.problems import Problem, two_arms
-from rotting.problems.mean_table import bounds
+from rotting.problems.mean_table import mean_bounds
 from rotting.report.model import Findings
 from rotting.simulation.simulate import Games
 from rotting.theory import subgaussian_scale
@@ -82,7 +82,7 @@ def _range(problem: Problem, horizon: int, sigma: float) -> tuple[float, float]:
     low, high = problem.reward_bounds(horizon)
     if np.isfinite([low, high]).all():
         return low, high
-    lows, highs = zip(*(bounds(problem.means(horizon), i, horizon) for i in range(problem.n_arms)), strict=True)
+    lows, highs = zip(*(mean_bounds(problem.means(horizon), i, horizon) for i in range(problem.n_arms)), strict=True)
     return min(lows) - 3 * sigma, max(highs) + 3 * sigma
 
 

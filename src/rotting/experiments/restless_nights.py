@@ -1,13 +1,14 @@
 """Yahoo!'s nights: news articles whose click rates fall from evening to morning, as restless problems."""
 
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from rotting import registry
 from rotting.common.arrays import Floats
-from rotting.common.statistics import mean_interval
+from rotting.common.statistics import Interval, mean_interval
 from rotting.datasets import VARIANCE, VARIATION, Night, Nights, synthetic_nights, yahoo_nights
 from rotting.datasets.nights import DISPLAYS
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
@@ -17,9 +18,10 @@ from rotting.experiments import Experiment, Plan, Results, regret_at
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
-from rotting.report.claims import Claim
+from rotting.report.claims import Statement
 from rotting.report.model import Findings
 from rotting.simulation.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.simulation.result import Result
 from rotting.simulation.simulate import Games
 
 SIGMA = VARIANCE**0.5
@@ -100,6 +102,8 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             _regret(night, results, f"{night.label}, {names[night.number]}: regret"),
         )
     ]
+    measured = _Measured(nights, results)
+    statements = STATEMENTS + (EASY_NIGHT_STATEMENTS if EASY in nights else ())
     caption = f"Click rates: the mean of a round's reward over ten. Regret: {BAND}."
     return Findings(
         paragraphs=(
@@ -135,7 +139,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             ),
         ),
         tables={"regret-by-night": _table(nights, results)},
-        claims=tuple(_claims(nights, results)),
+        claims=tuple(statement.decide(measured, nights.synthetic) for statement in statements),
     )
 
 
@@ -168,126 +172,145 @@ def _table(nights: Nights, results: Results) -> Table:
     return Table((f"{kind.capitalize()} regret at the end (clicks), and half of its 95 % interval",), heads, rows)
 
 
-def _claims(nights: Nights, results: Results) -> list[Claim]:
-    final = np.array([results[f"night-{number}"].regret[:, :, -1] for number in nights])  # [night, policy, run]
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """What the claims are decided by."""
 
-    def of(label: str) -> Floats:
-        return np.asarray(final[:, LABELS.index(label)])
+    nights: Nights
+    results: Results
 
-    fewa, exp3s, glr = (f"experiment on Yahoo!, RAW-UCB vs {peer}" for peer in ("FEWA", "Exp3.S", "GLR-UCB"))
-    speed = np.array([results[f"night-{number}"].us_per_round for number in nights])
-    claims = [
-        Claim(
-            "nights-raw-beats-fewa",
-            fewa,
-            "RAW-UCB consistently outperforms FEWA on the restless benchmark (empirical tuning).",
-            "regret of EFF-FEWA 0.06 over EFF-RAW-UCB 1.4, smallest over the nights",
-            smallest_ratio(of(FEWA), of(RAW)),
-            low=1.0,
-        ),
-        Claim(
-            "nights-raw-4-beats-fewa-4",
-            fewa,
-            "The theoretical tuning of RAW-UCB gets reasonable results, while theoretical FEWA is impractical.",
-            "regret of EFF-FEWA 4 over EFF-RAW-UCB 4, geometric mean over the nights",
-            mean_ratio(of(FEWA_4), of(RAW_4)),
-            low=2.0,
-        ),
-        Claim(
-            "nights-tuned-fewa-varies",
-            fewa,
-            "Tuned FEWA shows larger deviations on the restless benchmark.",
-            "standard deviation of the regret of EFF-FEWA 0.06 over EFF-RAW-UCB 1.4, geometric mean over the nights",
-            spread_ratio(of(FEWA), of(RAW)),
-            low=1.0,
-        ),
-        Claim(
-            "nights-raw-tuning",
-            fewa,
-            "The empirical tuning 1.4 shows good performance also on restless problems: better than 4.",
-            "regret of EFF-RAW-UCB 4 over EFF-RAW-UCB 1.4, geometric mean over the nights",
-            mean_ratio(of(RAW_4), of(RAW)),
-            low=1.0,
-        ),
-        Claim(
-            "nights-raw-beats-exp3s",
-            exp3s,
-            "Exp3.S is consistently outperformed by RAW-UCB with tuned confidence bounds.",
-            "regret of Exp3.S over EFF-RAW-UCB 1.4, smallest over the nights",
-            smallest_ratio(of(EXP3_S), of(RAW)),
-            low=1.0,
-        ),
-        Claim(
-            "nights-glr-similar",
-            glr,
-            "On the restless benchmark, GLR-UCB shows results similar to RAW-UCB's.",
-            "regret of GLR-UCB over EFF-RAW-UCB 1.4, geometric mean over the nights",
-            mean_ratio(of(GLR), of(RAW)),
-            low=0.67,
-            high=1.5,
-        ),
-        Claim(
-            "nights-raw-faster-than-glr",
-            glr,
-            "The efficient RAW-UCB runs about 10 times faster than GLR-UCB.",
-            "time per round of GLR-UCB over EFF-RAW-UCB (m = 1.1), mean over the nights; not the paper's code",
-            mean_interval(speed[:, LABELS.index(GLR)] / speed[:, LABELS.index(RAW)]),
-            low=5.0,
-            high=20.0,
-        ),
-        Claim(
-            "nights-raw-faster-than-fewa",
-            fewa,
-            "RAW-UCB is faster to run than FEWA.",
-            "time per round of EFF-FEWA 0.06 over EFF-RAW-UCB 1.4, both m = 1.1, mean over the nights",
-            mean_interval(speed[:, LABELS.index(FEWA)] / speed[:, LABELS.index(RAW)]),
-            low=1.0,
-        ),
-        Claim(
-            "nights-m-costs-regret",
-            "appendix, the numerical cost of adaptive windows",
-            "m trades regret for speed: a larger m costs regret.",
-            "regret of EFF-RAW-UCB with m = 2 over m = 1.1, both 1.4, geometric mean over the nights",
-            mean_ratio(of(RAW_2), of(RAW)),
-            low=1.0,
-        ),
-        Claim(
-            "nights-m-saves-time",
-            "appendix, the numerical cost of adaptive windows",
-            "m trades regret for speed: a larger m saves time.",
-            "time per round of EFF-RAW-UCB with m = 1.1 over m = 2, both 1.4, mean over the nights",
-            mean_interval(speed[:, LABELS.index(RAW)] / speed[:, LABELS.index(RAW_2)]),
-            low=1.0,
-        ),
-    ]
-    if EASY in nights:
-        claims.append(
-            Claim(
-                "nights-easy-logarithmic",
-                "experiment on Yahoo!, results",
-                "On the easy night, RAW-UCB's regret grows like log t.",
-                "regret from T/2 to T over regret from T/4 to T/2 on night 7: 1 for log t, 1.41 for sqrt(t), 2 for t",
-                growth(*regret_at(results[f"night-{EASY}"], LABELS.index(RAW), 0.25, 0.5, 1.0)),
-                high=1.2,
-            )
-        )
-        easy = list(nights).index(EASY)
-        others = [k for k in range(len(nights)) if k != easy]
-        claims.append(
-            Claim(
-                "nights-exp3s-worse-on-easy",
-                exp3s,
-                "RAW-UCB outperforms Exp3.S particularly on easy instances, such as night 7.",
-                "regret of Exp3.S over EFF-RAW-UCB 1.4 on night 7, over its geometric mean on the other nights",
-                mean_ratio(
-                    of(EXP3_S)[[easy, *others]],
-                    of(RAW)[[easy, *others]],
-                    lambda ratios: float(ratios[0] / np.exp(np.log(ratios[1:]).mean())),
-                ),
-                low=1.0,
-            )
-        )
-    return [replace(claim, synthetic=nights.synthetic) for claim in claims]
+    def regret(self, label: str) -> Floats:
+        """Return `[night, run]`, the regret of a policy at the end."""
+        return np.array([result.regret[LABELS.index(label), :, -1] for result in self._of_nights()])
+
+    def times(self, label: str) -> Floats:
+        """Return `[night]`, the time per round of a policy."""
+        return np.array([result.us_per_round[LABELS.index(label)] for result in self._of_nights()])
+
+    def doublings(self, label: str) -> list[Floats]:
+        """Return the regret on the easy night at T/4, T/2 and T, in each run."""
+        return regret_at(self.results[f"night-{EASY}"], LABELS.index(label), 0.25, 0.5, 1.0)
+
+    def _of_nights(self) -> list[Result]:
+        return [self.results[f"night-{number}"] for number in self.nights]
+
+
+def _over(upper: str, lower: str, ratio: Callable[[Floats, Floats], Interval]) -> Callable[[_Measured], Interval]:
+    """Return how to measure the regret of one policy over that of another."""
+    return lambda measured: ratio(measured.regret(upper), measured.regret(lower))
+
+
+def _easy_over_others(measured: _Measured) -> Interval:
+    """Return how much larger the ratio of regrets of Exp3.S and RAW-UCB is on the easy night than on the others."""
+    easy = list(measured.nights).index(EASY)
+    order = [easy, *(k for k in range(len(measured.nights)) if k != easy)]
+    upper, lower = measured.regret(EXP3_S)[order], measured.regret(RAW)[order]
+    return mean_ratio(upper, lower, lambda ratios: float(ratios[0] / np.exp(np.log(ratios[1:]).mean())))
+
+
+VS_FEWA, VS_EXP3_S, VS_GLR = (f"experiment on Yahoo!, RAW-UCB vs {peer}" for peer in ("FEWA", "Exp3.S", "GLR-UCB"))
+STATEMENTS: tuple[Statement[_Measured], ...] = (
+    Statement(
+        "nights-raw-beats-fewa",
+        VS_FEWA,
+        "RAW-UCB consistently outperforms FEWA on the restless benchmark (empirical tuning).",
+        "regret of EFF-FEWA 0.06 over EFF-RAW-UCB 1.4, smallest over the nights",
+        _over(FEWA, RAW, smallest_ratio),
+        low=1.0,
+    ),
+    Statement(
+        "nights-raw-4-beats-fewa-4",
+        VS_FEWA,
+        "The theoretical tuning of RAW-UCB gets reasonable results, while theoretical FEWA is impractical.",
+        "regret of EFF-FEWA 4 over EFF-RAW-UCB 4, geometric mean over the nights",
+        _over(FEWA_4, RAW_4, mean_ratio),
+        low=2.0,
+    ),
+    Statement(
+        "nights-tuned-fewa-varies",
+        VS_FEWA,
+        "Tuned FEWA shows larger deviations on the restless benchmark.",
+        "standard deviation of the regret of EFF-FEWA 0.06 over EFF-RAW-UCB 1.4, geometric mean over the nights",
+        _over(FEWA, RAW, spread_ratio),
+        low=1.0,
+    ),
+    Statement(
+        "nights-raw-tuning",
+        VS_FEWA,
+        "The empirical tuning 1.4 shows good performance also on restless problems: better than 4.",
+        "regret of EFF-RAW-UCB 4 over EFF-RAW-UCB 1.4, geometric mean over the nights",
+        _over(RAW_4, RAW, mean_ratio),
+        low=1.0,
+    ),
+    Statement(
+        "nights-raw-beats-exp3s",
+        VS_EXP3_S,
+        "Exp3.S is consistently outperformed by RAW-UCB with tuned confidence bounds.",
+        "regret of Exp3.S over EFF-RAW-UCB 1.4, smallest over the nights",
+        _over(EXP3_S, RAW, smallest_ratio),
+        low=1.0,
+    ),
+    Statement(
+        "nights-glr-similar",
+        VS_GLR,
+        "On the restless benchmark, GLR-UCB shows results similar to RAW-UCB's.",
+        "regret of GLR-UCB over EFF-RAW-UCB 1.4, geometric mean over the nights",
+        _over(GLR, RAW, mean_ratio),
+        low=0.67,
+        high=1.5,
+    ),
+    Statement(
+        "nights-raw-faster-than-glr",
+        VS_GLR,
+        "The efficient RAW-UCB runs about 10 times faster than GLR-UCB.",
+        "time per round of GLR-UCB over EFF-RAW-UCB (m = 1.1), mean over the nights; not the paper's code",
+        lambda measured: mean_interval(measured.times(GLR) / measured.times(RAW)),
+        low=5.0,
+        high=20.0,
+    ),
+    Statement(
+        "nights-raw-faster-than-fewa",
+        VS_FEWA,
+        "RAW-UCB is faster to run than FEWA.",
+        "time per round of EFF-FEWA 0.06 over EFF-RAW-UCB 1.4, both m = 1.1, mean over the nights",
+        lambda measured: mean_interval(measured.times(FEWA) / measured.times(RAW)),
+        low=1.0,
+    ),
+    Statement(
+        "nights-m-costs-regret",
+        "appendix, the numerical cost of adaptive windows",
+        "m trades regret for speed: a larger m costs regret.",
+        "regret of EFF-RAW-UCB with m = 2 over m = 1.1, both 1.4, geometric mean over the nights",
+        _over(RAW_2, RAW, mean_ratio),
+        low=1.0,
+    ),
+    Statement(
+        "nights-m-saves-time",
+        "appendix, the numerical cost of adaptive windows",
+        "m trades regret for speed: a larger m saves time.",
+        "time per round of EFF-RAW-UCB with m = 1.1 over m = 2, both 1.4, mean over the nights",
+        lambda measured: mean_interval(measured.times(RAW) / measured.times(RAW_2)),
+        low=1.0,
+    ),
+)
+EASY_NIGHT_STATEMENTS: tuple[Statement[_Measured], ...] = (
+    Statement(
+        "nights-easy-logarithmic",
+        "experiment on Yahoo!, results",
+        "On the easy night, RAW-UCB's regret grows like log t.",
+        "regret from T/2 to T over regret from T/4 to T/2 on night 7: 1 for log t, 1.41 for sqrt(t), 2 for t",
+        lambda measured: growth(*measured.doublings(RAW)),
+        high=1.2,
+    ),
+    Statement(
+        "nights-exp3s-worse-on-easy",
+        VS_EXP3_S,
+        "RAW-UCB outperforms Exp3.S particularly on easy instances, such as night 7.",
+        "regret of Exp3.S over EFF-RAW-UCB 1.4 on night 7, over its geometric mean on the other nights",
+        _easy_over_others,
+        low=1.0,
+    ),
+)
 
 
 EXPERIMENT = Experiment(

@@ -26,7 +26,7 @@ _FIRST_CAPACITY = 64
 
 
 @dataclass(frozen=True)
-class Choice:
+class ArmExplanation:
     """What decides about one arm; NaN and 0 stand for what the policy has no notion of."""
 
     index: float
@@ -36,15 +36,15 @@ class Choice:
     pulls: int
 
 
-class Explanation(dict[Hashable, Choice]):
-    """One `Choice` for each arm, in a dict; printed as a table."""
+class Explanation(dict[Hashable, ArmExplanation]):
+    """One `ArmExplanation` for each arm, in a dict; printed as a table."""
 
     def __str__(self) -> str:
         def number(name: str) -> Column:
             return Column(name, lambda row: f"{row[name]:.6g}")
 
         rows = [{"arm": arm, **asdict(choice)} for arm, choice in self.items()]
-        names = [each.name for each in fields(Choice)]
+        names = [each.name for each in fields(ArmExplanation)]
         columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, names))
         return str(Table((), columns, rows))
 
@@ -62,7 +62,7 @@ def _check_arm(arm: object) -> Hashable:
     raise InvalidTypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
 
 
-def _refuse_one(arms: object) -> None:
+def _check_iterable(arms: object) -> None:
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
         raise InvalidTypeError(f"arms must be a list of arms, got {arms!r}")
 
@@ -131,7 +131,7 @@ class Bandit:
             raise InvalidTypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {policy!r}")
         if policy.sees_means:
             raise InvalidTypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
-        _refuse_one(arms)
+        _check_iterable(arms)
         names = [_check_arm(arm) for arm in arms]
         if not names:
             raise InvalidValueError("arms must hold at least one arm, got none")
@@ -205,7 +205,7 @@ class Bandit:
     def _available(self, arms: Iterable[Hashable] | None) -> Ints:
         if arms is None:
             return self._active
-        _refuse_one(arms)
+        _check_iterable(arms)
         slots = sorted({self._known(arm) for arm in arms})
         if not slots:
             raise InvalidValueError("arms must hold at least one arm, got none")
@@ -376,7 +376,7 @@ class Bandit:
                 if self._explain is not None:
                     reason = self._explain(self._policy.params, trial, self._rounds + 1, self._active, slot)
                 value, mean, window, width = reason
-                found[arm] = Choice(float(value), float(mean), int(window), float(width), self._pulls[slot])
+                found[arm] = ArmExplanation(float(value), float(mean), int(window), float(width), self._pulls[slot])
             return found
 
     def get_state(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, at_least_one_int, option
+from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, option, positive_int
 from rotting.errors import InvalidValueError
 from rotting.kernels.exact_sums import add
 from rotting.kernels.random_numbers import uniform
@@ -196,4 +196,4 @@ class CUSUMUCB(Policy):
             >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4).breakpoints
             4
         """
-        return cls(horizon=at_least_one_int("T", T), breakpoints=breakpoints, **params)
+        return cls(horizon=positive_int("T", T), breakpoints=breakpoints, **params)

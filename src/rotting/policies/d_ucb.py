@@ -4,7 +4,7 @@ import math
 from typing import Annotated, NamedTuple, Self
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import FRACTION, INDEX, POSITIVE, at_least_one_int, nonnegative_int
+from rotting.common.rules import FRACTION, INDEX, POSITIVE, nonnegative_int, positive_int
 from rotting.errors import InvalidValueError
 from rotting.parts.discounts import Discounted, age, count_in, forget_discounted, new_discounted, start_discounted
 from rotting.parts.largest_index import by_index
@@ -115,4 +115,4 @@ class DUCB(Policy):
     def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float) -> Self:
         """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
         changes = nonnegative_int("breakpoints", breakpoints)
-        return cls(horizon=at_least_one_int("horizon", horizon), breakpoints=changes, **more)
+        return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **more)

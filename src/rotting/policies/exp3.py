@@ -2,7 +2,7 @@
 
 from typing import Annotated, NamedTuple, Self
 
-from rotting.common.rules import FRACTION, INDEX, at_least_one_int, option
+from rotting.common.rules import FRACTION, INDEX, option, positive_int
 from rotting.parts.exponential_weights import Weights, chances, choose, forget, gamma_of_horizon, new_weights, starting, update
 from rotting.parts.reward_scale import check_range
 from rotting.policy import Kernel, Policy
@@ -73,4 +73,4 @@ class Exp3(Policy):
     @classmethod
     def from_horizon(cls, horizon: int, **more: float | str) -> Self:
         """Return the policy tuned for `horizon` rounds; `low`, `high` and `outside` may follow."""
-        return cls(horizon=at_least_one_int("horizon", horizon), **more)
+        return cls(horizon=positive_int("horizon", horizon), **more)

@@ -3,7 +3,7 @@
 import math
 from typing import Annotated, NamedTuple, Self
 
-from rotting.common.rules import FRACTION, INDEX, NONNEGATIVE, PROBABILITY, at_least_one_int, nonnegative_int, option, positive
+from rotting.common.rules import FRACTION, INDEX, NONNEGATIVE, PROBABILITY, nonnegative_int, option, positive, positive_int
 from rotting.errors import InvalidValueError
 from rotting.parts.exponential_weights import Weights, chances, choose, forget, new_weights, starting
 from rotting.parts.exponential_weights import update_and_share as update
@@ -107,7 +107,7 @@ class Exp3S(Policy):
     @classmethod
     def from_horizon(cls, horizon: int, **more: float | str) -> Self:
         """Return the policy tuned for `horizon` rounds; `low`, `high` and `outside` may follow."""
-        return cls(horizon=at_least_one_int("horizon", horizon), **more)
+        return cls(horizon=positive_int("horizon", horizon), **more)
 
     @classmethod
     def from_switches(cls, horizon: int, switches: int, **more: float | str) -> Self:

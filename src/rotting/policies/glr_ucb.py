@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, at_least_one_int, option
+from rotting.common.rules import COUNT, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, option, positive_int
 from rotting.kernels.binding import Parts, bind_all
 from rotting.parts.divergences import GAUSSIAN, KIND, exploration, kl_gaussian
 from rotting.parts.divergences import upper as kl_upper
@@ -190,4 +190,4 @@ class GLRUCB(Policy):
             >>> GLRUCB.from_horizon(10_000).limit
             10000
         """
-        return cls(horizon=at_least_one_int("T", T), **params)
+        return cls(horizon=positive_int("T", T), **params)

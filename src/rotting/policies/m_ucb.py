@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule, at_least_one_int, option
+from rotting.common.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule, option, positive_int
 from rotting.errors import InvalidValueError
 from rotting.kernels.exact_sums import difference
 from rotting.parts.restarts import append, restarting, round_robin
@@ -179,4 +179,4 @@ class MUCB(Policy):
             >>> MUCB.from_breakpoints(100_000, breakpoints=4, change=0.5).change
             0.5
         """
-        return cls(horizon=at_least_one_int("T", T), breakpoints=breakpoints, **params)
+        return cls(horizon=positive_int("T", T), breakpoints=breakpoints, **params)

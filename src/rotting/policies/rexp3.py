@@ -4,7 +4,7 @@ import math
 from typing import Annotated, NamedTuple, Self
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, FRACTION, INDEX, POSITIVE, at_least_one_int, option, positive
+from rotting.common.rules import COUNT, FRACTION, INDEX, POSITIVE, option, positive, positive_int
 from rotting.parts.exponential_weights import Weights, forget, gamma_of_horizon, mix, new_weights, starting
 from rotting.parts.exponential_weights import choose as draw
 from rotting.parts.exponential_weights import update as learn
@@ -124,4 +124,4 @@ class Rexp3(Policy):
     @classmethod
     def from_budget(cls, horizon: int, budget: float, **more: float | str) -> Self:
         """Return the policy tuned for `horizon` rounds and a total variation `budget` of the means."""
-        return cls(horizon=at_least_one_int("horizon", horizon), budget=positive("budget", budget), **more)
+        return cls(horizon=positive_int("horizon", horizon), budget=positive("budget", budget), **more)

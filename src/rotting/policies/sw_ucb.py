@@ -4,7 +4,7 @@ import math
 from typing import Annotated, NamedTuple, Self
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import COUNT, INDEX, POSITIVE, at_least_one_int, nonnegative_int
+from rotting.common.rules import COUNT, INDEX, POSITIVE, nonnegative_int, positive_int
 from rotting.parts.largest_index import by_index
 from rotting.parts.sliding_window import Recent, forget_recent, new_recent, recent_sum, remember, slide, start_recent
 from rotting.policy import Kernel, Policy, Reason
@@ -104,4 +104,4 @@ class SWUCB(Policy):
     def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float) -> Self:
         """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
         changes = nonnegative_int("breakpoints", breakpoints)
-        return cls(horizon=at_least_one_int("horizon", horizon), breakpoints=changes, **more)
+        return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **more)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, INDEX, POSITIVE, at_least_one_int
+from rotting.common.rules import COUNT, INDEX, POSITIVE, positive_int
 from rotting.kernels.exact_sums import add, difference
 from rotting.policy import Kernel, Policy, Reason
 
@@ -132,4 +132,4 @@ class SWA(Policy):
     @classmethod
     def from_horizon(cls, horizon: int, **more: float) -> Self:
         """Return the policy tuned for `horizon` rounds; `alpha` and `sigma` may follow."""
-        return cls(horizon=at_least_one_int("horizon", horizon), **more)
+        return cls(horizon=positive_int("horizon", horizon), **more)

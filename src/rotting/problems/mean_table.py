@@ -164,7 +164,7 @@ def lookup(m: Means, i: int, t: int, n: int) -> float:
     return mean_at(m, i, int(kt), int(kn))
 
 
-def bounds(m: Means, i: int, horizon: int) -> tuple[float, float]:
+def mean_bounds(m: Means, i: int, horizon: int) -> tuple[float, float]:
     """Return the smallest and largest mean that arm `i` can have at some `n < t <= horizon`."""
     _, a = rounds_of(m, i)
     _, b = pulls_of(m, i)

@@ -8,7 +8,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from rotting.common.rules import SPREAD, at_least_one_int, positive, suggest
+from rotting.common.rules import SPREAD, positive, positive_int, suggest
 from rotting.errors import InvalidValueError
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform
 
@@ -175,17 +175,9 @@ class Bernoulli(Noise):
 
     draw = staticmethod(_draw_bernoulli)
     lowest_mean = 0.0
+    highest_mean = 1.0
+    support = (0.0, 1.0)
     mean_rule = "a probability in [0, 1]"
-
-    @property
-    def highest_mean(self) -> float:
-        """One."""
-        return 1.0
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """Zero and one."""
-        return (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -203,7 +195,7 @@ class Binomial(Noise):
     mean_rule = "in [0, n]"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", at_least_one_int("n", self.n))
+        object.__setattr__(self, "n", positive_int("n", self.n))
 
     @property
     def scale(self) -> float:
@@ -233,6 +225,8 @@ class Beta(Noise):
     concentration: float
     draw = staticmethod(_draw_beta)
     lowest_mean = 0.0
+    highest_mean = 1.0
+    support = (0.0, 1.0)
     mean_rule = "in [0, 1]"
 
     def __post_init__(self) -> None:
@@ -242,16 +236,6 @@ class Beta(Noise):
     def scale(self) -> float:
         """The concentration."""
         return self.concentration
-
-    @property
-    def highest_mean(self) -> float:
-        """One."""
-        return 1.0
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """Zero and one."""
-        return (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -265,17 +249,9 @@ class Poisson(Noise):
 
     draw = staticmethod(_draw_poisson)
     lowest_mean = 0.0
+    highest_mean = _LARGEST_COUNT
+    support = (0.0, math.inf)
     mean_rule = f"a number in [0, {_LARGEST_COUNT:g}]"
-
-    @property
-    def highest_mean(self) -> float:
-        """Ten million."""
-        return _LARGEST_COUNT
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """Zero and infinity."""
-        return (0.0, math.inf)
 
 
 @dataclass(frozen=True)

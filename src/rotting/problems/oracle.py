@@ -20,7 +20,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.running_sums import Runs, cumulative_sum, sums_at
 from rotting.errors import InvalidValueError
-from rotting.problems.mean_table import Means, bounds, column_of, mean_at, pulls_of, rounds_of, row_of, seek
+from rotting.problems.mean_table import Means, column_of, mean_at, mean_bounds, pulls_of, rounds_of, row_of, seek
 from rotting.problems.problem import Problem
 
 OPTIMAL = "optimal"
@@ -283,7 +283,7 @@ def _dynamic(m: Means, moving: Sequence[int], still: Sequence[int], horizon: int
     its round.
     """
     # Sums of centred means are small, so that a large offset costs no digits; it is added back once.
-    lows, highs = zip(*(bounds(m, i, horizon) for i in range(len(m.kinds))), strict=True)
+    lows, highs = zip(*(mean_bounds(m, i, horizon) for i in range(len(m.kinds))), strict=True)
     centre = min(lows) / 2 + max(highs) / 2
     rest = None
     if still:

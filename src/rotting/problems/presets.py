@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from rotting.common.rules import at_least_one_int, finite, nonnegative, suggest
+from rotting.common.rules import finite, nonnegative, positive_int, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.arms import Rested
 from rotting.problems.decays import Abrupt, Constant
@@ -40,7 +40,7 @@ def two_arms(L: float = 0.3, horizon: int = 10_000, sigma: float = 1.0) -> Probl
         (0.25, -0.25)
     """
     half = nonnegative("L", L) / 2
-    rounds = at_least_one_int("horizon", horizon)
+    rounds = positive_int("horizon", horizon)
     arms = [Rested(Constant(0.0)), Rested(Abrupt(half, -half, at=rounds // 4))]
     return Problem(arms, Gaussian(sigma), rounds, "two-arms")
 

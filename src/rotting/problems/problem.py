@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from rotting.common.rules import LARGEST, at_least_one_int, nonnegative_int
+from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.arms import Arm, Rested, Restless, check_size
 from rotting.problems.decays import Decay, Table, as_decay
-from rotting.problems.mean_table import Means, Rise, bounds, first_rise, join, lookup
+from rotting.problems.mean_table import Means, Rise, first_rise, join, lookup, mean_bounds
 from rotting.problems.noise import Gaussian, Noise, Noiseless
 
 STANDARD = Gaussian(1.0)
@@ -148,7 +148,7 @@ class Problem:
             if self.horizon is None:
                 raise InvalidValueError("horizon must be given, as the problem has none of its own, got None")
             return self.horizon
-        checked = at_least_one_int("horizon", horizon)
+        checked = positive_int("horizon", horizon)
         if self.max_horizon is not None and checked > self.max_horizon:
             raise InvalidValueError(
                 f"horizon must be at most {self.max_horizon}, the length of the shortest table, got {checked}"
@@ -168,7 +168,7 @@ class Problem:
 
     def mean(self, i: int, t: int, n: int) -> float:
         """Return the mean of arm `i` at round `t` (from 1) after `n < t` of its pulls."""
-        i, t, n = nonnegative_int("i", i), at_least_one_int("t", t), nonnegative_int("n", n)
+        i, t, n = nonnegative_int("i", i), positive_int("t", t), nonnegative_int("n", n)
         if i >= self.n_arms:
             raise InvalidValueError(f"i must be an arm below {self.n_arms}, got {i}")
         if n >= t:
@@ -195,7 +195,7 @@ class Problem:
         if self.noise != Noiseless():
             return self.noise.support
         table = self.means(horizon)
-        ends = [bounds(table, i, horizon) for i in range(self.n_arms)]
+        ends = [mean_bounds(table, i, horizon) for i in range(self.n_arms)]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     def describe(self) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class Problem:
         """Return the checked table of arm `i` alone."""
         try:
             table = self.arms[i].means(horizon)
-            low, high = bounds(table, 0, horizon)
+            low, high = mean_bounds(table, 0, horizon)
             for value in (low, high):
                 if not abs(value) <= LARGEST:
                     raise InvalidValueError(f"means must be finite numbers of at most {LARGEST:g} in size, got {value}")

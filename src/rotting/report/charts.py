@@ -7,7 +7,7 @@ from typing import Any
 
 from rotting.common.arrays import Floats, Ints
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.plots import COLOURS, look, look_numbers
+from rotting.display.plots import COLOURS, curve_style, style_numbers
 
 DIGITS = 6
 LINE_WIDTH = 2.0
@@ -78,27 +78,27 @@ def chart_data(figure: Figure) -> dict[str, Any]:
         for panel in figure.panels
     ]
     labels = [
-        {"text": label, "colour": k % len(COLOURS), "dash": _dash(k), "symbol": SYMBOLS[look(k).marker][0]}
-        for label, k in look_numbers(figure).items()
+        {"text": label, "colour": k % len(COLOURS), "dash": _dash(k), "symbol": SYMBOLS[curve_style(k).marker][0]}
+        for label, k in style_numbers(figure).items()
     ]
     return {"labels": labels, "xs": values, "panels": panels}
 
 
 def _dash(k: int) -> str:
-    """Return the dashes of the k-th look in pixels; `solid` for none."""
-    style = look(k).style
+    """Return the dashes of the k-th style in pixels; `solid` for none."""
+    style = curve_style(k).style
     return "solid" if style == "-" else ",".join(f"{LINE_WIDTH * length:g}px" for length in style[1])
 
 
 def legend(figure: Figure) -> str:
     """Return the legend: a button per label, which says with more than colour what its curve looks like."""
     marked = {curve.label for panel in figure.panels for curve in panel.curves if curve.points}
-    places, looks = {label: k for k, label in enumerate(figure.labels)}, look_numbers(figure)
+    places, styles = {label: k for k, label in enumerate(figure.labels)}, style_numbers(figure)
     groups = []
     for family in figure.families:
         entries = "".join(
             f'<button type="button" data-label="{places[label]}" aria-pressed="true">'
-            f"{_swatch(looks[label], label in marked)}<span>{escape(label)}</span></button>"
+            f"{_swatch(styles[label], label in marked)}<span>{escape(label)}</span></button>"
             for label in family
         )
         groups.append(f'<div class="family">{entries}</div>')
@@ -110,7 +110,7 @@ def _swatch(k: int, marked: bool) -> str:
     dashes = "" if dash == "solid" else f' stroke-dasharray="{dash.replace("px", "")}"'
     colour = f"var(--c{k % len(COLOURS)})"
     line = f'<path d="M0 0H44" style="stroke:{colour}" stroke-width="2.5"{dashes} fill="none"/>'
-    shape = SYMBOLS[look(k).marker][1]
+    shape = SYMBOLS[curve_style(k).marker][1]
     marker = f'<path d="{shape}" transform="translate(22 0)" style="fill:{colour}"/>' if marked else ""
     return f'<svg width="44" height="12" viewBox="0 -6 44 12" aria-hidden="true" focusable="false">{line}{marker}</svg>'
 

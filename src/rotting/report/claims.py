@@ -1,10 +1,13 @@
 """Claims of a paper as statements that numbers decide: an estimate, its 95 % interval, the region claimed, a verdict."""
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 from rotting.common.statistics import Interval
+from rotting.display.tables import Column, Table
 
 
 class Verdict(StrEnum):
@@ -13,6 +16,11 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     FAILS = "does not hold"
     OPEN = "undecided"
+
+    @property
+    def mark(self) -> str:
+        """One sign for the verdict."""
+        return {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.OPEN: "?"}[self]
 
 
 @dataclass(frozen=True)
@@ -94,3 +102,64 @@ class Claim:
 
     def _written(self, value: float) -> str:
         return f"{round(value, self.decimals) + 0.0:,.{self.decimals}f}"  # + 0.0: no minus before a zero
+
+
+Data = TypeVar("Data")
+
+
+@dataclass(frozen=True)
+class Statement(Generic[Data]):
+    """A claim before anything is measured: a row of an experiment's list.
+
+    Args:
+        id: as in `Claim`, like what is not listed here.
+        measure: returns the quantity's estimate from an experiment's results.
+    """
+
+    id: str
+    source: str
+    words: str
+    quantity: str
+    measure: Callable[[Data], Interval]
+    low: float = -math.inf
+    high: float = math.inf
+    decimals: int = 2
+
+    def decide(self, data: Data, synthetic: bool = False) -> Claim:
+        """Return the claim, measured."""
+        estimate = self.measure(data)
+        return Claim(self.id, self.source, self.words, self.quantity, estimate, self.low, self.high, self.decimals, synthetic)
+
+
+# What a table of claims can show; the HTML page adds markup to some cells.
+COLUMNS = {
+    "id": Column("claim", lambda row: str(row["claim"].id)),
+    "words": Column("claim", lambda row: str(row["claim"].words)),
+    "source": Column("source", lambda row: str(row["claim"].source)),
+    "quantity": Column("quantity", lambda row: str(row["claim"].quantity)),
+    "measured": Column("measured", lambda row: str(row["claim"].measured)),
+    "region": Column("our reading", lambda row: str(row["claim"].region)),
+    "decision": Column("verdict", lambda row: str(row["claim"].decision)),
+    "marked decision": Column("verdict", lambda row: f"{row['claim'].verdict.mark} {row['claim'].decision}"),
+}
+IN_SHORT = ("id", "measured", "region", "decision")
+IN_FULL = ("words", "source", "quantity", "measured", "region", "marked decision")
+
+
+def claims_table(claims: Iterable[Claim], shown: tuple[str, ...] = IN_FULL) -> Table:
+    """Return claims as a table for people.
+
+    Args:
+        claims: in the order of the rows.
+        shown: the columns, `IN_FULL` or `IN_SHORT`.
+
+    Example:
+        >>> print(claims_table([Claim("four", "appendix", "is better", "ratio", Interval(3.9, 3.7, 4.1), low=1.0)], IN_SHORT))
+        Claims of the paper: what was measured, with its 95 % interval
+        <BLANKLINE>
+        claim           measured  our reading  verdict
+        ----------------------------------------------
+        four   3.90 [3.70, 4.10]   at least 1    holds
+    """
+    lines = ("Claims of the paper: what was measured, with its 95 % interval",)
+    return Table(lines, tuple(COLUMNS[name] for name in shown), [{"claim": claim} for claim in claims])

@@ -18,7 +18,7 @@ class Findings:
         figures: the pictures.
         tables: by the name of their files, in lower case with hyphens.
         claims: what the paper says, decided.
-        notes: what the reader must know to trust it.
+        notes: what the reader must know to trust it, such as data that are synthetic, or files that are missing.
     """
 
     paragraphs: tuple[str, ...]
@@ -36,22 +36,14 @@ class Section:
         id: the experiment's.
         title: one line.
         reference: where the paper has it.
-        paragraphs: what was done and what the reader sees; plain text.
-        figures: the pictures.
-        tables: by the name of their files, in lower case with hyphens.
-        claims: what the paper says, decided.
+        findings: what the experiment has to say.
         settings: everything that decides the results, for JSON.
-        notes: what the reader must know to trust it, such as data that are synthetic, or files that are missing.
         seconds: how long the experiment took; what came from the cache counts with the time it once took.
     """
 
     id: str
     title: str
     reference: str
-    paragraphs: tuple[str, ...]
-    figures: tuple[Figure, ...] = ()
-    tables: Mapping[str, Table] = field(default_factory=dict)
-    claims: tuple[Claim, ...] = ()
+    findings: Findings
     settings: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
     seconds: float = 0.0

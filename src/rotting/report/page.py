@@ -14,10 +14,9 @@ from rotting.display.tables import Column, Table
 from rotting.errors import MissingExtraError
 from rotting.report.about import About
 from rotting.report.charts import chart_data, legend, panel_text
-from rotting.report.claims import Claim, Verdict
+from rotting.report.claims import COLUMNS, IN_FULL, Claim, Verdict
 from rotting.report.model import Section
 
-MARKS = {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.OPEN: "?"}
 CLASSES = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails", Verdict.OPEN: "open"}
 COUNTED = {Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold", Verdict.OPEN: "undecided"}
 
@@ -136,29 +135,28 @@ def _duration(seconds: float) -> str:
 
 
 def _verdict(claim: Claim) -> str:
-    mark = f'<span aria-hidden="true">{MARKS[claim.verdict]}</span>'
+    mark = f'<span aria-hidden="true">{claim.verdict.mark}</span>'
     where = ' <span class="where">on synthetic data</span>' if claim.synthetic else ""
     why = f' <span class="where">{escape(claim.reason)}</span>' if claim.reason else ""
     return f'<span class="verdict {CLASSES[claim.verdict]}">{mark}&nbsp;{claim.verdict}</span>{where}{why}'
 
 
 def _together(verdict: Verdict, count: int) -> str:
-    return f"{MARKS[verdict]} {count} {COUNTED[verdict]}".replace(" ", "\N{NO-BREAK SPACE}")
+    return f"{verdict.mark} {count} {COUNTED[verdict]}".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _claims(sections: Sequence[Section]) -> str:
-    decided = [(section, claim) for section in sections for claim in section.claims]
+    decided = [(section, claim) for section in sections for claim in section.findings.claims]
     if not decided:
         return '<section id="claims"><h2>Claims</h2><p>These experiments decide no claim of the paper.</p></section>'
     counts = Counter(claim.verdict for _, claim in decided if not claim.synthetic)
     drawn = Counter(claim.verdict for _, claim in decided if claim.synthetic)
     tiles = "".join(
-        f'<li class="{CLASSES[verdict]}"><span class="mark" aria-hidden="true">{MARKS[verdict]}</span>'
+        f'<li class="{CLASSES[verdict]}"><span class="mark" aria-hidden="true">{verdict.mark}</span>'
         f'<span class="count">{counts[verdict]}</span> {COUNTED[verdict]}</li>'
         for verdict in Verdict
     )
-    heads = ("claim", "source", "quantity", "measured", "our reading", "verdict")
-    row = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in heads)
+    row = "".join(f'<th role="columnheader" scope="col">{COLUMNS[name].head}</th>' for name in IN_FULL)
     rows = "".join(_claim(section, claim) for section, claim in decided)
     return (
         f'<section id="claims"><h2>Claims</h2><ul class="tiles">{tiles}</ul>'
@@ -187,31 +185,28 @@ def _parts(measured: str) -> list[str]:
 
 
 def _claim(section: Section, claim: Claim) -> str:
-    cells = {
-        "source": escape(claim.source),
-        "quantity": escape(claim.quantity),
-        "measured": " ".join(f'<span class="number">{escape(part)}</span>' for part in _parts(claim.measured)),
-        "our reading": f'<span class="number">{escape(claim.region)}</span>',
-        "verdict": _verdict(claim),
-    }
-    words = f'<a href="#{escape(section.id)}">{escape(claim.words)}</a>'
+    cells = {name: escape(COLUMNS[name].write({"claim": claim})) for name in IN_FULL}
+    words = f'<a href="#{escape(section.id)}">{cells.pop("words")}</a>'
+    cells["measured"] = " ".join(f'<span class="number">{escape(part)}</span>' for part in _parts(claim.measured))
+    cells["region"] = f'<span class="number">{cells["region"]}</span>'
+    cells["marked decision"] = _verdict(claim)
     # One element a cell: in a narrow window it stands beside the cell's head, in a grid.
-    rest = "".join(f'<td role="cell" data-head="{head}"><div>{cell}</div></td>' for head, cell in cells.items())
+    rest = "".join(f'<td role="cell" data-head="{COLUMNS[name].head}"><div>{cell}</div></td>' for name, cell in cells.items())
     return f'<tr role="row" class="{CLASSES[claim.verdict]}"><th role="rowheader" scope="row">{words}</th>{rest}</tr>'
 
 
 def _section(section: Section) -> str:
-    decided = Counter(claim.verdict for claim in section.claims)
+    decided = Counter(claim.verdict for claim in section.findings.claims)
     verdicts = ", ".join(_together(verdict, decided[verdict]) for verdict in Verdict if decided[verdict])
     claims = f' · <a href="#claims">claims: {verdicts}</a>' if verdicts else ""
     settings = escape(json.dumps(dict(section.settings), indent=2, allow_nan=False, ensure_ascii=False))
     parts = [
         f'<section id="{escape(section.id)}"><h2>{escape(section.title)}</h2>',
         f'<p class="meta">{escape(section.reference)} · {_duration(section.seconds)}{claims}</p>',
-        _notes(section.notes),
-        _paragraphs(section.paragraphs),
-        *(_figure(section.id, figure) for figure in section.figures),
-        *(_table(section.id, name, table) for name, table in section.tables.items()),
+        _notes(section.findings.notes),
+        _paragraphs(section.findings.paragraphs),
+        *(_figure(section.id, figure) for figure in section.findings.figures),
+        *(_table(section.id, name, table) for name, table in section.findings.tables.items()),
         f'<details><summary>Settings</summary><pre tabindex="0">{settings}</pre>',
         f"{_links(f'{section.id}/settings', ('json',))}</details>",
         "</section>",

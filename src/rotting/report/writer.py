@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rotting.display.plots import draw_figure, picture_bytes
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Table
 from rotting.errors import InvalidValueError, PathExistsError
 from rotting.report.about import About
+from rotting.report.claims import claims_table
 from rotting.report.frames import claim_row, csv_bytes, parquet_bytes
 from rotting.report.model import Section
-from rotting.report.page import MARKS, page
+from rotting.report.page import page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -60,8 +61,8 @@ def _check_names(sections: Sequence[Section]) -> None:
     """Refuse names that are no names of files, or that two things have."""
     groups = {"section": [section.id for section in sections]}
     for section in sections:
-        groups[f"figure of section {section.id!r}"] = [figure.name for figure in section.figures]
-        groups[f"table of section {section.id!r}"] = list(section.tables)
+        groups[f"figure of section {section.id!r}"] = [figure.name for figure in section.findings.figures]
+        groups[f"table of section {section.id!r}"] = list(section.findings.tables)
     for what, names in groups.items():
         for k, name in enumerate(names):
             if not NAME.fullmatch(name):
@@ -73,11 +74,11 @@ def _check_names(sections: Sequence[Section]) -> None:
 def _section_files(section: Section) -> dict[str, Maker]:
     settings = json.dumps(dict(section.settings), indent=2, allow_nan=False)
     files: dict[str, Maker] = {f"{section.id}/settings.json": f"{settings}\n".encode}
-    for figure in section.figures:
+    for figure in section.findings.figures:
         draw = cache(partial(draw_figure, figure))
         for kind in ("png", "pdf"):
             files[f"{section.id}/{figure.name}.{kind}"] = partial(_picture, draw, kind)
-    for name, table in section.tables.items():
+    for name, table in section.findings.tables.items():
         files |= _table_files(f"{section.id}/{name}", table, table.rows)
     return files
 
@@ -87,16 +88,8 @@ def _picture(draw: "Callable[[], Picture]", kind: str) -> bytes:
 
 
 def _claims_files(sections: Sequence[Section]) -> dict[str, Maker]:
-    claims = [(section.id, claim) for section in sections for claim in section.claims]
-    columns = (
-        Column("claim", lambda row: str(row["claim"].words)),
-        Column("source", lambda row: str(row["claim"].source)),
-        Column("quantity", lambda row: str(row["claim"].quantity)),
-        Column("measured", lambda row: str(row["claim"].measured)),
-        Column("our reading", lambda row: str(row["claim"].region)),
-        Column("verdict", lambda row: f"{MARKS[row['claim'].verdict]} {row['claim'].decision}"),
-    )
-    table = Table(("Claims of the paper, and what was measured",), columns, [{"claim": claim} for _, claim in claims])
+    claims = [(section.id, claim) for section in sections for claim in section.findings.claims]
+    table = claims_table(claim for _, claim in claims)
     rows = [claim_row(section, claim) for section, claim in claims]
     return _table_files("claims", table, rows)
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from rotting import registry
 from rotting.common.arrays import Floats, Ints
-from rotting.common.atomic_files import name_beside
-from rotting.common.rules import at_least_one_int, nonnegative_int, suggest
+from rotting.common.atomic_files import partial_path
+from rotting.common.rules import nonnegative_int, positive_int, suggest
 from rotting.common.statistics import mean_interval, quantiles
 from rotting.common.version import __version__
 from rotting.display.plots import plot_regret
@@ -108,8 +108,8 @@ class Result:
             raise InvalidValueError(f"problem must be a description that JSON can carry: {error}") from error
         if not self.reference:
             raise InvalidValueError(f"reference must say what regret is measured against, got {self.reference!r}")
-        put("horizon", at_least_one_int("horizon", self.horizon))
-        put("runs", at_least_one_int("runs", self.runs))
+        put("horizon", positive_int("horizon", self.horizon))
+        put("runs", positive_int("runs", self.runs))
         put("seed", nonnegative_int("seed", self.seed))
         for name, kind in ARRAYS.items():
             put(name, _frozen(name, getattr(self, name), kind))
@@ -359,7 +359,7 @@ class Result:
         if os.path.lexists(path):
             raise PathExistsError(f"path must be a new folder, but '{path}' exists")
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = name_beside(path)
+        partial = partial_path(path)
         partial.mkdir()
         try:
             with (partial / ARRAYS_FILE).open("wb") as file:

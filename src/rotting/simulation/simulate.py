@@ -16,7 +16,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.progress import Progress
-from rotting.common.rules import at_least_one_int, nonnegative_int
+from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.version import __version__
 from rotting.engines.chunk_store import Chunk, Store
 from rotting.engines.compile import compiled
@@ -53,7 +53,7 @@ def _default_checkpoints(horizon: int) -> Ints:
 
 
 def _check_checkpoints(checkpoints: Iterable[int], horizon: int) -> Ints:
-    rounds = [at_least_one_int("checkpoints", each) for each in checkpoints]
+    rounds = [positive_int("checkpoints", each) for each in checkpoints]
     if rounds and max(rounds) > horizon:
         raise InvalidValueError(f"checkpoints must be at most the horizon {horizon}, got {max(rounds)}")
     return np.unique(np.array([*rounds, horizon], np.int64))
@@ -170,7 +170,7 @@ def simulate_all(
         >>> [result.horizon for result in simulate_all([Games(rotting.UCB1(), each, runs=2) for each in problems])]
         [50, 50]
     """
-    workers = default_workers() if workers is None else at_least_one_int("workers", workers)
+    workers = default_workers() if workers is None else positive_int("workers", workers)
     store = None if keep is None else Store(keep)
     sets = [_Set(each) for each in games]
     with Progress(sum(each.rounds for each in sets), "rounds", show=progress) as bar, _Pool(workers, bar) as pool:
@@ -193,7 +193,7 @@ class _Set:
         self.horizon = horizon = self.problem.resolve_horizon(games.horizon)
         for each in self.policies:
             _check_fit(each, self.problem, horizon)
-        self.runs = runs = at_least_one_int("runs", games.runs)
+        self.runs = runs = positive_int("runs", games.runs)
         self.seed = nonnegative_int("seed", games.seed)
         marks = games.checkpoints
         self.marks = _default_checkpoints(horizon) if marks is None else _check_checkpoints(marks, horizon)
@@ -224,13 +224,13 @@ class _Set:
                 first for first in firsts if store is None or not self._recall(store, names[first], index, first, size, pool)
             ]
             if missing:
-                pool.bar.doing = f"compiling {policy.name}"
+                pool.bar.status = f"compiling {policy.name}"
                 pool.count()
                 game = partial(
                     compiled(linked, policy, allocates=True), policy.params, means, self.problem.noise.scale, *self.keys
                 )
                 self._warm_up(game, optimal)
-                pool.bar.doing = ""
+                pool.bar.status = ""
                 for first in missing:
                     pool.submit(partial(self._play, game, optimal, index, first, size, store, names[first]))
 
@@ -267,7 +267,7 @@ class _Set:
         if chunk is None or (chunk.regret.shape, chunk.pulls.shape) != (regret.shape, pulls.shape):
             return False
         regret[:], pulls[:], self.seconds[index, first] = chunk
-        pool.bar.found += len(regret) * self.horizon
+        pool.bar.resumed += len(regret) * self.horizon
         pool.count()
         return True
 
@@ -334,7 +334,7 @@ class _Pool:
         self._waiting -= done
         for future in done:
             future.result()
-        self.bar.advance(self.bar.found + sum(int(signal[DONE]) for signal in self._signals) - self.bar.done)
+        self.bar.advance(self.bar.resumed + sum(int(signal[DONE]) for signal in self._signals) - self.bar.done)
 
     def finish(self) -> None:
         """Wait for all games."""

@@ -23,7 +23,7 @@ Theorems, propositions and lemmas are numbered in the order of its text, and the
 or a proof has a slip, the docstring says so, and what is meant.
 """
 
-from rotting.theory.constants import Constants, Rested, Restless, constants
+from rotting.theory.constants import Constants, RestedConstants, RestlessConstants, constants
 from rotting.theory.events import unfavourable
 from rotting.theory.hard import Worst, worst
 from rotting.theory.impossible import (
@@ -52,8 +52,8 @@ __all__ = [
     "Bound",
     "Constants",
     "HardFamily",
-    "Rested",
-    "Restless",
+    "RestedConstants",
+    "RestlessConstants",
     "Theorem",
     "Unlearnable",
     "Worst",

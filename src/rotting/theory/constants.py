@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import at_least_one_int
+from rotting.common.rules import positive_int
 from rotting.common.running_sums import cumulative_sum
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
@@ -21,7 +21,7 @@ SHOWN = 12  # stationary pieces whose gaps are listed; a drift has one per round
 
 
 @dataclass(frozen=True, eq=False)
-class Restless:
+class RestlessConstants:
     """What the restless theorems ask for, of means that follow the rounds or stay.
 
     Every method takes the horizon `t` to speak of, the problem's own by default.
@@ -97,7 +97,7 @@ class Restless:
 
 
 @dataclass(frozen=True, eq=False)
-class Rested:
+class RestedConstants:
     """What the rested propositions ask for, of means that fall with the pulls or stay.
 
     Every method takes the horizon `t` to speak of, the problem's own by default.
@@ -248,8 +248,8 @@ class Constants:
     kind: str
     rotting: Rotting
     sigma: float | None
-    restless: Restless | None
-    rested: Rested | None
+    restless: RestlessConstants | None
+    rested: RestedConstants | None
 
     def largest_regret(self, t: int | None = None) -> float | None:
         """Return the regret of the worst play of t rounds (the horizon by default); None where no theorem has constants.
@@ -319,14 +319,14 @@ def constants(problem: Problem, horizon: int | None = None) -> Constants:
     return Constants(T, problem.n_arms, kind, rotting, subgaussian_scale(problem.noise), restless, rested)
 
 
-def _restless(m: Means, horizon: int) -> Restless:
+def _restless(m: Means, horizon: int) -> RestlessConstants:
     arms = range(len(m.kinds))
     starts = np.unique(np.concatenate([rounds_of(m, i)[0] for i in arms]))
     columns = [column_of(m, i, 0)[np.searchsorted(rounds_of(m, i)[0], starts, side="right") - 1] for i in arms]
     means = np.stack(columns, axis=1)
     # A piece begins where some mean changes; a product with zero has steps at which none does.
     changes = np.concatenate([[True], np.any(means[1:] != means[:-1], axis=1)])
-    return Restless(horizon, starts[changes], means[changes])
+    return RestlessConstants(horizon, starts[changes], means[changes])
 
 
 def _follows_pulls(m: Means, i: int) -> bool:
@@ -342,15 +342,15 @@ def _stays_zero(m: Means, i: int, factors: Floats) -> bool:
     return bool(m.kinds[i] == PRODUCT and not factors.any())
 
 
-def _rested(m: Means, horizon: int) -> Rested:
+def _rested(m: Means, horizon: int) -> RestedConstants:
     rows = [np.repeat(row_of(m, i, 0), np.diff(pulls_of(m, i)[0], append=horizon)) for i in range(len(m.kinds))]
-    return Rested(horizon, np.stack(rows))
+    return RestedConstants(horizon, np.stack(rows))
 
 
 def _round(t: int | None, horizon: int) -> int:
     if t is None:
         return horizon
-    checked = at_least_one_int("t", t)
+    checked = positive_int("t", t)
     if checked > horizon:
         raise InvalidValueError(f"t must be at most the horizon {horizon}, got {checked}")
     return checked

@@ -1,6 +1,6 @@
 """How likely it is that some estimate is off by more than its width: the unfavourable event of a round."""
 
-from rotting.common.rules import at_least_one_int
+from rotting.common.rules import positive_int
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.theory.tuning import THEORIES, why_no_theory
@@ -36,7 +36,7 @@ def unfavourable(policy: Policy, t: int, n_arms: int) -> float:
     """
     if why := why_no_theory(policy):
         raise InvalidValueError(why)
-    t, K = at_least_one_int("t", t), at_least_one_int("n_arms", n_arms)
+    t, K = positive_int("t", t), positive_int("n_arms", n_arms)
     if THEORIES[policy.name].efficient:
         return float(min(1.0, 6 * K * t ** (1 - policy.alpha)))
     return float(min(1.0, K * t ** (2 - policy.alpha)))

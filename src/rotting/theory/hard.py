@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rotting.common.rules import at_least_one_int, nonnegative_int
+from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.statistics import Interval, mean_interval
 from rotting.policy import Policy
 from rotting.problems import Problem
@@ -51,7 +51,7 @@ def worst(
 
     Reference: Lemma 5 (lem:lb).
     """
-    draws, runs, seed = at_least_one_int("draws", draws), at_least_one_int("runs", runs), nonnegative_int("seed", seed)
+    draws, runs, seed = positive_int("draws", draws), positive_int("runs", runs), nonnegative_int("seed", seed)
     drawn = [family.random_best(seed + k) for k in range(draws)]
 
     def play(problem: Problem, seed: int) -> Result:

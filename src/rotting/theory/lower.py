@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import at_least_one_int, nonnegative_int, positive
+from rotting.common.rules import nonnegative_int, positive, positive_int
 from rotting.errors import InvalidValueError
 from rotting.kernels.random_numbers import derive_key, uniform
 from rotting.problems.decays import Piecewise
@@ -19,14 +19,14 @@ VARIATION_RATE = 1 / (16 * math.sqrt(2))
 
 
 def _check(horizon: int, n_arms: int, sigma: float) -> tuple[int, int, float]:
-    arms = at_least_one_int("n_arms", n_arms)
+    arms = positive_int("n_arms", n_arms)
     if arms < 2:
         raise InvalidValueError(f"n_arms must be 2 or more, as one arm leaves nothing to learn, got {arms}")
-    return at_least_one_int("horizon", horizon), arms, positive("sigma", sigma)
+    return positive_int("horizon", horizon), arms, positive("sigma", sigma)
 
 
 def _check_pieces(pieces: int, horizon: int) -> int:
-    checked = at_least_one_int("pieces", pieces)
+    checked = positive_int("pieces", pieces)
     if checked > horizon:
         raise InvalidValueError(f"pieces must be at most the horizon {horizon}, got {checked}")
     return checked

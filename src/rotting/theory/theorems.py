@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import at_least_one_int
+from rotting.common.rules import positive_int
 from rotting.display.tables import Column, Table
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems.problem import Problem
 from rotting.registry import make
-from rotting.theory.constants import SHOWN, Constants, Rested, Restless, constants
+from rotting.theory.constants import SHOWN, Constants, RestedConstants, RestlessConstants, constants
 from rotting.theory.tuning import RESTED, RESTLESS, THEORIES, why_no_bound, why_wrong_scale
 from rotting.theory.upper import (
     piecewise_gap_dependent,
@@ -48,12 +48,12 @@ class Theorem:
     arms: Callable[[Policy, Constants], dict[str, list[Any]] | None] = lambda policy, known: None
 
 
-def _restless(known: Constants) -> Restless:
+def _restless(known: Constants) -> RestlessConstants:
     assert known.restless is not None
     return known.restless
 
 
-def _rested(known: Constants) -> Rested:
+def _rested(known: Constants) -> RestedConstants:
     assert known.rested is not None
     return known.rested
 
@@ -242,7 +242,7 @@ def bounds(
     """
     known = constants(problem, horizon)
     rounds = np.array(
-        [known.horizon] if checkpoints is None else [at_least_one_int("checkpoints", each) for each in checkpoints], np.int64
+        [known.horizon] if checkpoints is None else [positive_int("checkpoints", each) for each in checkpoints], np.int64
     )
     return tuple(
         Bound(each.name, each.reference, policy, rounds, np.array([each.value(policy, known, int(t)) for t in rounds]))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rotting.common.arrays import Floats
-from rotting.common.rules import at_least_one_int, nonnegative
+from rotting.common.rules import nonnegative, positive_int
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.theory.tuning import RESTED, RESTLESS, checked_constant
@@ -38,7 +38,7 @@ def variation_budget(policy: Policy, horizon: int, n_arms: int, V: float) -> flo
     arms pulled in the batch; the next line holds all the same.
     """
     C = checked_constant(policy, RESTLESS)
-    T, K, V = at_least_one_int("horizon", horizon), at_least_one_int("n_arms", n_arms), nonnegative("V", V)
+    T, K, V = positive_int("horizon", horizon), positive_int("n_arms", n_arms), nonnegative("V", V)
     log, scale = math.log(T), C * policy.sigma
     leading = 4 * math.cbrt(scale**2 * V * K * T**2 * log)
     return leading + 2 * math.cbrt(scale * V**2 * K**2 * T * math.sqrt(log)) + 6 * K * V
@@ -64,7 +64,7 @@ def piecewise_minimax(policy: Policy, horizon: int, n_arms: int, pieces: int, V:
     Reference: Theorem 2 (th:piecewise-minimax).
     """
     C = checked_constant(policy, RESTLESS)
-    T, K, U = at_least_one_int("horizon", horizon), at_least_one_int("n_arms", n_arms), at_least_one_int("pieces", pieces)
+    T, K, U = positive_int("horizon", horizon), positive_int("n_arms", n_arms), positive_int("pieces", pieces)
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
     return width * (math.sqrt(U * K * T) + U * K) + 6 * K * nonnegative("V", V)
 
@@ -107,7 +107,7 @@ def piecewise_gap_dependent(
     if not np.all(np.isfinite(table) & (table >= 0)):
         raise InvalidValueError(f"gaps must be finite numbers, zero or more, got {table.tolist()}")
     C = checked_constant(policy, RESTLESS)
-    T, V = at_least_one_int("horizon", horizon), nonnegative("V", V)
+    T, V = positive_int("horizon", horizon), nonnegative("V", V)
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
     pieces, n_arms = len(table), len(table[0])
     positive = table > 0
@@ -146,7 +146,7 @@ def rested_gap_free(policy: Policy, horizon: int, n_arms: int, L: float) -> floa
     Reference: Proposition 6 (prop:rested-PI).
     """
     C = checked_constant(policy, RESTED)
-    T, K = at_least_one_int("horizon", horizon), at_least_one_int("n_arms", n_arms)
+    T, K = positive_int("horizon", horizon), positive_int("n_arms", n_arms)
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
     return width * (math.sqrt(K * T) + K) + 6 * K * nonnegative("L", L)
 
@@ -182,7 +182,7 @@ def rested_gap_dependent(
     widths for RAW-UCB and more for the others; its end, `A_1 <= C sigma sqrt(ln T)`, is right.
     """
     C = checked_constant(policy, RESTED)
-    T, L = at_least_one_int("horizon", horizon), nonnegative("L", L)
+    T, L = positive_int("horizon", horizon), nonnegative("L", L)
     if len(gaps) == 0:
         raise InvalidValueError(f"gaps must have one pseudo-gap per arm, got {gaps!r}")
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
