@@ -191,7 +191,7 @@ def _drawn(statistic: Statistic, values: Floats) -> Floats:
 
 def always(upper: Floats, lower: Floats) -> Interval:
     """The interval of `spread_ratio`, also where it has none."""
-    with patch.object(comparisons, "RUNS_PER_KURTOSIS", 0):
+    with patch.multiple(comparisons, LEAST_RUNS=0, RUNS_PER_KURTOSIS=0):
         return spread_ratio(upper, lower)
 
 
