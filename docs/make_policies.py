@@ -215,7 +215,8 @@ def page(cells: Cells) -> str:
             f"The table shows the mean regret over {RUNS} runs of T = {HORIZON:,} rounds and, after ±, half of its 95 %"
             " interval, in units of reward; less is better. Regret is the sum of the means that the optimal policy would have"
             f" collected, less those of the arms pulled. Seed {SEED}. A run pays the same rewards to every policy, so"
-            " differences between policies are more certain than their intervals suggest."
+            " differences between policies are more certain than their intervals suggest. [The intervals](intervals.md): how"
+            " often such intervals hold the truth."
         ),
         _wrapped(
             "The problems have rewards of 0 and 1 (Bernoulli), so that every policy can be told the truth. Their means, for K"
