@@ -11,6 +11,7 @@ from rotting.common.statistics import (
     LEVEL,
     RESAMPLES,
     Interval,
+    NoInterval,
     jackknife_error,
     mean_interval,
     quantiles,
@@ -80,7 +81,9 @@ def test_mean_interval_of_a_textbook_sample() -> None:
 
 
 def test_one_value_has_no_interval() -> None:
-    assert mean_interval(np.array([3.5])) == Interval(3.5, None, None)
+    found = mean_interval(np.array([3.5]))
+    assert found == Interval(3.5, None, None)
+    assert repr(found) == repr(NoInterval(3.5, "a single run has no interval"))
 
 
 def test_no_value_is_an_error() -> None:
@@ -167,26 +170,40 @@ def test_a_quotient_ends_where_students_test_does() -> None:
 
 
 def test_a_quotient_by_what_may_be_nothing_is_anything() -> None:
-    assert quotient_interval(np.array([1.0, 2.0]), np.array([-1.0, 1.5])) == (6.0, -math.inf, math.inf)
-    assert all(map(math.isnan, quotient_interval(np.array([1.0, 2.0]), np.array([-1.0, 1.0]))))  # type: ignore[arg-type]
-    assert quotient_interval(np.array([6.0]), np.array([2.0])) == (3.0, None, None)
+    assert quotient_interval(np.array([1.0, 2.0]), np.array([-1.0, 1.5])) == (6.0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "mean", "reason"),
+    [
+        ([1.0, 2.0], [-1.0, 1.5], 6.0, "what is divided by may be 0"),
+        ([1.0, 2.0], [-1.0, 1.0], math.nan, "what is divided by is 0"),
+        ([6.0], [2.0], 3.0, "a single run has no interval"),
+        ([1.0, math.nan], [1.0, 2.0], math.nan, "a value is not a finite number"),
+        ([1.0, 2.0], [1.0, math.inf], math.nan, "a value is not a finite number"),
+    ],
+)
+def test_a_quotient_without_an_interval_says_why(upper: list[float], lower: list[float], mean: float, reason: str) -> None:
+    found = quotient_interval(np.array(upper), np.array(lower))
+    assert repr(found) == repr(NoInterval(mean, reason))
 
 
 def test_a_quotient_of_skewed_values_is_covered() -> None:
     """2,000 samples of 20 runs, of which three in ten gain early and two in ten late: as on the rested benchmark.
 
-    If 94 % were covered, fewer than 1,820 would be with a chance below 1e-7; the jackknife covers 1,746.
+    Of those that have an interval, seven in ten here, 94 % should be covered: 90 % is more than six standard errors below.
     """
     rng = np.random.default_rng(6)
-    covered = 0
+    covered = stated = 0
     for _ in range(2_000):
         lower = (rng.random(20) < 0.3) * rng.gamma(3.0, 1.0, 20)
         upper = (rng.random(20) < 0.2) * rng.gamma(3.0, 1.0, 20)
         _, low, high = quotient_interval(upper, lower)
-        assert low is not None
-        assert high is not None
-        covered += low <= 2 / 3 <= high
-    assert covered >= 1_820
+        if low is not None and high is not None:
+            stated += 1
+            covered += low <= 2 / 3 <= high
+    assert stated >= 1_200
+    assert covered >= 0.90 * stated
 
 
 @pytest.mark.parametrize("runs", [1, 7, 3_000_000])

@@ -1,26 +1,13 @@
 """The page of the policies is what the code says: properties and words always, regrets when compiled."""
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from docs import make_policies as maker
+
 STALE = "docs/policies.md is stale: run `make docs` and commit it"
-
-
-def load() -> Any:
-    spec = importlib.util.spec_from_file_location("make_policies", ROOT / "docs" / "make_policies.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-maker = load()
 PAGE = maker.PAGE.read_text("utf-8")
 REGRETS = maker.read_regrets(PAGE)
 POLICIES = {each.__name__: each for each in maker.policies()}

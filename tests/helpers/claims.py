@@ -2,9 +2,20 @@
 
 import math
 
-from rotting.common.statistics import Interval
+from rotting.common.statistics import Interval, NoInterval
 from rotting.report.claims import Claim
 
 
-def claim(low: float | None, high: float | None, least: float = -math.inf, most: float = math.inf) -> Claim:
-    return Claim("id", "source", "words", "quantity", Interval(1.0, low, high), least, most)
+def claim(low: float, high: float, least: float = -math.inf, most: float = math.inf) -> Claim:
+    return claimed(Interval(1.0, low, high), least, most)
+
+
+def claimed(estimate: Interval, least: float = -math.inf, most: float = math.inf) -> Claim:
+    return Claim("id", "source", "words", "quantity", estimate, least, most)
+
+
+def why(estimate: Interval) -> str:
+    """Why there is no interval."""
+    assert isinstance(estimate, NoInterval)
+    assert estimate[1:] == (None, None)
+    return estimate.reason

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rotting.engines.compile import compiled
 from rotting.parts.divergences import BERNOULLI, GAUSSIAN, exploration, kl_bernoulli, kl_bernoulli_upper, kl_gaussian, upper
 from tests.reference import divergences
-from tests.reference.divergences import upper
+from tests.reference.divergences import upper as upper_by_bisection
 
 
 def precise_kl(x: Decimal, q: Decimal) -> Decimal:
@@ -96,4 +96,4 @@ def test_newton_and_bisection_give_the_same_bits(exponent: int) -> None:
     for x, factor in rng.random((60, 2)):
         d = float(10.0 ** (exponent + factor))
         for mean in (float(x), float(x) ** 8, 1.0 - float(x) ** 8):
-            assert kl_bernoulli_upper(mean, d) == upper("bernoulli", mean, d, 1.0), (mean, d)
+            assert kl_bernoulli_upper(mean, d) == upper_by_bisection("bernoulli", mean, d, 1.0), (mean, d)

@@ -4,11 +4,13 @@ import dataclasses
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
-from rotting.common.statistics import Interval
+from rotting.common.statistics import Interval, NoInterval
 from rotting.report.claims import Claim, Verdict
-from tests.helpers.claims import claim
+from rotting.simulation.comparisons import growth, spread_ratio
+from tests.helpers.claims import claim, claimed
 
 
 @pytest.mark.parametrize(
@@ -29,8 +31,7 @@ from tests.helpers.claims import claim
         (claim(0.9, 1.1, most=0.9), Verdict.OPEN),
         (claim(0.9, 1.1, least=math.nextafter(1.1, 2)), Verdict.FAILS),
         (claim(0.9, 1.1, most=math.nextafter(0.9, 0)), Verdict.FAILS),
-        (claim(None, None, least=0.5), Verdict.OPEN),
-        (claim(math.nan, math.nan, least=0.5), Verdict.OPEN),
+        (claimed(NoInterval(1.0, "why"), least=0.5), Verdict.OPEN),
     ],
 )
 def test_verdicts(each: Claim, verdict: Verdict) -> None:
@@ -42,15 +43,16 @@ def test_claims_in_words() -> None:
     assert claim(0.9, 1.1, most=1.25).region == "at most 1.25"
     assert claim(0.9, 1.1, least=3.0, most=5.0).region == "between 3 and 5"
     assert claim(0.9, 1.1).measured == "1.00 [0.90, 1.10]"
-    assert claim(None, None).measured == "1.00"
+    assert claimed(NoInterval(1.0, "why")).measured == "1.00"
 
 
 def test_an_undecided_claim_says_why_where_its_interval_does_not() -> None:
     assert claim(0.9, 1.1, least=1.0).decision == "undecided"
-    assert claim(None, None, least=1.0).decision == "undecided: too few runs for an interval"
-    assert claim(-math.inf, math.inf, least=1.0).decision == "undecided: the denominator may be 0"
-    each = dataclasses.replace(claim(math.nan, math.nan, least=1.0), synthetic=True)
-    assert each.decision == "undecided (synthetic data): a ratio is undefined"
+    each = claimed(growth(np.zeros(2), np.array([-1.0, 1.5]), np.array([0.0, 3.5])), least=1.0)
+    assert each.decision == "undecided: what is divided by may be 0"
+    assert dataclasses.replace(each, synthetic=True).decision == "undecided (synthetic data): what is divided by may be 0"
+    each = claimed(spread_ratio(np.arange(9.0)[None], np.arange(9.0)[None]), least=1.0)
+    assert each.decision == "undecided: 9 runs are too few to tell a spread: with a kurtosis of 1.8, it takes 200"
     assert claim(0.9, 1.1, least=0.5).decision == "holds"
 
 
@@ -74,15 +76,8 @@ def test_a_bound_that_is_not_given_binds_nothing(bounds: dict[str, float], verdi
     assert claim_of(Interval(1.0, 0.9, 1.1), **bounds).verdict == verdict
 
 
-def test_an_unbounded_interval_says_why_it_decides_nothing() -> None:
-    whole = Interval(1.0, -math.inf, math.inf)
-    assert claim_of(whole, low=1.0).reason == "what is divided by may be 0"
-    assert claim_of(whole).reason == ""  # whatever it is, it is in the region
-    assert claim_of(Interval(1.0, 0.5, math.inf), low=0.9).reason == ""
-
-
-@pytest.mark.parametrize("estimate", [Interval(1.0, None, None), Interval(1.0, None, 2.0), Interval(1.0, 0.5, None)])
-def test_an_interval_is_written_if_it_has_both_ends(estimate: Interval) -> None:
-    assert claim_of(estimate).measured == "1.00"
-    assert claim_of(estimate, low=0.0).decision == "undecided: too few runs for an interval"
-    assert claim_of(Interval(1.0, 0.5, 2.0)).measured == "1.00 [0.50, 2.00]"
+def test_a_claim_without_an_interval_is_undecided_for_the_reason_given() -> None:
+    each = claim_of(NoInterval(1.0, "two runs are too few"), low=0.0)
+    assert (each.measured, each.decision) == ("1.00", "undecided: two runs are too few")
+    unbounded = claim_of(Interval(1.0, 0.5, math.inf), low=0.9)
+    assert (unbounded.verdict, unbounded.reason) == (Verdict.OPEN, "")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -17,12 +17,37 @@ DRAWN_AT_ONCE = 2**21  # numbers drawn for resamples that are in memory at once
 SERIES_UP_TO = 200  # degrees of freedom summed term by term; above, the asymptotic expansion is as accurate
 
 
+ONE_RUN = "a single run has no interval"
+
+
 class Interval(NamedTuple):
-    """A mean and its 95 % interval; the ends are None when there are too few values."""
+    """A mean and its 95 % interval; the ends are None when they are not known."""
 
     mean: float
     low: float | None
     high: float | None
+
+
+class NoInterval(Interval):
+    """A mean whose interval is not known, and why.
+
+    Example:
+        >>> mean, low, high = NoInterval(7.0, "a single run has no interval")
+        >>> mean, low, high
+        (7.0, None, None)
+    """
+
+    reason: str
+
+    def __new__(cls, mean: float, reason: str) -> Self:
+        """Return it; the ends are None."""
+        found = super().__new__(cls, mean, None, None)
+        found.reason = reason
+        return found
+
+    def __repr__(self) -> str:
+        """Show the reason instead of the ends."""
+        return f"NoInterval(mean={self.mean!r}, reason={self.reason!r})"
 
 
 def _expansion(degrees: int, level: float) -> float:
@@ -105,7 +130,7 @@ def mean_interval(values: Floats) -> Interval:
         >>> mean, round(low, 6), round(high, 6)
         (2.0, -0.484138, 4.484138)
         >>> mean_interval(np.array([7.0]))
-        Interval(mean=7.0, low=None, high=None)
+        NoInterval(mean=7.0, reason='a single run has no interval')
 
     Reference:
         Student (1908), The probable error of a mean.
@@ -117,7 +142,7 @@ def mean_interval(values: Floats) -> Interval:
     centred = values - values[0]
     mean = float(values[0] + centred.mean())
     if runs == 1:
-        return Interval(mean, None, None)
+        return NoInterval(mean, ONE_RUN)
     half = t_critical(runs - 1) * float(centred.std(ddof=1)) / math.sqrt(runs)
     return Interval(mean, mean - half, mean + half)
 
@@ -149,8 +174,8 @@ def jackknife_error(statistic: Callable[[Floats], float], values: Floats, groups
 def quotient_interval(upper: Floats, lower: Floats) -> Interval:
     """Return the mean of `upper` over the mean of `lower`, which are paired, and the 95 % interval of Fieller.
 
-    It holds the quotients q for which Student's test does not reject that the mean of `upper - q lower` is 0. It is exact for
-    normal values, and unbounded where the test does not reject that the mean of `lower` is 0.
+    It holds the quotients q for which Student's test does not tell the mean of `upper - q lower` from 0: exact for normal
+    values. There is none where the mean of `lower` cannot be told from 0: the quotient may be anything.
 
     Args:
         upper: one number per run.
@@ -159,25 +184,27 @@ def quotient_interval(upper: Floats, lower: Floats) -> Interval:
     Example:
         >>> quotient_interval(np.array([6.0, 8.0, 10.0]), np.array([3.0, 4.0, 5.0]))
         Interval(mean=2.0, low=2.0, high=2.0)
-        >>> quotient_interval(np.array([2.0, 4.0, 6.0]), np.array([-1.0, 0.0, 2.0])).high
-        inf
+        >>> quotient_interval(np.array([2.0, 4.0, 6.0]), np.array([-1.0, 0.0, 4.0]))
+        NoInterval(mean=4.0, reason='what is divided by may be 0')
 
     Reference:
         Fieller (1954), Some problems in interval estimation.
     """
     runs, divisor = len(lower), float(lower.mean())
+    if not np.isfinite([upper, lower]).all():
+        return NoInterval(math.nan, "a value is not a finite number")
     if divisor == 0:
-        return Interval(math.nan, math.nan, math.nan)
+        return NoInterval(math.nan, "what is divided by is 0")
     quotient = float(upper.mean()) / divisor
     if runs == 1:
-        return Interval(quotient, None, None)
+        return NoInterval(quotient, ONE_RUN)
     # The ends are quotient + d with (divisor d)^2 = factor * variance of (rest - d lower): a quadratic equation in d.
     rest = upper - quotient * lower
     (var_rest, both), (_, var_lower) = np.cov(rest, lower).tolist()
     factor = t_critical(runs - 1) ** 2 / runs
     leading = divisor**2 - factor * var_lower
     if leading <= 0:
-        return Interval(quotient, -math.inf, math.inf)
+        return NoInterval(quotient, "what is divided by may be 0")
     root = math.sqrt((factor * both) ** 2 + leading * factor * var_rest)
     return Interval(quotient, quotient - (factor * both + root) / leading, quotient - (factor * both - root) / leading)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from rotting.common.statistics import Interval
+from rotting.common.statistics import Interval, NoInterval
 from rotting.display.tables import Column, Table
 
 
@@ -44,8 +44,8 @@ class Claim:
         <Verdict.HOLDS: 'holds'>
         >>> Claim("better", "appendix", "is better", "ratio", Interval(1.1, 0.9, 1.3), low=1.0).verdict
         <Verdict.OPEN: 'undecided'>
-        >>> Claim("better", "appendix", "is better", "ratio", Interval(1.1, None, None), low=1.0).decision
-        'undecided: too few runs for an interval'
+        >>> Claim("better", "appendix", "is better", "ratio", NoInterval(1.1, "too few runs"), low=1.0).decision
+        'undecided: too few runs'
     """
 
     id: str
@@ -62,7 +62,7 @@ class Claim:
     def verdict(self) -> Verdict:
         """`HOLDS` if the whole interval is in the claimed region, `FAILS` if none of it is, else `OPEN`."""
         _, low, high = self.estimate
-        if low is None or high is None or math.isnan(low) or math.isnan(high):
+        if low is None or high is None:
             return Verdict.OPEN
         if self.low <= low and high <= self.high:
             return Verdict.HOLDS
@@ -70,15 +70,8 @@ class Claim:
 
     @property
     def reason(self) -> str:
-        """Why the claim is undecided, if the interval does not show it; else empty."""
-        _, low, high = self.estimate
-        if low is None or high is None:
-            return "too few runs for an interval"
-        if math.isnan(low) or math.isnan(high):
-            return "a ratio is undefined"
-        if math.isinf(low) and math.isinf(high) and self.verdict == Verdict.OPEN:
-            return "the denominator may be 0"
-        return ""
+        """Why there is no interval, as whoever refused it says; empty where there is one."""
+        return self.estimate.reason if isinstance(self.estimate, NoInterval) else ""
 
     @property
     def decision(self) -> str:

@@ -10,11 +10,24 @@ from collections.abc import Callable
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.common.statistics import LEVEL, RESAMPLES, Interval, jackknife_error, quotient_interval, resamples, t_critical
+from rotting.common.statistics import (
+    LEVEL,
+    ONE_RUN,
+    RESAMPLES,
+    Interval,
+    NoInterval,
+    jackknife_error,
+    quotient_interval,
+    resamples,
+    t_critical,
+)
 from rotting.simulation.result import TIE
 
-RUNS_PER_KURTOSIS = 10  # with fewer runs per unit of kurtosis, no interval of a standard deviation can be trusted
-NO_WIDTH = 1e-12  # the size of a variance or an error that is 0 but for rounding
+# From fewer runs, also in units of the kurtosis, a standard deviation has no interval that can be trusted. Runs that happen to
+# show a small kurtosis happen to show a small spread, too: the intervals of those that pass cover less often than of all.
+LEAST_RUNS, RUNS_PER_KURTOSIS = 200, 25
+CAUTIOUS = 0.99  # share of the resamples that the interval of a spread holds: 95 % of the intervals, and more, hold the truth
+NO_WIDTH = 1e-12  # what rounding leaves of a logarithm, or of its error, that is 0
 
 Combine = Callable[[Floats], float]
 """Combines one number per problem into one number."""
@@ -34,6 +47,8 @@ def geometric_mean(values: Floats) -> float:
 def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean) -> Interval:
     """Return how many times larger the mean regret `upper` is than `lower`, over all problems.
 
+    A ratio is one of positive numbers: where a mean regret is not, it is undefined (not a number), and has no interval.
+
     Args:
         upper: regret at the end `[problem, run]`.
         lower: the same for the policy to compare with.
@@ -43,16 +58,22 @@ def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean) 
         >>> mean_ratio(np.array([[2.0, 2.0], [8.0, 8.0]]), np.ones((2, 2)))
         Interval(mean=4.0, low=4.0, high=4.0)
     """
-    return _positive(lambda runs: combine(_over(*runs.mean(axis=2))), np.stack([upper, lower]))
+    log, error, degrees = _log_error(lambda runs: combine(_over(*runs.mean(axis=2))), np.stack([upper, lower]))
+    ratio = _exp(log)
+    reason = _why_none(ratio, error, degrees)
+    if reason:
+        return NoInterval(ratio, reason)
+    half = t_critical(degrees) * error
+    return Interval(ratio, _exp(log - half), _exp(log + half))
 
 
 def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
     """Return the smallest over the problems of the ratio of mean regrets, for claims that hold on all of them.
 
-    Every problem's ratio is above the interval's low end, each at 95 %: if the low end is above 1, all ratios are. The smallest
-    ratio is below the high end, at 95 % for all problems together (Bonferroni): if the high end is below 1, so is the ratio of
-    some problem. (A jackknife of the smallest ratio itself is biased: the smallest of many noisy ratios is too small.) Where
-    one problem's ratio is undefined, because its mean regrets are not both positive, so is the smallest.
+    Above the interval's low end is every problem's ratio, each at 95 %: when it is above 1, all are. Below its high end is the
+    smallest ratio, at 95 % for all problems together (Bonferroni): when it is below 1, some problem's ratio surely is. (Leaving
+    out runs from the smallest itself would not do: the smallest of many noisy ratios is too small.) Where one problem's ratio
+    is undefined, as in `mean_ratio`, so is the smallest.
 
     Args:
         upper: regret at the end `[problem, run]`.
@@ -63,16 +84,15 @@ def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
         Interval(mean=2.0, low=2.0, high=2.0)
     """
     together = 1 - (1 - LEVEL) / len(upper)
-    ratios, lows, highs = [], [], []
-    for runs in np.stack([upper, lower], axis=1):
-        ratio, error, degrees = _log_error(lambda left: float(_over(*left.mean(axis=1))), runs)
-        ratios.append(_exp(ratio))
-        if degrees:
-            lows.append(_exp(ratio - t_critical(degrees) * error))
-            highs.append(_exp(ratio + t_critical(degrees, together) * error))
-    if not lows:
-        return Interval(_smallest(ratios), None, None)
-    return Interval(_smallest(ratios), _smallest(lows), _smallest(highs))
+    found = [_log_error(lambda left: float(_over(*left.mean(axis=1))), runs) for runs in np.stack([upper, lower], axis=1)]
+    logs, errors = np.array([each[:2] for each in found]).T
+    degrees = found[0][2]
+    ratio = _exp(logs.min())
+    reason = _why_none(ratio, errors.max(), degrees)
+    if reason:
+        return NoInterval(ratio, reason)
+    lows, highs = logs - t_critical(degrees) * errors, logs + t_critical(degrees, together) * errors
+    return Interval(ratio, _exp(lows.min()), _exp(highs.min()))
 
 
 def spread_ratio(upper: Floats, lower: Floats) -> Interval:
@@ -80,41 +100,52 @@ def spread_ratio(upper: Floats, lower: Floats) -> Interval:
 
     The ratio is the geometric mean over the problems. The interval is a studentised bootstrap's, symmetric on the logarithmic
     scale: with r the logarithm of the ratio, e its standard error by the influence of each run, and r*, e* those of a resample
-    of the runs, it is `r -+ c e`, where `|r* - r| <= c e*` in 95 % of the resamples.
+    of the runs, it is `r -+ c e`, where `|r* - r| <= c e*` in 99 % of the resamples: with 95 %, too few intervals cover.
 
-    A few large regrets can make up most of a standard deviation, and a small sample does not show how frequent they are. No
-    interval that we tried has the right coverage then. So there is none (the ends are None) unless the number of runs is at
-    least ten times the kurtosis of every policy's regrets on every problem: 30 for normal regrets.
+    Rare large regrets make most of a standard deviation, and runs that hold few of them cannot tell how many there are. No
+    interval that we tried covers then, so there is none unless the runs are at least 200, and 25 times the kurtosis of every
+    policy's regrets on every problem. A spread of at most 1e-9 of the largest regret is none, as it may be rounding: the ratio
+    is undefined then.
 
     Example:
-        >>> runs = np.arange(40.0)
+        >>> runs = np.arange(200.0)
         >>> spread_ratio(np.array([2 * runs]), np.array([runs]))
         Interval(mean=2.0, low=2.0, high=2.0)
         >>> spread_ratio(np.array([2 * runs[:9]]), np.array([runs[:9]]))
-        Interval(mean=2.0, low=None, high=None)
+        NoInterval(mean=2.0, reason='9 runs are too few to tell a spread: with a kurtosis of 1.8, it takes 200')
 
     Reference:
         Hall (1988), Theoretical comparison of bootstrap confidence intervals.
     """
     problems, runs = upper.shape
     values = np.concatenate([upper, lower])
+    _, powers = np.frexp(np.abs(values).max(axis=1))
+    values = np.ldexp(values, -powers[:, None])  # exact, and the squares of large regrets do not overflow
     spreads = values.std(axis=1)
     spreads[spreads <= TIE * np.abs(values).max(axis=1)] = 0.0  # equal regrets, up to rounding
-    ratio = geometric_mean(_over(spreads[:problems], spreads[problems:]))
+    ratio = geometric_mean(_over(*np.ldexp(spreads, powers).reshape(2, problems)))
     if runs == 1:
-        return Interval(ratio, None, None)
+        return NoInterval(ratio, ONE_RUN)
     if not spreads.all():
-        return Interval(ratio, math.nan, math.nan)
+        return NoInterval(ratio, "a ratio is undefined, as a spread is 0")
     scores = (values - values.mean(axis=1, keepdims=True)) / spreads[:, None]
-    if runs < RUNS_PER_KURTOSIS * float((scores**4).mean(axis=1).max()):
-        return Interval(ratio, None, None)
+    kurtosis = float((scores**4).mean(axis=1).max())
+    needed = max(LEAST_RUNS, math.ceil(RUNS_PER_KURTOSIS * kurtosis))
+    if runs < needed:
+        few = f"{runs:,} runs are too few to tell a spread: with a kurtosis of {kurtosis:,.1f}, it takes {needed:,}"
+        return NoInterval(ratio, few)
     signs = np.repeat([1 / problems, -1 / problems], problems)
-    _, error = _log_spread(scores, signs, np.ones((1, runs)))
-    with np.errstate(divide="ignore", invalid="ignore"):  # equal runs have no error: infinitely far
-        drawn = [np.abs(log) / each for log, each in (_log_spread(scores, signs, times) for times in resamples(runs))]
-    far = np.nan_to_num(np.concatenate(drawn), nan=math.inf)
-    half = float(np.sort(far)[round(LEVEL * (RESAMPLES + 1)) - 1] * error[0]) if error[0] > NO_WIDTH else 0.0
-    return Interval(ratio, ratio * _exp(-half), ratio * _exp(half))
+    _, (error,) = _log_spread(scores, signs, np.ones((1, runs)))
+    with np.errstate(divide="ignore", invalid="ignore"):  # a resample without an error is further away than can be told
+        logs, errors = np.hstack([_log_spread(scores, signs, times) for times in resamples(runs)])
+        far = np.sort(np.abs(logs) / errors)  # what is not a number comes last
+    if error > NO_WIDTH:
+        half = float(far[round(CAUTIOUS * (RESAMPLES + 1)) - 1] * error)
+        return Interval(ratio, ratio * _exp(-half), ratio * _exp(half))
+    if np.abs(logs).max() <= NO_WIDTH:
+        return Interval(ratio, ratio, ratio)
+    # Runs at two values, half of them at each, are all as far from their mean: none moves the spread, and all of them could.
+    return NoInterval(ratio, "every run is as far from the mean, so that the error of the spread cannot be told")
 
 
 def _log_spread(scores: Floats, signs: Floats, times: Floats) -> tuple[Floats, Floats]:
@@ -129,7 +160,6 @@ def _log_spread(scores: Floats, signs: Floats, times: Floats) -> tuple[Floats, F
     squares = scores**2
     means = times @ scores.T / runs
     variances = times @ squares.T / runs - means**2
-    variances[variances < NO_WIDTH] = 0.0  # of equal runs, up to rounding
     log = np.log(variances) @ signs / 2
     # A run's influence: the sum over the rows of sign * ((score - mean)^2 / variance - 1) / 2, up to a constant.
     weights = signs / variances / 2
@@ -141,10 +171,9 @@ def _log_spread(scores: Floats, signs: Floats, times: Floats) -> tuple[Floats, F
 def growth(early: Floats, middle: Floats, late: Floats) -> Interval:
     """Return the growth of the mean regret from the middle to the late round, over its growth from the early to the middle one.
 
-    At rounds t, 2 t and 4 t it is 1 for a regret that grows like log t, sqrt(2) for sqrt(t) and 2 for t; at rounds T / 2, 3 T /
-    4 and T it is 0.71, 0.84 and 1. The interval is Fieller's, unbounded when the early growth may be 0. It has no ends when the
-    late growth is the same in all runs and the early growth is not: the sample then holds none of the runs that would grow
-    more.
+    Rounds t, 2 t and 4 t tell 1 (it grows like log t), sqrt(2) (like its root) and 2 (like t) apart; rounds T / 2, 3 T / 4
+    and T tell 0.71, 0.84 and 1. The interval is Fieller's: there is none when what is gained early may be nothing, and none
+    when all runs gain the same late, up to rounding, and not early: they say nothing of runs that would gain more.
 
     Args:
         early: regret of each run at the early round.
@@ -155,17 +184,22 @@ def growth(early: Floats, middle: Floats, late: Floats) -> Interval:
         >>> growth(np.full(3, 1.0), np.full(3, 2.0), np.full(3, 4.0))
         Interval(mean=2.0, low=2.0, high=2.0)
     """
-    first, second = np.diff(np.stack([early, middle, late]), axis=0)
+    regrets = np.stack([early, middle, late])
+    first, second = np.diff(regrets, axis=0)
+    rounding = TIE * np.abs(regrets).max()
     found = quotient_interval(second, first)
-    return Interval(found.mean, None, None) if np.ptp(second) == 0 < np.ptp(first) else found
+    if np.ptp(second) <= rounding < np.ptp(first):
+        return NoInterval(found.mean, "all runs gain the same late, which says nothing of those that would not")
+    return found
 
 
-def _positive(statistic: Callable[[Floats], float], values: Floats) -> Interval:
-    log, error, degrees = _log_error(statistic, values)
+def _why_none(ratio: float, error: float, degrees: int) -> str:
+    """Return why a ratio of means has no interval, or nothing where it has one."""
+    if math.isnan(ratio):
+        return "a ratio is undefined, as a mean regret is not positive"
     if not degrees:
-        return Interval(_exp(log), None, None)
-    half = t_critical(degrees) * error
-    return Interval(_exp(log), _exp(log - half), _exp(log + half))
+        return ONE_RUN
+    return "a mean regret is not positive without some of the runs" if math.isnan(error) else ""
 
 
 def _log_error(statistic: Callable[[Floats], float], values: Floats) -> tuple[float, float, int]:
@@ -174,16 +208,11 @@ def _log_error(statistic: Callable[[Floats], float], values: Floats) -> tuple[fl
         return jackknife_error(lambda runs: float(np.log(statistic(runs))), values)
 
 
-def _smallest(values: list[float]) -> float:
-    return float(np.min(values))  # unlike the built-in min, NaN if any value is NaN
-
-
 def _exp(log: float) -> float:
     with np.errstate(over="ignore"):  # an end too large for a float is infinite
         return float(np.exp(log))
 
 
 def _over(upper: Floats, lower: Floats) -> Floats:
-    """Divide; NaN where the denominator is 0, as in a game too short for any regret."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(lower == 0, np.nan, upper / lower))
+    """Divide positive numbers; the ratio of others, as in a game too short to regret anything, is not a number."""
+    return np.asarray(np.divide(upper, lower, out=np.full(np.shape(upper), math.nan), where=(upper > 0) & (lower > 0)))

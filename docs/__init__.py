@@ -1,0 +1,1 @@
+"""Scripts that write the pages of this folder."""
