@@ -59,7 +59,7 @@ def test_a_forgotten_arm_is_one_never_pulled(policy: Policy) -> None:
     assert pulls.tolist() == [0, 3]
     assert policy.kernel.choose(policy.params, state, 7, 0, np.arange(2)) == 0
     fresh = states.new_state(policy, 2, 8)
-    for array, new, by_arm in zip(state, fresh, states.has_arm_axis(policy), strict=True):
+    for array, new, by_arm in zip(states.arrays(state), states.arrays(fresh), states.has_arm_axis(policy), strict=True):
         if by_arm:
             assert np.array_equal(array[0], new[0])
 

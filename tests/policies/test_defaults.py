@@ -124,5 +124,5 @@ def test_an_index_is_a_mean_and_a_width(policy: Policy) -> None:
 def test_a_horizon_of_one_round_is_a_horizon() -> None:
     """Where the formula has its own value for it, other than the parameter's default."""
     assert states.new_state(Exp3(horizon=1), 2, 1).rates[0] == math.sqrt(2 * math.log(2) / (math.e - 1))
-    assert states.new_state(SWUCB(horizon=1), 2, 1).tau[0] == 1
+    assert states.new_state(SWUCB(horizon=1), 2, 1).recent.tau[0] == 1
     assert states.new_state(SWA(horizon=1), 2, 1).window[0] == 1
