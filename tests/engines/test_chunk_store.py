@@ -329,6 +329,9 @@ def test_keep_must_be_a_folder(tmp_path: Path) -> None:
     file.touch()
     with pytest.raises(ValueError, match=re.escape(f"keep must be a folder, got the file '{file}'")):
         simulate_all([], keep=file)
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="keep must be a folder, got 5"):
+        simulate_all([], keep=wrong)
 
 
 def test_a_chunk_survives_the_disk(tmp_path: Path) -> None:

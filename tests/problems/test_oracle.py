@@ -359,7 +359,7 @@ def test_a_long_game_costs_its_pieces_and_not_its_rounds() -> None:
         assert optimal_rewards(long, checkpoints=marks * scale).cumulative.tolist() == at_marks.tolist()
 
 
-@pytest.mark.parametrize("checkpoints", [[0], [3, 3], [5, 4], [11], [1.5], []])
+@pytest.mark.parametrize("checkpoints", [[0], [3, 3], [5, 4], [11], [1.5], [], [[1, 2]], [True]])
 def test_checkpoints_increase_within_the_horizon(checkpoints: list[int]) -> None:
     problem = Problem.rested([0.5, 0.25], horizon=10)
     words = "checkpoints must be whole numbers that increase from 1 to 10 at most, got "

@@ -8,8 +8,17 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.problems import Problem, oracle
-from rotting.problems.mean_table import Means, column_of, mean_at, mean_bounds, pulls_of, rounds_of, row_of, seek
-from rotting.problems.oracle import GREEDY_BOTH, GREEDY_RISING, OPTIMAL, Reference
+from rotting.problems.mean_table import Means, column_of, mean_at, mean_bounds, rounds_of, row_of, seek
+from rotting.problems.oracle import (
+    GREEDY_BOTH,
+    GREEDY_RISING,
+    OPTIMAL,
+    Reference,
+    _follows_rounds,
+    _over_counts,
+    _over_pulls,
+    _split,
+)
 
 
 def optimal_rewards(problem: Problem, horizon: int | None = None) -> Reference:
@@ -61,31 +70,9 @@ def cumulative_sum(values: Floats) -> Floats:
     return np.asarray(np.ldexp(sums, -shift) + rest.cumsum())
 
 
-def _split(m: Means) -> tuple[list[int], list[int]]:
-    """Return the arms that follow their pulls (and perhaps the rounds too), and the others."""
-    pieces = np.diff(m.pull_first)
-    return np.flatnonzero(pieces > 1).tolist(), np.flatnonzero(pieces == 1).tolist()
-
-
-def _follows_rounds(m: Means) -> bool:
-    return bool(np.any(np.diff(m.round_first) > 1))
-
-
 def _over_rounds(m: Means, i: int, horizon: int) -> Floats:
     """Return the means of an arm that ignores its pulls, round by round."""
     return np.repeat(column_of(m, i, 0), np.diff(rounds_of(m, i)[0], append=horizon + 1))
-
-
-def _over_pulls(m: Means, i: int, horizon: int) -> tuple[Floats, Ints]:
-    """Return the means of an arm that ignores the rounds, and for how many pulls each lasts."""
-    return row_of(m, i, 0), np.diff(pulls_of(m, i)[0], append=horizon)
-
-
-def _over_counts(m: Means, i: int, t: int) -> Floats:
-    """Return the means of arm `i` at round `t` after 0, ..., t - 1 pulls."""
-    kt = int(np.searchsorted(rounds_of(m, i)[0], t, side="right")) - 1
-    kn = np.searchsorted(pulls_of(m, i)[0], np.arange(t), side="right") - 1
-    return np.asarray(row_of(m, i, kt)[kn])
 
 
 def _falls(m: Means, i: int) -> bool:

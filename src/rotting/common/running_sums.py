@@ -16,7 +16,7 @@ Runs = tuple[Floats, Ints]
 """Numbers in order, and how often each is repeated."""
 
 _LONG = 1 << 12  # runs of at least this length are added in leaps, which take about as long as this many additions
-_BLOCK = 1 << 16  # additions that are done at once
+_BLOCK = 16 * _LONG  # additions that are done at once; a run that is not long always fits
 _SMALLEST = math.ulp(0.0)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from rotting.common.atomic_files import write_atomically
 from rotting.engines.task import Chunk, Task
-from rotting.errors import InvalidValueError
+from rotting.errors import InvalidTypeError, InvalidValueError
 
 
 class ChunkStore:
@@ -35,8 +35,10 @@ class ChunkStore:
     """
 
     def __init__(self, folder: str | Path) -> None:
+        if not isinstance(folder, str | Path):
+            raise InvalidTypeError(f"keep must be a folder, got {folder!r}")
         self.folder = Path(folder)
-        if self.folder.exists() and not self.folder.is_dir():
+        if self.folder.is_file():
             raise InvalidValueError(f"keep must be a folder, got the file '{self.folder}'")
         self._untold = threading.Semaphore(1)  # taken by the one warning
 

@@ -140,8 +140,9 @@ def optimal_pair(m: Means, horizon: int) -> Ints:
 def _marks(checkpoints: Sequence[int] | Ints | None, horizon: int) -> Ints:
     if checkpoints is None:
         return np.arange(1, horizon + 1)
-    marks = np.asarray(checkpoints)
-    if marks.dtype.kind not in "iu" or np.any(np.diff(marks, prepend=0, append=horizon + 1) <= 0):
+    given = np.asarray(checkpoints)
+    marks = given.astype(np.int64) if given.dtype.kind in "iu" and given.ndim == 1 else np.zeros(1, np.int64)
+    if np.any(np.diff(marks, prepend=0, append=horizon + 1) <= 0):
         raise InvalidValueError(
             f"checkpoints must be whole numbers that increase from 1 to {horizon} at most, got {checkpoints!r}"
         )
