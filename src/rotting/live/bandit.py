@@ -138,30 +138,33 @@ class Bandit:
         for place, arm in enumerate(names):
             if arm in names[:place]:
                 raise InvalidValueError(f"arms must be distinct, got {arm!r} twice")
-        self._policy = policy
-        self._lock = threading.RLock()
-        self._key = derive_key(nonnegative_int("seed", seed), "policy")
-        self._rounds = 0
-        self._capacity = _FIRST_CAPACITY
-        self._slots: list[Hashable | None] = list(names)  # the arm of each slot; meaningless where it is not in use
-        self._slot_of: dict[Hashable, int] = {arm: slot for slot, arm in enumerate(names)}
-        self._kept: dict[Hashable, int] = {}  # arms removed with keep=True
-        self._pulls = [0] * len(names)
-        self._pending = [0] * len(names)  # pulls of each slot whose reward has not come yet
-        self._propensities: list[list[float]] = [[] for _ in names]  # and their probabilities, if the policy divides by them
-        self._state = states.new_state(policy, len(names), self._capacity)
-        self._set_up()
+        key = derive_key(nonnegative_int("seed", seed), "policy")
+        self._make_slots(len(names))
+        self._slots[:] = names
+        self._slot_of.update((arm, slot) for slot, arm in enumerate(names))
+        self._set_up(policy, key, 0, _FIRST_CAPACITY, states.new_state(policy, len(names), _FIRST_CAPACITY))
 
-    def _set_up(self) -> None:
+    def _make_slots(self, count: int) -> None:
+        """Make empty slots; an arm in use has one, also if it was removed with `keep=True`."""
+        self._slots: list[Hashable | None] = [None] * count  # the arm of each slot; meaningless where it is not in use
+        self._slot_of: dict[Hashable, int] = {}
+        self._kept: dict[Hashable, int] = {}  # arms removed with keep=True
+        self._pulls = [0] * count
+        self._pending = [0] * count  # pulls of each slot whose reward has not come yet
+        self._propensities: list[list[float]] = [[] for _ in range(count)]  # of those pulls, if the policy divides by them
+
+    def _set_up(self, policy: Policy, key: int, rounds: int, capacity: int, state: Any) -> None:
+        """Make the bandit ready to decide, once its slots are filled."""
+        self._policy, self._key, self._rounds, self._capacity, self._state = policy, key, rounds, capacity, state
+        self._lock = threading.RLock()
         self._active: Ints
         self._refresh()
-        policy, state = self._policy, self._state
         self._choose = guarded_for(policy.kernel.choose, policy, policy.params, state, 1, self._key, self._active)
         self._update = guarded_for(policy.kernel.update, policy, policy.params, state, 1, 0, 0.0)
         self._explain = self._optional(policy.kernel.explain, self._active, 0)
         self._propensities_now = self._optional(policy.kernel.propensities, self._active, np.zeros(1))
         self._uses_propensities = "propensity" in self._state._fields
-        self._limit = math.inf if policy.max_rounds is None else policy.max_rounds
+        self._max_rounds = math.inf if policy.max_rounds is None else policy.max_rounds
         self._range = policy.reward_range or (-math.inf, math.inf)
 
     def _optional(self, kernel: Callable[..., Any] | None, *rest: object) -> Callable[..., Any] | None:
@@ -213,8 +216,8 @@ class Bandit:
             raise InvalidValueError("arms must hold at least one arm, got none")
         return np.array(slots, np.int64)
 
-    def _check_limit(self, rounds: int) -> None:
-        limit = self._limit
+    def _check_round(self, rounds: int) -> None:
+        limit = self._max_rounds
         if rounds > limit:
             raise InvalidValueError(
                 f"round must be at most {limit}, the horizon that {self._policy!r} is tuned for, got round {rounds}; "
@@ -235,7 +238,7 @@ class Bandit:
         """
         with self._lock:
             available = self._available(arms)
-            self._check_limit(self._rounds + 1)
+            self._check_round(self._rounds + 1)
             self._make_room(self._rounds + 1)
             slot = int(self._choose(self._policy.params, self._state, self._rounds + 1, self._key, available))
             self._rounds += 1
@@ -258,7 +261,7 @@ class Bandit:
             if self._uses_propensities and not pulled and arm not in self._slot_of:
                 raise InvalidValueError(f"arm must have been pulled, or be one that may be, got {arm!r}, which was removed")
             rounds = self._rounds if pulled else self._rounds + 1
-            self._check_limit(rounds)
+            self._check_round(rounds)
             self._make_room(rounds)
             if self._uses_propensities:
                 self._state.propensity[slot] = self._propensities[slot][0] if pulled else self.propensities()[arm]
@@ -432,22 +435,14 @@ class Bandit:
         if not intact:
             raise InvalidValueError("state must be complete and unedited, got one whose digest does not match its content")
         bandit = cls.__new__(cls)
-        bandit._policy = policy_from_json(state["policy"])
-        bandit._lock = threading.RLock()
-        bandit._key = int(state["key"], 16)
-        bandit._rounds = state["rounds"]
-        bandit._capacity = state["capacity"]
-        bandit._slots = [None] * state["slots"]
-        bandit._slot_of, bandit._kept = {}, {}
-        bandit._pulls = [0] * state["slots"]
-        bandit._pending = [0] * state["slots"]
-        bandit._propensities = [[] for _ in range(state["slots"])]
+        bandit._make_slots(state["slots"])
         for each in state["arms"]:
             arm, slot = _restore_arm(each["arm"]), each["slot"]
             bandit._slots[slot] = arm
             (bandit._kept if each["kept"] else bandit._slot_of)[arm] = slot
             bandit._pulls[slot], bandit._pending[slot] = each["pulls"], each["pending"]
             bandit._propensities[slot] = each["propensities"]
-        bandit._state = states.from_json(bandit._policy, state["state"], state["slots"], bandit._capacity)
-        bandit._set_up()
+        policy, capacity = policy_from_json(state["policy"]), state["capacity"]
+        arrays = states.from_json(policy, state["state"], state["slots"], capacity)
+        bandit._set_up(policy, int(state["key"], 16), state["rounds"], capacity, arrays)
         return bandit
