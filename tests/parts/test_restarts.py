@@ -1,6 +1,7 @@
 """Policies that restart: new arms first, then forced exploration, then the largest index."""
 
 import math
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,7 +39,8 @@ def test_samples_become_prefix_sums(samples: list[float]) -> None:
     for k, sample in enumerate(samples, 1):
         append(s, 0, sample)
         assert s.high[0, k] + s.low[0, k] == s.high[0, k]  # the pair is as short as it can be
-        assert abs(s.high[0, k] - math.fsum(samples[:k])) <= 1e-30 * math.fsum(map(abs, samples[:k]))
+        exact, size = sum(map(Fraction, samples[:k])), sum(abs(Fraction(x)) for x in samples[:k])
+        assert abs(Fraction(s.high[0, k]) + Fraction(s.low[0, k]) - exact) <= size * Fraction(2) ** -100
     assert s.pulls[0] == len(samples)
 
 
