@@ -203,6 +203,68 @@ def test_the_kit_is_documented_and_has_what_it_lists() -> None:
         kit.check  # noqa: B018
 
 
+OWN = """
+import math
+from typing import Annotated, NamedTuple
+
+import rotting.kit as kit
+
+
+class Params(NamedTuple):
+    alpha: Annotated[float, kit.POSITIVE, "confidence level"] = 1.4
+    sigma: Annotated[float, kit.POSITIVE, "scale of the rewards"] = 1.0
+    m: Annotated[float, kit.ABOVE_ONE, "ratio of neighbouring windows, where there is one"] = 2.0
+
+
+def all_windows(p: Params, n_arms: int, capacity: int) -> kit.Windows:
+    return kit.new_windows(n_arms, capacity)
+
+
+def delayed_windows(p: Params, n_arms: int, capacity: int) -> kit.DelayedWindows:
+    return kit.new_delayed_windows(p.m, n_arms, capacity)
+
+
+def level_at(p: Params, t: int, n_arms: int) -> float:
+    return p.sigma * math.sqrt(2.0 * p.alpha * math.log(t))
+
+
+def width(p: Params, level: float, h: int, root: float) -> float:
+    return level / root
+
+
+class OwnRAWUCB(kit.Policy):
+    name = "own-raw-ucb"
+    kernel = kit.Kernel(Params, all_windows, **kit.by_tightest_bound(level_at, width, linear_in_level=True))
+
+
+class OwnEffRAWUCB(kit.Policy):
+    name = "own-eff-raw-ucb"
+    kernel = kit.Kernel(Params, delayed_windows, **kit.by_delayed_bound(level_at, width, linear_in_level=True))
+"""
+
+CHECK_OWN = """
+import random, sys
+sys.path[:0] = sys.argv[1:]
+import own, rotting
+from tests.helpers import games
+
+rng = random.Random(0)
+for _ in range(5):
+    table = [[rng.gauss(-0.02 * n * i, 1) for n in range(200)] for i in range(4)]
+    for mine, theirs in ((own.OwnRAWUCB(), rotting.RAWUCB()), (own.OwnEffRAWUCB(), rotting.EffRAWUCB())):
+        chosen = games.play(mine, table, 200, fast=False)
+        assert len(set(chosen)) == 4
+        assert chosen == games.play(theirs, table, 200, fast=False)
+print("kept")
+"""
+
+
+def test_the_kit_is_enough_for_the_policies_of_the_paper(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN, "utf-8")
+    done = python(CHECK_OWN, str(tmp_path), str(ROOT), timeout=300)
+    assert (done.stdout, done.stderr) == ("kept\n", "")
+
+
 @pytest.mark.skipif(INTERPRETED, reason="once is enough")
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=["lint", "format"])
 @pytest.mark.parametrize(("where", "number"), [("src/rotting/policies/recent_ucb.py", 1), ("src/my_noises.py", 2)])

@@ -16,8 +16,11 @@ Rules of its parameters
 Index policies
     by_index                         pulls the arm with the largest index
     restarting                       the same after new arms and forced exploration, for policies that restart
-    by_tightest_bound                the smallest upper bound over all windows, on a History
-    by_delayed_bound                 the smallest upper bound over delayed windows, on a Grid
+    by_tightest_bound                the smallest upper bound over all windows
+    Windows, new_windows             the state that it works on, with a History in its field `history`
+    by_delayed_bound                 the smallest upper bound over delayed windows
+    DelayedWindows, new_delayed_windows
+                                     the state that it works on, with a Grid in its field `grid`
     lazy_choice                      the module behind the two: `choose_lazily` and its slots
 
 Windows
@@ -52,7 +55,7 @@ Example, a policy that pulls the arm with the largest last reward:
     >>> class State(NamedTuple):
     ...     last: Floats  # [K], infinite before the first
     >>> def init(p: Params, n_arms: int, capacity: int) -> State:
-    ...     return State(np.full(n_arms, math.inf))
+    ...     return State(last=np.full(n_arms, math.inf))
     >>> def index(p: Params, s: State, t: int, i: int) -> Reason:
     ...     return Reason(s.last[i], s.last[i], 1, 0.0)
     >>> def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
@@ -91,9 +94,9 @@ from rotting.kernels.exact_sums import add, difference, times
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform, uniform
 from rotting.parts import lazy_choice
 from rotting.parts.confidence import width
-from rotting.parts.delayed_windows import Grid, by_delayed_bound, eff_update, new_grid
+from rotting.parts.delayed_windows import DelayedWindows, Grid, by_delayed_bound, eff_update, new_delayed_windows, new_grid
 from rotting.parts.doubling import doubling
-from rotting.parts.exact_windows import by_tightest_bound
+from rotting.parts.exact_windows import Windows, by_tightest_bound, new_windows
 from rotting.parts.largest_index import by_index
 from rotting.parts.prefix_blocks import History, mean_range, new_history, record, window_mean
 from rotting.parts.restarts import restarting
@@ -116,6 +119,7 @@ __all__ = [
     "POSITIVE",
     "PROBABILITY",
     "SPREAD",
+    "DelayedWindows",
     "Floats",
     "Grid",
     "History",
@@ -125,6 +129,7 @@ __all__ = [
     "Policy",
     "Reason",
     "Rule",
+    "Windows",
     "add",
     "bind",
     "bind_all",
@@ -139,8 +144,10 @@ __all__ = [
     "eff_update",
     "lazy_choice",
     "mean_range",
+    "new_delayed_windows",
     "new_grid",
     "new_history",
+    "new_windows",
     "normal_quantile",
     "option",
     "record",

@@ -4,8 +4,8 @@ Where there is none these tests are skipped; with CI=true in the environment tha
 """
 
 import itertools
-import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rotting import report
+from tests.helpers.required import absent
 from tests.helpers.sections import ABOUT, EVIL, LABELS, sections
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+ROOT = Path(__file__).parent.parent.parent
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 FIRST = "#rested-test-regret"
 # The names of the curves in each panel of the first figure, as Plotly has them.
@@ -27,12 +29,6 @@ PRESSED = f"[...document.querySelectorAll('{FIRST} .legend button')].map(b => b.
 NARROW, WIDE, HEIGHT = 380, 1600, 900
 
 Open = Callable[..., "Page"]
-
-
-def absent(what: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{what}: the report must be tested in a browser here")
-    pytest.skip(what)
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +45,21 @@ def browser() -> "Iterator[Browser]":
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.mark.parametrize("installed", [*CHROMIUMS, None])
+def test_ci_installs_a_browser_only_where_these_tests_find_none(installed: str | None, tmp_path: Path) -> None:
+    # The script with nothing on its path but what it calls; what would change the machine, or take long, only says so.
+    for name in ("bash", "dirname", "id"):
+        (tmp_path / name).symlink_to(shutil.which(name) or pytest.fail(name))
+    for name in ("apt-get", "make", "sudo", *filter(None, [installed])):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >> "$SAID"\n', "utf-8")
+        (tmp_path / name).chmod(0o755)
+    said = tmp_path / "said"
+    subprocess.run([tmp_path / "bash", ROOT / ".ci" / "run"], env={"PATH": str(tmp_path), "SAID": str(said)}, check=True)
+    *before, last = said.read_text("utf-8").splitlines()
+    assert last == "make test"
+    assert any("install" in line and "chromium" in line for line in before) == (installed is None)
 
 
 @pytest.fixture(scope="module")
