@@ -1,7 +1,9 @@
 """Mistakes in the functions of a policy or a noise: one sentence that says whose, where, and what."""
 
 import json
+import math
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -12,11 +14,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pytest
 
-from rotting import errors
+from rotting import errors, kit
 from rotting.common.arrays import Floats, Ints
 from rotting.common.progress import Progress
 from rotting.common.rules import POSITIVE
-from rotting.engines import threads
+from rotting.engines import game_errors, threads
 from rotting.engines.kernel_errors import is_own_work
 from rotting.engines.task import Task
 from rotting.kernels.binding import digest
@@ -125,6 +127,65 @@ def test_an_arm_that_is_not_there_is_told() -> None:
     assert str(fault(own(choose=chooses_far))) == (
         f"Own(scale=1.0): choose must return one of `arms`, got {FAR}, in round 1 of run 0"
     )
+
+
+def chooses_below(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    return 0 if t < 3 else -1
+
+
+def chooses_a_float(p: Params, s: State, t: int, key: int, arms: Ints) -> Any:
+    return 0.0
+
+
+def test_a_negative_arm_is_not_the_last_one() -> None:
+    assert str(fault(own(choose=chooses_below))) == (
+        "Own(scale=1.0): choose must return one of `arms`, got -1, in round 3 of run 0"
+    )
+
+
+@pytest.mark.parametrize(("function", "got"), [(chooses_far, "1000000000"), (chooses_below, "-1"), (chooses_a_float, r"0\.0")])
+def test_a_live_choice_that_is_no_arm_changes_nothing(function: Any, got: str) -> None:
+    bandit = Bandit(own(choose=function), arms=["a", "b"])
+    for arm in ("a", "b"):
+        bandit.update(arm, 1.0)
+    before = bandit.get_state()
+    message = rf"^Own\(scale=1.0\): choose must return one of `arms`, got (np\.float64\()?{got}\)?$"
+    with pytest.raises(errors.KernelIndexError, match=message):
+        bandit.pull()
+    assert bandit.get_state() == before
+
+
+def chooses_the_first(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    return 0
+
+
+def test_a_live_choice_must_be_available() -> None:
+    bandit = Bandit(own(choose=chooses_the_first), arms=["a", "b"])
+    assert bandit.pull() == "a"
+    with pytest.raises(errors.KernelIndexError, match="choose must return one of `arms`, got 0"):
+        bandit.pull(arms=["b"])
+
+
+def takes_a_logarithm_first(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.sums[FAR if math.log(0.0 * reward) < 0.0 else arm] += reward
+
+
+@compiled_only
+def test_an_index_that_the_interpreter_does_not_reach_is_told_too() -> None:
+    """Compiled, the logarithm of zero is an infinity; interpreted, it ends the call before the index does."""
+    message = str(fault(own(update=takes_a_logarithm_first)))
+    assert message.startswith("Own(scale=1.0): init (test_kernel_errors.py, line ")
+    assert " or takes_a_logarithm_first (test_kernel_errors.py, line " in message
+    assert message.endswith(" reaches outside an array, in round 1 of run 0")
+
+
+@compiled_only
+def test_a_round_too_late_to_be_played_again_names_the_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(game_errors, "_REPLAY_ROUNDS", 7)
+    message = str(fault(own(update=writes_far)))
+    assert " or add_far (test_kernel_errors.py, line " in message
+    assert "play_runs" not in message
+    assert message.endswith(" reaches outside an array, in round 8 of run 0")
 
 
 def draw_far(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
@@ -325,7 +386,8 @@ FORBIDDEN = [
     (
         draws,
         "np.random",
-        "must not use np.random, whose numbers cannot be repeated: draw rotting.kernels.random_numbers.uniform",
+        "must not use np.random, whose numbers cannot be repeated: draw rotting.kit.uniform(key, t, draw) in a policy, "
+        "rotting.kit.reward_uniform(key, run, arm, clock, draw) in a noise",
     ),
     (assigns, "s.sums +=", "must not assign to the field sums"),
 ]
@@ -353,6 +415,28 @@ def test_sources_of_random_numbers_are_told_by_any_name() -> None:
         exec("def f(x):\n    return x + lucky()\n", scope)
         with pytest.raises(errors.KernelError, match="must not use lucky, whose numbers cannot be repeated"):
             digest(scope["f"])
+
+
+def test_the_random_numbers_of_numpy_are_told_by_any_name() -> None:
+    source = "def f(x):\n    return x + xp.random.rand()\n"
+    scope: dict[str, Any] = {"xp": np, "__name__": "defined"}
+    exec(source, scope)
+    with pytest.raises(errors.KernelError, match=r"f \(<string>, line 2\) must not use xp.random, whose numbers"):
+        digest(scope["f"])
+
+
+def test_the_advice_names_what_the_kit_has() -> None:
+    for name in ("uniform", "reward_uniform"):
+        assert hasattr(kit, name)
+        assert f"rotting.kit.{name}(" in str(fault(own(update=draws)))
+
+
+def test_a_game_is_linked_once_and_pickles_without_its_loops() -> None:
+    (game,), _ = plan(Simulation(make("uniform"), PROBLEM)).games()
+    assert game.linked is game.linked
+    again = pickle.loads(pickle.dumps(game))
+    assert again.code == game.code
+    assert "linked" not in vars(pickle.loads(pickle.dumps(game)))
 
 
 # --- What compiling leaves alone ------------------------------------------------------------------------------

@@ -61,6 +61,15 @@ def mean_now(m: Means, b: Board, i: int, t: int) -> float:
     return mean_at(m, i, b.round_piece[i], b.pull_piece[i])
 
 
+def visit(b: Board, i: int) -> None:
+    """Trust the choice."""
+
+
+def visit_checked(b: Board, i: int) -> None:
+    """Refuse an arm that is not there; a negative one would count from the last arm, wherever indices are checked."""
+    b.pulls[i if i >= 0 else b.pulls.size] += 0
+
+
 def reveal(s: Any, m: Means, b: Board, t: int) -> None:
     """Show a learner nothing."""
 
@@ -93,6 +102,7 @@ def play(
     for t in range(1, checkpoints[-1] + 1):
         reveal(s, m, b, t)
         i = choose(p, s, t, policy_key, arms)
+        visit(b, i)
         mean = mean_now(m, b, i, t)
         clock = t - 1 if m.on_rounds[i] else b.pulls[i]
         update(p, s, t, i, draw(mean, scale, noise_key, run, i, clock))
@@ -134,10 +144,12 @@ def play_runs(
         play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], signal)
 
 
-def link(policy: Policy, noise: Noise) -> Callable[..., None]:
-    """Return `play_runs` bound to this policy and this noise, still a plain function."""
+def link(policy: Policy, noise: Noise, checked: bool = False) -> Callable[..., None]:
+    """Return `play_runs` bound to this policy and this noise, still a plain function; `checked`, it looks at every choice."""
     kernel = policy.kernel
     parts: dict[Any, Any] = {init: kernel.init, choose: kernel.choose, update: kernel.update, draw: noise.draw}
     if policy.sees_means:
         parts[reveal] = reveal_means
+    if checked:
+        parts[visit] = visit_checked
     return bind(play_runs, parts)

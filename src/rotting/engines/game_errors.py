@@ -26,7 +26,7 @@ class _UntilRound:
 
 def game_index_error(task: Task, chunk: Chunk, error: IndexError) -> KernelIndexError:
     """Return what went wrong in a task that an index error ended, whose chunk is filled up to that round."""
-    game, linked = task.game, task.game.linked
+    game, linked = task.game, task.game.checked
     played = chunk.pulls.sum(axis=1)
     row = int(np.argmax(played < game.setting.horizon))  # the game that was not played to its end
     t = int(played[row]) + 1

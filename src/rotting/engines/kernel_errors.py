@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rotting.common.arrays import Ints
 from rotting.engines.game import play
 from rotting.errors import KernelError, KernelIndexError
 from rotting.kernels.binding import reached_functions
@@ -62,6 +63,13 @@ def _refused_place(function: Kernels, text: str) -> str:
                 if code.co_filename == file and line in {found for *_, found in code.co_lines()}:
                     fits = "" if candidates is foreign or not foreign else "what the policy or the noise returns does not fit "
                     return fits + place(code, line)
+    return _suspects(function)
+
+
+def _suspects(function: Kernels) -> str:
+    """Return the functions that are not the library's own, any of which may be meant."""
+    functions = reached_functions(function)
+    foreign = [each for each in functions if not _is_own(each.__module__)]
     return " or ".join(place(each.__code__) for each in foreign or functions[-1:])
 
 
@@ -93,13 +101,28 @@ def call_index_error(policy: Policy, function: Kernels, arguments: tuple[Any, ..
     return KernelIndexError(f"{policy!r}: {index_place(function, found)}")
 
 
+def _no_arm(choice: object) -> str:
+    return f"choose must return one of `arms`, got {choice!r}"
+
+
+def check_choice(policy: Policy, choice: object, arms: Ints) -> None:
+    """Refuse what `choose` returned if it is none of `arms`."""
+    if not isinstance(choice, int | np.integer) or choice not in arms:
+        raise KernelIndexError(f"{policy!r}: {_no_arm(choice)}")
+
+
 def replay(function: Kernels, *arguments: Any) -> IndexError | None:
-    """Return the error of the same call, interpreted, which knows its lines."""
+    """Return the error of the same call, interpreted, which knows its lines.
+
+    There is none where the interpreter stops earlier, at what compiled code lets pass, such as `math.log(0.0)`.
+    """
     try:
         with np.errstate(all="ignore"):
             function(*arguments)
     except IndexError as error:
         return error
+    except Exception:  # noqa: BLE001 (others' code, interpreted, can raise anything)
+        return None
     return None
 
 
@@ -113,12 +136,12 @@ def index_place(function: Kernels, error: IndexError | None) -> str:
     """Return where an index was out of bounds, as far as the error of an interpreted call tells."""
     frames = [] if error is None else frames_of(function, error)
     if not frames:
-        return f"{place(function.__code__)}, or what it calls, reaches outside an array"
+        return f"{_suspects(function)} reaches outside an array"
     for frame, line in frames:
         if not _is_own(frame.f_globals["__name__"]):
             return f"{place(frame.f_code, line)}: {error}"
     for frame, _ in frames:
         if frame.f_code is play.__code__ and "i" in frame.f_locals:  # the loop itself is right, so the arm is not
-            return f"choose must return one of `arms`, got {frame.f_locals['i']!r}"
+            return _no_arm(frame.f_locals["i"])
     frame, line = frames[0]
     return f"{place(frame.f_code, line)}: {error}"

@@ -80,10 +80,23 @@ class Game:
     policy: Policy
     setting: Setting
 
-    @property
+    @cached_property
     def linked(self) -> Callable[..., None]:
         """The loop over runs, bound to the policy and the noise: a plain function that `arguments` fit."""
-        return link(self.policy, self.setting.noise)
+        return self._link(checked=False)
+
+    @cached_property
+    def checked(self) -> Callable[..., None]:
+        """The same loop, which also refuses a choice that is no arm."""
+        return self._link(checked=True)
+
+    def _link(self, checked: bool) -> Callable[..., None]:
+        with blaming(self.policy):
+            return link(self.policy, self.setting.noise, checked)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the loops, which are made again where the game is read."""
+        return {name: value for name, value in vars(self).items() if name not in {"linked", "checked"}}
 
     @cached_property
     def code(self) -> str:

@@ -76,7 +76,7 @@ def _ready(game: Game, bar: Progress, checked: bool = False) -> Loop:
     bar.status = f"compiling {game.policy.name}"
     bar.advance(0)
     example = game.arguments(0, Task(game, 0, 1).blank(), np.zeros(2, np.int64))
-    loop = compiled_for(game.linked, game.policy, *example, allocates=True, checked=checked)
+    loop = compiled_for(game.checked if checked else game.linked, game.policy, *example, allocates=True, checked=checked)
     bar.status = ""
     return loop
 

@@ -4,6 +4,7 @@ import dis
 import functools
 import linecache
 import random
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -13,7 +14,10 @@ import numpy as np
 from rotting.errors import KernelError
 
 _QUIET = "compiled code returns numbers and writes into arrays, nothing else"
-_REPEATABLE = "whose numbers cannot be repeated: draw rotting.kernels.random_numbers.uniform(key, t, draw)"
+_REPEATABLE = (
+    "whose numbers cannot be repeated: draw rotting.kit.uniform(key, t, draw) in a policy, "
+    "rotting.kit.reward_uniform(key, run, arm, clock, draw) in a noise"
+)
 
 
 def place(code: CodeType, line: int | None = None) -> str:
@@ -25,7 +29,6 @@ def place(code: CodeType, line: int | None = None) -> str:
 
 @functools.cache
 def _forbidden(code: CodeType) -> str | None:
-    before = ("", "")
     asserts = False
     for each in dis.get_instructions(code):
         line = each.positions.lineno if each.positions else None
@@ -37,10 +40,17 @@ def _forbidden(code: CodeType) -> str | None:
             return f"{place(code, line)} must not print: {_QUIET}"
         if each.opname == "STORE_ATTR":
             return f"{place(code, line)} must not assign to the field {each.argval}: write into the array that it is"
-        if before[0] == "LOAD_GLOBAL" and before[1] in {"np", "numpy"} and each.argval == "random":
-            return f"{place(code, line)} must not use np.random, {_REPEATABLE}"
-        before = each.opname, str(each.argval)
     return None
+
+
+@functools.cache
+def _owners_of_random(code: CodeType) -> tuple[tuple[str, int | None], ...]:
+    """Return the global names whose attribute `random` is read, each with the line."""
+    found = []
+    for before, each in pairwise(dis.get_instructions(code)):
+        if before.opname == "LOAD_GLOBAL" and each.argval == "random":
+            found.append((before.argval, each.positions.lineno if each.positions else None))
+    return tuple(found)
 
 
 def _is_random(value: Any) -> bool:
@@ -55,6 +65,9 @@ def check_code(function: FunctionType) -> None:
     why = _forbidden(function.__code__)
     if why is not None:
         raise KernelError(why)
+    for name, line in _owners_of_random(function.__code__):
+        if function.__globals__.get(name) is np:
+            raise KernelError(f"{place(function.__code__, line)} must not use {name}.random, {_REPEATABLE}")
 
 
 def check_global(function: FunctionType, name: str, value: Any) -> None:

@@ -15,6 +15,7 @@ from rotting.common.arrays import Ints
 from rotting.common.rules import LARGEST, brief, nonnegative_int, suggest
 from rotting.display.tables import Column, Table
 from rotting.engines.compile import guarded_for
+from rotting.engines.kernel_errors import check_choice, is_own_work
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
@@ -160,6 +161,7 @@ class Bandit:
         self._active: Ints
         self._refresh()
         self._choose = guarded_for(policy.kernel.choose, policy, policy.params, state, 1, self._key, self._active)
+        self._is_own = is_own_work(policy.kernel.choose)
         self._update = guarded_for(policy.kernel.update, policy, policy.params, state, 1, 0, 0.0)
         self._explain = self._optional(policy.kernel.explain, self._active, 0)
         self._propensities_now = self._optional(policy.kernel.propensities, self._active, np.zeros(1))
@@ -240,7 +242,10 @@ class Bandit:
             available = self._available(arms)
             self._check_round(self._rounds + 1)
             self._make_room(self._rounds + 1)
-            slot = int(self._choose(self._policy.params, self._state, self._rounds + 1, self._key, available))
+            slot = self._choose(self._policy.params, self._state, self._rounds + 1, self._key, available)
+            if not self._is_own:
+                check_choice(self._policy, slot, available)
+            slot = int(slot)
             self._rounds += 1
             self._pending[slot] += 1
             if self._uses_propensities:
