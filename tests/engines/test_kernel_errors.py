@@ -386,8 +386,10 @@ FORBIDDEN = [
     (
         draws,
         "np.random",
-        "must not use np.random, whose numbers cannot be repeated: draw rotting.kit.uniform(key, t, draw) in a policy, "
-        "rotting.kit.reward_uniform(key, run, arm, clock, draw) in a noise",
+        (
+            "must not use np.random, whose numbers cannot be repeated: draw rotting.kit.uniform(key, t, draw) in a policy, "
+            "rotting.kit.reward_uniform(key, run, arm, clock, draw) in a noise"
+        ),
     ),
     (assigns, "s.sums +=", "must not assign to the field sums"),
 ]
