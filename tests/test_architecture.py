@@ -69,6 +69,12 @@ def test_every_function_is_where_the_document_says(name: str, file: str) -> None
     assert name in there, (name, file)
 
 
+@pytest.mark.parametrize("package", ["kernels", "engines"])
+def test_every_module_of_the_core_is_named(package: str) -> None:
+    modules = {f"{package}/{path.name}" for path in (SOURCE / package).glob("[!_]*.py")}
+    assert modules <= {*FILES}
+
+
 def test_the_document_names_enough_to_be_worth_checking() -> None:
     assert len(FILES) > 40
     assert len(FUNCTIONS) > 60

@@ -1,6 +1,7 @@
 """The package as users meet it: its names, its imports, its documents."""
 
 import ast
+import dataclasses
 import importlib
 import importlib.metadata
 import importlib.util
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from rotting.experiments import Experiment
 from rotting.registry import list_policies
 from tests.conftest import INTERPRETED
 
@@ -106,6 +108,37 @@ def test_every_public_name_is_documented(name: str) -> None:
         assert inspect.signature(thing).return_annotation is not inspect.Signature.empty
 
 
+def documented() -> list[tuple[str, Any]]:
+    """Every public function and class, and every public method of these classes, with its name."""
+    things = [(name, getattr(rotting, name)) for name in PUBLIC]
+    methods = [
+        (f"{name}.{part}", getattr(thing, part))
+        for name, thing in things
+        if inspect.isclass(thing)
+        for part, value in vars(thing).items()
+        if not part.startswith("_") and (inspect.isfunction(value) or isinstance(value, classmethod))
+    ]
+    return [(name, thing) for name, thing in [*things, *methods] if callable(thing)]
+
+
+def test_arguments_are_documented_in_the_order_of_the_signature() -> None:
+    seen = 0
+    for name, thing in documented():
+        section = re.search(r"^Args:\n((?:    .*\n|\n)+)", f"{inspect.getdoc(thing)}\n", re.MULTILINE)
+        if section is not None:
+            names = re.findall(r"^    (\w+): ", section[1], re.MULTILINE)
+            assert names == [each for each in inspect.signature(thing).parameters if each in names], name
+            seen += 1
+    assert seen > 40
+
+
+def test_what_docstrings_refer_to_is_there() -> None:
+    text = "".join(path.read_text("utf-8") for path in Path(rotting.__file__).parent.rglob("*.py"))
+    names = {*re.findall(r"`(rotting(?:\.\w+)+)`", text)}
+    assert len(names) > 5
+    assert [name for name in sorted(names) if pydoc.locate(name) is None] == []
+
+
 @pytest.mark.parametrize(
     "code", ["import rotting", "import rotting; rotting.RAWUCB(); rotting.problems.two_arms(); rotting.kit"]
 )
@@ -184,6 +217,18 @@ def test_the_worked_noise_of_contributing_works(tmp_path: Path) -> None:
     (tmp_path / "my_noises.py").write_text(worked_examples()[2], "utf-8")
     done = python(CHECK_NOISE, str(tmp_path), timeout=300)
     assert (done.stdout, done.stderr) == ("kept\n", "")
+
+
+def test_contributing_says_what_an_experiment_is_made_of() -> None:
+    section = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Add an experiment\n")[2].partition("\n## ")[0]
+    named = {*re.findall(r"`([a-z]+)(?:\([^`]*)?`", section)}
+    assert named == {each.name for each in dataclasses.fields(Experiment)}
+
+
+@pytest.mark.parametrize("document", sorted(ROOT.glob("*.md")), ids=lambda path: path.name)
+def test_documents_are_as_wide_as_the_code(document: Path) -> None:
+    lines = document.read_text("utf-8").splitlines()
+    assert not [line for line in lines if len(line) > 128 and not line.startswith("|")]  # a row of a table is one line
 
 
 @pytest.mark.parametrize("number", [1, 2], ids=["policy", "noise"])

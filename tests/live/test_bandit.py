@@ -147,10 +147,10 @@ def test_after_a_removal_all_is_as_if_the_arm_had_never_been_pulled(policy: Poli
                 reasons = [kernel.explain(params, states.copy(state), t, left, arm) for state in (told, spared)]
                 assert reasons[0] == pytest.approx(reasons[1], rel=1e-12, nan_ok=True), t
         if kernel.propensities is not None and t % 20 == 1:  # integrals, for some
-            chances = np.zeros((2, left.size))
-            for state, out in zip((told, spared), chances, strict=True):
+            propensities = np.zeros((2, left.size))
+            for state, out in zip((told, spared), propensities, strict=True):
                 kernel.propensities(params, states.copy(state), t, left, out)
-            assert chances[0] == pytest.approx(chances[1], rel=1e-9), t
+            assert propensities[0] == pytest.approx(propensities[1], rel=1e-9), t
         arms = [int(kernel.choose(params, state, t, 7, left)) for state in (told, spared)]
         assert arms[0] == arms[1], t
         for state in (told, spared):

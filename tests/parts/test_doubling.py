@@ -104,12 +104,12 @@ def test_propensities_are_those_of_the_epoch() -> None:
     skewed = set()
     for t in range(1, 60):
         before = bandit.get_state()
-        chances = bandit.propensities()
+        propensities = bandit.propensities()
         assert bandit.get_state() == before  # to ask changes nothing, also when the next round begins an epoch
-        assert math.fsum(chances.values()) == pytest.approx(1.0)
+        assert math.fsum(propensities.values()) == pytest.approx(1.0)
         if t in {1, 9, 25, 57}:
-            assert chances == pytest.approx({"a": 0.5, "b": 0.5})
-        elif chances["a"] > 0.5:
+            assert propensities == pytest.approx({"a": 0.5, "b": 0.5})
+        elif propensities["a"] > 0.5:
             skewed.add(t)
         arm = bandit.pull()
         bandit.update(arm, 1.0 if arm == "a" else 0.0)

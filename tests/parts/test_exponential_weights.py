@@ -95,9 +95,9 @@ def test_propensities_sum_to_one_and_match_the_frequencies(policy: Policy) -> No
         arm = bandit.pull()
         bandit.update(arm, 1.0 if arm == "b" and t % 3 else 0.2)
     for arms in (None, ["a", "c"]):
-        chances = bandit.propensities(arms)
-        assert math.fsum(chances.values()) == pytest.approx(1.0, abs=1e-15)
-        assert min(chances.values()) >= 0.2 / len(chances) * (1 - 1e-12)
+        propensities = bandit.propensities(arms)
+        assert math.fsum(propensities.values()) == pytest.approx(1.0, abs=1e-15)
+        assert min(propensities.values()) >= 0.2 / len(propensities) * (1 - 1e-12)
     n = 500 if INTERPRETED else 20_000
     available = np.arange(3)
     draw, state = compiled(policy.kernel.choose), bandit._state  # a pull that is not rewarded changes no weight

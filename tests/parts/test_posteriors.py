@@ -16,19 +16,19 @@ from tests.conftest import INTERPRETED
 from tests.helpers.variants import THOMPSON
 
 
-def chances(kind: int, posteriors: Sequence[Sequence[float]]) -> np.ndarray:
+def propensities(kind: int, posteriors: Sequence[Sequence[float]]) -> np.ndarray:
     out = np.zeros(len(posteriors))
     compiled(probabilities_of_largest, allocates=True)(kind, np.array(posteriors, float), out)
     return out
 
 
-def test_chances_of_two_gaussians() -> None:
+def test_propensities_of_two_gaussians() -> None:
     rng = np.random.default_rng(1)
     for _ in range(3 if INTERPRETED else 200):
         offset = rng.choice([0.0, 1e6, -1e9])
         mean, sd = offset + rng.normal(size=2) * 10 ** rng.uniform(-3, 1), 10 ** rng.uniform(-5, 3, 2)
         exact = math.erfc((mean[1] - mean[0]) / math.hypot(*sd) / math.sqrt(2)) / 2
-        assert chances(GAUSSIAN, [(mean[0], sd[0]), (mean[1], sd[1])])[0] == pytest.approx(exact, abs=1e-12)
+        assert propensities(GAUSSIAN, [(mean[0], sd[0]), (mean[1], sd[1])])[0] == pytest.approx(exact, abs=1e-12)
 
 
 def beta_exceeds(a: int, b: int, c: int, d: int) -> float:
@@ -40,29 +40,29 @@ def beta_exceeds(a: int, b: int, c: int, d: int) -> float:
     return float(sum(beta(c + i, b + d) / ((b + i) * beta(1 + i, b) * beta(c, d)) for i in range(a)))
 
 
-def test_chances_of_two_betas() -> None:
+def test_propensities_of_two_betas() -> None:
     rng = np.random.default_rng(2)
     for _ in range(3 if INTERPRETED else 100):
         a, b, c, d = (math.ceil(x) for x in 10 ** rng.uniform(0, 2.3, 4))
-        assert chances(BERNOULLI, [(a, b), (c, d)])[0] == pytest.approx(beta_exceeds(a, b, c, d), abs=1e-12)
+        assert propensities(BERNOULLI, [(a, b), (c, d)])[0] == pytest.approx(beta_exceeds(a, b, c, d), abs=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(1e-9, 1e-9), (1e-4, 2.0), (0.5, 0.5), (1e-3, 1e3), (1.0, 1e6), (1e9, 1e9), (1e12, 3.0)])
-def test_chances_of_extreme_betas(shape: tuple[float, float]) -> None:
+def test_propensities_of_extreme_betas(shape: tuple[float, float]) -> None:
     a, b = shape
-    assert chances(BERNOULLI, [shape, (1.0, 1.0)])[0] == pytest.approx(a / (a + b), abs=1e-9)  # above a uniform: its mean
-    assert chances(BERNOULLI, [shape] * 3) == pytest.approx([1 / 3] * 3, abs=1e-9)
+    assert propensities(BERNOULLI, [shape, (1.0, 1.0)])[0] == pytest.approx(a / (a + b), abs=1e-9)  # above a uniform: its mean
+    assert propensities(BERNOULLI, [shape] * 3) == pytest.approx([1 / 3] * 3, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", [BERNOULLI, GAUSSIAN])
-def test_chances_of_many_equal_arms(kind: int) -> None:
+def test_propensities_of_many_equal_arms(kind: int) -> None:
     size = 4 if INTERPRETED else 300
-    equal = chances(kind, [(2.0, 3.0)] * size)
+    equal = propensities(kind, [(2.0, 3.0)] * size)
     assert equal == pytest.approx([1 / size] * size, abs=1e-12)
-    assert chances(kind, [(2.0, 3.0)]) == pytest.approx([1.0])
+    assert propensities(kind, [(2.0, 3.0)]) == pytest.approx([1.0])
 
 
-def midpoint_chances(kind: int, posteriors: Sequence[tuple[float, float]]) -> np.ndarray:
+def midpoint_propensities(kind: int, posteriors: Sequence[tuple[float, float]]) -> np.ndarray:
     """Chances of being largest by the plainest rule: many cells, densities and their cumulated sums."""
     x = (np.arange(400_000) + 0.5) / 400_000
     if kind == GAUSSIAN:
@@ -76,12 +76,12 @@ def midpoint_chances(kind: int, posteriors: Sequence[tuple[float, float]]) -> np
     return np.array([(f[i] * np.delete(below, i, axis=0).prod(axis=0)).sum() for i in range(len(posteriors))])
 
 
-def test_chances_of_several_arms() -> None:
+def test_propensities_of_several_arms() -> None:
     for kind, posteriors in [
         (BERNOULLI, [(3.0, 5.0), (40.5, 61.5), (2.0, 2.0), (900.0, 1400.0)]),
         (GAUSSIAN, [(0.0, 1.0), (0.5, 0.1), (-2.0, 3.0), (0.6, 0.02)]),
     ]:
-        assert chances(kind, posteriors) == pytest.approx(midpoint_chances(kind, posteriors), abs=1e-6)
+        assert propensities(kind, posteriors) == pytest.approx(midpoint_propensities(kind, posteriors), abs=1e-6)
 
 
 def tail_bound(draws: int, false_alarm: float) -> float:

@@ -65,10 +65,10 @@ def simulate(
         workers: threads; all CPUs by default.
         checkpoints: rounds at which regret is recorded; 200 evenly spaced ones by default. The horizon is always one.
         progress: show a progress bar; by default when standard error is a terminal.
-        engine: what plays the games; "threads" is the only one.
         keep: a folder for the games that are finished, so that the same call goes on where another was killed, and one with
             more runs plays only those that are new. They are known by a digest of the settings and of the code, and are never
             taken for others.
+        engine: what plays the games; "threads" is the only one.
 
     Memory does not grow with the horizon where the means have few pieces and the policies forget. It takes:
 
@@ -76,8 +76,8 @@ def simulate(
     - for the means, 16 bytes per piece of equal value, and several times that while an arm is tabulated. `Constant`, `Abrupt`
       and `Piecewise` have the pieces that they are written with; the other decays, and callables, one per round of the horizon
       unless neighbours are equal; a `General` arm takes 8 bytes per pair of rounds;
-    - for the reference, next to nothing where it is known from the pieces; `rotting.oracle.optimal_rewards` says what it takes
-      where arms rise or follow both clocks;
+    - for the reference, next to nothing where it is known from the pieces; `rotting.problems.oracle.optimal_rewards` says
+      what it takes where arms rise or follow both clocks;
     - on each worker, the state of one game. Per arm and round of the horizon: 20 bytes for the exact windows of RAW-UCB,
       RAW-UCB++, RAW-klUCB and FEWA and for the GLR policies, 24 for AdSwitch, 16 for SWA, wSWA and M-UCB; per round: 32 bytes
       for SW-UCB and Thompson sampling on a sliding window. The states of the others grow with the logarithm of the horizon, or

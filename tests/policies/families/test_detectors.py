@@ -161,20 +161,20 @@ def test_named_constructors_tune_as_published() -> None:
 def test_propensities_match_the_frequencies(policy: Policy) -> None:
     """4,000 draws: an error of five standard deviations has a chance of 6e-7 a comparison; there are 12, at a fixed seed."""
     assert policy.kernel.propensities is not None
-    choose, chances = compiled(policy.kernel.choose, policy), compiled(policy.kernel.propensities, policy)
+    choose, propensities = compiled(policy.kernel.choose, policy), compiled(policy.kernel.propensities, policy)
     n_arms, draws = 3, 500 if INTERPRETED else 4000
     table = tables(policy, n_arms, T)["fractions"] * [[0.2], [1.0], [0.5]]
     state = states.new_state(policy, n_arms, T)
     arms, pulls, mixed = np.arange(n_arms), [0] * n_arms, 0
     for t in range(1, T // 2 + 1):
         out = np.full(n_arms, np.nan)
-        chances(policy.params, state, t, arms, out)
+        propensities(policy.params, state, t, arms, out)
         assert math.isclose(out.sum(), 1.0, rel_tol=1e-12)
         if out.max() < 1.0 and mixed < 2:
             mixed += 1
             for some in (arms, arms[1:]):
                 out = np.full(some.size, np.nan)
-                chances(policy.params, state, t, some, out)
+                propensities(policy.params, state, t, some, out)
                 drawn = [choose(policy.params, type(state)(*map(np.copy, state)), t, key, some) for key in range(draws)]
                 share = np.bincount(drawn, minlength=n_arms)[some] / draws
                 assert (np.abs(share - out) <= 5 * np.sqrt(out * (1 - out) / draws) + 1e-12).all()
