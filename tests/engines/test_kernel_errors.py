@@ -346,7 +346,7 @@ def returns_a_float(p: Params, s: State, t: int, key: int, arms: Ints) -> float:
 @compiled_only
 def test_a_choice_that_is_no_whole_number_does_not_fit() -> None:
     text = str(fault(own(choose=returns_a_float)))
-    assert text.startswith("Own(scale=1.0): what the policy or the noise returns does not fit mean_now (game.py, line ")
+    assert text.startswith("Own(scale=1.0): what the policy or the noise returns does not fit visit_checked (game.py, line ")
     assert text.endswith("an index must be a whole number, got float64")
 
 
