@@ -17,6 +17,7 @@ import pytest
 from rotting import problems
 from rotting.engines.chunk_store import ChunkStore
 from rotting.engines.game import _POLL, CANCEL, DONE, link
+from rotting.engines.task import Chunk
 from rotting.kernels.random_numbers import derive_key
 from rotting.policies.ucb1 import UCB1
 from rotting.policies.uniform import Uniform
@@ -257,6 +258,17 @@ def test_games_that_were_kept_count_as_done(tmp_path: Path, capsys: pytest.Captu
 
 def workers() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name.startswith("rotting")]
+
+
+def test_the_time_of_a_round_is_that_of_all_chunks_over_all_rounds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, two_arms: Problem
+) -> None:
+    chunks: list[Chunk] = []
+    monkeypatch.setattr(ChunkStore, "write", lambda self, digest, chunk: chunks.append(chunk))
+    result = simulate(UCB1(), two_arms, runs=RUNS, keep=tmp_path)
+    assert sum(len(each.regret) for each in chunks) == RUNS
+    seconds = sum(each.seconds for each in chunks)
+    assert result.us_per_round.tolist() == pytest.approx([seconds * 1e6 / (RUNS * HORIZON)])
 
 
 def test_no_thread_outlives_a_simulation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
