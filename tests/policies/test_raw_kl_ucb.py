@@ -9,7 +9,7 @@ from rotting.policies.raw_kl_ucb import RAWKLUCB
 
 
 def test_of_windows_with_equal_bounds_the_shortest_explains_the_index() -> None:
-    """The width w of one sample is twice that of four: `0 + w = w / 2 + w / 2`, without rounding. Other windows bound it less."""
+    """The width w of one sample is twice that of four: `0 + w = w / 2 + w / 2`, exactly. Other windows bound it less."""
     policy, t = RAWKLUCB(kind="gaussian", alpha=1.0, sigma=1.0), 7
     w = math.sqrt(2.0 * math.log(t))
     state = states.new_state(policy, 1, t)

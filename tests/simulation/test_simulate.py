@@ -17,7 +17,6 @@ import pytest
 from rotting import problems
 from rotting.engines.chunk_store import ChunkStore
 from rotting.engines.game import _POLL, CANCEL, DONE, link
-from rotting.engines.task import Chunk
 from rotting.kernels.random_numbers import derive_key
 from rotting.policies.ucb1 import UCB1
 from rotting.policies.uniform import Uniform
@@ -263,7 +262,7 @@ def workers() -> list[threading.Thread]:
 def test_the_time_of_a_round_is_that_of_all_chunks_over_all_rounds(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, two_arms: Problem
 ) -> None:
-    chunks: list[Chunk] = []
+    chunks: list[Any] = []
     monkeypatch.setattr(ChunkStore, "write", lambda self, digest, chunk: chunks.append(chunk))
     result = simulate(UCB1(), two_arms, runs=RUNS, keep=tmp_path)
     assert sum(len(each.regret) for each in chunks) == RUNS
