@@ -71,6 +71,13 @@ def test_t_critical_needs_degrees(degrees: int) -> None:
         t_critical(degrees)
 
 
+@pytest.mark.parametrize("degrees", [1, 2, 9, 1_000])
+@pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
+def test_t_critical_needs_a_level_inside_the_unit_interval(degrees: int, level: float) -> None:
+    with pytest.raises(ValueError, match=f"level must be between 0 and 1, got {level}"):
+        t_critical(degrees, level)
+
+
 def test_mean_interval_of_a_textbook_sample() -> None:
     # Student's own sleep data, ten differences: mean 1.58, s = 1.229995, so 1.58 -+ 2.262157 * 0.388959.
     sleep = np.array([1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4])

@@ -9,7 +9,7 @@ import pytest
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
 from rotting.errors import CheckError
-from rotting.kernels.nested import classes, flatten, unflatten
+from rotting.kernels.nested import classes, flatten, is_nested, unflatten
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
@@ -91,6 +91,14 @@ def test_arrays_have_dotted_names_and_go_back_to_their_places() -> None:
     assert classes(again) == classes(state) == [State, Sums]
     assert again.sums.log is state.sums.log
     assert again.rounds is state.rounds
+
+
+def test_only_named_tuples_are_nested() -> None:
+    state = init(Params(), 2, 3)
+    assert is_nested(state)
+    assert is_nested(state.sums)
+    for field in (state.pulls, (), tuple(state.sums), list(state.sums)):
+        assert not is_nested(field)
 
 
 def test_a_copy_shares_no_array() -> None:

@@ -11,8 +11,9 @@ from rotting.common.rules import POSITIVE, Rule
 from rotting.errors import CheckError, KernelIndexError
 from rotting.kernels.random_numbers import uniform
 from rotting.live.bandit import Bandit
-from rotting.live.checks import _ROUNDS, check_policy
+from rotting.live.checks import _ROUNDS, _check_mask, _game, check_policy
 from rotting.policies import ucb1
+from rotting.policies.greedy_oracle import GreedyOracle
 from rotting.policy import Kernel, Policy
 from tests.conftest import INTERPRETED
 from tests.helpers.games import examples
@@ -65,6 +66,24 @@ def broken(**changes: Any) -> Policy:
 
 def test_a_sound_third_party_policy_passes() -> None:
     check_policy(broken())
+
+
+def test_a_policy_with_arms_missing_is_paid_in_the_unit_interval() -> None:
+    paid = []
+
+    def update(p: ucb1.Params, s: ucb1.State, t: int, arm: int, reward: float) -> None:
+        paid.append(reward)
+        ucb1.update(p, s, t, arm, reward)
+
+    _check_mask(broken(update=update))
+    assert len(paid) == _ROUNDS
+    assert (min(paid), max(paid)) == (0.0, 1.0)
+
+
+def test_a_policy_that_sees_the_means_is_shown_those_of_the_next_pulls() -> None:
+    table = np.array([[0.5, 0.25, 0.0], [1.0, 0.25, 0.0]])
+    policy = GreedyOracle()
+    assert _game(policy, policy.kernel.choose, policy.kernel.update, table, 3)[0] == [1, 0, 0]
 
 
 def outside(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:

@@ -3,11 +3,12 @@
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from rotting.common.arrays import Ints
 from rotting.kernels.nested import flatten
 from rotting.kernels.random_numbers import uniform
 from rotting.live import policy_state as states
@@ -17,7 +18,7 @@ from rotting.policies.exp3 import Exp3
 from rotting.policies.rexp3 import Rexp3
 from rotting.policies.swa import SWA
 from rotting.policies.wswa import WSWA
-from rotting.policy import Policy
+from rotting.policy import Kernel, Policy, defined
 from tests.helpers.games import examples
 
 KNOWLEDGE: dict[str, Any] = {"horizon": 300, "breakpoints": 3, "switches": 3, "budget": 2.0}
@@ -159,3 +160,40 @@ def test_batches_go_on_at_multiples_of_their_new_length() -> None:
         if bandit._state.log_weights[0] > before:
             falls.append(bandit.rounds)
     assert falls == [43, 64]
+
+
+class Nothing(NamedTuple):
+    pass
+
+
+class Choices(NamedTuple):
+    chosen: Ints  # [capacity]
+
+
+def no_choices(p: Nothing, n_arms: int, capacity: int) -> Choices:
+    return Choices(chosen=np.full(capacity, -1))
+
+
+def choose_and_note(p: Nothing, s: Choices, t: int, key: int, arms: Ints) -> int:
+    s.chosen[t - 1] = arms[t % arms.size]
+    return int(s.chosen[t - 1])
+
+
+def learn_nothing(p: Nothing, s: Choices, t: int, arm: int, reward: float) -> None:
+    pass
+
+
+class NotesChoices(Policy):
+    """Writes into its state where it chooses, and not where it learns."""
+
+    name = "notes-choices-for-tests"
+    kernel = Kernel(Nothing, no_choices, choose=choose_and_note, update=learn_nothing)
+
+
+del defined[NotesChoices.name]
+
+
+def test_a_choice_has_room_before_any_reward_comes() -> None:
+    bandit = Bandit(NotesChoices(), arms=[0, 1])
+    chosen = [bandit.pull() for _ in range(300)]
+    assert bandit._state.chosen[:300].tolist() == chosen

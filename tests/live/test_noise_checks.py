@@ -222,3 +222,11 @@ def test_sound_noises_stay_within_the_bound(skewed: str) -> None:
             rewards, low, high, mean = (rng.random(2_000) < 0.001).astype(float), 0.0, 1.0, 0.001
         shares.append(abs(rewards.mean() - mean) / farthest(rewards, mean, low, high))
     assert 0.05 < max(shares) < 0.75
+
+
+def always_half(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    return 0.5
+
+
+def test_a_support_may_be_a_single_number() -> None:
+    check_noise(noise(always_half, support=(0.5, 0.5), lowest_mean=0.5, highest_mean=0.5))

@@ -101,3 +101,16 @@ def test_it_fires_at_the_largest_statistic_and_not_above(kind: str, ones: int, r
         assert most > 0.0
         assert fires(P, state, 0, most * (1 - 1e-12), 1)
         assert not fires(P, state, 0, most * (1 + 1e-12), 1)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("first", "rest"), [(64, 192), (8, 100), (100, 412)])
+def test_it_fires_where_a_block_and_the_mean_have_opposite_signs(sign: float, first: int, rest: int) -> None:
+    xs = sign * np.concatenate([np.ones(first), -np.ones(rest)])
+    state = new_history(1, len(xs))
+    for x in xs:
+        record(state, 0, float(x))
+    most = largest_statistic(glr_ucb.kl, xs)
+    fires = glr_test(glr_ucb.kl, glr_ucb.curvature)
+    assert fires(P, state, 0, most * (1 - 1e-12), 1)
+    assert not fires(P, state, 0, most * (1 + 1e-12), 1)

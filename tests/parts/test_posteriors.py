@@ -114,3 +114,11 @@ def test_propensities_know_first_pulls(policy: Policy) -> None:
     assert bandit.propensities() == {"a": 1.0, "b": 0.0}
     bandit.update("a", 0.5)
     assert bandit.propensities() == {"a": 0.0, "b": 1.0}
+
+
+@pytest.mark.parametrize(
+    "posterior", [(6.589052075762277e32, 1.206826984387259e31), (3.648124705728732e32, 4.9371999033228275e31)]
+)
+def test_posteriors_narrower_than_the_numbers_around_them_come_to_an_end(posterior: tuple[float, float]) -> None:
+    """Their log-odds are 4 and 2, where numbers become half as dense: a panel leads on below, and not above."""
+    assert chances(BERNOULLI, [posterior, posterior]).tolist() == [0.5, 0.5]

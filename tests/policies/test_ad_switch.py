@@ -11,7 +11,7 @@ from rotting.engines.compile import compiled
 from rotting.kernels.random_numbers import subkey, uniform
 from rotting.live import policy_state as states
 from rotting.parts.doubling import doubling
-from rotting.policies.ad_switch import AdSwitch
+from rotting.policies.ad_switch import AdSwitch, bad_arm_changed
 from tests.helpers.games import KEY, compiled_kernels, reference
 from tests.reference import detectors
 
@@ -162,10 +162,11 @@ def test_without_the_arm_that_evicted_all_others_they_are_compared_anew() -> Non
     """The episode keeps its number, by which checks are drawn, and begins after the last round played."""
     policy = AdSwitch(horizon=60, C1=0.02)
     state = evicted_by_one(policy)
+    state.episode[0] = 4
     states.forget_arm(policy, state, 0, ROUNDS)
     assert state.pulls.tolist() == state.bad.tolist() == state.until.tolist() == [0, 0, 0, 0]
     assert state.last.tolist() == [0, 59, 60, 0]
-    assert state.episode.tolist() == [1, 61]
+    assert state.episode.tolist() == [4, 61]
 
 
 @pytest.mark.parametrize("arm", [1, 2, 3])
@@ -191,3 +192,13 @@ def test_chances_sum_to_one_whether_an_arm_is_open_or_not() -> None:
     # Of the two closed ones, arm 1 was played less recently: it is the other only if that one alone is opened.
     policy.kernel.propensities(policy.params, state, 61, np.array([1, 2]), out := np.zeros(2))
     assert 0.5 < out[0] < 1.0
+
+
+def test_all_samples_of_a_bad_arm_together_tell_that_it_changed() -> None:
+    """At T = 2 the radius of one sample is 1.18, more than any change in [0, 1]; that of two is 0.83."""
+    policy = AdSwitch(horizon=2, C1=100.0)
+    state = states.new_state(policy, 1, 2)
+    for t, changed in ((1, False), (2, True)):
+        policy.kernel.update(policy.params, state, t, 0, 1.0)
+        state.mean[0] = state.gap[0] = 0.0  # as if it had been evicted at 0
+        assert bad_arm_changed(state, 0) == changed

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from rotting.live.bandit import Bandit
-from rotting.policies.uniform import Uniform, choose
+from rotting.policies.uniform import Uniform, choose, update
 
 
 def test_propensities_are_equal_among_the_available() -> None:
@@ -23,3 +23,11 @@ def test_frequencies_are_equal() -> None:
     assert set(drawn) == set(arms.tolist())
     for arm in arms:
         assert math.isclose(drawn.count(arm) / 5_000, 0.25, abs_tol=0.05)
+
+
+def test_pulls_are_counted() -> None:
+    policy = Uniform()
+    state = policy.kernel.init(policy.params, 3, 4)
+    for t, arm in enumerate([2, 0, 2, 2], 1):
+        update(policy.params, state, t, arm, 0.5)
+    assert state.pulls.tolist() == [1, 0, 3]

@@ -131,3 +131,10 @@ def test_a_night_of_144_values_costs_144_pieces_an_arm(clock: str, *, dense: boo
     for k in (0, 1, 70, 143):
         tick = int(starts[k])
         assert problem.mean(2, t=horizon if clock == "rested" else tick + 1, n=0 if clock == "restless" else tick) == levels[k]
+
+
+def test_a_rise_is_told_at_a_pull_that_only_the_round_before_it_allows() -> None:
+    """After two pulls, from round 3 to round 4, and nowhere else; in round 2 nobody has pulled twice."""
+    dense = [[5.0], [5.0, 4.0], [4.0, 3.0, 0.0], [4.0, 3.0, 1.0, 0.0]]
+    problem = Problem([General(lambda t, n: dense[t - 1][n])], horizon=4)
+    assert first_rise(problem.means(4), 0, 4) == Rise(0, "rounds", 4, 2, 0.0, 1.0)

@@ -218,6 +218,8 @@ def test_runs_that_gain_nothing_late_do_not_tell_the_growth() -> None:
     assert np.ptp(middle + 0.1 - middle) > 0
     assert growth(early, middle, middle + 1e-3 * middle).low is not None
     assert growth(early, early + 2.0, early + 3.0) == (0.5, 0.5, 0.5)
+    nothing = np.zeros(5)  # neither late nor early: the runs agree on both
+    assert why(growth(nothing, nothing, nothing)) not in ("", same)
 
 
 @pytest.mark.parametrize(("curve", "value"), [(np.log, 1.0), (np.sqrt, math.sqrt(2)), (float, 2.0)])

@@ -259,6 +259,17 @@ def workers() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name.startswith("rotting")]
 
 
+def test_the_time_of_a_round_is_that_of_all_chunks_over_all_rounds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, two_arms: Problem
+) -> None:
+    chunks: list[Any] = []
+    monkeypatch.setattr(ChunkStore, "write", lambda self, digest, chunk: chunks.append(chunk))
+    result = simulate(UCB1(), two_arms, runs=RUNS, keep=tmp_path)
+    assert sum(len(each.regret) for each in chunks) == RUNS
+    seconds = sum(each.seconds for each in chunks)
+    assert result.us_per_round.tolist() == pytest.approx([seconds * 1e6 / (RUNS * HORIZON)])
+
+
 def test_no_thread_outlives_a_simulation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nor one that fails, here on its last step: the error holds on to all that was under way."""
     simulate(UCB1(), PROBLEM, runs=20, workers=4)

@@ -27,7 +27,8 @@ EXCLUDED = (
     *(f"*/common/{name}.py" for name in ("atomic_files", "folders", "progress", "version")),
     *(f"*/problems/{name}.py" for name in ("arms", "decays", "presets", "problem")),
     # What compiles, while the tests run without the compiler, and what only names things.
-    *("*/engines/compile.py", "*/kernels/binding.py", "*/registry.py", "src/rotting/__init__.py"),
+    *(f"*/engines/{name}.py" for name in ("compile", "game_errors", "kernel_errors")),
+    *("*/kernels/binding.py", "*/registry.py", "src/rotting/__init__.py"),
 )
 FEWEST = 3
 """Mutants of a module, if it has so many."""
