@@ -26,7 +26,6 @@ OF_A_FAMILY = {
     "policies/eff_raw_ucb_pp.py": "policies/test_raw_ucb_pp.py",
     "policies/glr_kl_ucb.py": "policies/families/test_detectors.py",
     "policies/kl_ucb.py": "policies/families/test_kl_and_thompson.py",
-    "policies/raw_kl_ucb.py": "policies/families/test_kl_and_thompson.py",
     "policies/thompson_sampling.py": "policies/families/test_kl_and_thompson.py",
 }
 """Policies that have nothing of their own, and the tests that they share with their kin."""

@@ -121,4 +121,4 @@ def test_propensities_know_first_pulls(policy: Policy) -> None:
 )
 def test_posteriors_narrower_than_the_numbers_around_them_come_to_an_end(posterior: tuple[float, float]) -> None:
     """Their log-odds are 4 and 2, where numbers become half as dense: a panel leads on below, and not above."""
-    assert chances(BERNOULLI, [posterior, posterior]).tolist() == [0.5, 0.5]
+    assert propensities(BERNOULLI, [posterior, posterior]).tolist() == [0.5, 0.5]
