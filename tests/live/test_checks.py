@@ -168,6 +168,17 @@ def test_randomness_must_be_declared_with_its_propensities() -> None:
         Bandit(policy, arms=["a", "b"]).propensities()
 
 
+def too_much(p: ucb1.Params, s: ucb1.State, t: int, arms: Ints, out: Floats) -> None:
+    out[:] = 0.5
+
+
+def test_propensities_must_sum_to_one() -> None:
+    policy = broken(choose=draws_in_secret, propensities=too_much)
+    type(policy).randomised = True
+    with pytest.raises(CheckError, match=r"propensities must sum to 1 \(\[0.5 0.5 0.5\]\)"):
+        check_policy(policy)
+
+
 def test_a_name_that_is_taken_is_refused() -> None:
     with pytest.raises(ValueError, match="name must be new, got 'ucb1', which is UCB1"):
         type("Mine", (Policy,), {"name": "ucb1", "kernel": ucb1.UCB1.kernel})

@@ -24,7 +24,8 @@ _KEYS = 400
 def require(rule: str, kept: bool, where: object = "") -> None:
     """Raise `CheckError` with a rule that was not kept, and where."""
     if not kept:
-        raise CheckError(f"{rule}{f' ({where})' if where != '' else ''}")
+        place = str(where)  # an array cannot be compared with a text
+        raise CheckError(f"{rule}{f' ({place})' if place else ''}")
 
 
 def _rewards(n_arms: int, rounds: int) -> Floats:

@@ -11,8 +11,9 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
+from rotting.engines.game import draw
 from rotting.errors import CheckError, InvalidTypeError, InvalidValueError
-from rotting.kernels.binding import bind, slot
+from rotting.kernels.binding import bind
 from rotting.kernels.random_numbers import derive_key
 from rotting.live.checks import require
 from rotting.problems.noise import Noise, check_kernel, from_json
@@ -25,12 +26,6 @@ _ALARM = 1e-7  # of each mean
 _ERRORS = 8.0  # standard errors
 _ROUNDING = 1e-9
 _KEY = derive_key(0, "check")
-
-
-@slot
-def draw(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    """Stand for the noise's `draw`."""
-    raise NotImplementedError
 
 
 def _fill(mean: float, scale: float, keys: Ints, runs: Ints, arms: Ints, clocks: Ints, out: Floats) -> None:
