@@ -98,7 +98,13 @@ class Stretches:
         self.means = problem.means(capacity)
         n_arms = problem.n_arms
         self.state = states.new_state(policy, n_arms, capacity)
-        self.board = Board(np.zeros(n_arms, np.int64), self.means.round_first[:-1].copy(), self.means.pull_first[:-1].copy())
+        self.board = Board(
+            np.zeros(n_arms, np.int64),
+            self.means.round_first[:-1].copy(),
+            self.means.pull_first[:-1].copy(),
+            np.zeros(2, np.int64),
+            np.zeros(2),
+        )
         self.arms = np.arange(n_arms)
         self.rounds = 0
 
@@ -135,7 +141,13 @@ def _fill(m: Means, b: Board, scale: float, noise_key: int, table: Floats) -> No
 def reward_table(problem: Problem, horizon: int) -> Floats:
     """Return what the n-th pull of each arm of a rested problem pays in run 0: [K, horizon]."""
     m, noise = problem.means(horizon), problem.noise
-    board = Board(np.zeros(problem.n_arms, np.int64), m.round_first[:-1].copy(), m.pull_first[:-1].copy())
+    board = Board(
+        np.zeros(problem.n_arms, np.int64),
+        m.round_first[:-1].copy(),
+        m.pull_first[:-1].copy(),
+        np.zeros(2, np.int64),
+        np.zeros(2),
+    )
     table = np.zeros((problem.n_arms, horizon))
     fill: Callable[..., None] = compiled(bind(_fill, {draw: noise.draw}))
     fill(m, board, noise.scale, derive_key(SEED, "noise"), table)

@@ -624,8 +624,6 @@ class GLRKLUCB(Policy):
         restart: "local" restarts the arm that changed, "global" all arms.
         c: weight of `ln ln` in the index.
         threshold: "practical" or "theory".
-        test_every: test an arm at every so many of its samples only.
-        split_every: look at every so many splits only.
         horizon: number of rounds T to tune for: `delta = 1 / sqrt(T)`; 0 for delta as given.
         low: smallest reward.
         high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
@@ -647,8 +645,6 @@ class GLRKLUCB(Policy):
     restart: Final[int]
     c: Final[float]
     threshold: Final[int]
-    test_every: Final[int]
-    split_every: Final[int]
     horizon: Final[int]
     low: Final[float]
     high: Final[float]
@@ -660,8 +656,6 @@ class GLRKLUCB(Policy):
         restart: Literal["local", "global"] = "local",
         c: float = 3.0,
         threshold: Literal["practical", "theory"] = "practical",
-        test_every: int = 1,
-        split_every: int = 1,
         horizon: int = 0,
         low: float = 0.0,
         high: float = 1.0,
@@ -676,8 +670,6 @@ class GLRKLUCB(Policy):
         restart: Literal["local", "global"] = "local",
         c: float = 3.0,
         threshold: Literal["practical", "theory"] = "practical",
-        test_every: int = 1,
-        split_every: int = 1,
         low: float = 0.0,
         high: float = 1.0,
         outside: Literal["refuse", "clip"] = "refuse",
@@ -695,7 +687,8 @@ class GLRUCB(Policy):
 
     with `beta = (1 + 1/n) ln(2 n^(3/2) / delta)` in practice. In theory `beta = 2 T(ln(3 n^(3/2) / delta) / 2) +
     6 ln(1 + ln n)`, where we take `x + 4 ln(1 + x + sqrt(2 x))` for `T(x)`. An arm without a sample since its restart goes
-    first. The test skips the blocks of splits that cannot raise the alarm; its alarms are those of the full scan.
+    first. The test looks only at splits that can have the largest statistic, vertices of two hulls; its alarms are those of the
+    full scan.
 
     Args:
         delta: chance of a false alarm; 0 is an infinite threshold, a UCB that never forgets. Not to be given with a horizon.
@@ -704,8 +697,6 @@ class GLRUCB(Policy):
         restart: "local" restarts the arm that changed, "global" all arms.
         c: weight of `ln ln` in the index.
         threshold: "practical" or "theory".
-        test_every: test an arm at every so many of its samples only.
-        split_every: look at every so many splits only.
         bound: divergence of the index: "gaussian", as above, or "bernoulli", as in the code behind the published curves of
             GLR-UCB on rotting bandits: the kl-UCB index with the Gaussian test. It is no bound for means outside [0, 1].
         horizon: number of rounds T to tune for: `delta = 1 / sqrt(T)`; 0 for delta as given.
@@ -728,8 +719,6 @@ class GLRUCB(Policy):
     restart: Final[int]
     c: Final[float]
     threshold: Final[int]
-    test_every: Final[int]
-    split_every: Final[int]
     bound: Final[int]
     horizon: Final[int]
     def __init__(
@@ -740,8 +729,6 @@ class GLRUCB(Policy):
         restart: Literal["local", "global"] = "local",
         c: float = 3.0,
         threshold: Literal["practical", "theory"] = "practical",
-        test_every: int = 1,
-        split_every: int = 1,
         bound: Literal["bernoulli", "gaussian"] = "gaussian",
         horizon: int = 0,
     ) -> None: ...
@@ -755,8 +742,6 @@ class GLRUCB(Policy):
         restart: Literal["local", "global"] = "local",
         c: float = 3.0,
         threshold: Literal["practical", "theory"] = "practical",
-        test_every: int = 1,
-        split_every: int = 1,
         bound: Literal["bernoulli", "gaussian"] = "gaussian",
     ) -> Self:
         """Return the policy for T = `horizon` rounds: `delta = 1 / sqrt(T)`."""

@@ -96,7 +96,7 @@ from rotting.parts import lazy_choice
 from rotting.parts.confidence import width
 from rotting.parts.delayed_windows import DelayedWindows, Grid, by_delayed_bound, eff_update, new_delayed_windows, new_grid
 from rotting.parts.doubling import doubling
-from rotting.parts.exact_windows import Windows, by_tightest_bound, new_windows
+from rotting.parts.hull_windows import Windows, by_tightest_bound, new_windows
 from rotting.parts.largest_index import by_index
 from rotting.parts.prefix_blocks import History, mean_range, new_history, record, window_mean
 from rotting.parts.restarts import restarting

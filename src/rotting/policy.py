@@ -43,6 +43,10 @@ class Kernel:
         tune: `tune(p, s)`, for a state whose tuning depends on the number of arms: writes the tuning anew, in place, for the
             arms that `s` has and the horizon in `s.epoch`, and leaves what was learned. `reset` calls it, and so does a bandit
             that has grown: one that grew to K arms before its first reward equals one that began with K.
+        enlarge: `enlarge(p, s, capacity) -> state`, for a state that keeps things of unknown number, those of all arms
+            together, instead of rounds. Then `capacity` is how many of them it can keep, and it has a field `full` [1]. An
+            `update` that finds no room sets `full[0] = 1` and changes nothing else that a choice depends on. The state is then
+            enlarged, and `choose`, in a simulation, and `update` are called again for that round.
     """
 
     params: type
@@ -54,6 +58,12 @@ class Kernel:
     forget: Callable[..., None] | None = None
     reset: Callable[..., None] | None = None
     tune: Callable[..., None] | None = None
+    enlarge: Callable[..., Any] | None = None
+
+
+def small_capacity(n_arms: int, rounds: int) -> int:
+    """Return the first capacity of a state that can be enlarged: a few things of each arm, many of some in long games."""
+    return 32 * n_arms + int(16.0 * rounds ** (1.0 / 3.0))  # hulls of steadily falling means grow with the cube root
 
 
 class Parameter(NamedTuple):

@@ -21,8 +21,7 @@ UNBOUNDED: list[Policy] = [
     GLRUCB(),
     GLRUCB(restart="global", rate=0.1),
     GLRUCB(delta=0.9, sigma=0.5, threshold="theory", c=0.0),
-    GLRUCB(delta=0.5, test_every=10, split_every=10),
-    GLRUCB(test_every=3, split_every=7, restart="global"),
+    GLRUCB(delta=0.5),
     GLRUCB.from_horizon(T, bound="bernoulli"),
 ]
 
@@ -30,7 +29,7 @@ BOUNDED: list[Policy] = [
     GLRKLUCB(delta=0.1),
     GLRKLUCB(restart="global", rate=0.3, c=0.0),
     GLRKLUCB(delta=0.9, threshold="theory"),
-    GLRKLUCB.from_horizon(T, test_every=2, split_every=5, low=0.1, high=0.95, outside="clip"),
+    GLRKLUCB.from_horizon(T, low=0.1, high=0.95, outside="clip"),
     CUSUMUCB(M=10, h=2.0, rate=0.2),
     CUSUMUCB(M=5, h=1.0, epsilon=0.2, restart="global", xi=0.5),
     CUSUMUCB.from_breakpoints(T, breakpoints=4, M=8, low=0.1, high=0.8, outside="clip"),

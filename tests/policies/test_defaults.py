@@ -19,7 +19,7 @@ from tests.helpers.games import examples
 
 UNIT = {"low": 0.0, "high": 1.0, "outside": "refuse"}
 BETA = {"kind": "beta", "a": 1.0, "b": 1.0, "sigma": 1.0, **UNIT}
-GLR = {"rate": 0.0, "restart": "local", "c": 3.0, "threshold": "practical", "test_every": 1, "split_every": 1, "horizon": 0}
+GLR = {"rate": 0.0, "restart": "local", "c": 3.0, "threshold": "practical", "horizon": 0}
 FLAGS = ("sees_means", "first_pulls", "needs_horizon", "needs_changes", "randomised", "rested", "restless")
 
 # The defaults are those that the documentation of each policy gives the reasons for.

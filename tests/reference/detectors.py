@@ -59,9 +59,8 @@ def glr_threshold(kind: str, n: int, delta: float) -> float:
 class GLRUCB(Restarting):
     """Besson, Kaufmann 2019, Gaussian: restart an arm when its GLR test fires; UCB since the restart.
 
-    With n samples, after every n that ``test_every`` divides, alarm if for some split s < n that
-    ``split_every`` divides ``s kl(mean_1:s, mean_1:n) + (n - s) kl(mean_s+1:n, mean_1:n) >= beta(n,
-    delta)``. Index ``sup{q: n kl(mean, q) <= f(t - restart)}``, ``f(x) = ln x + c ln ln x``. Forced
+    With n samples, alarm if for some split s < n ``s kl(mean_1:s, mean_1:n) + (n - s) kl(mean_s+1:n,
+    mean_1:n) >= beta(n, delta)``. Index ``sup{q: n kl(mean, q) <= f(t - restart)}``, ``f(x) = ln x + c ln ln x``. Forced
     exploration: arm ``a = (t - 1) mod floor(K / rate)`` when ``a < K`` and it is available. ``delta =
     0`` never fires. ``bound = "bernoulli"`` is the variant of the rotting paper's code: that divergence
     in the index only, for rewards as they come.
@@ -80,8 +79,6 @@ class GLRUCB(Restarting):
         c: float = 3.0,
         threshold: str = "practical",
         bound: str = "gaussian",
-        test_every: int = 1,
-        split_every: int = 1,
         low: float = 0.0,
         high: float = 1.0,
     ) -> None:
@@ -89,7 +86,6 @@ class GLRUCB(Restarting):
         self.delta, self.sigma, self.rate, self.c = delta, sigma, rate, c
         self.threshold = self.detector if threshold == "practical" else threshold
         self.bound = self.detector if self.detector == "bernoulli" else bound
-        self.test_every, self.split_every = test_every, split_every
 
     def explore(self, t: int, arms: Sequence[int]) -> int | None:
         if self.rate > 0:
@@ -111,13 +107,13 @@ class GLRUCB(Restarting):
 
     def alarm(self, xs: Sequence[float]) -> bool:
         n = len(xs)
-        if n < 2 or n % self.test_every != 0 or self.delta == 0:
+        if n < 2 or self.delta == 0:
             return False
         whole = mean(xs)
         beta = glr_threshold(self.threshold, n, self.delta)
         return any(
             s * self.kl(mean(xs[:s]), whole) + (n - s) * self.kl(mean(xs[s:]), whole) >= beta
-            for s in range(self.split_every, n, self.split_every)
+            for s in range(1, n)
         )
 
 

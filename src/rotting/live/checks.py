@@ -51,6 +51,11 @@ def _game(policy: Policy, choose: Any, update: Any, table: Floats, capacity: int
         arm = choose(policy.params, state, t, 11, arms)
         require("choose must return one of `arms`", arm in arms, f"round {t}: {arm!r}")
         update(policy.params, state, t, arm, table[arm, pulls[arm]])
+        while policy.kernel.enlarge is not None and state.full[0]:
+            capacity *= 2
+            state = policy.kernel.enlarge(policy.params, state, capacity)
+            update(policy.params, state, t, arm, table[arm, pulls[arm]])
+            before = [(array.shape, array.dtype) for array in states.arrays(state)]
         after = [(array.shape, array.dtype) for array in states.arrays(state)]
         require("choose and update must keep every array's shape and type", before == after, f"round {t}")
         pulls[arm] += 1
@@ -124,7 +129,7 @@ def _check_games(policy: Policy) -> None:
 
 def _check_mask(policy: Policy) -> None:
     arms: Ints = np.array([0, 2])
-    state = states.new_state(policy, _ARMS, _ROUNDS)
+    state = states.new_state(policy, _ARMS, states.first_capacity(policy, _ARMS, _ROUNDS))
     for t in range(1, _ROUNDS + 1):
         arm = policy.kernel.choose(policy.params, state, t, 5, arms)
         require("an arm that is not available must not be chosen", arm in arms, f"round {t}: {arm!r}")

@@ -12,12 +12,17 @@ import numpy as np
 
 from rotting.errors import InvalidValueError
 from rotting.kernels.nested import flatten, unflatten
-from rotting.policy import Policy
+from rotting.policy import Policy, small_capacity
 
 
 def new_state(policy: Policy, n_arms: int, capacity: int) -> Any:
     """Return the state of a policy that has seen nothing."""
     return policy.kernel.init(policy.params, n_arms, capacity)
+
+
+def first_capacity(policy: Policy, n_arms: int, rounds: int) -> int:
+    """Return the capacity of a new state for so many rounds, as far as it depends on them."""
+    return rounds if policy.kernel.enlarge is None else small_capacity(n_arms, rounds)
 
 
 def arrays(state: Any) -> list[Any]:

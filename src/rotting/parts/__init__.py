@@ -4,10 +4,12 @@ A file in `policies/` has a policy's parameters and its formulas. What several p
 
     largest_index        choose the arm with the largest index
     lazy_choice          the same for indices that are minima over windows, without computing every index
-    exact_windows        the choice by the tightest bound of every window, and its state
+    hull_windows         the choice by the tightest bound of every window, and its state: RAW-UCB's widths
+    block_windows        the same for any width
     delayed_windows      EFF_UPDATE (Algorithm 2), and the choice by the tightest bound of its windows
     tournament           the highest of many lines, kept up to date
-    floors               lower bounds that one search leaves to the next
+    hull                 the windows that can matter: the upper hull of an arm's prefix sums
+    stack_pool           room for one stack an arm, in arrays that all arms share
     prefix_blocks        the means of all windows, with bounds for blocks of windows
     arm_filter           the filter of FEWA
     sliding_window       the rewards of the last rounds
@@ -26,20 +28,21 @@ A part leaves open what its policies choose: a function marked `@slot` (`kernels
 uses which:
 
     restarts             largest_index
-    exact_windows        floors, lazy_choice, prefix_blocks, tournament
+    hull_windows         hull, lazy_choice, stack_pool, tournament
+    block_windows        lazy_choice, prefix_blocks
+    hull                 stack_pool
     delayed_windows      lazy_choice, tournament
     lazy_choice          tournament
     arm_filter           prefix_blocks
-    floors               prefix_blocks
-    glr_test             prefix_blocks
+    glr_test             hull, stack_pool
     exponential_weights  reward_scale
     posteriors           reward_scale
 
 and which policy uses which (Uniform and the greedy oracle need none):
 
-    raw_ucb              confidence, exact_windows, prefix_blocks
-    raw_ucb_pp           exact_windows
-    raw_kl_ucb           divergences, exact_windows, lazy_choice, prefix_blocks, reward_scale
+    raw_ucb              confidence, hull_windows
+    raw_ucb_pp           block_windows
+    raw_kl_ucb           divergences, hull_windows, lazy_choice, reward_scale, stack_pool
     eff_raw_ucb          confidence, delayed_windows
     eff_raw_ucb_pp       delayed_windows
     fewa                 arm_filter, prefix_blocks
@@ -55,7 +58,7 @@ and which policy uses which (Uniform and the greedy oracle need none):
     thompson_sampling    posteriors, reward_scale
     discounted_ts        posteriors, reward_scale
     sliding_window_ts    posteriors, reward_scale, sliding_window
-    glr_ucb              divergences, glr_test, prefix_blocks, restarts
+    glr_ucb              divergences, glr_test, hull, restarts, stack_pool
     glr_kl_ucb           divergences, glr_test, restarts, reward_scale
     cusum_ucb            largest_index, restarts, reward_scale
     m_ucb                restarts, reward_scale

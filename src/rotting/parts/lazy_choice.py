@@ -11,7 +11,7 @@ from typing import Any
 
 from rotting.common.arrays import Ints
 from rotting.kernels.binding import Parts, bind_all, slot
-from rotting.parts.tournament import MANY, champion, height, replay_path, runners_up
+from rotting.parts.tournament import MANY, champion, height, reopen, replay_path, runners_up
 
 
 @slot
@@ -77,7 +77,7 @@ def _height_line(p: Any, s: Any, level: float, i: int) -> float:
 
 def _choose_of_many(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     if arms.size < MANY or arms.size < s.tournament.winner.size:
-        s.tournament.entrants[0] = 0  # the lines move, and the matches are not played again
+        reopen(s)  # the lines move, and the matches are not played again now
         return _choose(p, s, t, key, arms)
     level = level_at(p, t, arms.size)
     leader = arms[0]
@@ -102,7 +102,7 @@ def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
 
 
 def _forget(p: Any, s: Any, arm: int) -> None:
-    s.tournament.entrants[0] = 0  # play all matches again
+    reopen(s)
 
 
 def choose_lazily(parts: Parts, **more: Callable[..., Any]) -> dict[str, Callable[..., Any]]:

@@ -3,9 +3,8 @@
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, PROBABILITY
+from rotting.common.rules import FINITE, INDEX, NONNEGATIVE, PROBABILITY
 from rotting.parts.divergences import kl_bernoulli, kl_bernoulli_upper
-from rotting.parts.glr_test import glr_test
 from rotting.parts.restarts import RESTART
 from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policies import glr_ucb
@@ -18,8 +17,6 @@ class Params(NamedTuple):
     restart: Annotated[int, RESTART, "what restarts after an alarm: its arm, or all arms"] = 0
     c: Annotated[float, NONNEGATIVE, "weight of ln ln in the index"] = 3.0
     threshold: Annotated[int, THRESHOLD, "threshold of the test"] = 0
-    test_every: Annotated[int, COUNT, "samples of an arm between two tests"] = 1
-    split_every: Annotated[int, COUNT, "distance of the splits that a test looks at"] = 1
     horizon: Annotated[int, INDEX, "number of rounds to tune delta for; 0 = delta as given"] = 0
     low: Annotated[float, FINITE, "smallest reward"] = 0.0
     high: Annotated[float, FINITE, "largest reward"] = 1.0
@@ -67,8 +64,6 @@ class GLRKLUCB(GLRUCB):
         restart: "local" restarts the arm that changed, "global" all arms.
         c: weight of `ln ln` in the index.
         threshold: "practical" or "theory".
-        test_every: test an arm at every so many of its samples only.
-        split_every: look at every so many splits only.
         horizon: number of rounds T to tune for: `delta = 1 / sqrt(T)`; 0 for delta as given.
         low: smallest reward.
         high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
@@ -90,7 +85,8 @@ class GLRKLUCB(GLRUCB):
         Params,
         {
             glr_ucb.upper: upper,
-            glr_ucb.fires: glr_test(kl, curvature),
+            glr_ucb.kl: kl,
+            glr_ucb.curvature: curvature,
             glr_ucb.practical: practical,
             glr_ucb.sample: sample,
         },

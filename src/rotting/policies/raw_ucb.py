@@ -4,19 +4,17 @@ Algorithm 1 pulls each arm once, and then in every round t the arm with the larg
 
     index_i = min over h <= N_i of mean_i^h + c(h, delta_t),    c(h, delta_t) = sigma sqrt(2 alpha ln(t) / h).
 
-`width` is c, and `index` is this definition, which `explain` shows. `choose` and `update` are the work of `by_tightest_bound`:
-they find the arm with the largest `index`, the lowest on a tie, without the scan of all windows.
+`by_tightest_bound` finds the arm with the largest index, the lowest on a tie. It does not keep all windows, only those that can
+ever have the tightest bound: the vertices of a hull (`parts/hull.py`).
 """
 
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.common.arrays import Ints
 from rotting.common.rules import POSITIVE
 from rotting.parts.confidence import HasConfidence
-from rotting.parts.exact_windows import Windows, by_tightest_bound, new_windows
-from rotting.parts.prefix_blocks import window_mean
-from rotting.policy import Kernel, Policy, Reason
+from rotting.parts.hull_windows import Windows, by_tightest_bound, new_windows
+from rotting.policy import Kernel, Policy
 
 
 class Params(NamedTuple):
@@ -34,15 +32,6 @@ def level_at(p: HasConfidence, t: int, n_arms: int) -> float:
 
 def width(p: HasConfidence, level: float, h: int, root: float) -> float:
     return level / root  # c(h, delta_t), with root = sqrt(h)
-
-
-def index(p: HasConfidence, s: Windows, t: int, arms: Ints, i: int) -> Reason:
-    level, best = level_at(p, t, arms.size), Reason(math.inf, math.nan, 0, math.inf)
-    for h in range(1, s.history.pulls[i] + 1):
-        mean, c = window_mean(s.history, i, h), width(p, level, h, math.sqrt(h))
-        if mean + c < best.value:
-            best = Reason(mean + c, mean, h, c)
-    return best
 
 
 class RAWUCB(Policy):
@@ -67,8 +56,8 @@ class RAWUCB(Policy):
     """
 
     name = "raw-ucb"
-    kernel = Kernel(Params, init, explain=index, **by_tightest_bound(level_at, width, linear_in_level=True))
+    kernel = Kernel(Params, init, **by_tightest_bound(level_at))
     rested = True
     restless = True
     cost = "O(K + log t)"
-    memory = "O(K t)"
+    memory = "O(K log t)"

@@ -4,9 +4,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from rotting.common.rules import NONNEGATIVE, POSITIVE
-from rotting.kernels.binding import bind
-from rotting.parts.exact_windows import Windows, by_tightest_bound, new_windows
-from rotting.policies import raw_ucb
+from rotting.parts.block_windows import BlockWindows, by_any_tightest_bound, new_windows
 from rotting.policy import Kernel, Policy
 
 
@@ -16,7 +14,7 @@ class Params(NamedTuple):
     sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
 
 
-def init(p: Params, n_arms: int, capacity: int) -> Windows:
+def init(p: Params, n_arms: int, capacity: int) -> BlockWindows:
     return new_windows(n_arms, capacity)
 
 
@@ -30,9 +28,6 @@ def width(p: Params, level: float, h: int, root: float) -> float:
         return 0.0
     log = math.log(x)
     return p.sigma * math.sqrt((2.0 / h) * (p.alpha * log + p.beta * math.log1p(log)))
-
-
-index = bind(raw_ucb.index, {raw_ucb.level_at: level_at, raw_ucb.width: width})
 
 
 class RAWUCBpp(Policy):
@@ -62,7 +57,7 @@ class RAWUCBpp(Policy):
     """
 
     name = "raw-ucb-pp"
-    kernel = Kernel(Params, init, explain=index, **by_tightest_bound(level_at, width, linear_in_level=False))
+    kernel = Kernel(Params, init, **by_any_tightest_bound(level_at, width))
     rested = True
     restless = True
     cost = "O(K + log t)"
