@@ -343,11 +343,56 @@ def returns_a_float(p: Params, s: State, t: int, key: int, arms: Ints) -> float:
     return 0.5 * float(arms[0])
 
 
+def returns_nothing_later(p: Params, s: State, t: int, key: int, arms: Ints) -> Any:
+    if t < 5:
+        return arms[0]
+    return None
+
+
 @compiled_only
-def test_a_choice_that_is_no_whole_number_does_not_fit() -> None:
-    text = str(fault(own(choose=returns_a_float)))
-    assert text.startswith("Own(scale=1.0): what the policy or the noise returns does not fit visit_checked (game.py, line ")
-    assert text.endswith("an index must be a whole number, got float64")
+@pytest.mark.parametrize(("function", "got"), [(returns_a_float, "float64"), (returns_nothing_later, "OptionalType")])
+def test_a_choice_that_is_no_whole_number_is_told(function: Any, got: str) -> None:
+    where = f"{function.__name__} (test_kernel_errors.py, line {function.__code__.co_firstlineno})"
+    assert str(fault(own(choose=function))) == f"Own(scale=1.0): {where} must return a whole number, got {got}"
+
+
+def without_a_key(p: Params, s: State, t: int, arms: Ints) -> int:
+    return int(arms[0])
+
+
+def factorial(n: int) -> int:
+    return 1 if n < 2 else n * factorial(n - 1)
+
+
+def recursive(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    return int(arms[factorial(t % 3) % arms.size])
+
+
+class Holder:
+    def choose(self, p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+        return int(arms[0])
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (without_a_key, "without_a_key (test_kernel_errors.py, line {line}) must take 5 arguments, got 4: p, s, t, arms"),
+        (recursive, "factorial (test_kernel_errors.py, line {line}) calls itself"),
+        (Holder().choose, "must be a plain Python function, got <bound method Holder.choose of "),
+    ],
+    ids=["arguments", "recursive", "method"],
+)
+def test_a_choice_that_cannot_be_linked_is_told(function: Any, why: str) -> None:
+    first = factorial if function is recursive else function
+    for text in (str(fault(own(choose=function))), told_live(own(choose=function))):
+        assert text.startswith("Own(scale=1.0): ")
+        assert why.format(line=first.__code__.co_firstlineno) in text
+
+
+def told_live(policy: Policy) -> str:
+    with pytest.raises(errors.KernelError) as caught:
+        Bandit(policy, arms=["a", "b"])
+    return str(caught.value)
 
 
 # --- What the code itself shows -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import POSITIVE, Rule
-from rotting.errors import CheckError, KernelIndexError
+from rotting.errors import CheckError
 from rotting.kernels.random_numbers import uniform
 from rotting.live.bandit import Bandit
 from rotting.live.checks import _ROUNDS, _check_mask, _game, check_policy
@@ -18,6 +18,7 @@ from rotting.policy import Kernel, Policy
 from tests.conftest import INTERPRETED
 from tests.helpers.games import examples
 
+UCB1State, init_ucb1, choose_ucb1 = ucb1.State, ucb1.init, ucb1.UCB1.kernel.choose  # kernels use no names of modules
 BUILT_IN = [type(each) for each in examples()]
 
 
@@ -107,11 +108,27 @@ def arms_last(p: Any, n_arms: int, capacity: int) -> Any:
 
 
 def unequal_arms(p: Any, n_arms: int, capacity: int) -> Any:
-    return ucb1.State(np.arange(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+    return UCB1State(np.arange(n_arms), np.zeros(n_arms), np.zeros(n_arms))
 
 
 def not_a_corner(p: Any, n_arms: int, capacity: int) -> Any:
-    return ucb1.State(np.full(n_arms, capacity), np.zeros(n_arms), np.zeros(n_arms))
+    return UCB1State(np.full(n_arms, capacity), np.zeros(n_arms), np.zeros(n_arms))
+
+
+def draws_at_random(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    return int(arms[int(np.random.rand() * arms.size)])  # noqa: NPY002
+
+
+def reads_outside(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    return int(arms[s.pulls[arms.size]])
+
+
+def prints(p: ucb1.Params, s: ucb1.State, t: int, arms: Ints, arm: int) -> None:
+    print(t)
+
+
+def no_state(p: Any, n_arms: int, capacity: int) -> Any:
+    return (np.zeros(n_arms),)
 
 
 class TunedState(NamedTuple):
@@ -122,7 +139,7 @@ class TunedState(NamedTuple):
 
 
 def tunes_once(p: Any, n_arms: int, capacity: int) -> Any:
-    return TunedState(*ucb1.init(p, n_arms, capacity), np.array([n_arms]))
+    return TunedState(*init_ucb1(p, n_arms, capacity), np.array([n_arms]))
 
 
 def tunes_again(p: Any, s: TunedState) -> None:
@@ -143,6 +160,13 @@ def test_what_depends_on_the_number_of_arms_must_be_tuned_anew() -> None:
         ({"choose": wrong_order}, "the first pulls must go in the order of the arms"),
         ({"init": arms_last}, "the axis of arms must come first"),
         ({"init": unequal_arms}, "init must treat all arms alike"),
+        ({"choose": draws_at_random}, r"^Broken\(sigma=1.0\): draws_at_random \(.*must not use np.random"),
+        (
+            {"choose": reads_outside},
+            r"^Broken\(sigma=1.0\): reads_outside \(test_checks.py, line .*\): index 3 is out of bounds",
+        ),
+        ({"explain": prints}, r"^Broken\(sigma=1.0\): prints \(test_checks.py, line .*\) must not print"),
+        ({"init": no_state}, r"^Broken\(sigma=1.0\): init must return a NamedTuple of arrays, .*, got a tuple$"),
         ({"init": not_a_corner}, "a small state must be the corner of a large one"),
     ],
 )
@@ -196,12 +220,12 @@ def counts_calls(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) ->
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 def test_what_does_not_compile_is_caught() -> None:
     with pytest.raises(CheckError, match="choose and update must compile"):
-        check_policy(broken(choose=prints))
+        check_policy(broken(choose=makes_a_dict))
 
 
-def prints(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
-    print({t: arms})
-    return int(ucb1.UCB1.kernel.choose(p, s, t, key, arms))
+def makes_a_dict(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    {t: arms}  # noqa: B018 - a dict is the fault under test
+    return int(choose_ucb1(p, s, t, key, arms))
 
 
 def test_hidden_state_is_caught() -> None:
@@ -247,5 +271,5 @@ class PullsARemovedArm(Policy):
 
 
 def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught() -> None:
-    with pytest.raises(KernelIndexError, match="choose must return one of `arms`, got 0"):
+    with pytest.raises(CheckError, match="choose must return one of `arms`, got 0"):
         check_policy(PullsARemovedArm())

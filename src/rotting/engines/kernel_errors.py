@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.engines.game import play
+from rotting.engines.game import mean_now, play, visit_checked
 from rotting.errors import KernelError, KernelIndexError
 from rotting.kernels.binding import reached_functions
 from rotting.kernels.refusals import place
@@ -33,7 +33,11 @@ def blaming(policy: Policy | None) -> Iterator[None]:
     except KernelError as error:
         if policy is None:
             raise
-        raise KernelError(f"{policy!r}: {error}") from None
+        raise KernelError(f"{_whose(policy)}{error}") from None
+
+
+def _whose(policy: Policy | None) -> str:
+    return "" if policy is None else f"{policy!r}: "
 
 
 def _is_own(module: str) -> bool:
@@ -48,19 +52,42 @@ def is_own_work(function: Kernels) -> bool:
 # What the compiler refuses.
 
 
-def compile_error(function: Kernels, policy: Policy, error: Exception) -> KernelError:
+def compile_error(function: Kernels, policy: Policy | None, error: Exception) -> KernelError:
     """Return what the compiler said of `function` in one sentence."""
-    return KernelError(f"{policy!r}: {_refused_place(function, str(error))}: {_cause(str(error))}")
+    text = str(error)
+    return KernelError(
+        f"{_whose(policy)}{_refused_choice(function, text) or f'{_refused_place(function, text)}: {_cause(text)}'}"
+    )
+
+
+def _refused_choice(function: Kernels, text: str) -> str | None:
+    """Return that `choose` returns no whole number, if that is what the loop of a game stumbles over."""
+    looks_at_the_choice = {mean_now.__code__.co_filename: _lines(mean_now) | _lines(visit_checked)}
+    if not any(line in looks_at_the_choice.get(file, set()) for file, line in _named_lines(text)[:1]):
+        return None
+    (loop,) = (each for each in reached_functions(function) if each.__code__ is play.__code__)
+    found = re.search(r"Unsupported array index type (\w+)|[(<](none|float64|OptionalType\(.*?\))", text)
+    got = "" if found is None else f", got {found[1] or found[2]}"
+    return f"{place(loop.__globals__['choose'].__code__)} must return a whole number{got}"
+
+
+def _lines(function: Kernels) -> set[int | None]:
+    return {line for *_, line in function.__code__.co_lines()}
+
+
+def _named_lines(text: str) -> list[tuple[str, int]]:
+    """Return the files and lines that the compiler speaks of, the innermost first."""
+    return [(file, int(line)) for file, line in re.findall(r" at (\S.*?) \((\d+)\)", text)]
 
 
 def _refused_place(function: Kernels, text: str) -> str:
     functions = reached_functions(function)
     foreign = [each for each in functions if not _is_own(each.__module__)]
-    named = [(file, int(line)) for file, line in re.findall(r" at (\S.*?) \((\d+)\)", text)]  # the innermost comes first
     for candidates in (foreign, functions):
-        for file, line in named:
-            for code in (each.__code__ for each in candidates):
-                if code.co_filename == file and line in {found for *_, found in code.co_lines()}:
+        for file, line in _named_lines(text):
+            for each in candidates:
+                code = each.__code__
+                if code.co_filename == file and line in _lines(each):
                     fits = "" if candidates is foreign or not foreign else "what the policy or the noise returns does not fit "
                     return fits + place(code, line)
     return _suspects(function)
@@ -75,7 +102,7 @@ def _suspects(function: Kernels) -> str:
 
 _CAUSES = [
     (r"Unsupported array index type (\w+)", "an index must be a whole number, got {0}"),
-    (r"DictType|build_map", "a dict is not allowed in compiled code"),
+    (r"DictType|build_map|typed[./]typeddict|typed/dictobject|[Dd]ict\[", "a dict is not allowed in compiled code"),
     (r"Unknown attribute '(\w+)' of type (\w+)", "{1} has no {0}"),
     (r"Cannot unify (.+?) and (.+?) for '(\w+)", "{2} must keep its type, got {0} and {1}"),
     (r">>> (.+)", "{0} is not allowed in compiled code"),
@@ -95,10 +122,17 @@ def _cause(text: str) -> str:
 # Indices out of bounds.
 
 
-def call_index_error(policy: Policy, function: Kernels, arguments: tuple[Any, ...], error: IndexError) -> KernelIndexError:
-    """Return what went wrong in a call of one of the policy's functions that an index error ended."""
-    found = error if frames_of(function, error) else replay(function, *deepcopy(arguments))
-    return KernelIndexError(f"{policy!r}: {index_place(function, found)}")
+def telling(policy: Policy | None, function: Kernels, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `call`, which is `function` with its indices checked; one that is out of bounds is told with function and line."""
+
+    def told(*arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except IndexError as error:
+            found = error if frames_of(function, error) else replay(function, *deepcopy(arguments))
+            raise KernelIndexError(f"{_whose(policy)}{index_place(function, found)}") from error
+
+    return told
 
 
 def _no_arm(choice: object) -> str:

@@ -2,6 +2,7 @@
 
 import dis
 import functools
+import inspect
 import linecache
 import random
 from itertools import pairwise
@@ -58,6 +59,15 @@ def _is_random(value: Any) -> bool:
     if isinstance(value, ModuleType):
         return value.__name__ == "random" or value.__name__.startswith("numpy.random")
     return isinstance(value, generators) or isinstance(getattr(value, "__self__", None), generators)
+
+
+def check_arguments(function: FunctionType, count: int) -> None:
+    """Refuse a function that cannot be called with so many arguments."""
+    code = function.__code__
+    most, least = code.co_argcount, code.co_argcount - len(function.__defaults__ or ())
+    if not least <= count <= most and not code.co_flags & inspect.CO_VARARGS:
+        names = ", ".join(code.co_varnames[:most])
+        raise KernelError(f"{place(code)} must take {count} arguments, got {most}: {names}")
 
 
 def check_code(function: FunctionType) -> None:

@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from rotting.engines.kernel_errors import blaming
 from rotting.errors import InvalidValueError
-from rotting.kernels.nested import flatten, unflatten
+from rotting.kernels.nested import check_state, flatten, unflatten
 from rotting.policy import Policy
 
 
 def new_state(policy: Policy, n_arms: int, capacity: int) -> Any:
     """Return the state of a policy that has seen nothing."""
-    return policy.kernel.init(policy.params, n_arms, capacity)
+    with blaming(policy):
+        return check_state(policy.kernel.init(policy.params, n_arms, capacity))
 
 
 def arrays(state: Any) -> list[Any]:
