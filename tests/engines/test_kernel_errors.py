@@ -214,7 +214,7 @@ def test_the_first_game_of_a_kind_is_checked_and_no_other(monkeypatch: pytest.Mo
         return real(game, bar, checked)
 
     monkeypatch.setattr(threads, "_ready", seen)
-    monkeypatch.setattr(threads, "_passed", set())
+    monkeypatch.setattr(threads, "_passed", {})
     policy = own()
     first = simulate(policy, PROBLEM, runs=5)
     assert checks == [True, False]
@@ -224,14 +224,31 @@ def test_the_first_game_of_a_kind_is_checked_and_no_other(monkeypatch: pytest.Mo
     assert checks == [True, False, False, True]
     simulate(make("uniform"), PROBLEM, runs=5)
     assert checks == [True, False, False, True, False]
+    simulate(policy, PROBLEM, runs=6)  # the runs that passed, and a last one that is new
+    assert checks[5:] == [False, True]
+
+
+def draw_by_run(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    return mean + float(TABLE[FAR * (run == 19)])
+
+
+@dataclass(frozen=True)
+class ByRun(Noise):
+    draw = staticmethod(draw_by_run)
+
+
+def test_the_last_run_is_checked_too() -> None:
+    text = str(fault(make("uniform"), ByRun()))
+    assert "draw_by_run (test_kernel_errors.py, line " in text
+    assert text.endswith(f"index {FAR} is out of bounds for axis 0 with size 3, in round 1 of run 19")
 
 
 def test_of_a_long_task_one_run_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of it is played when that went well: all of it checked would keep the other workers waiting."""
-    monkeypatch.setattr(threads, "_passed", set())
+    monkeypatch.setattr(threads, "_passed", {})
     (game,), _ = plan(Simulation(own(), PROBLEM)).games()
     found = list(threads.Threads(2).play([Task(game, 4, 5)], Progress(1, show=False)))
-    assert [(task.first_run, task.runs, len(chunk.regret)) for task, chunk in found] == [(4, 1, 1), (5, 4, 4)]
+    assert [(task.first_run, task.runs, len(chunk.regret)) for task, chunk in found] == [(8, 1, 1), (4, 4, 4)]
     assert all(task.game is game for task, _ in found)
 
 
