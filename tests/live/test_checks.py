@@ -10,6 +10,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import POSITIVE, Rule
 from rotting.errors import CheckError
 from rotting.kernels.random_numbers import uniform
+from rotting.live import bandit
 from rotting.live.bandit import Bandit
 from rotting.live.checks import _ROUNDS, _check_mask, _game, check_policy
 from rotting.policies import ucb1
@@ -270,6 +271,9 @@ class PullsARemovedArm(Policy):
     first_pulls = False
 
 
-def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught() -> None:
+def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CheckError, match="choose must return one of `arms`, got 0"):
+        check_policy(PullsARemovedArm())
+    monkeypatch.setattr(bandit, "is_own_work", lambda function: True)  # a bandit trusts these; the check does not
+    with pytest.raises(CheckError, match="an arm that was removed must never be pulled"):
         check_policy(PullsARemovedArm())
