@@ -92,6 +92,22 @@ def outside(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     return 17
 
 
+def half(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> Any:
+    return 0.5 * arms[0]
+
+
+def misspells(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    return int(s.pull[0])  # type: ignore[attr-defined]
+
+
+def divides(p: ucb1.Params, s: ucb1.State, t: int, arm: int, reward: float) -> None:
+    s.high[arm] = t // (t - t)
+
+
+def calls_wrongly(p: Any, n_arms: int, capacity: int) -> Any:
+    return UCB1State(np.zeros(n_arms, np.int64))  # type: ignore[call-arg]
+
+
 def ignores_mask(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     return int(np.argmin(s.pulls))
 
@@ -156,7 +172,11 @@ def test_what_depends_on_the_number_of_arms_must_be_tuned_anew() -> None:
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"choose": outside}, "choose must return one of `arms`"),
+        ({"choose": outside}, r"^Broken\(sigma=1.0\): outside \(test_checks.py, line .*\) must return one of `arms`, got 17$"),
+        ({"choose": half}, r"^Broken\(sigma=1.0\): half \(test_checks.py, line .*\) must return one of `arms`, got .*0.0"),
+        ({"choose": misspells}, r"^Broken\(sigma=1.0\): misspells \(.*: `return .*`\): AttributeError, 'State' object has no"),
+        ({"update": divides}, r"^Broken\(sigma=1.0\): divides \(.*: `s.high.*`\): ZeroDivisionError, "),
+        ({"init": calls_wrongly}, r"^Broken\(sigma=1.0\): calls_wrongly \(.*\): TypeError, "),
         ({"choose": ignores_mask}, "an arm that is not available must not be chosen"),
         ({"choose": wrong_order}, "the first pulls must go in the order of the arms"),
         ({"init": arms_last}, "the axis of arms must come first"),
@@ -205,7 +225,9 @@ def test_propensities_must_sum_to_one() -> None:
 
 
 def test_a_name_that_is_taken_is_refused() -> None:
-    with pytest.raises(ValueError, match="name must be new, got 'ucb1', which is UCB1"):
+    with pytest.raises(
+        ValueError, match="^name must be that of one policy, got 'ucb1' for UCB1 of rotting.policies.ucb1 and Mine of "
+    ):
         type("Mine", (Policy,), {"name": "ucb1", "kernel": ucb1.UCB1.kernel})
 
 
@@ -272,7 +294,7 @@ class PullsARemovedArm(Policy):
 
 
 def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(CheckError, match="choose must return one of `arms`, got 0"):
+    with pytest.raises(CheckError, match=r"once \(test_checks.py, line .*\) must return one of `arms`, got 0"):
         check_policy(PullsARemovedArm())
     monkeypatch.setattr(bandit, "is_own_work", lambda function: True)  # a bandit trusts these; the check does not
     with pytest.raises(CheckError, match="an arm that was removed must never be pulled"):

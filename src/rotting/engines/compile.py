@@ -22,11 +22,10 @@ from typing import Any, NamedTuple
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from rotting.engines.kernel_errors import blaming, compile_error, is_own_work, telling
+from rotting.engines.kernel_errors import blaming, compile_error, is_own_work, new_state, telling
 from rotting.errors import InvalidValueError
 from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
-from rotting.kernels.nested import check_state, classes
-from rotting.kernels.refusals import check_arguments
+from rotting.kernels.nested import classes
 from rotting.policy import Policy
 
 
@@ -39,6 +38,12 @@ class _Options(NamedTuple):
 
 _compiled: dict[tuple[str, _Options, bool], Callable[..., Any]] = {}
 _lock = threading.RLock()
+
+
+def indices_checked() -> bool | None:
+    """Return whether NUMBA_BOUNDSCHECK has all indices checked or none, and None if it says nothing."""
+    always: Any = getattr(numba.config, "BOUNDSCHECK", None)
+    return None if always is None else bool(always)
 
 
 def compiled(
@@ -60,13 +65,12 @@ def compiled(
     with blaming(policy):
         plain = plain_function("function", function)
         mark = digest(plain)
-        state = None if policy is None else check_state(policy.kernel.init(policy.params, 1, 1))
     if policy is not None:
-        kinds: list[Any] = [policy.kernel.params, *classes(state)]
+        kinds: list[Any] = [policy.kernel.params, *classes(new_state(policy, 1, 1))]
         names = [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in kinds]
         mark = hashlib.sha256("|".join([mark, *names]).encode()).hexdigest()[:16]
-    always: Any = getattr(numba.config, "BOUNDSCHECK", None)  # what NUMBA_BOUNDSCHECK says, and None if it says nothing
-    options = _Options(allocates, checked if always is None else bool(always))
+    always = indices_checked()
+    options = _Options(allocates, checked if always is None else always)
     with _lock:
         return _remember(plain, partial(_compiled_parts, plain, options), mark, options, entry=True)
 
@@ -95,8 +99,6 @@ def compiled_for(
         checked: as for `compiled`.
     """
     general: Any = compiled(function, policy, allocates, checked)
-    with blaming(policy):
-        check_arguments(plain_function("function", function), len(example))
     if not hasattr(general, "overloads"):  # nothing is compiled
         return general  # type: ignore[no-any-return]
     types = tuple(map(numba.typeof, example))

@@ -5,16 +5,17 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from operator import itemgetter
 from queue import Empty, SimpleQueue
 
 import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.common.progress import Progress
-from rotting.engines.compile import compiled_for
+from rotting.engines.compile import compiled_for, indices_checked
 from rotting.engines.game import CANCEL, DONE
-from rotting.engines.game_errors import game_index_error
-from rotting.engines.kernel_errors import is_own_work
+from rotting.engines.game_errors import game_error
+from rotting.engines.kernel_errors import MISTAKES, is_own_work
 from rotting.engines.task import Chunk, Game, Task
 
 Loop = Callable[..., None]
@@ -89,6 +90,7 @@ def _ready(game: Game, bar: Progress, checked: bool = False) -> Loop:
     bar.status = f"compiling {game.policy.name}"
     bar.advance(0)
     example = game.arguments(0, Task(game, 0, 1).blank(), np.zeros(2, np.int64))
+    checked = checked or (bool(indices_checked()) and not is_own_work(game.linked))
     loop = compiled_for(game.checked if checked else game.linked, game.policy, *example, allocates=True, checked=checked)
     bar.status = ""
     return loop
@@ -99,8 +101,8 @@ def _play(task: Task, loop: Loop, signal: Ints) -> Chunk:
     began = time.thread_time()  # of this thread alone: others compile and play beside it
     try:
         loop(*task.game.arguments(task.first_run, chunk, signal))
-    except IndexError as error:
-        raise game_index_error(task, chunk, error) from error
+    except MISTAKES as error:
+        raise game_error(task, chunk, error) from error
     return chunk._replace(seconds=time.thread_time() - began)
 
 
@@ -132,10 +134,19 @@ class _Pool:
                 left.discard(future)
                 task, _ = self.waiting.pop(future)
                 self._rounds += task.rounds
+                if future.exception() is not None:
+                    self._raise_before(task)
                 yield task, future.result()
             if time.monotonic() - self._shown >= _SHOW_SECONDS:
                 self.show()
         self.show()
+
+    def _raise_before(self, task: Task) -> None:
+        """Raise the mistake of an earlier run, if one under way makes any: of several, the same is told whoever is faster."""
+        earlier = [(other.first_run, future) for future, (other, _) in self.waiting.items() if other.game is task.game]
+        for first_run, future in sorted(earlier, key=itemgetter(0)):
+            if first_run < task.first_run:
+                future.result()
 
     def show(self) -> None:
         """Show how many rounds are played."""

@@ -17,8 +17,9 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from rotting.common.rules import brief
 from rotting.errors import InvalidValueError, KernelError
-from rotting.kernels.refusals import check_arguments, check_code, check_global, place
+from rotting.kernels.refusals import check_arguments, check_code, check_global, line_of_global, place
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -97,10 +98,10 @@ def bind_all(roots: Mapping[str, Any], parts: Parts) -> dict[str, Function]:
     for name, root in roots.items():
         plain_function(name, root)
     for replaced, part in parts.items():
-        arguments = plain_function("a replaced function", replaced).__code__.co_argcount
+        code = plain_function("a replaced function", replaced).__code__
         plain_function(replaced.__name__, part)
         if getattr(replaced, "is_slot", False):
-            check_arguments(part, arguments)
+            check_arguments(part, code.co_varnames[: code.co_argcount])
     binding = Rebuild(_copy, parts)
     bound = {name: binding(root) for name, root in roots.items()}
     unused = [each.__qualname__ for each in parts if each not in binding.used]
@@ -140,7 +141,7 @@ class Rebuild:
             root = (*above, function)[0].__qualname__
             raise InvalidValueError(f"parts must fill every slot that {root} reaches, got none for {function.__qualname__}")
         if function in above:
-            _refuse(function, "calls itself")
+            _refuse(function, "must not call itself")
         bound = {name: self(part, (*above, function)) for name, part in bound_functions(function).items()}
         self._made[function] = self._decorate(function, bound)
         return self._made[function]
@@ -177,10 +178,7 @@ def bound_functions(function: FunctionType) -> dict[str, FunctionType]:
 
 
 def _refuse(function: FunctionType, why: str, line: int | None = None) -> NoReturn:
-    raise KernelError(
-        f"a kernel must be a plain function of its arguments and of numbers, tuples, arrays, NamedTuple classes and "
-        f"kernels that its module defines or imports; {place(function.__code__, line)} {why}"
-    )
+    raise KernelError(f"{place(function.__code__, line)} {why}")
 
 
 def _value_part(function: FunctionType, name: str, value: Any) -> str:
@@ -194,7 +192,8 @@ def _value_part(function: FunctionType, name: str, value: Any) -> str:
         return str([_value_part(function, name, each) for each in value])
     if value is None or type(value) in {bool, int, float, str}:
         return repr(value)
-    _refuse(function, f"uses {name} = {value!r}")
+    what = "which is no number, tuple, array, NamedTuple class or plain function"
+    _refuse(function, f"uses {name} = {brief(value)}, {what}", line_of_global(function.__code__, name))
 
 
 def digest(function: FunctionType) -> str:
@@ -211,10 +210,10 @@ def _digest_over(function: FunctionType, reached: dict[str, str]) -> str:
     """Return the digest of a function, from those of the functions that it reaches."""
     code = function.__code__
     if function.__closure__:
-        _refuse(function, f"closes over {', '.join(code.co_freevars)}")
+        _refuse(function, f"must not close over {', '.join(code.co_freevars)}: compiled code has arguments and constants alone")
     for each in code.co_consts:
         if isinstance(each, CodeType):
-            _refuse(function, "defines a function or a comprehension", each.co_firstlineno)
+            _refuse(function, "must not define a function or a comprehension in compiled code", each.co_firstlineno)
     check_code(function)
     parts = [code.co_name, code.co_code.hex(), repr(code.co_consts), repr(code.co_names), repr(code.co_varnames)]
     parts += [repr(function.__defaults__), repr(function.__kwdefaults__), repr(function.__annotations__)]
@@ -223,7 +222,7 @@ def _digest_over(function: FunctionType, reached: dict[str, str]) -> str:
             parts.append(f"{name}={reached[name]}")
         else:
             if name not in function.__globals__ and not hasattr(builtins, name):
-                _refuse(function, f"uses {name}, which is not defined")
+                _refuse(function, f"uses {name}, which is not defined", line_of_global(code, name))
             value = function.__globals__.get(name, getattr(builtins, name, None))
             check_global(function, name, value)
             parts.append(f"{name}={_value_part(function, name, value)}")

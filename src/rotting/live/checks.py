@@ -9,7 +9,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import guarded_for
-from rotting.engines.kernel_errors import blaming, telling
+from rotting.engines.kernel_errors import blaming, check_choice, telling
 from rotting.errors import CheckError, InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import digest, plain_function
 from rotting.kernels.nested import flatten
@@ -52,7 +52,7 @@ def _game(policy: Policy, choose: Any, update: Any, table: Floats, capacity: int
             state.means[:] = [table[i, pulls[i]] for i in range(n_arms)]
         before = [(array.shape, array.dtype) for array in states.arrays(state)]
         arm = choose(policy.params, state, t, 11, arms)
-        require("choose must return one of `arms`", arm in arms, f"round {t}: {arm!r}")
+        check_choice(policy, arm, arms)
         update(policy.params, state, t, arm, table[arm, pulls[arm]])
         after = [(array.shape, array.dtype) for array in states.arrays(state)]
         require("choose and update must keep every array's shape and type", before == after, f"round {t}")
@@ -160,7 +160,7 @@ def _check_randomness(policy: Policy) -> None:
     if propensities is None:
         raise CheckError(f"a randomised policy must give its `propensities` ({policy})")
     out = np.zeros(_ARMS)
-    propensities(policy.params, states.copy(state), _ROUNDS + 1, arms, out)
+    telling(policy, propensities, propensities)(policy.params, states.copy(state), _ROUNDS + 1, arms, out)
     require("propensities must sum to 1", bool(abs(out.sum() - 1.0) < 1e-6), out)
     # Hoeffding: beyond this distance with probability below 2 exp(-2 * 16) = 3e-14 for each arm.
     far = np.abs(drawn / _KEYS - out).max() > 4.0 / np.sqrt(_KEYS)
