@@ -524,6 +524,18 @@ def explain_by_nothing(p: Params, s: State, t: int, arms: Ints, arm: int) -> Rea
     return Reason(s.sums[:0].max(), 0.0, 0, 0.0)
 
 
+def explain_by_a_number(p: Params, s: State, t: int, arms: Ints, arm: int) -> Any:
+    return 3.0
+
+
+def test_an_explanation_that_is_no_reason_is_told() -> None:
+    bandit = Bandit(own(explain=explain_by_a_number), arms=["a", "b"])
+    with pytest.raises(errors.KernelError) as caught:
+        bandit.explain()
+    where = f"explain_by_a_number (test_kernel_errors.py, line {explain_by_a_number.__code__.co_firstlineno})"
+    assert str(caught.value) == f"Own(scale=1.0): {where} must return a Reason, got 3.0"
+
+
 def divides_by_nothing(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     s.sums[arm] = t // (t - t)
 

@@ -22,7 +22,7 @@ from rotting.errors import KernelError, KernelIndexError
 from rotting.kernels.binding import reached_functions
 from rotting.kernels.nested import check_state
 from rotting.kernels.refusals import line_of_dict, place
-from rotting.policy import Policy
+from rotting.policy import Policy, Reason
 
 Kernels = Callable[..., Any]
 """A plain function and all that it reaches."""
@@ -139,6 +139,13 @@ def check_choice(policy: Policy, choice: object, arms: Ints) -> None:
     """Refuse what `choose` returned if it is none of `arms`."""
     if not isinstance(choice, int | np.integer) or choice not in arms:
         raise KernelIndexError(f"{policy!r}: {_no_arm(policy.kernel.choose, choice)}")
+
+
+def check_reason(policy: Policy, reason: object) -> None:
+    """Refuse what `explain` returned if it is no `Reason`."""
+    explain: Any = policy.kernel.explain
+    if not isinstance(reason, tuple) or len(reason) != len(Reason._fields):
+        raise KernelError(f"{policy!r}: {place(explain.__code__)} must return a Reason, got {reason!r}")
 
 
 def replay(kind: type[Exception], function: Kernels, *arguments: Any) -> Exception | None:

@@ -15,7 +15,7 @@ from rotting.common.arrays import Ints
 from rotting.common.rules import LARGEST, brief, nonnegative_int, suggest
 from rotting.display.tables import Column, Table
 from rotting.engines.compile import guarded_for
-from rotting.engines.kernel_errors import check_choice, is_own_work
+from rotting.engines.kernel_errors import check_choice, check_reason, is_own_work
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
@@ -392,6 +392,7 @@ class Bandit:
                 reason = Reason(math.nan, math.nan, 0, math.nan)
                 if self._explain is not None:
                     reason = self._explain(self._policy.params, trial, self._rounds + 1, self._active, slot)
+                    check_reason(self._policy, reason)
                 value, mean, window, width = reason
                 explanation[arm] = ArmExplanation(float(value), float(mean), int(window), float(width), self._pulls[slot])
             return explanation
