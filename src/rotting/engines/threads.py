@@ -17,6 +17,7 @@ from rotting.engines.game import CANCEL, DONE
 from rotting.engines.game_errors import game_error
 from rotting.engines.kernel_errors import MISTAKES, is_own_work
 from rotting.engines.task import Chunk, Game, Task
+from rotting.errors import KernelError
 
 Loop = Callable[..., None]
 _SHOW_SECONDS = 0.1  # between two looks at how far the games are
@@ -134,7 +135,7 @@ class _Pool:
                 left.discard(future)
                 task, _ = self.waiting.pop(future)
                 self._rounds += task.rounds
-                if future.exception() is not None:
+                if isinstance(future.exception(), KernelError):
                     self._raise_before(task)
                 yield task, future.result()
             if time.monotonic() - self._shown >= _SHOW_SECONDS:
