@@ -31,7 +31,6 @@ stubs: $(READY)  ## Write src/rotting/__init__.pyi anew from the code: what type
 	$(BIN)/python -m tools.make_stubs
 
 intervals: $(READY)  ## Write docs/intervals.md anew: how often intervals hold the truth (two core-hours, the games once)
-	mkdir -p build
 	$(BIN)/python docs/make_coverage.py build/intervals.npz
 
 # Peers that are not installed are skipped: BENCH_PYTHON may be an environment that has `rotting[benchmark]`.

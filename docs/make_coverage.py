@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from statistics import NormalDist
 from types import ModuleType
@@ -19,11 +20,12 @@ from unittest.mock import patch
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.common.atomic_files import write_atomically
 from rotting.common.statistics import LEVEL, Interval, jackknife_error, mean_interval, resamples, t_critical
 from rotting.datasets import synthetic_nights
 from rotting.experiments import Results, regret_at, rested_ten_arms, rested_two_arms, restless_nights
 from rotting.simulation import comparisons
-from rotting.simulation.comparisons import growth, spread_ratio
+from rotting.simulation.comparisons import from_runs, growth, mean_ratio, spread_ratio
 from rotting.simulation.simulate import simulate_all
 
 PAGE = Path(__file__).parent / "intervals.md"
@@ -68,7 +70,8 @@ Method = Callable[..., Interval]
 def play() -> Pools:
     """Play the games of the claims, as their experiments prepare them."""
     two = _results(rested_two_arms, RUNS["two-arms"])
-    nights = _results(restless_nights, RUNS["nights"])
+    with patch.object(restless_nights, "load", lambda *_: (synthetic_nights(), ())):  # also where there are Yahoo!'s
+        nights = _results(restless_nights, RUNS["nights"])
     ten = _results(rested_ten_arms, RUNS["ten-arms"])
     easy = two[_drop(rested_two_arms.EASY)]
     seventh = nights[f"night-{restless_nights.EASY}"]
@@ -174,14 +177,17 @@ class Case(NamedTuple):
 
 def cases(pools: Pools) -> dict[str, list[Case]]:
     """Return the claims for which other intervals are tried, by the function that measures them."""
-    RAW, FEWA, GLR, EXP3_S = (
-        rested_two_arms.LABELS.index(label)
-        for label in (rested_two_arms.RAW, rested_two_arms.FEWA, rested_two_arms.GLR, rested_two_arms.EXP3_S)
+    RAW, FEWA, GLR, EXP3_S, EFF_RAW = (
+        rested_two_arms.LABELS.index(getattr(rested_two_arms, name)) for name in ("RAW", "FEWA", "GLR", "EXP3_S", "EFF_RAW")
     )
     two, easy = pools["two-arms"], pools["easy"]
-    small = two[np.array(rested_two_arms.GRID) < 0.1]
+    small, medium = (two[[each(L) for L in rested_two_arms.GRID]] for each in (rested_two_arms._small, rested_two_arms._medium))
     night_raw, night_fewa = (restless_nights.LABELS.index(label) for label in (restless_nights.RAW, restless_nights.FEWA))
     return {
+        "mean_ratio": [
+            Case("rested-glr-medium", (medium[:, GLR], medium[:, RAW])),
+            Case("rested-eff-as-good", (two[:, EFF_RAW], two[:, RAW])),
+        ],
         "spread_ratio": [
             Case("rested-tuned-fewa-varies", (two[:, FEWA], two[:, RAW])),
             Case("rested-glr-small-varies", (small[:, GLR], small[:, RAW])),
@@ -207,6 +213,11 @@ class Statistic(NamedTuple):
         return float(self.of(values, np.ones((1, values.shape[-1])))[0])
 
 
+def _log_mean(values: Floats, times: Floats) -> Floats:
+    logs = np.log(np.moveaxis(values @ times.T, -1, 0))  # [resample, 2, problem]; each adds the logarithm of the runs
+    return np.asarray((logs[:, 0] - logs[:, 1]).mean(axis=1))
+
+
 def _log_spread(values: Floats, times: Floats) -> Floats:
     centred = values - values.mean(axis=-1, keepdims=True)
     rows = centred.reshape(-1, centred.shape[-1])
@@ -221,7 +232,11 @@ def _growth(values: Floats, times: Floats) -> Floats:
     return np.asarray(second / first)
 
 
-STATISTICS = {"spread_ratio": Statistic(_log_spread, np.exp), "growth": Statistic(_growth, float)}
+STATISTICS = {
+    "mean_ratio": Statistic(_log_mean, np.exp),
+    "spread_ratio": Statistic(_log_spread, np.exp),
+    "growth": Statistic(_growth, float),
+}
 
 
 def jackknife(statistic: Statistic, values: Floats) -> Interval:
@@ -266,6 +281,24 @@ def _drawn(statistic: Statistic, values: Floats) -> Floats:
     return np.nan_to_num(drawn, nan=statistic.all(values), posinf=1e9, neginf=-1e9)
 
 
+def studentised_means(upper: Floats, lower: Floats) -> Interval:
+    """The interval that `spread_ratio` has, for the logarithm of a ratio of means: `r -+ c e`, e by each run's influence."""
+    values = np.stack([upper, lower])
+    runs = upper.shape[1]
+
+    def log_and_error(times: Floats) -> tuple[Floats, Floats]:
+        means = np.moveaxis(values @ times.T, -1, 0) / runs
+        up, down = (1 / means[:, k] @ values[k] for k in (0, 1))
+        influence = (up - down) / len(upper)
+        centred = influence - (times * influence).sum(axis=1, keepdims=True) / runs
+        return _log_mean(values, times), np.sqrt((times * centred**2).sum(axis=1) / (runs * (runs - 1)))
+
+    (whole,), (error,) = log_and_error(np.ones((1, runs)))
+    logs, errors = log_and_error(_resamples(runs))
+    half = np.sort(np.abs(logs - whole) / errors)[round(LEVEL * (len(logs) + 1)) - 1] * error
+    return Interval(*map(float, np.exp([whole, whole - half, whole + half])))
+
+
 def studentised(upper: Floats, lower: Floats) -> Interval:
     """The interval of `spread_ratio` at face value: of 95 % of the resamples, whatever the runs."""
     with patch.multiple(comparisons, LEAST_RUNS=0, RUNS_PER_KURTOSIS=0, CAUTIOUS=LEVEL):
@@ -280,6 +313,9 @@ def methods(name: str) -> dict[str, Method]:
         return lambda *arrays: method(STATISTICS[name], np.stack(arrays))
 
     found: dict[str, Method] = {label: of(method) for label, method in other.items()}
+    if name == "mean_ratio":
+        ours = from_runs(rested_two_arms.RARE_SHOW_FROM, mean_ratio)
+        return found | {"studentised bootstrap": studentised_means, "**the jackknife's, or none**": ours}
     if name == "spread_ratio":
         return found | {"studentised bootstrap": studentised, "**the same of 99 %, or none**": spread_ratio}
     return found | {"**Fieller**": growth}
@@ -313,8 +349,7 @@ def count(source: Source, truths: Mapping[str, float], runs: int, samples: int) 
     rng = np.random.default_rng(runs)
     covered, stated = dict.fromkeys(truths, 0), dict.fromkeys(truths, 0)
     for _ in range(samples):
-        with np.errstate(all="ignore"):  # other methods divide by 0
-            found = source.estimates(rng.integers(source.runs, size=runs))
+        found = source.estimates(rng.integers(source.runs, size=runs))
         for name, truth in truths.items():
             _, low, high = found[name]
             if low is not None and high is not None and np.isfinite([low, high]).all():
@@ -338,7 +373,9 @@ def compare(name: str, case: Case, sizes: Mapping[int, int]) -> dict[str, list[s
     """Return a row of the table per method."""
 
     def estimates(runs: Ints) -> dict[str, Interval]:
-        return {label: method(*(array[..., runs] for array in case.arrays)) for label, method in methods(name).items()}
+        drawn = [array[..., runs] for array in case.arrays]
+        with np.errstate(all="ignore"):  # other methods divide by 0
+            return {label: method(*drawn) for label, method in methods(name).items()}
 
     return rows_of(Source(case.arrays[0].shape[-1], estimates), sizes)
 
@@ -378,6 +415,14 @@ def _wrapped(text: str) -> str:
 
 
 TEXTS = {
+    "mean_ratio": f"""Most ratios of mean regrets are covered at every size. Two are not. In one run of a hundred,
+        RAW-UCB 1.4 misses a drop of 0.1 to 4, and regrets 5 to 80 times as much as usual; GLR-UCB never does, and EFF-RAW-UCB
+        in the same runs, but by less. These runs make nine tenths of the first ratio's variance, and seven tenths of the
+        second's. A sample of 40 has none of them in two cases of three, and its interval is short and in the wrong place: no
+        method covers at all sizes. Nor does a test of the sample's own skewness help, as it refuses the samples that show
+        such runs, and passes those that do not. So these two claims have an interval only from the least size in the table
+        from which on the jackknife's covers, {rested_two_arms.RARE_SHOW_FROM:,} runs, and are undecided with fewer. There the
+        first is still covered a little too seldom. The number was chosen on these very runs.""",
     "spread_ratio": """A ratio of standard deviations. On the rested benchmark one run in hundreds has many times the usual
         regret, and makes most of its policy's spread. Samples without such a run, or with one, cannot tell how many there are:
         no method covers. So `spread_ratio` has an interval only where the runs are at least 200, and 25 times the kurtosis of
@@ -400,6 +445,11 @@ def short(of_claims: Mapping[str, Sequence[str]]) -> list[str]:
         for claim, cells in of_claims.items()
         if any("%" in cell and int(cell.split("%")[0]) < 100 * SHORT for cell in cells)
     ]
+
+
+def covers_from(cells: Mapping[int, str]) -> int:
+    """Return the smallest size from which on no cell is short."""
+    return min(size for size in cells if not short({"": [cell for runs, cell in cells.items() if runs >= size]}))
 
 
 def page(
@@ -429,12 +479,13 @@ def page(
         _wrapped(
             """`mean_ratio` and `smallest_ratio` take the jackknife's error of the logarithm of a ratio of mean regrets, and
             Student's t. The smallest ratio's low end is below each of the ratios at 97.5 %, and its high end above the smallest
-            at 97.5 % for all problems together: it covers more often than it says. `spread_ratio` and `growth` are below."""
+            at 97.5 % for all problems together: it covers more often than it says. More on `mean_ratio`, `spread_ratio`
+            and `growth` is below."""
         ),
         _table(heads("claim"), [[claim, *cells] for claim, cells in of_claims.items()]),
         _wrapped(
-            f"""Below {SHORT:.0%} at some size are: {", ".join(short(of_claims))}. Their intervals are too short where rare runs
-            regret much more than the others: read their verdicts with care, the more the fewer the runs."""
+            f"""Claims whose intervals, where they are stated, cover less than {SHORT:.0%} at some size:
+            {", ".join(short(of_claims)) or "none"}."""
         ),
         "Not measured:",
         _table(["claim", "why"], [[claim, why] for claim, why in NOT_MEASURED.items()]),
@@ -467,7 +518,9 @@ def main() -> None:
     parser.add_argument("pool", type=Path, help="the regrets: read from this .npz, or played and kept there")
     path = parser.parse_args().pool
     if not path.exists():
-        np.savez(path, **play())  # type: ignore[arg-type] # the arrays have other names than the option
+        played = BytesIO()
+        np.savez(played, **play())  # type: ignore[arg-type] # the arrays have other names than the option
+        write_atomically(path, played.getvalue())  # half of a file would be taken for all of it the next time
     with np.load(path) as file:
         pools = dict(file)
     of_claims: dict[str, list[str]] = {}

@@ -93,6 +93,8 @@ def test_a_wrong_name_gets_a_suggestion() -> None:
         rotting.RAWUCP  # noqa: B018
     with pytest.raises(AttributeError, match="did you mean 'WSWA'"):
         rotting.wSWA  # noqa: B018
+    with pytest.raises(AttributeError, match="^module 'rotting' has no attribute 'raw_ucb'; did you mean 'RAWUCB'"):
+        rotting.raw_ucb  # noqa: B018
 
 
 @pytest.mark.parametrize("name", PUBLIC)

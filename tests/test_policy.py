@@ -1,13 +1,16 @@
 """Policies are values with checked parameters."""
 
+import dataclasses
 import inspect
 import pickle
+from typing import Any
 
 import pytest
 
-from rotting.errors import InvalidTypeError
-from rotting.policy import Policy
-from rotting.registry import make
+from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
+from rotting.policies import ucb1
+from rotting.policy import Kernel, Policy, defined
+from rotting.registry import from_json, make
 from tests.helpers.games import examples
 
 
@@ -44,3 +47,43 @@ def test_wrong_parameters_are_named() -> None:
         make("ad-switch")
     with pytest.raises(AttributeError, match="RAWUCB has no attribute 'gamma'"):
         make("raw-ucb").gamma  # noqa: B018
+
+
+KERNEL = ucb1.UCB1.kernel
+UPDATE = "update(p, s, t, arm, reward) must be a plain Python function, got None"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "error", "message"),
+    [
+        ({"kernel": KERNEL}, InvalidTypeError, "Mine must have a `name`, a text such as 'my-policy', got None"),
+        ({"name": 3, "kernel": KERNEL}, InvalidTypeError, "Mine must have a `name`, a text such as 'my-policy', got 3"),
+        ({"name": "mine"}, InvalidTypeError, "Mine must have a `kernel`, the Kernel of its functions, got None"),
+        ({"name": "mine", "kernel": Kernel(KERNEL.params, KERNEL.init, KERNEL.choose)}, KernelError, f"Mine: {UPDATE}"),
+        (
+            {"name": "mine", "kernel": dataclasses.replace(KERNEL, params=dict)},
+            KernelError,
+            "Mine: params must be a NamedTuple class, got <class 'dict'>",
+        ),
+    ],
+)
+def test_what_is_no_policy_is_told_by_its_class(attributes: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        type("Mine", (Policy,), attributes)
+    assert str(caught.value) == message
+    assert "mine" not in defined
+
+
+def test_two_classes_of_one_name_are_refused_and_a_new_definition_of_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def define(qualname: str, module: str = "__main__") -> type[Policy]:
+        attributes = {"name": "one-name", "kernel": KERNEL, "__qualname__": qualname, "__module__": module}
+        return type("Mine", (Policy,), attributes)
+
+    monkeypatch.setitem(defined, "one-name", define("Mine"))
+    for other in (("Other",), ("Mine", "elsewhere")):
+        with pytest.raises(
+            InvalidValueError, match="^name must be that of one policy, got 'one-name' for Mine of __main__ and "
+        ):
+            define(*other)
+    again = define("Mine")
+    assert type(from_json(again().to_json())) is again

@@ -91,10 +91,9 @@ def __getattr__(name: str) -> Any:
     elif name == "__all__":
         value = sorted({"__version__", *_HOMES, *_policy_classes()})
     elif name.startswith("_") or name not in (known := _policy_classes()):
-        from rotting.common.rules import suggest  # noqa: PLC0415 - only to word an error
+        from rotting.common.module_names import no_such_name  # noqa: PLC0415 - only to word an error
 
-        names = [] if name.startswith("_") else [*_HOMES, *known]
-        raise AttributeError(f"module 'rotting' has no attribute {name!r}{suggest(name, names)}")
+        raise no_such_name(__name__, name, _HOMES if name.startswith("_") else [*_HOMES, *known])
     else:
         value = known[name]
     globals()[name] = value

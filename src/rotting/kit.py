@@ -76,6 +76,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from rotting.common.arrays import Floats, Ints
+from rotting.common.module_names import no_such_name
 from rotting.common.rules import (
     ABOVE_ONE,
     COUNT,
@@ -168,7 +169,7 @@ _LATE = {"check_noise": "rotting.live.noise_checks", "check_policy": "rotting.li
 
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_such_name(__name__, name, __all__)
     return getattr(importlib.import_module(_LATE[name]), name)
 
 

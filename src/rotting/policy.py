@@ -7,7 +7,9 @@ from inspect import Signature
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
 from rotting.common.rules import FINITE, Rule, suggest
-from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
+from rotting.kernels.binding import plain_function
+from rotting.kernels.refusals import check_arguments
 
 
 class Reason(NamedTuple):
@@ -50,9 +52,10 @@ class Kernel:
     """
 
     params: type
-    init: Callable[..., Any]
-    choose: Callable[..., int]
-    update: Callable[..., None]
+    # The class of the policy refuses what is left out, and knows its name.
+    init: Callable[..., Any] = None  # type: ignore[assignment]
+    choose: Callable[..., int] = None  # type: ignore[assignment]
+    update: Callable[..., None] = None  # type: ignore[assignment]
     explain: Callable[..., Reason] | None = None
     propensities: Callable[..., None] | None = None
     forget: Callable[..., None] | None = None
@@ -64,6 +67,30 @@ class Kernel:
 def small_capacity(n_arms: int, rounds: int) -> int:
     """Return the first capacity of a state that can be enlarged: a few things of each arm, many of some in long games."""
     return 32 * n_arms + int(16.0 * rounds ** (1.0 / 3.0))  # hulls of steadily falling means grow with the cube root
+
+
+_REQUIRED = ("init", "choose", "update")
+_ARGUMENTS = {
+    "init": ("p", "n_arms", "capacity"),
+    "choose": ("p", "s", "t", "key", "arms"),
+    "update": ("p", "s", "t", "arm", "reward"),
+    "explain": ("p", "s", "t", "arms", "arm"),
+    "propensities": ("p", "s", "t", "arms", "out"),
+    "forget": ("p", "s", "arm"),
+    "reset": ("p", "s", "horizon"),
+    "tune": ("p", "s"),
+    "enlarge": ("p", "s", "capacity"),
+}
+
+
+def _check_kernel(kernel: Kernel) -> None:
+    """Refuse functions that are not there, or that cannot be called as a game calls them."""
+    if not hasattr(kernel.params, "_field_defaults"):
+        raise KernelError(f"params must be a NamedTuple class, got {kernel.params!r}")
+    for name, arguments in _ARGUMENTS.items():
+        function = getattr(kernel, name)
+        if function is not None or name in _REQUIRED:
+            check_arguments(plain_function(f"{name}({', '.join(arguments)})", function), arguments)
 
 
 class Parameter(NamedTuple):
@@ -88,7 +115,7 @@ def _read(hint: Any, name: str, defaults: dict[str, Any]) -> Parameter:
 
 
 defined: dict[str, "type[Policy]"] = {}
-"""Every policy class by its name: a class is known as soon as its module is imported, and the last definition counts."""
+"""Every policy class by its name: a class is known as soon as its module is imported, and its last definition counts."""
 
 
 class Policy:
@@ -135,6 +162,17 @@ class Policy:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        for name, kind, what in (
+            ("name", str, "a text such as 'my-policy'"),
+            ("kernel", Kernel, "the Kernel of its functions"),
+        ):
+            value = getattr(cls, name, None)
+            if not isinstance(value, kind):
+                raise InvalidTypeError(f"{cls.__name__} must have a `{name}`, {what}, got {value!r}")
+        try:
+            _check_kernel(cls.kernel)
+        except KernelError as error:
+            raise KernelError(f"{cls.__name__}: {error}") from None
         params: Any = cls.kernel.params
         hints = get_type_hints(params, include_extras=True)
         cls._parameters = tuple(_read(hints[name], name, params._field_defaults) for name in params._fields)
@@ -144,8 +182,9 @@ class Policy:
         ]
         cls.__signature__ = Signature(arguments)  # type: ignore[attr-defined]
         known = defined.get(cls.name, cls)
-        if known.__module__.startswith("rotting.") and known.__module__ != cls.__module__:
-            raise InvalidValueError(f"name must be new, got {cls.name!r}, which is {known.__name__} of {known.__module__}")
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            both = " and ".join(f"{each.__qualname__} of {each.__module__}" for each in (known, cls))
+            raise InvalidValueError(f"name must be that of one policy, got {cls.name!r} for {both}")
         defined[cls.name] = cls
 
     def __init__(self, *args: float | str, **kwargs: float | str) -> None:

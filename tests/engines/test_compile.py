@@ -437,17 +437,16 @@ def test_without_the_compiler_plain_functions_run() -> None:
 
 @pytest.mark.parametrize("wrong", [len, functools.partial(base, 1), "base", None, print], ids=lambda each: type(each).__name__)
 def test_only_plain_functions_can_be_compiled_or_bound(wrong: Any) -> None:
-    message = f"function must be a plain Python function, got {wrong!r}"
-    actions: list[Callable[[], object]] = [
-        lambda: compiled(wrong),
-        lambda: bind(wrong, {}),
-        lambda: bind(twice, {base: wrong}),
-        lambda: bind(twice, {wrong: base}),
-    ]
-    for action in actions:
+    actions: dict[str, Callable[[], object]] = {
+        "function": lambda: compiled(wrong),
+        "root": lambda: bind(wrong, {}),
+        "base": lambda: bind(twice, {base: wrong}),
+        "a replaced function": lambda: bind(twice, {wrong: base}),
+    }
+    for name, action in actions.items():
         with pytest.raises(TypeError) as caught:
             action()
-        assert str(caught.value) == message
+        assert str(caught.value) == f"{name} must be a plain Python function, got {wrong!r}"
 
 
 # --- Digests ------------------------------------------------------------------------------------------------

@@ -4,9 +4,11 @@ import json
 import math
 import os
 import pickle
+import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -24,7 +26,7 @@ from rotting.engines.task import Task
 from rotting.kernels.binding import digest
 from rotting.live.bandit import Bandit
 from rotting.policies.raw_ucb import RAWUCB
-from rotting.policy import Kernel, Policy
+from rotting.policy import Kernel, Policy, Reason
 from rotting.problems import Problem
 from rotting.problems.noise import Noise, Noiseless
 from rotting.registry import make
@@ -119,14 +121,17 @@ def test_a_live_choice_out_of_bounds_is_told() -> None:
         bandit.pull()
 
 
+def no_arm(function: Any) -> str:
+    line = function.__code__.co_firstlineno
+    return f"Own(scale=1.0): {function.__name__} (test_kernel_errors.py, line {line}) must return one of `arms`, got "
+
+
 def chooses_far(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     return FAR
 
 
 def test_an_arm_that_is_not_there_is_told() -> None:
-    assert str(fault(own(choose=chooses_far))) == (
-        f"Own(scale=1.0): choose must return one of `arms`, got {FAR}, in round 1 of run 0"
-    )
+    assert str(fault(own(choose=chooses_far))) == f"{no_arm(chooses_far)}{FAR}, in round 1 of run 0"
 
 
 def chooses_below(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
@@ -138,9 +143,7 @@ def chooses_a_float(p: Params, s: State, t: int, key: int, arms: Ints) -> Any:
 
 
 def test_a_negative_arm_is_not_the_last_one() -> None:
-    assert str(fault(own(choose=chooses_below))) == (
-        "Own(scale=1.0): choose must return one of `arms`, got -1, in round 3 of run 0"
-    )
+    assert str(fault(own(choose=chooses_below))) == f"{no_arm(chooses_below)}-1, in round 3 of run 0"
 
 
 @pytest.mark.parametrize(("function", "got"), [(chooses_far, "1000000000"), (chooses_below, "-1"), (chooses_a_float, r"0\.0")])
@@ -149,7 +152,7 @@ def test_a_live_choice_that_is_no_arm_changes_nothing(function: Any, got: str) -
     for arm in ("a", "b"):
         bandit.update(arm, 1.0)
     before = bandit.get_state()
-    message = rf"^Own\(scale=1.0\): choose must return one of `arms`, got (np\.float64\()?{got}\)?$"
+    message = rf"^{re.escape(no_arm(function))}(np\.float64\()?{got}\)?$"
     with pytest.raises(errors.KernelIndexError, match=message):
         bandit.pull()
     assert bandit.get_state() == before
@@ -162,7 +165,7 @@ def chooses_the_first(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
 def test_a_live_choice_must_be_available() -> None:
     bandit = Bandit(own(choose=chooses_the_first), arms=["a", "b"])
     assert bandit.pull() == "a"
-    with pytest.raises(errors.KernelIndexError, match="choose must return one of `arms`, got 0"):
+    with pytest.raises(errors.KernelIndexError, match="^" + re.escape(no_arm(chooses_the_first)) + "0$"):
         bandit.pull(arms=["b"])
 
 
@@ -214,7 +217,7 @@ def test_the_first_game_of_a_kind_is_checked_and_no_other(monkeypatch: pytest.Mo
         return real(game, bar, checked)
 
     monkeypatch.setattr(threads, "_ready", seen)
-    monkeypatch.setattr(threads, "_passed", set())
+    monkeypatch.setattr(threads, "_passed", {})
     policy = own()
     first = simulate(policy, PROBLEM, runs=5)
     assert checks == [True, False]
@@ -224,20 +227,37 @@ def test_the_first_game_of_a_kind_is_checked_and_no_other(monkeypatch: pytest.Mo
     assert checks == [True, False, False, True]
     simulate(make("uniform"), PROBLEM, runs=5)
     assert checks == [True, False, False, True, False]
+    simulate(policy, PROBLEM, runs=6)  # the runs that passed, and a last one that is new
+    assert checks[5:] == [False, True]
+
+
+def draw_by_run(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    return mean + float(TABLE[FAR * (run == 19)])
+
+
+@dataclass(frozen=True)
+class ByRun(Noise):
+    draw = staticmethod(draw_by_run)
+
+
+def test_the_last_run_is_checked_too() -> None:
+    text = str(fault(make("uniform"), ByRun()))
+    assert "draw_by_run (test_kernel_errors.py, line " in text
+    assert text.endswith(f"index {FAR} is out of bounds for axis 0 with size 3, in round 1 of run 19")
 
 
 def test_of_a_long_task_one_run_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of it is played when that went well: all of it checked would keep the other workers waiting."""
-    monkeypatch.setattr(threads, "_passed", set())
+    monkeypatch.setattr(threads, "_passed", {})
     (game,), _ = plan(Simulation(own(), PROBLEM)).games()
     found = list(threads.Threads(2).play([Task(game, 4, 5)], Progress(1, show=False)))
-    assert [(task.first_run, task.runs, len(chunk.regret)) for task, chunk in found] == [(4, 1, 1), (5, 4, 4)]
+    assert [(task.first_run, task.runs, len(chunk.regret)) for task, chunk in found] == [(8, 1, 1), (4, 4, 4)]
     assert all(task.game is game for task, _ in found)
 
 
 def test_a_game_that_failed_is_checked_again() -> None:
     policy = own(update=writes_far)
-    assert str(fault(policy)) == str(fault(policy))
+    assert {str(fault(policy)) for _ in range(5)} == {str(fault(policy))}
 
 
 def test_own_work_is_known_by_its_functions() -> None:
@@ -274,6 +294,57 @@ def test_the_environment_checks_indices_also_where_the_cache_is_warm(tmp_path: P
     assert play(1) == ["fine", 1]  # the cache is warm
     assert play(FAR, NUMBA_BOUNDSCHECK="1") == ["index is out of bounds", 0]
     assert play(FAR, NUMBA_BOUNDSCHECK="1") == ["index is out of bounds", 1]
+
+
+MIDDLE = """
+from dataclasses import dataclass
+import numpy as np
+import rotting
+from rotting.kit import Kernel, Noise, Policy
+from rotting.policies import ucb1
+
+TABLE = np.zeros(3)
+
+def below(p, s, t, key, arms):
+    return 0 if s.high[0] < 50.0 else -1
+
+class Below(Policy):
+    name = "below"
+    kernel = Kernel(ucb1.Params, ucb1.init, below, ucb1.update)
+
+@dataclass(frozen=True)
+class Far(Noise):
+    @staticmethod
+    def draw(mean, scale, key, run, arm, clock):
+        return mean + TABLE[1_000_000_000 * (run == 10)]
+
+@dataclass(frozen=True)
+class High(Noise):
+    @staticmethod
+    def draw(mean, scale, key, run, arm, clock):
+        return mean + 100.0 * (run == 10)
+
+def play(policy, noise):
+    problem = rotting.Problem.rested([0.5, 0.25], noise=noise, horizon=30)
+    try:
+        rotting.simulate(policy, problem, runs=20, workers=1)
+    except rotting.errors.KernelIndexError as error:
+        print(error)
+"""
+
+
+@compiled_only
+def test_the_environment_has_every_run_checked(tmp_path: Path) -> None:
+    (tmp_path / "middle.py").write_text(MIDDLE)
+    script = "import middle; middle.play(middle.ucb1.UCB1(), middle.Far()); middle.play(middle.Below(), middle.High())"
+    setting = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_BOUNDSCHECK": "1"}
+    setting["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run([sys.executable, "-c", script], env=setting, capture_output=True, text=True, check=True, timeout=240)
+    far, below = done.stdout.splitlines()
+    assert far.startswith("UCB1(sigma=1.0): Far.draw (middle.py, line ")
+    assert far.endswith("index 1000000000 is out of bounds for axis 0 with size 3, in round 1 of run 10")
+    assert below.startswith("Below(sigma=1.0): below (middle.py, line ")
+    assert below.endswith(") must return one of `arms`, got -1, in round 2 of run 10")
 
 
 # --- What the compiler does not know --------------------------------------------------------------------------
@@ -315,14 +386,64 @@ def makes_a_list(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     s.sums[arm] = len(listed)
 
 
+def makes_a_text(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.sums[arm] = len(str(t))
+
+
+def writes_a_text(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.sums[arm] = "a"
+
+
+def indexes_parameters(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    word: Any = "scale"
+    s.sums[arm] = p[word]
+
+
+def adds_a_text(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    word: Any = "a"
+    s.sums[arm] = t + word
+
+
+def fits_a_line(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.sums[arm] = np.polyfit(s.sums, s.sums, 1)[0]
+
+
+def opens_a_file(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    open("x")  # noqa: PTH123, SIM115 - a file is the fault under test
+
+
+def first(n: int) -> int:
+    return n
+
+
+def calls_with_too_many(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.sums[arm] = first(t, arm)  # type: ignore[call-arg]
+
+
+def catches_a_kind(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    try:
+        s.sums[arm] = 1 / t
+    except ZeroDivisionError:
+        s.sums[arm] = 0.0
+
+
+CREATED = "nothing may be created in compiled code, neither arrays nor lists nor texts"
 REFUSED = [
-    (uses_a_dict, "found[arm] = reward", "a dict is not allowed in compiled code"),
-    (uses_a_quantile, "np.quantile", "quantile(array(float64, 1d, C), float64) is not allowed in compiled code"),
-    (indexes_by_a_float, "s.sums[half]", "an index must be a whole number, got float64"),
+    (uses_a_dict, "found = {}", "a dict is not allowed in compiled code"),
+    (uses_a_quantile, "np.quantile", CREATED),
+    (indexes_by_a_float, "s.sums[half]", "an index must be a whole number, got float"),
     (reads_an_unknown_field, "s.totals", "State has no totals"),
     (changes_a_type, "s.sums[arm] = x", "x must keep its type, got int and str"),
-    (makes_an_array, "np.zeros", "zeros(int) is not allowed in compiled code"),
-    (makes_a_list, "listed = [t]", "nothing may be created in compiled code, neither arrays nor lists nor texts"),
+    (makes_an_array, "np.zeros", CREATED),
+    (makes_a_list, "listed = [t]", CREATED),
+    (makes_a_text, "str(t)", CREATED),
+    (writes_a_text, 's.sums[arm] = "a"', "str cannot be written into array"),
+    (indexes_parameters, "p[word]", "Params cannot be indexed by str"),
+    (adds_a_text, "t + word", "int + str is not allowed in compiled code"),
+    (fits_a_line, "np.polyfit", "numpy.polyfit is not allowed in compiled code"),
+    (opens_a_file, "open(", "open is not allowed in compiled code"),
+    (calls_with_too_many, "first(", "the function that is called takes (n: int)"),
+    (catches_a_kind, "except ZeroDivisionError", "only `except Exception` is allowed in compiled code"),
 ]
 
 
@@ -343,11 +464,108 @@ def returns_a_float(p: Params, s: State, t: int, key: int, arms: Ints) -> float:
     return 0.5 * float(arms[0])
 
 
+def returns_nothing_later(p: Params, s: State, t: int, key: int, arms: Ints) -> Any:
+    if t < 5:
+        return arms[0]
+    return None
+
+
 @compiled_only
-def test_a_choice_that_is_no_whole_number_does_not_fit() -> None:
-    text = str(fault(own(choose=returns_a_float)))
-    assert text.startswith("Own(scale=1.0): what the policy or the noise returns does not fit visit_checked (game.py, line ")
-    assert text.endswith("an index must be a whole number, got float64")
+@pytest.mark.parametrize(("function", "got"), [(returns_a_float, "float"), (returns_nothing_later, "number or None")])
+def test_a_choice_that_is_no_whole_number_is_told(function: Any, got: str) -> None:
+    where = f"{function.__name__} (test_kernel_errors.py, line {function.__code__.co_firstlineno})"
+    assert str(fault(own(choose=function))) == f"Own(scale=1.0): {where} must return a whole number, got {got}"
+
+
+def without_a_key(p: Params, s: State, t: int, arms: Ints) -> int:
+    return int(arms[0])
+
+
+def factorial(n: int) -> int:
+    return 1 if n < 2 else n * factorial(n - 1)
+
+
+def recursive(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    return int(arms[factorial(t % 3) % arms.size])
+
+
+class Holder:
+    def choose(self, p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+        return int(arms[0])
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (
+            without_a_key,
+            "without_a_key (test_kernel_errors.py, line {line}) must take (p, s, t, key, arms), got (p, s, t, arms)",
+        ),
+        (Holder().choose, "choose(p, s, t, key, arms) must be a plain Python function, got <bound method Holder.choose of "),
+        (None, "choose(p, s, t, key, arms) must be a plain Python function, got None"),
+    ],
+    ids=["arguments", "method", "none"],
+)
+def test_a_choice_that_cannot_be_called_is_told_by_the_class(function: Any, why: str) -> None:
+    with pytest.raises(errors.KernelError) as caught:
+        own(choose=function)
+    line = "" if function is None else function.__code__.co_firstlineno
+    assert str(caught.value).startswith(f"Own: {why.format(line=line)}")
+
+
+def test_a_choice_that_calls_itself_is_told() -> None:
+    message = f"factorial (test_kernel_errors.py, line {factorial.__code__.co_firstlineno}) must not call itself"
+    assert str(fault(own(choose=recursive))) == f"Own(scale=1.0): {message}"
+    with pytest.raises(errors.KernelError, match=re.escape(message)):
+        Bandit(own(choose=recursive), arms=["a", "b"])
+
+
+def explain_by_nothing(p: Params, s: State, t: int, arms: Ints, arm: int) -> Reason:
+    return Reason(s.sums[:0].max(), 0.0, 0, 0.0)
+
+
+def explain_by_a_number(p: Params, s: State, t: int, arms: Ints, arm: int) -> Any:
+    return 3.0
+
+
+def test_an_explanation_that_is_no_reason_is_told() -> None:
+    bandit = Bandit(own(explain=explain_by_a_number), arms=["a", "b"])
+    with pytest.raises(errors.KernelError) as caught:
+        bandit.explain()
+    where = f"explain_by_a_number (test_kernel_errors.py, line {explain_by_a_number.__code__.co_firstlineno})"
+    assert str(caught.value) == f"Own(scale=1.0): {where} must return a Reason, got 3.0"
+
+
+def divides_by_nothing(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.sums[arm] = t // (t - t)
+
+
+def test_a_mistake_of_another_kind_is_told_too() -> None:
+    bandit = Bandit(own(explain=explain_by_nothing), arms=["a", "b"])
+    where = f"explain_by_nothing (test_kernel_errors.py, line {line_of(explain_by_nothing, 'max')}: `return "
+    with pytest.raises(errors.KernelError, match=re.escape(f"Own(scale=1.0): {where}") + ".*`.*: ValueError, zero-size array"):
+        bandit.explain()
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="compiled, the division gives a number")
+def test_a_mistake_of_another_kind_is_told_of_a_game() -> None:
+    where = (
+        f"divides_by_nothing (test_kernel_errors.py, line {line_of(divides_by_nothing, '//')}: `s.sums[arm] = t // (t - t)`)"
+    )
+    message = str(fault(own(update=divides_by_nothing)))
+    assert message.startswith(f"Own(scale=1.0): {where}: ZeroDivisionError, ")
+    assert message.endswith(", in round 1 of run 0")
+
+
+def stumbles(p: Params, n_arms: int, capacity: int) -> State:
+    return State(np.zeros(n_arms, np.int64), np.zeros(n_arms), np.zeros(1))  # type: ignore[call-arg]
+
+
+def test_a_mistake_in_init_is_told() -> None:
+    message = f"Own(scale=1.0): stumbles (test_kernel_errors.py, line {line_of(stumbles, 'return')}: `return State("
+    assert str(fault(own(init=stumbles))).startswith(message)
+    with pytest.raises(errors.KernelError, match=re.escape(message)):
+        Bandit(own(init=stumbles), arms=["a", "b"])
 
 
 # --- What the code itself shows -------------------------------------------------------------------------------
@@ -378,6 +596,26 @@ def calls_nothing(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     s.sums[arm] += missing(t)  # type: ignore[name-defined]  # noqa: F821
 
 
+def imports(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    import math
+
+    s.sums[arm] = math.sqrt(t)
+
+
+def opens(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    with np.errstate():
+        s.sums[arm] += reward
+
+
+def yields(p: Params, s: State, t: int, arm: int, reward: float) -> Iterator[float]:
+    yield reward
+
+
+def defines(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    twice: Any = lambda x: 2.0 * x  # noqa: E731 - a function in a function is the fault under test
+    s.sums[arm] = twice(reward)
+
+
 QUIET = "compiled code returns numbers and writes into arrays, nothing else"
 FORBIDDEN = [
     (raises, "raise ValueError", f"must not raise: {QUIET}"),
@@ -392,6 +630,11 @@ FORBIDDEN = [
         ),
     ),
     (assigns, "s.sums +=", "must not assign to the field sums"),
+    (imports, "import math", "must not import in compiled code"),
+    (opens, "with np.errstate", "must not use `with` in compiled code"),
+    (yields, "yield reward", "must not yield in compiled code"),
+    (defines, "lambda", "must not define a function or a comprehension in compiled code"),
+    (calls_nothing, "missing(t)", "uses missing, which is not defined"),
 ]
 
 
@@ -403,10 +646,6 @@ def test_what_a_kernel_may_not_do_is_refused_before_it_is_compiled(function: Any
     with pytest.raises(errors.KernelError) as caught:
         Bandit(own(update=function), arms=["a", "b"])
     assert str(caught.value) == error
-
-
-def test_a_name_that_is_not_defined_is_told() -> None:
-    assert str(fault(own(update=calls_nothing))).endswith("uses missing, which is not defined")
 
 
 def test_sources_of_random_numbers_are_told_by_any_name() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rotting.engines.compile import compiled
+from rotting.errors import KernelError
 from rotting.kernels.binding import Rebuild, allocates_nothing, bind, bind_all, bound_functions, digest, reached_functions, slot
 
 
@@ -122,10 +123,10 @@ def test_digests_tell_apart_what_hides_deeper(one: FunctionType, two: FunctionTy
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (adder(1), "closes over k"),
+        (adder(1), "must not close over k"),
         (define(MODULE, settings=module_of(K=1)), "uses settings = "),
         (define(MEMBER, E=Colour), "uses E = "),
-        (define(NESTED, K=1), "defines a function or a comprehension"),
+        (define(NESTED, K=1), r"f \(<string>, line 2\) must not define a function or a comprehension"),
     ],
 )
 def test_what_a_digest_could_not_see_is_refused(function: FunctionType, why: str) -> None:
@@ -134,7 +135,7 @@ def test_what_a_digest_could_not_see_is_refused(function: FunctionType, why: str
 
 
 def test_recursive_functions_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"f \(<string>, line 1\) calls itself"):
+    with pytest.raises(TypeError, match=r"^f \(<string>, line 1\) must not call itself$"):
         digest(define("def f(n): return 1 if n == 0 else n * f(n - 1)"))
 
 
@@ -259,8 +260,15 @@ def test_a_part_that_nothing_uses_is_refused() -> None:
 
 def test_parts_that_lead_back_to_themselves_are_refused() -> None:
     again = define("def f(x): return base(x) + 1", base=base)
-    with pytest.raises(ValueError, match="^parts must not lead back to themselves, got f, which reaches itself$"):
+    with pytest.raises(KernelError, match=r"^f \(<string>, line 1\) must not call itself$"):
         bind(leap, {base: again})
+
+
+def test_a_part_must_take_the_arguments_of_its_slot() -> None:
+    pair = define("def f(x, y): return x")
+    with pytest.raises(KernelError, match=r"^f \(<string>, line 1\) must take \(x\), got \(x, y\)$"):
+        bind(walk, {start: base, step: pair})
+    assert bind(walk, {start: base, step: define("def f(x, y=1): return x + y")})(1) == 3
 
 
 def test_an_attribute_is_not_a_function_that_is_reached() -> None:

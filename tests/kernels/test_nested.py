@@ -8,14 +8,17 @@ import pytest
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
-from rotting.errors import CheckError
+from rotting.errors import CheckError, KernelError
 from rotting.kernels.nested import classes, flatten, is_nested, unflatten
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
 from rotting.parts.largest_index import by_index
 from rotting.policy import Kernel, Policy, Reason, defined
+from rotting.problems import Problem
+from rotting.problems.noise import Noiseless
 from rotting.registry import list_policies, make
+from rotting.simulation.simulate import simulate
 
 
 class Params(NamedTuple):
@@ -158,8 +161,37 @@ def test_two_levels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
     del defined[TooDeep.name]
     monkeypatch.setitem(defined, TooDeep.name, TooDeep)
-    with pytest.raises(CheckError, match=r"every field of a state must be an array, or a NamedTuple of arrays \(inner.sums\)"):
+    with pytest.raises(CheckError, match=r"init must return a NamedTuple of arrays, .*, got a Sums as inner.sums"):
         check_policy(TooDeep())
+
+
+def listed(p: Params, n_arms: int, capacity: int) -> Any:
+    return init(p, n_arms, capacity)._replace(rounds=[0])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "got"),
+    [
+        (lambda p, n_arms, capacity: (np.zeros(n_arms),), "a tuple"),
+        (lambda p, n_arms, capacity: {"pulls": np.zeros(n_arms)}, "a dict"),
+        (lambda p, n_arms, capacity: None, "a NoneType"),
+        (deep, "a Sums as inner.sums"),
+        (listed, "a list as rounds"),
+    ],
+    ids=["tuple", "dict", "None", "deep", "list"],
+)
+def test_what_is_no_state_is_told_in_one_sentence(wrong: Any, got: str) -> None:
+    class Wrong(Policy):
+        name = "no-state-for-tests"
+        kernel = Kernel(Params, wrong, update=update, **by_index(index))
+
+    del defined[Wrong.name]
+    message = f"Wrong(): init must return a NamedTuple of arrays, or of NamedTuples of arrays, got {got}"
+    with pytest.raises(KernelError) as live:
+        Bandit(Wrong(), arms=["a", "b"])
+    with pytest.raises(KernelError) as simulated:
+        simulate(Wrong(), Problem.rested([0.5, 0.25], noise=Noiseless(), horizon=30), runs=1)
+    assert str(live.value) == str(simulated.value) == message
 
 
 def test_the_classes_of_a_nested_state_are_part_of_what_is_compiled() -> None:

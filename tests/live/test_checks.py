@@ -8,8 +8,9 @@ import pytest
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import POSITIVE, Rule
-from rotting.errors import CheckError, KernelIndexError
+from rotting.errors import CheckError
 from rotting.kernels.random_numbers import uniform
+from rotting.live import bandit
 from rotting.live.bandit import Bandit
 from rotting.live.checks import _ROUNDS, _check_mask, _game, check_policy
 from rotting.policies import ucb1
@@ -18,6 +19,7 @@ from rotting.policy import Kernel, Policy
 from tests.conftest import INTERPRETED
 from tests.helpers.games import examples
 
+UCB1State, init_ucb1, choose_ucb1 = ucb1.State, ucb1.init, ucb1.UCB1.kernel.choose  # kernels use no names of modules
 BUILT_IN = [type(each) for each in examples()]
 
 
@@ -90,6 +92,22 @@ def outside(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     return 17
 
 
+def half(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> Any:
+    return 0.5 * arms[0]
+
+
+def misspells(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    return int(s.pull[0])  # type: ignore[attr-defined]
+
+
+def divides(p: ucb1.Params, s: ucb1.State, t: int, arm: int, reward: float) -> None:
+    s.high[arm] = t // (t - t)
+
+
+def calls_wrongly(p: Any, n_arms: int, capacity: int) -> Any:
+    return UCB1State(np.zeros(n_arms, np.int64))  # type: ignore[call-arg]
+
+
 def ignores_mask(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     return int(np.argmin(s.pulls))
 
@@ -107,11 +125,27 @@ def arms_last(p: Any, n_arms: int, capacity: int) -> Any:
 
 
 def unequal_arms(p: Any, n_arms: int, capacity: int) -> Any:
-    return ucb1.State(np.arange(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+    return UCB1State(np.arange(n_arms), np.zeros(n_arms), np.zeros(n_arms))
 
 
 def not_a_corner(p: Any, n_arms: int, capacity: int) -> Any:
-    return ucb1.State(np.full(n_arms, capacity), np.zeros(n_arms), np.zeros(n_arms))
+    return UCB1State(np.full(n_arms, capacity), np.zeros(n_arms), np.zeros(n_arms))
+
+
+def draws_at_random(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    return int(arms[int(np.random.rand() * arms.size)])  # noqa: NPY002
+
+
+def reads_outside(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    return int(arms[s.pulls[arms.size]])
+
+
+def prints(p: ucb1.Params, s: ucb1.State, t: int, arms: Ints, arm: int) -> None:
+    print(t)
+
+
+def no_state(p: Any, n_arms: int, capacity: int) -> Any:
+    return (np.zeros(n_arms),)
 
 
 class TunedState(NamedTuple):
@@ -122,7 +156,7 @@ class TunedState(NamedTuple):
 
 
 def tunes_once(p: Any, n_arms: int, capacity: int) -> Any:
-    return TunedState(*ucb1.init(p, n_arms, capacity), np.array([n_arms]))
+    return TunedState(*init_ucb1(p, n_arms, capacity), np.array([n_arms]))
 
 
 def tunes_again(p: Any, s: TunedState) -> None:
@@ -138,11 +172,22 @@ def test_what_depends_on_the_number_of_arms_must_be_tuned_anew() -> None:
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"choose": outside}, "choose must return one of `arms`"),
+        ({"choose": outside}, r"^Broken\(sigma=1.0\): outside \(test_checks.py, line .*\) must return one of `arms`, got 17$"),
+        ({"choose": half}, r"^Broken\(sigma=1.0\): half \(test_checks.py, line .*\) must return one of `arms`, got .*0.0"),
+        ({"choose": misspells}, r"^Broken\(sigma=1.0\): misspells \(.*: `return .*`\): AttributeError, 'State' object has no"),
+        ({"update": divides}, r"^Broken\(sigma=1.0\): divides \(.*: `s.high.*`\): ZeroDivisionError, "),
+        ({"init": calls_wrongly}, r"^Broken\(sigma=1.0\): calls_wrongly \(.*\): TypeError, "),
         ({"choose": ignores_mask}, "an arm that is not available must not be chosen"),
         ({"choose": wrong_order}, "the first pulls must go in the order of the arms"),
         ({"init": arms_last}, "the axis of arms must come first"),
         ({"init": unequal_arms}, "init must treat all arms alike"),
+        ({"choose": draws_at_random}, r"^Broken\(sigma=1.0\): draws_at_random \(.*must not use np.random"),
+        (
+            {"choose": reads_outside},
+            r"^Broken\(sigma=1.0\): reads_outside \(test_checks.py, line .*\): index 3 is out of bounds",
+        ),
+        ({"explain": prints}, r"^Broken\(sigma=1.0\): prints \(test_checks.py, line .*\) must not print"),
+        ({"init": no_state}, r"^Broken\(sigma=1.0\): init must return a NamedTuple of arrays, .*, got a tuple$"),
         ({"init": not_a_corner}, "a small state must be the corner of a large one"),
     ],
 )
@@ -180,7 +225,9 @@ def test_propensities_must_sum_to_one() -> None:
 
 
 def test_a_name_that_is_taken_is_refused() -> None:
-    with pytest.raises(ValueError, match="name must be new, got 'ucb1', which is UCB1"):
+    with pytest.raises(
+        ValueError, match="^name must be that of one policy, got 'ucb1' for UCB1 of rotting.policies.ucb1 and Mine of "
+    ):
         type("Mine", (Policy,), {"name": "ucb1", "kernel": ucb1.UCB1.kernel})
 
 
@@ -196,12 +243,12 @@ def counts_calls(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) ->
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 def test_what_does_not_compile_is_caught() -> None:
     with pytest.raises(CheckError, match="choose and update must compile"):
-        check_policy(broken(choose=prints))
+        check_policy(broken(choose=makes_a_dict))
 
 
-def prints(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
-    print({t: arms})
-    return int(ucb1.UCB1.kernel.choose(p, s, t, key, arms))
+def makes_a_dict(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    {t: arms}  # noqa: B018 - a dict is the fault under test
+    return int(choose_ucb1(p, s, t, key, arms))
 
 
 def test_hidden_state_is_caught() -> None:
@@ -246,6 +293,9 @@ class PullsARemovedArm(Policy):
     first_pulls = False
 
 
-def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught() -> None:
-    with pytest.raises(KernelIndexError, match="choose must return one of `arms`, got 0"):
+def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CheckError, match=r"once \(test_checks.py, line .*\) must return one of `arms`, got 0"):
+        check_policy(PullsARemovedArm())
+    monkeypatch.setattr(bandit, "is_own_work", lambda function: True)  # a bandit trusts these; the check does not
+    with pytest.raises(CheckError, match="an arm that was removed must never be pulled"):
         check_policy(PullsARemovedArm())

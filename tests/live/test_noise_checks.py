@@ -83,12 +83,33 @@ def does_not_compile(mean: float, scale: float, key: int, run: int, arm: int, cl
     return mean + {"x": 0.0}["x"]
 
 
-calls = [0.0]
+calls = 0
 
 
 def counts_calls(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    calls[0] += 1.0
-    return mean + calls[0]
+    global calls  # noqa: PLW0603 - hidden state is the fault under test
+    calls += 1
+    return mean + calls
+
+
+def draws_otherwise(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    return mean + np.random.normal()  # noqa: NPY002
+
+
+TABLE = np.zeros(4)
+
+
+def reads_by_run(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    return normal(mean, scale, key, run, arm, clock) + float(TABLE[run])
+
+
+def reads_outside(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    return mean + float(TABLE[clock + 4])
+
+
+def reads_a_dict(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    table = {1: 2.0}
+    return mean + 0.0 * table[1]
 
 
 def test_a_sound_noise_of_ones_own_passes() -> None:
@@ -112,7 +133,13 @@ def test_a_sound_noise_of_ones_own_passes() -> None:
         (noise(forgets_clock), r"draw must give key, run, arm and clock to its random numbers \(clock is not used\)"),
         (noise(returns_nothing), r"draw must return a number \(mean -2.5: None\)"),
         (noise(returns_truth), r"draw must return a number \(mean -2.5: False\)"),
-        (noise(divides_by_zero), r"draw must return a number \(mean -2.5: ZeroDivisionError, float division by zero\)"),
+        (noise(divides_by_zero), r"^divides_by_zero \(.*: `return mean / scale`\): ZeroDivisionError, float division by zero$"),
+        (noise(draws_otherwise), r"draws_otherwise \(test_noise_checks.py, line .*must not use np.random, .*reward_uniform"),
+        (
+            noise(reads_by_run),
+            r"^reads_by_run \(test_noise_checks.py, line .*\): index 4 is out of bounds for axis 0 with size 4$",
+        ),
+        (noise(reads_outside), r"^reads_outside \(test_noise_checks.py, line .*\): index 9 is out of bounds"),
         (noise(counts_calls), "draw must depend on nothing but its arguments"),
         (noise(normal, support=(1.0, 0.0)), "support must be two numbers, the smaller first"),
         (noise(normal, lowest_mean=1.0, highest_mean=0.0), "lowest_mean must not be above highest_mean"),
@@ -141,6 +168,9 @@ def test_what_the_compiler_makes_of_it_is_compared() -> None:
     with pytest.raises(CheckError, match="draw must compile") as caught:
         check_noise(noise(does_not_compile))
     assert len(str(caught.value).splitlines()) == 1
+    message = r"draw must compile \(reads_a_dict \(test_noise_checks.py, line .*: a dict is not allowed in compiled code\)"
+    with pytest.raises(CheckError, match=message):
+        check_noise(noise(reads_a_dict))
 
 
 @dataclass(frozen=True)
@@ -184,8 +214,8 @@ class Tuples(Noise):
     ("broken", "message"),
     [
         (NoDraw(), r"noise must have a static method draw\(mean, .*\), got NoDraw, which has none"),
-        (Plain(), r"a noise must be a frozen dataclass: put @dataclass\(frozen=True\) above its class \(Plain\)"),
-        (Changeable(), r"a noise must be a frozen dataclass: .* \(Changeable\)"),
+        (Plain(), r"^noise must be a frozen dataclass, with @dataclass\(frozen=True\) above its class, got Plain$"),
+        (Changeable(), "^noise must be a frozen dataclass, .*, got Changeable$"),
         (Unhashable(), r"a noise must be hashable \(Unhashable: unhashable type: 'list'\)"),
         (NotInJSON(), r"a noise must survive JSON \(NotInJSON: Object of type complex is not JSON serializable\)"),
         (NoDataclass(0.5), r"a noise must survive JSON \(NoDataclass: .*sigma"),

@@ -229,9 +229,23 @@ class WordScale(Gaussian):
         return "wide"  # type: ignore[return-value]
 
 
+class PlainClass(Noise):
+    draw = staticmethod(Gaussian.draw)
+
+
+@dataclass
+class Unfrozen(Noise):
+    draw = staticmethod(Gaussian.draw)
+
+
+FROZEN = "noise must be a frozen dataclass, with @dataclass(frozen=True) above its class, got "
+
+
 @pytest.mark.parametrize(
     ("noise", "message"),
     [
+        (PlainClass(), f"{FROZEN}PlainClass"),
+        (Unfrozen(), f"{FROZEN}Unfrozen"),
         (NoDraw(), "noise must have a static method draw(mean, scale, key, run, arm, clock), got NoDraw, which has none"),
         (BoundDraw(), "noise must have a draw that is a plain function, a @staticmethod, got BoundDraw.draw"),
         (ShortDraw(), "noise must have a draw(mean, scale, key, run, arm, clock), got ShortDraw.draw(mean, scale)"),

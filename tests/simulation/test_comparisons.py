@@ -8,7 +8,7 @@ import pytest
 
 from rotting.common.statistics import Interval, resamples
 from rotting.report.claims import Claim, Verdict
-from rotting.simulation.comparisons import geometric_mean, growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.simulation.comparisons import from_runs, geometric_mean, growth, mean_ratio, smallest_ratio, spread_ratio
 from tests.helpers.claims import claimed, why
 
 
@@ -97,6 +97,40 @@ def test_a_ratio_that_some_runs_make_positive_is_told_without_an_interval(
     assert found.mean > 0
     assert why(found) == "a mean regret is not positive without some of the runs"
     assert why(ratio(np.ones((2, 1)), np.ones((2, 1)))) == "a single run has no interval"
+
+
+def test_a_comparison_may_ask_for_runs() -> None:
+    """Its own reason comes first: more runs would not mend a ratio that is undefined."""
+    compare = from_runs(20, mean_ratio)
+    upper, lower = np.random.default_rng(6).gamma(4.0, 1.0, (2, 3, 20))
+    assert compare(upper, lower) == mean_ratio(upper, lower)
+    found = compare(upper[:, :19], lower[:, :19])
+    assert found.mean == mean_ratio(upper[:, :19], lower[:, :19]).mean
+    few = "19 runs are too few to show the rare ones that regret much more: it takes 20"
+    assert claimed(found, least=1e-9).decision == f"undecided: {few}"
+    assert why(compare(upper[:, :1], lower[:, :1])) == "a single run has no interval"
+    assert why(compare(-upper[:, :9], lower[:, :9])) == "a ratio is undefined, as a mean regret is not positive"
+
+
+def test_rare_runs_are_not_told_from_runs_that_hold_none() -> None:
+    """One run in a hundred regrets 30 more: of 40 runs, those that hold none look as harmless as any, and are wrong.
+
+    So intervals that the runs' own skewness allows cover even less often than all, and `from_runs` asks for a number of runs.
+    """
+    rng = np.random.default_rng(11)
+    truth = 4.0 / (4.0 + 30 * 0.01)
+    every, harmless = [], []
+    for _ in range(300):
+        upper, lower = rng.gamma(400.0, 0.01, (2, 1, 40))
+        lower += 30 * (rng.random((1, 40)) < 0.01)
+        every.append(mean_ratio(upper, lower))
+        scores = (lower - lower.mean()) / lower.std()
+        if 25 * (scores**3).mean() ** 2 <= 40:
+            harmless.append(every[-1])
+    (stated, covered), (passed, right) = (stated_and_covered(each, truth) for each in (every, harmless))
+    assert covered < 0.75 * stated
+    assert right / passed < 0.5 * covered / stated
+    assert stated_and_covered([from_runs(2_000, mean_ratio)(upper, lower)], truth) == (0, 0)
 
 
 def test_spreads_have_no_interval_where_few_runs_make_them() -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rotting import policy, problems, registry, theory
+from rotting import errors, policy, problems, registry, theory
 from rotting.common.statistics import mean_interval
 from rotting.policy import Policy
 from rotting.problems.oracle import GREEDY_BOTH, OPTIMAL
@@ -419,7 +419,7 @@ def test_plot_writes_a_new_file_only(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("name", ["regret", "regret.nonsense"])
 def test_plot_refuses_an_unknown_kind_of_picture_and_writes_nothing(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=r"suffix|not supported"):
+    with pytest.raises(errors.InvalidValueError, match=rf"^path must end in one of \..*, \.pdf, .*\.svg, .*, got '.*{name}'$"):
         make().plot(path=tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

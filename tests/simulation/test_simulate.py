@@ -175,6 +175,7 @@ def test_checkpoints() -> None:
         ({"problem": "two-arms"}, TypeError, "problem must be a Problem .* got str"),
         ({"engine": "thread"}, ValueError, "engine must be one of threads, got 'thread'; did you mean 'threads'"),
         ({"engine": None}, ValueError, "engine must be one of threads, got None"),
+        ({"engine": ["threads"]}, ValueError, r"engine must be one of threads, got \['threads'\]"),
     ],
 )
 def test_bad_input(two_arms: Problem, arguments: dict[str, object], error: type[Exception], words: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rotting.common.rules import suggest
-from rotting.errors import InvalidValueError
+from rotting.errors import InvalidValueError, MissingExtraError
 
 if TYPE_CHECKING:
     from rotting.policy import Policy
@@ -139,11 +139,11 @@ def new_place(option: str, text: str) -> Path:
 def new_picture(option: str, text: str) -> Path:
     """Return a path where a picture can be written, in a format that Matplotlib can draw."""
     path = new_place(option, text)
+    from rotting.display.plots import check_suffix
+
     try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UserError(f"{option} needs Matplotlib: pip install 'rotting[plot]'") from error
-    formats = Figure().canvas.get_supported_filetypes()
-    if path.suffix[1:].lower() not in formats:
-        raise UserError(f"{option} must end in one of .{', .'.join(sorted(formats))}, got '{path}'")
+        with refusing():
+            check_suffix(option, path)
+    except MissingExtraError as error:
+        raise UserError(f"{option}: {error}") from error
     return path

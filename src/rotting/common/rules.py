@@ -138,8 +138,13 @@ def nonnegative_int(name: str, value: object) -> int:
     return int(INDEX.check(name, value))
 
 
+def _letters(word: str) -> str:
+    """Return a word without what people write now so, now so: capitals, hyphens and underscores."""
+    return word.casefold().replace("-", "").replace("_", "")
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean ...?` for the same word in other letters or else the closest one, or an empty string.
+    """Return `; did you mean ...?` for the same word written otherwise or else the closest one, or an empty string.
 
     Example:
         >>> suggest("raw-ubc", ["raw-ucb", "fewa"])
@@ -148,8 +153,10 @@ def suggest(word: str, known: Iterable[str]) -> str:
         ''
         >>> suggest("wSWA", ["SWA", "WSWA"])
         "; did you mean 'WSWA'?"
+        >>> suggest("raw_ucb", ["FEWA", "RAWUCB"])
+        "; did you mean 'RAWUCB'?"
     """
     listed = list(known)
-    same = [each for each in listed if each.casefold() == word.casefold()]
+    same = [each for each in listed if _letters(each) == _letters(word)]
     close = same or difflib.get_close_matches(word, listed, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

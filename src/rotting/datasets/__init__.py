@@ -4,6 +4,9 @@ The files are expected in the folder named by the environment variable `ROTTING_
 folder. A file that is missing raises `MissingDataError`, which says where to get it.
 """
 
+from typing import TYPE_CHECKING
+
+from rotting.common.module_names import refusing as _refusing
 from rotting.datasets.batteries import batteries
 from rotting.datasets.files import data_folder
 from rotting.datasets.news import news
@@ -26,3 +29,6 @@ __all__ = [
     "synthetic_nights",
     "yahoo_nights",
 ]
+
+if not TYPE_CHECKING:  # type checkers know the names, and would take any for one
+    __getattr__ = _refusing(__name__, __all__)

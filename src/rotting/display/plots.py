@@ -66,11 +66,17 @@ def style_numbers(figure: Figure) -> dict[str, int]:
     return {label: order[label] for label in figure.labels}
 
 
-def check_new_file(path: str | Path) -> Path:
-    """Return `path` if it is a new file with a suffix; raise if not."""
+def check_suffix(name: str, path: Path) -> None:
+    """Refuse a path that does not end in the suffix of a picture that Matplotlib can draw."""
+    kinds = _new_picture()().canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in kinds:
+        raise InvalidValueError(f"{name} must end in one of .{', .'.join(sorted(kinds))}, got '{path}'")
+
+
+def _check_new_file(path: str | Path) -> Path:
+    """Return `path` if it is a new file whose suffix is that of a picture; raise if not."""
     path = Path(path)
-    if not path.suffix:
-        raise InvalidValueError(f"path must end in a picture's suffix such as .png, .pdf or .svg, got '{path}'")
+    check_suffix("path", path)
     if path.exists() or path.is_symlink():
         raise PathExistsError(f"path must be a new file, but '{path}' exists")
     return path
@@ -108,7 +114,7 @@ def plot_regret(
         >>> matplotlib.pyplot.close(ax.get_figure())
     """
     if path is not None:
-        path = check_new_file(path)
+        path = _check_new_file(path)
     new_picture = _new_picture()
     if ax is not None:
         lines = draw(ax, labels, checkpoints, regret, log, bounds)

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from rotting.engines.kernel_errors import blaming, call_index_error, compile_error, is_own_work
-from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.binding import Rebuild, bound_functions, digest, reached_functions, with_names
+from rotting.engines.kernel_errors import blaming, compile_error, is_own_work, new_state, telling
+from rotting.errors import InvalidValueError
+from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
 from rotting.kernels.nested import classes
 from rotting.policy import Policy
 
@@ -38,6 +38,12 @@ class _Options(NamedTuple):
 
 _compiled: dict[tuple[str, _Options, bool], Callable[..., Any]] = {}
 _lock = threading.RLock()
+
+
+def indices_checked() -> bool | None:
+    """Return whether NUMBA_BOUNDSCHECK has all indices checked or none, and None if it says nothing."""
+    always: Any = getattr(numba.config, "BOUNDSCHECK", None)
+    return None if always is None else bool(always)
 
 
 def compiled(
@@ -56,18 +62,17 @@ def compiled(
         checked: whether an index out of bounds raises IndexError. Otherwise it reads or writes somewhere else in memory, or
             ends the process.
     """
-    if not isinstance(function, FunctionType):
-        raise InvalidTypeError(f"function must be a plain Python function, got {function!r}")
     with blaming(policy):
-        mark = digest(function)
+        plain = plain_function("function", function)
+        mark = digest(plain)
     if policy is not None:
-        kinds: list[Any] = [policy.kernel.params, *classes(policy.kernel.init(policy.params, 1, 1))]
+        kinds: list[Any] = [policy.kernel.params, *classes(new_state(policy, 1, 1))]
         names = [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in kinds]
         mark = hashlib.sha256("|".join([mark, *names]).encode()).hexdigest()[:16]
-    always: Any = getattr(numba.config, "BOUNDSCHECK", None)  # what NUMBA_BOUNDSCHECK says, and None if it says nothing
-    options = _Options(allocates, checked if always is None else bool(always))
+    always = indices_checked()
+    options = _Options(allocates, checked if always is None else always)
     with _lock:
-        return _remember(function, partial(_compiled_parts, function, options), mark, options, entry=True)
+        return _remember(plain, partial(_compiled_parts, plain, options), mark, options, entry=True)
 
 
 def _compiled_parts(function: FunctionType, options: _Options) -> dict[str, Any]:
@@ -110,17 +115,11 @@ def guarded_for(function: Callable[..., Any], policy: Policy, *example: object, 
     Code that is not the library's own has its indices checked in every call, which costs little beside the call itself, and an
     index out of bounds is told with function and line.
     """
-    if is_own_work(function):
+    with blaming(policy):
+        own = is_own_work(plain_function("function", function))
+    if own:
         return compiled_for(function, policy, *example, allocates=allocates)
-    fast = compiled_for(function, policy, *example, allocates=allocates, checked=True)
-
-    def guarded(*arguments: Any) -> Any:
-        try:
-            return fast(*arguments)
-        except IndexError as error:
-            raise call_index_error(policy, function, arguments, error) from error
-
-    return guarded
+    return telling(policy, function, compiled_for(function, policy, *example, allocates=allocates, checked=True))
 
 
 def _compiler(options: _Options) -> Callable[[FunctionType, dict[str, Any]], Any]:

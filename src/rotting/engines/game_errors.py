@@ -1,11 +1,11 @@
-"""A game that reached outside an array: whose it was, where, and in which round."""
+"""A game that a mistake ended: whose it was, where, and in which round."""
 
 import numpy as np
 
 from rotting.engines.game import CANCEL
-from rotting.engines.kernel_errors import frames_of, index_place, replay
+from rotting.engines.kernel_errors import frames_of, mistake, replay
 from rotting.engines.task import Chunk, Task
-from rotting.errors import KernelIndexError
+from rotting.errors import KernelError
 
 _REPLAY_ROUNDS = 100_000  # a few seconds
 
@@ -24,14 +24,14 @@ class _UntilRound:
         self._done = value
 
 
-def game_index_error(task: Task, chunk: Chunk, error: IndexError) -> KernelIndexError:
-    """Return what went wrong in a task that an index error ended, whose chunk is filled up to that round."""
+def game_error(task: Task, chunk: Chunk, error: Exception) -> KernelError:
+    """Return what went wrong in a task that an error ended, whose chunk is filled up to that round."""
     game, linked = task.game, task.game.checked
     played = chunk.pulls.sum(axis=1)
     row = int(np.argmax(played < game.setting.horizon))  # the game that was not played to its end
     t = int(played[row]) + 1
     run = task.first_run + row
-    found: IndexError | None = error if frames_of(linked, error) else None
+    found: Exception | None = error if frames_of(linked, error) else None
     if found is None and t <= _REPLAY_ROUNDS:
-        found = replay(linked, *game.arguments(run, task.blank().first(1), _UntilRound(t)))
-    return KernelIndexError(f"{game.policy!r}: {index_place(linked, found)}, in round {t} of run {run}")
+        found = replay(type(error), linked, *game.arguments(run, task.blank().first(1), _UntilRound(t)))
+    return mistake(game.policy, linked, error, found, f", in round {t} of run {run}")

@@ -9,17 +9,20 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.engines.game import play
+from rotting.engines.compiler_words import cause, is_about_a_dict, type_name
+from rotting.engines.game import mean_now, play, visit_checked
 from rotting.errors import KernelError, KernelIndexError
 from rotting.kernels.binding import reached_functions
-from rotting.kernels.refusals import place
-from rotting.policy import Policy
+from rotting.kernels.nested import check_state
+from rotting.kernels.refusals import line_of_dict, place
+from rotting.policy import Policy, Reason
 
 Kernels = Callable[..., Any]
 """A plain function and all that it reaches."""
@@ -33,7 +36,11 @@ def blaming(policy: Policy | None) -> Iterator[None]:
     except KernelError as error:
         if policy is None:
             raise
-        raise KernelError(f"{policy!r}: {error}") from None
+        raise KernelError(f"{_whose(policy)}{error}") from None
+
+
+def _whose(policy: Policy | None) -> str:
+    return "" if policy is None else f"{policy!r}: "
 
 
 def _is_own(module: str) -> bool:
@@ -48,21 +55,45 @@ def is_own_work(function: Kernels) -> bool:
 # What the compiler refuses.
 
 
-def compile_error(function: Kernels, policy: Policy, error: Exception) -> KernelError:
+def compile_error(function: Kernels, policy: Policy | None, error: Exception) -> KernelError:
     """Return what the compiler said of `function` in one sentence."""
-    return KernelError(f"{policy!r}: {_refused_place(function, str(error))}: {_cause(str(error))}")
+    text = str(error)
+    return KernelError(
+        f"{_whose(policy)}{_refused_choice(function, text) or f'{_refused_place(function, text)}: {cause(text)}'}"
+    )
+
+
+def _refused_choice(function: Kernels, text: str) -> str | None:
+    """Return that `choose` returns no whole number, if that is what the loop of a game stumbles over."""
+    looks_at_the_choice = {mean_now.__code__.co_filename: _lines(mean_now) | _lines(visit_checked)}
+    if not any(line in looks_at_the_choice.get(file, set()) for file, line in _named_lines(text)[:1]):
+        return None
+    (loop,) = (each for each in reached_functions(function) if each.__code__ is play.__code__)
+    found = re.search(r"Unsupported array index type (\w+)|[(<](none|float64|OptionalType\(.*?\))", text)
+    got = "" if found is None else f", got {type_name(found[1] or found[2])}"
+    return f"{place(loop.__globals__['choose'].__code__)} must return a whole number{got}"
+
+
+def _lines(function: Kernels) -> set[int | None]:
+    return {line for *_, line in function.__code__.co_lines()}
+
+
+def _named_lines(text: str) -> list[tuple[str, int]]:
+    """Return the files and lines that the compiler speaks of, the innermost first."""
+    found = re.findall(r'(?: at|Raised from) (\S.*?) \((\d+)\)|File "(.+?)", line (\d+):', text)
+    return [(file, int(line)) if file else (str(Path(near).resolve()), int(there)) for file, line, near, there in found]
 
 
 def _refused_place(function: Kernels, text: str) -> str:
     functions = reached_functions(function)
     foreign = [each for each in functions if not _is_own(each.__module__)]
-    named = [(file, int(line)) for file, line in re.findall(r" at (\S.*?) \((\d+)\)", text)]  # the innermost comes first
     for candidates in (foreign, functions):
-        for file, line in named:
-            for code in (each.__code__ for each in candidates):
-                if code.co_filename == file and line in {found for *_, found in code.co_lines()}:
+        for file, line in _named_lines(text):
+            for each in candidates:
+                code = each.__code__
+                if code.co_filename == file and line in _lines(each):
                     fits = "" if candidates is foreign or not foreign else "what the policy or the noise returns does not fit "
-                    return fits + place(code, line)
+                    return fits + place(code, (line_of_dict(code) if is_about_a_dict(text) else None) or line)
     return _suspects(function)
 
 
@@ -73,45 +104,51 @@ def _suspects(function: Kernels) -> str:
     return " or ".join(place(each.__code__) for each in foreign or functions[-1:])
 
 
-_CAUSES = [
-    (r"Unsupported array index type (\w+)", "an index must be a whole number, got {0}"),
-    (r"DictType|build_map", "a dict is not allowed in compiled code"),
-    (r"Unknown attribute '(\w+)' of type (\w+)", "{1} has no {0}"),
-    (r"Cannot unify (.+?) and (.+?) for '(\w+)", "{2} must keep its type, got {0} and {1}"),
-    (r">>> (.+)", "{0} is not allowed in compiled code"),
-    (r"NRT required", "nothing may be created in compiled code, neither arrays nor lists nor texts"),
-]
+# Mistakes while the code runs: an index out of bounds, and all else that Python tells by an error of its own.
+
+MISTAKES = (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError)
 
 
-def _cause(text: str) -> str:
-    for pattern, words in _CAUSES:
-        found = re.search(pattern, text)
-        if found is not None:
-            return words.format(*(re.sub(r"Literal\[(\w+)\]\(.*?\)", r"\1", each) for each in found.groups()))
-    lines = [line.strip() for line in text.splitlines()]
-    return next((line for line in lines if line and not line.startswith("Failed in")), "it cannot be compiled")
+def telling(policy: Policy | None, function: Kernels, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `call`, which is `function` with its indices checked; its mistakes are told with function and line."""
+
+    def told(*arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except MISTAKES as error:
+            found = error if frames_of(function, error) else replay(type(error), function, *deepcopy(arguments))
+            raise mistake(policy, function, error, found) from error
+
+    return told
 
 
-# Indices out of bounds.
+def new_state(policy: Policy, n_arms: int, capacity: int) -> Any:
+    """Return the state of a policy that has seen nothing."""
+    init = policy.kernel.init
+    state = telling(policy, init, init)(policy.params, n_arms, capacity)
+    with blaming(policy):
+        return check_state(state)
 
 
-def call_index_error(policy: Policy, function: Kernels, arguments: tuple[Any, ...], error: IndexError) -> KernelIndexError:
-    """Return what went wrong in a call of one of the policy's functions that an index error ended."""
-    found = error if frames_of(function, error) else replay(function, *deepcopy(arguments))
-    return KernelIndexError(f"{policy!r}: {index_place(function, found)}")
-
-
-def _no_arm(choice: object) -> str:
-    return f"choose must return one of `arms`, got {choice!r}"
+def _no_arm(choose: Kernels, choice: object) -> str:
+    name = "choose" if _is_own(choose.__module__) else place(choose.__code__)
+    return f"{name} must return one of `arms`, got {choice!r}"
 
 
 def check_choice(policy: Policy, choice: object, arms: Ints) -> None:
     """Refuse what `choose` returned if it is none of `arms`."""
     if not isinstance(choice, int | np.integer) or choice not in arms:
-        raise KernelIndexError(f"{policy!r}: {_no_arm(choice)}")
+        raise KernelIndexError(f"{policy!r}: {_no_arm(policy.kernel.choose, choice)}")
 
 
-def replay(function: Kernels, *arguments: Any) -> IndexError | None:
+def check_reason(policy: Policy, reason: object) -> None:
+    """Refuse what `explain` returned if it is no `Reason`."""
+    explain: Any = policy.kernel.explain
+    if not isinstance(reason, tuple) or len(reason) != len(Reason._fields):
+        raise KernelError(f"{policy!r}: {place(explain.__code__)} must return a Reason, got {reason!r}")
+
+
+def replay(kind: type[Exception], function: Kernels, *arguments: Any) -> Exception | None:
     """Return the error of the same call, interpreted, which knows its lines.
 
     There is none where the interpreter stops earlier, at what compiled code lets pass, such as `math.log(0.0)`.
@@ -119,7 +156,7 @@ def replay(function: Kernels, *arguments: Any) -> IndexError | None:
     try:
         with np.errstate(all="ignore"):
             function(*arguments)
-    except IndexError as error:
+    except kind as error:
         return error
     except Exception:  # noqa: BLE001 (others' code, interpreted, can raise anything)
         return None
@@ -132,16 +169,27 @@ def frames_of(function: Kernels, error: BaseException) -> list[tuple[FrameType, 
     return [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code in codes][::-1]
 
 
-def index_place(function: Kernels, error: IndexError | None) -> str:
-    """Return where an index was out of bounds, as far as the error of an interpreted call tells."""
-    frames = [] if error is None else frames_of(function, error)
+def mistake(policy: Policy | None, function: Kernels, error: Exception, found: Exception | None, when: str = "") -> KernelError:
+    """Return what went wrong in a call, and where, as far as the error that was `found` in an interpreted call tells."""
+    kind = KernelIndexError if isinstance(error, IndexError) else KernelError
+    return kind(f"{_whose(policy)}{_mistake_place(function, error, found)}{when}")
+
+
+def _mistake_place(function: Kernels, error: Exception, found: Exception | None) -> str:
+    outside = isinstance(error, IndexError)
+    frames = [] if found is None else frames_of(function, found)
     if not frames:
-        return f"{_suspects(function)} reaches outside an array"
+        return f"{_suspects(function)} reaches outside an array" if outside else f"{_suspects(function)}: {_words(error)}"
+    words = f"{found}" if outside else _words(error)
     for frame, line in frames:
         if not _is_own(frame.f_globals["__name__"]):
-            return f"{place(frame.f_code, line)}: {error}"
+            return f"{place(frame.f_code, line)}: {words}"
     for frame, _ in frames:
         if frame.f_code is play.__code__ and "i" in frame.f_locals:  # the loop itself is right, so the arm is not
-            return _no_arm(frame.f_locals["i"])
+            return _no_arm(frame.f_globals["choose"], frame.f_locals["i"])
     frame, line = frames[0]
-    return f"{place(frame.f_code, line)}: {error}"
+    return f"{place(frame.f_code, line)}: {words}"
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}, {error}"

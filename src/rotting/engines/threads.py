@@ -1,32 +1,34 @@
 """The engine of one machine: compiled games on threads, which release the interpreter's lock while they play."""
 
+import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
+from operator import itemgetter
 from queue import Empty, SimpleQueue
 
 import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.common.progress import Progress
-from rotting.engines.compile import compiled_for
+from rotting.engines.compile import compiled_for, indices_checked
 from rotting.engines.game import CANCEL, DONE
-from rotting.engines.game_errors import game_index_error
-from rotting.engines.kernel_errors import is_own_work
+from rotting.engines.game_errors import game_error
+from rotting.engines.kernel_errors import MISTAKES, is_own_work
 from rotting.engines.task import Chunk, Game, Task
+from rotting.errors import KernelError
 
 Loop = Callable[..., None]
 _SHOW_SECONDS = 0.1  # between two looks at how far the games are
-_passed: set[tuple[object, ...]] = set()  # games of others' code that stayed inside their arrays
+_passed: dict[tuple[object, ...], int] = {}  # games of others' code that stayed inside their arrays, up to which run
 
 
 class Threads:
     """Play tasks on threads; the next game is compiled while others are at play.
 
-    Code that is not the library's own plays its first run with every index checked: an index out of bounds would kill the
-    process otherwise.
+    Code that is not the library's own plays its first and its last run with every index checked: an index out of bounds would
+    kill the process otherwise, and that of a noise may grow with the run.
 
     Args:
         workers: number of threads.
@@ -41,22 +43,27 @@ class Threads:
         try:
             game: Game | None = None
             loop: Loop | None = None
-            trial: Future[Chunk] | None = None
+            checked: Loop | None = None
+            tried = 0.0  # the last run that is checked, or need not be
+            trials: dict[Future[Chunk], Task] = {}  # whose end was not seen yet
             for task in tasks:
                 left = task
                 if task.game is not game:
-                    game, loop, trial = task.game, None, None
+                    game, loop, checked, tried = task.game, None, None, _last_safe_run(task.game)
                     yield from pool.finished()
-                    if not _is_safe(game):
-                        one, left = task.split(1)
-                        trial = pool.submit(one, _ready(game, bar, checked=True), partial(_passed.add, _trait(game)))
+                if task.end - 1 > tried:
+                    left, last = task.split(task.runs - 1)
+                    tried = last.first_run
+                    checked = checked or _ready(game, bar, checked=True)
+                    trials[pool.submit(last, checked)] = last
                 if left.runs > 0:
                     loop = loop or _ready(game, bar)
-                    if trial is not None:
-                        yield from pool.finished(trial)
-                        trial = None
+                    if trials:
+                        yield from pool.finished(*trials)
+                        _pass(trials)
                     pool.submit(left, loop)
             yield from pool.finished(*pool.waiting)
+            _pass(trials)
         finally:
             pool.close()
 
@@ -67,8 +74,16 @@ def _trait(game: Game) -> tuple[object, ...]:
     return (game.code, game.policy.params, setting.horizon, setting.n_arms)
 
 
-def _is_safe(game: Game) -> bool:
-    return is_own_work(game.linked) or _trait(game) in _passed
+def _last_safe_run(game: Game) -> float:
+    return math.inf if is_own_work(game.linked) else _passed.get(_trait(game), -1)
+
+
+def _pass(trials: dict[Future[Chunk], Task]) -> None:
+    """Remember the trials, all of which went well, and forget them here."""
+    for task in trials.values():
+        trait = _trait(task.game)
+        _passed[trait] = max(task.first_run, _passed.get(trait, -1))
+    trials.clear()
 
 
 def _ready(game: Game, bar: Progress, checked: bool = False) -> Loop:
@@ -76,22 +91,20 @@ def _ready(game: Game, bar: Progress, checked: bool = False) -> Loop:
     bar.status = f"compiling {game.policy.name}"
     bar.advance(0)
     example = game.arguments(0, Task(game, 0, 1).blank(), np.zeros(2, np.int64))
+    checked = checked or (bool(indices_checked()) and not is_own_work(game.linked))
     loop = compiled_for(game.checked if checked else game.linked, game.policy, *example, allocates=True, checked=checked)
     bar.status = ""
     return loop
 
 
-def _play(task: Task, loop: Loop, then: Callable[[], None], signal: Ints) -> Chunk:
+def _play(task: Task, loop: Loop, signal: Ints) -> Chunk:
     chunk = task.blank()
     began = time.thread_time()  # of this thread alone: others compile and play beside it
     try:
         loop(*task.game.arguments(task.first_run, chunk, signal))
-    except IndexError as error:
-        raise game_index_error(task, chunk, error) from error
-    spent = time.thread_time() - began
-    if not signal[CANCEL]:
-        then()
-    return chunk._replace(seconds=spent)
+    except MISTAKES as error:
+        raise game_error(task, chunk, error) from error
+    return chunk._replace(seconds=time.thread_time() - began)
 
 
 class _Pool:
@@ -105,10 +118,10 @@ class _Pool:
         self._rounds = 0  # of the tasks that are finished
         self._shown = time.monotonic()
 
-    def submit(self, task: Task, loop: Loop, then: Callable[[], None] = lambda: None) -> Future[Chunk]:
-        """Play a task when a thread is free, and call `then` if it was played to its end."""
+    def submit(self, task: Task, loop: Loop) -> Future[Chunk]:
+        """Play a task when a thread is free."""
         signal = np.zeros(2, np.int64)
-        future = self._threads.submit(_play, task, loop, then, signal)
+        future = self._threads.submit(_play, task, loop, signal)
         self.waiting[future] = task, signal
         future.add_done_callback(self._done.put)
         return future
@@ -122,10 +135,19 @@ class _Pool:
                 left.discard(future)
                 task, _ = self.waiting.pop(future)
                 self._rounds += task.rounds
+                if isinstance(future.exception(), KernelError):
+                    self._raise_before(task)
                 yield task, future.result()
             if time.monotonic() - self._shown >= _SHOW_SECONDS:
                 self.show()
         self.show()
+
+    def _raise_before(self, task: Task) -> None:
+        """Raise the mistake of an earlier run, if one under way makes any: of several, the same is told whoever is faster."""
+        earlier = [(other.first_run, future) for future, (other, _) in self.waiting.items() if other.game is task.game]
+        for first_run, future in sorted(earlier, key=itemgetter(0)):
+            if first_run < task.first_run:
+                future.result()
 
     def show(self) -> None:
         """Show how many rounds are played."""

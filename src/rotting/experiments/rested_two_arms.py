@@ -17,7 +17,7 @@ from rotting.policy import Policy
 from rotting.problems import two_arms
 from rotting.report.claims import Statement
 from rotting.report.model import Findings
-from rotting.simulation.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.simulation.comparisons import Comparison, from_runs, growth, mean_ratio, smallest_ratio, spread_ratio
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
 
@@ -194,12 +194,15 @@ class _Measured:
         return [self.results[_name(L)] for L in self.settings.drops if drops(L)]
 
 
-def _over(
-    upper: str, lower: str, ratio: Callable[[Floats, Floats], Interval], drops: Callable[[float], bool] = _any
-) -> Callable[[_Measured], Interval]:
+def _over(upper: str, lower: str, ratio: Comparison, drops: Callable[[float], bool] = _any) -> Callable[[_Measured], Interval]:
     """Return how to measure the regret of one policy over that of another."""
     return lambda measured: ratio(measured.regret(upper, drops), measured.regret(lower, drops))
 
+
+# In one run of a hundred, RAW-UCB 1.4 misses a drop of 0.1 to 4 and regrets 5 to 80 times as much as usual. Where the other
+# policy does not, or by less, these runs make most of a ratio's error, and few runs may hold none of them. Of the numbers of
+# runs measured in docs/intervals.md, this is the least from which on the intervals cover.
+RARE_SHOW_FROM = 2_000
 
 VS_FEWA, RESTLESS = "appendix, result: RAW-UCB vs FEWA", "appendix, result: restless algorithms"
 EVERYWHERE = "geometric mean over all L"
@@ -299,7 +302,7 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         RESTLESS,
         "For L in [0.1, 4], GLR-UCB performs very well.",
         "regret of GLR-UCB over RAW-UCB 1.4, geometric mean over 0.1 <= L <= 4",
-        _over(GLR, RAW, mean_ratio, _medium),
+        _over(GLR, RAW, from_runs(RARE_SHOW_FROM, mean_ratio), _medium),
         high=1.25,
     ),
     Statement(
@@ -349,7 +352,7 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         "appendix, the efficient update trick",
         "The efficient version does about as well as the exact one.",
         f"regret of EFF-RAW-UCB over RAW-UCB, both 1.4, {EVERYWHERE}",
-        _over(EFF_RAW, RAW, mean_ratio),
+        _over(EFF_RAW, RAW, from_runs(RARE_SHOW_FROM, mean_ratio)),
         low=0.8,
         high=1.25,
     ),

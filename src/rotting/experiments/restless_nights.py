@@ -20,7 +20,7 @@ from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
 from rotting.report.claims import Statement
 from rotting.report.model import Findings
-from rotting.simulation.comparisons import growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.simulation.comparisons import Comparison, growth, mean_ratio, smallest_ratio, spread_ratio
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
 
@@ -195,7 +195,7 @@ class _Measured:
         return [self.results[f"night-{number}"] for number in self.nights]
 
 
-def _over(upper: str, lower: str, ratio: Callable[[Floats, Floats], Interval]) -> Callable[[_Measured], Interval]:
+def _over(upper: str, lower: str, ratio: Comparison) -> Callable[[_Measured], Interval]:
     """Return how to measure the regret of one policy over that of another."""
     return lambda measured: ratio(measured.regret(upper), measured.regret(lower))
 

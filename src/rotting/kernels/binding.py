@@ -17,8 +17,9 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
-from rotting.kernels.refusals import check_code, check_global, place
+from rotting.common.rules import brief
+from rotting.errors import InvalidValueError, KernelError
+from rotting.kernels.refusals import check_arguments, check_code, check_global, line_of_global, place
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,6 +81,13 @@ def bind(root: Callable[P, R], parts: Parts) -> Callable[P, R]:
     return cast("Callable[P, R]", bind_all({"root": root}, parts)["root"])
 
 
+def plain_function(name: str, function: Any) -> FunctionType:
+    """Return a function unless it is something else, such as a method or an object that can be called."""
+    if not isinstance(function, FunctionType):
+        raise KernelError(f"{name} must be a plain Python function, got {function!r}")
+    return function
+
+
 def bind_all(roots: Mapping[str, Any], parts: Parts) -> dict[str, Function]:
     """Return copies of several functions that are made of the same parts; each part is used by at least one of them.
 
@@ -87,9 +95,13 @@ def bind_all(roots: Mapping[str, Any], parts: Parts) -> dict[str, Function]:
         roots: plain functions under names of their own, such as those of a `Kernel`.
         parts: as for `bind`.
     """
-    for each in (*roots.values(), *parts, *parts.values()):
-        if not isinstance(each, FunctionType):
-            raise InvalidTypeError(f"function must be a plain Python function, got {each!r}")
+    for name, root in roots.items():
+        plain_function(name, root)
+    for replaced, part in parts.items():
+        code = plain_function("a replaced function", replaced).__code__
+        plain_function(replaced.__name__, part)
+        if getattr(replaced, "is_slot", False):
+            check_arguments(part, code.co_varnames[: code.co_argcount])
     binding = Rebuild(_copy, parts)
     bound = {name: binding(root) for name, root in roots.items()}
     unused = [each.__qualname__ for each in parts if each not in binding.used]
@@ -129,9 +141,7 @@ class Rebuild:
             root = (*above, function)[0].__qualname__
             raise InvalidValueError(f"parts must fill every slot that {root} reaches, got none for {function.__qualname__}")
         if function in above:
-            raise InvalidValueError(
-                f"parts must not lead back to themselves, got {function.__qualname__}, which reaches itself"
-            )
+            _refuse(function, "must not call itself")
         bound = {name: self(part, (*above, function)) for name, part in bound_functions(function).items()}
         self._made[function] = self._decorate(function, bound)
         return self._made[function]
@@ -167,11 +177,8 @@ def bound_functions(function: FunctionType) -> dict[str, FunctionType]:
     return {name: value for name, value in found.items() if isinstance(value, FunctionType)}
 
 
-def _refuse(function: FunctionType, why: str) -> NoReturn:
-    raise KernelError(
-        f"a kernel must be a plain function of its arguments and of numbers, tuples, arrays, NamedTuple classes and kernels "
-        f"in its module; {place(function.__code__)} {why}"
-    )
+def _refuse(function: FunctionType, why: str, line: int | None = None) -> NoReturn:
+    raise KernelError(f"{place(function.__code__, line)} {why}")
 
 
 def _value_part(function: FunctionType, name: str, value: Any) -> str:
@@ -185,34 +192,37 @@ def _value_part(function: FunctionType, name: str, value: Any) -> str:
         return str([_value_part(function, name, each) for each in value])
     if value is None or type(value) in {bool, int, float, str}:
         return repr(value)
-    _refuse(function, f"uses {name} = {value!r}")
+    what = "which is no number, tuple, array, NamedTuple class or plain function"
+    _refuse(function, f"uses {name} = {brief(value)}, {what}", line_of_global(function.__code__, name))
 
 
-def digest(function: FunctionType, _above: tuple[FunctionType, ...] = ()) -> str:
+def digest(function: FunctionType) -> str:
     """Return a digest of everything that decides what `function` computes: its code, constants, and bound functions.
 
     What the digest could not see, such as a constant read through a module, is refused: a compiled function that is found
     again by its digest must never be another one.
     """
+    mark: str = Rebuild(_digest_over, {})(function)
+    return mark
+
+
+def _digest_over(function: FunctionType, reached: dict[str, str]) -> str:
+    """Return the digest of a function, from those of the functions that it reaches."""
     code = function.__code__
-    if any(function is each for each in _above):
-        _refuse(function, "calls itself")
     if function.__closure__:
-        _refuse(function, f"closes over {', '.join(code.co_freevars)}")
-    if any(isinstance(each, CodeType) for each in code.co_consts):
-        _refuse(function, "defines a function or a comprehension")
-    if getattr(function, "is_slot", False):
-        _refuse(function, "is a slot that nothing fills")
+        _refuse(function, f"must not close over {', '.join(code.co_freevars)}: compiled code has arguments and constants alone")
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            _refuse(function, "must not define a function or a comprehension in compiled code", each.co_firstlineno)
     check_code(function)
     parts = [code.co_name, code.co_code.hex(), repr(code.co_consts), repr(code.co_names), repr(code.co_varnames)]
     parts += [repr(function.__defaults__), repr(function.__kwdefaults__), repr(function.__annotations__)]
-    functions = bound_functions(function)
     for name in _global_names(function):
-        if name in functions:
-            parts.append(f"{name}={digest(functions[name], (*_above, function))}")
+        if name in reached:
+            parts.append(f"{name}={reached[name]}")
         else:
             if name not in function.__globals__ and not hasattr(builtins, name):
-                _refuse(function, f"uses {name}, which is not defined")
+                _refuse(function, f"uses {name}, which is not defined", line_of_global(code, name))
             value = function.__globals__.get(name, getattr(builtins, name, None))
             check_global(function, name, value)
             parts.append(f"{name}={_value_part(function, name, value)}")

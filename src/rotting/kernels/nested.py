@@ -6,10 +6,32 @@ An array one level down has a dotted name, such as `tournament.winner`.
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
+from rotting.errors import KernelError
+
 
 def is_nested(field: object) -> bool:
     """Tell whether a field of a state is a NamedTuple."""
     return isinstance(field, tuple) and hasattr(field, "_fields")
+
+
+def check_state(state: Any) -> Any:
+    """Return what an `init` returned, unless it is no state.
+
+    Example:
+        >>> check_state((1, 2))
+        Traceback (most recent call last):
+        ...
+        rotting.errors.KernelError: init must return a NamedTuple of arrays, or of NamedTuples of arrays, got a tuple
+    """
+    rule = "init must return a NamedTuple of arrays, or of NamedTuples of arrays"
+    if not is_nested(state):
+        raise KernelError(f"{rule}, got a {type(state).__name__}")
+    for name, array in flatten(state).items():
+        if not isinstance(array, np.ndarray):
+            raise KernelError(f"{rule}, got a {type(array).__name__} as {name}")
+    return state
 
 
 def flatten(state: Any) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 import dis
 import functools
+import inspect
 import linecache
 import random
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -27,17 +29,39 @@ def place(code: CodeType, line: int | None = None) -> str:
     return f"{name} ({Path(code.co_filename).name}, line {line or code.co_firstlineno}{f': `{text}`' if text else ''})"
 
 
+def _line(instruction: dis.Instruction) -> int | None:
+    return instruction.positions.lineno if instruction.positions else None
+
+
+def line_of_global(code: CodeType, name: str) -> int | None:
+    """Return the first line of a function that uses a global name."""
+    return next((_line(each) for each in dis.get_instructions(code) if each.argval == name and "GLOBAL" in each.opname), None)
+
+
+def line_of_dict(code: CodeType) -> int | None:
+    """Return the first line of a function that makes a dict."""
+    for each in dis.get_instructions(code):
+        if each.opname in {"BUILD_MAP", "BUILD_CONST_KEY_MAP"} or (each.opname == "LOAD_GLOBAL" and each.argval == "dict"):
+            return _line(each)
+    return None
+
+
+_NEVER_COMPILED = {"IMPORT_NAME": "import", "BEFORE_WITH": "use `with`", "LOAD_SPECIAL": "use `with`", "YIELD_VALUE": "yield"}
+
+
 @functools.cache
 def _forbidden(code: CodeType) -> str | None:
     asserts = False
     for each in dis.get_instructions(code):
-        line = each.positions.lineno if each.positions else None
+        line = _line(each)
         # From Python 3.14 on, AssertionError is a common constant.
         asserts = asserts or each.opname == "LOAD_ASSERTION_ERROR" or "AssertionError" in each.argrepr
         if each.opname == "RAISE_VARARGS":
             return f"{place(code, line)} must not {'assert' if asserts else 'raise'}: {_QUIET}"
         if each.opname == "LOAD_GLOBAL" and each.argval == "print":
             return f"{place(code, line)} must not print: {_QUIET}"
+        if each.opname in _NEVER_COMPILED:
+            return f"{place(code, line)} must not {_NEVER_COMPILED[each.opname]} in compiled code"
         if each.opname == "STORE_ATTR":
             return f"{place(code, line)} must not assign to the field {each.argval}: write into the array that it is"
     return None
@@ -49,7 +73,7 @@ def _owners_of_random(code: CodeType) -> tuple[tuple[str, int | None], ...]:
     found = []
     for before, each in pairwise(dis.get_instructions(code)):
         if before.opname == "LOAD_GLOBAL" and each.argval == "random":
-            found.append((before.argval, each.positions.lineno if each.positions else None))
+            found.append((before.argval, _line(each)))
     return tuple(found)
 
 
@@ -58,6 +82,14 @@ def _is_random(value: Any) -> bool:
     if isinstance(value, ModuleType):
         return value.__name__ == "random" or value.__name__.startswith("numpy.random")
     return isinstance(value, generators) or isinstance(getattr(value, "__self__", None), generators)
+
+
+def check_arguments(function: FunctionType, arguments: Sequence[str]) -> None:
+    """Refuse a function that cannot be called with so many arguments; their names only tell what they are."""
+    code, count = function.__code__, len(arguments)
+    most, least = code.co_argcount, code.co_argcount - len(function.__defaults__ or ())
+    if not least <= count <= most and not code.co_flags & inspect.CO_VARARGS:
+        raise KernelError(f"{place(code)} must take ({', '.join(arguments)}), got ({', '.join(code.co_varnames[:most])})")
 
 
 def check_code(function: FunctionType) -> None:
@@ -73,4 +105,5 @@ def check_code(function: FunctionType) -> None:
 def check_global(function: FunctionType, name: str, value: Any) -> None:
     """Refuse a global name that means a source of random numbers."""
     if _is_random(value):
-        raise KernelError(f"{place(function.__code__)} must not use {name}, {_REPEATABLE}")
+        code = function.__code__
+        raise KernelError(f"{place(code, line_of_global(code, name))} must not use {name}, {_REPEATABLE}")

@@ -15,7 +15,7 @@ from rotting.common.arrays import Ints
 from rotting.common.rules import LARGEST, brief, nonnegative_int, suggest
 from rotting.display.tables import Column, Table
 from rotting.engines.compile import guarded_for
-from rotting.engines.kernel_errors import check_choice, is_own_work
+from rotting.engines.kernel_errors import check_choice, check_reason, is_own_work
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
@@ -24,6 +24,7 @@ from rotting.registry import from_json as policy_from_json
 
 _FORMAT, _VERSION = "rotting-bandit", 2
 _FIRST_CAPACITY = 64
+_LISTED = 6  # arms in an error message
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,12 @@ def _check_arm(arm: object) -> Hashable:
     if type(arm) is float and math.isfinite(arm):
         return arm
     raise InvalidTypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
+
+
+def _listed(arms: Iterable[Hashable]) -> str:
+    """Return the arms for an error message: all if they are few, else the first of them and how many there are."""
+    names = [brief(arm) for arm in arms]
+    return ", ".join(names) if len(names) <= _LISTED else f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} others"
 
 
 def _check_iterable(arms: object) -> None:
@@ -208,7 +215,7 @@ class Bandit:
         if slot is None:
             known = [each for each in self._slot_of if isinstance(each, str)]
             hint = suggest(arm, known) if isinstance(arm, str) else ""
-            raise InvalidValueError(f"arm must be one of the {len(self._slot_of)} arms added, got {arm!r}{hint}")
+            raise InvalidValueError(f"arm must be one of {_listed(self._slot_of)}, got {arm!r}{hint}")
         return slot
 
     def _available(self, arms: Iterable[Hashable] | None) -> Ints:
@@ -393,6 +400,7 @@ class Bandit:
                 reason = Reason(math.nan, math.nan, 0, math.nan)
                 if self._explain is not None:
                     reason = self._explain(self._policy.params, trial, self._rounds + 1, self._active, slot)
+                    check_reason(self._policy, reason)
                 value, mean, window, width = reason
                 explanation[arm] = ArmExplanation(float(value), float(mean), int(window), float(width), self._pulls[slot])
             return explanation

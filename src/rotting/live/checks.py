@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import guarded_for
-from rotting.errors import CheckError, InvalidTypeError, InvalidValueError
-from rotting.kernels.nested import flatten, is_nested
+from rotting.engines.kernel_errors import blaming, check_choice, telling
+from rotting.errors import CheckError, InvalidTypeError, InvalidValueError, KernelError
+from rotting.kernels.binding import digest, plain_function
+from rotting.kernels.nested import flatten
 from rotting.kernels.random_numbers import normal_quantile, uniform
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
@@ -49,7 +52,7 @@ def _game(policy: Policy, choose: Any, update: Any, table: Floats, capacity: int
             state.means[:] = [table[i, pulls[i]] for i in range(n_arms)]
         before = [(array.shape, array.dtype) for array in states.arrays(state)]
         arm = choose(policy.params, state, t, 11, arms)
-        require("choose must return one of `arms`", arm in arms, f"round {t}: {arm!r}")
+        check_choice(policy, arm, arms)
         update(policy.params, state, t, arm, table[arm, pulls[arm]])
         while policy.kernel.enlarge is not None and state.full[0]:
             capacity *= 2
@@ -83,12 +86,7 @@ def _check_value(policy: Policy) -> None:
 
 
 def _check_state(policy: Policy) -> None:
-    state = states.new_state(policy, _ARMS, 8)
-    require("init must return a NamedTuple of arrays", is_nested(state), type(state).__name__)
-    named = flatten(state)
-    for name, array in named.items():
-        rule = "every field of a state must be an array, or a NamedTuple of arrays"
-        require(rule, isinstance(array, np.ndarray), name)
+    named = flatten(states.new_state(policy, _ARMS, 8))
     longer, larger = states.new_state(policy, _ARMS, 16), states.new_state(policy, _ARMS + 1, 16)
     others = zip(states.has_arm_axis(policy), states.arrays(longer), states.arrays(larger), strict=True)
     for (name, small), (by_arm, long, wide) in zip(named.items(), others, strict=True):
@@ -100,11 +98,25 @@ def _check_state(policy: Policy) -> None:
             require("init must treat all arms alike", all(np.array_equal(row, small[0]) for row in small), name)
 
 
-def _check_games(policy: Policy) -> None:
+def _check_code(policy: Policy) -> None:
+    """Look at the code before it plays: it tells the cause, a game that went wrong only that it did."""
+    functions = {each.name: getattr(policy.kernel, each.name) for each in fields(policy.kernel) if each.name != "params"}
+    with blaming(policy):
+        for name, function in functions.items():
+            if function is not None:
+                digest(plain_function(name, function))
+
+
+def _interpreted_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[..., None]]:
     kernel = policy.kernel
+    return telling(policy, kernel.choose, kernel.choose), telling(policy, kernel.update, kernel.update)
+
+
+def _check_games(policy: Policy) -> None:
     table = _rewards(_ARMS, _ROUNDS)
-    first = _game(policy, kernel.choose, kernel.update, table, _ROUNDS)
-    second = _game(policy, kernel.choose, kernel.update, table, _ROUNDS)
+    plain = _interpreted_kernels(policy)
+    first = _game(policy, *plain, table, _ROUNDS)
+    second = _game(policy, *plain, table, _ROUNDS)
     require("a second game must equal the first", first[0] == second[0] and _same_state(first[1], second[1]))
     try:
         fast = _game(policy, *_compiled_kernels(policy), table, _ROUNDS)
@@ -114,10 +126,10 @@ def _check_games(policy: Policy) -> None:
         raise CheckError(f"choose and update must compile ({error})") from error
     require("compiled must choose as interpreted does", fast[0] == first[0], f"{fast[0]} against {first[0]}")
     require("compiled must leave the state that interpreted leaves", _same_state(fast[1], first[1]))
-    roomy = _game(policy, kernel.choose, kernel.update, table, 4 * _ROUNDS)
+    roomy = _game(policy, *plain, table, 4 * _ROUNDS)
     require("a larger capacity must not change the choices", roomy[0] == first[0])
-    _game(policy, kernel.choose, kernel.update, table[:1], _ROUNDS)  # a single arm, the only one that it lets be pulled
-    short = _game(policy, kernel.choose, kernel.update, _rewards(_ARMS, _ARMS - 1), _ARMS - 1)
+    _game(policy, *plain, table[:1], _ROUNDS)  # a single arm, the only one that it lets be pulled
+    short = _game(policy, *plain, _rewards(_ARMS, _ARMS - 1), _ARMS - 1)
     if policy.first_pulls:
         require(
             "the first pulls must go in the order of the arms, unless the class says `first_pulls = False`",
@@ -130,10 +142,11 @@ def _check_games(policy: Policy) -> None:
 def _check_mask(policy: Policy) -> None:
     arms: Ints = np.array([0, 2])
     state = states.new_state(policy, _ARMS, states.first_capacity(policy, _ARMS, _ROUNDS))
+    choose, update = _interpreted_kernels(policy)
     for t in range(1, _ROUNDS + 1):
-        arm = policy.kernel.choose(policy.params, state, t, 5, arms)
+        arm = choose(policy.params, state, t, 5, arms)
         require("an arm that is not available must not be chosen", arm in arms, f"round {t}: {arm!r}")
-        policy.kernel.update(policy.params, state, t, arm, float(t % 3) / 2.0)
+        update(policy.params, state, t, arm, float(t % 3) / 2.0)
 
 
 def _check_randomness(policy: Policy) -> None:
@@ -152,7 +165,7 @@ def _check_randomness(policy: Policy) -> None:
     if propensities is None:
         raise CheckError(f"a randomised policy must give its `propensities` ({policy})")
     out = np.zeros(_ARMS)
-    propensities(policy.params, states.copy(state), _ROUNDS + 1, arms, out)
+    telling(policy, propensities, propensities)(policy.params, states.copy(state), _ROUNDS + 1, arms, out)
     require("propensities must sum to 1", bool(abs(out.sum() - 1.0) < 1e-6), out)
     # Hoeffding: beyond this distance with probability below 2 exp(-2 * 16) = 3e-14 for each arm.
     far = np.abs(drawn / _KEYS - out).max() > 4.0 / np.sqrt(_KEYS)
@@ -220,7 +233,15 @@ def check_policy(policy: Policy) -> None:
     """
     if not isinstance(policy, Policy):
         raise InvalidTypeError(f"policy must be a policy such as RAWUCB(alpha=1.4), got {policy!r}")
+    try:
+        _check_contract(policy)
+    except KernelError as error:
+        raise CheckError(str(error)) from error
+
+
+def _check_contract(policy: Policy) -> None:
     _check_value(policy)
+    _check_code(policy)
     _check_state(policy)
     _check_games(policy)
     _check_mask(policy)

@@ -4,15 +4,14 @@ import json
 import math
 import numbers
 from collections.abc import Callable
-from dataclasses import is_dataclass
-from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
 from rotting.engines.game import draw
-from rotting.errors import CheckError, InvalidTypeError, InvalidValueError
+from rotting.engines.kernel_errors import compile_error, telling
+from rotting.errors import CheckError, InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import bind
 from rotting.kernels.random_numbers import derive_key
 from rotting.live.checks import require
@@ -48,8 +47,6 @@ def _everywhere(size: int) -> dict[str, Ints]:
 
 def _check_value(noise: Noise) -> None:
     kind = type(noise).__name__
-    frozen = is_dataclass(noise) and noise.__dataclass_params__.frozen
-    require("a noise must be a frozen dataclass: put @dataclass(frozen=True) above its class", frozen, kind)
     try:
         hash(noise)
     except TypeError as error:
@@ -98,11 +95,15 @@ def farthest(rewards: Floats, mean: float, low: float, high: float) -> float:
 def _check_draws(noise: Noise) -> None:
     low, high = noise.support
     plain = bind(_fill, {draw: noise.draw})
+    fast = telling(None, plain, compiled(plain, checked=True))  # which looks at the code: it tells causes that games do not
+    draw_plain, fill_plain = (telling(None, each, each) for each in (noise.draw, plain))
     few = _everywhere(_FEW)
     for mean in _means(noise):
         try:
-            value: object = noise.draw(mean, noise.scale, _KEY, 3, 2, 5)
-            first, second = (_sample(plain, noise, mean, _FEW, **few) for _ in range(2))
+            value: object = draw_plain(mean, noise.scale, _KEY, 3, 2, 5)
+            first, second = (_sample(fill_plain, noise, mean, _FEW, **few) for _ in range(2))
+        except KernelError:
+            raise
         except Exception as error:
             raise CheckError(f"draw must return a number (mean {mean}: {type(error).__name__}, {error})") from error
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -110,10 +111,11 @@ def _check_draws(noise: Noise) -> None:
         same = np.array_equal(first, second, equal_nan=True)
         require("draw must depend on nothing but its arguments", same, f"mean {mean}")
         try:
-            fast: Any = compiled(plain)
             fast_first = _sample(fast, noise, mean, _FEW, **few)
+        except KernelError:
+            raise
         except Exception as error:
-            raise CheckError(f"draw must compile ({str(error).splitlines()[0]})") from error
+            raise CheckError(f"draw must compile ({compile_error(plain, None, error)})") from error
         where = np.flatnonzero(~((first == fast_first) | (np.isnan(first) & np.isnan(fast_first))))
         told = f"mean {mean}: {fast_first[where[0]]!s} against {first[where[0]]!s}" if where.size else ""
         if np.allclose(fast_first, first, rtol=_ROUNDING, equal_nan=True):
@@ -165,4 +167,7 @@ def check_noise(noise: Noise) -> None:
         raise CheckError(str(error)) from error
     _check_value(noise)
     _check_ranges(noise)
-    _check_draws(noise)
+    try:
+        _check_draws(noise)
+    except KernelError as error:
+        raise CheckError(str(error)) from error

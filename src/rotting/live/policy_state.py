@@ -10,14 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from rotting.engines.kernel_errors import new_state as new_state  # noqa: PLC0414 - found here with what else a state can do
+from rotting.engines.kernel_errors import telling
 from rotting.errors import InvalidValueError
 from rotting.kernels.nested import flatten, unflatten
 from rotting.policy import Policy, small_capacity
-
-
-def new_state(policy: Policy, n_arms: int, capacity: int) -> Any:
-    """Return the state of a policy that has seen nothing."""
-    return policy.kernel.init(policy.params, n_arms, capacity)
 
 
 def first_capacity(policy: Policy, n_arms: int, rounds: int) -> int:
@@ -40,8 +37,9 @@ def grow(policy: Policy, state: Any, n_arms: int, capacity: int) -> Any:
     larger = new_state(policy, n_arms, capacity)
     for old, new in zip(arrays(state), arrays(larger), strict=True):
         new[tuple(slice(0, size) for size in old.shape)] = old
-    if policy.kernel.tune is not None:
-        policy.kernel.tune(policy.params, larger)
+    tune = policy.kernel.tune
+    if tune is not None:
+        telling(policy, tune, tune)(policy.params, larger)
     return larger
 
 
@@ -53,8 +51,9 @@ def has_arm_axis(policy: Policy) -> list[bool]:
 
 def forget_arm(policy: Policy, state: Any, arm: int, capacity: int) -> None:
     """Make one arm of the state as if it had never been pulled."""
-    if policy.kernel.forget is not None:
-        policy.kernel.forget(policy.params, state, arm)
+    forget = policy.kernel.forget
+    if forget is not None:
+        telling(policy, forget, forget)(policy.params, state, arm)
     fresh = new_state(policy, 1, capacity)
     for array, new, by_arm in zip(arrays(state), arrays(fresh), has_arm_axis(policy), strict=True):
         if by_arm:

@@ -72,7 +72,7 @@ def line(p: Params, s: State, level: float, i: int) -> float:
 
 
 def bound(p: Params, level: float, mean: float, h: float, best: float) -> float:
-    if p.kind == BERNOULLI and (mean >= best or kl_bernoulli(mean, best) <= level / h):
+    if p.kind == BERNOULLI and best < math.inf and (mean >= best or kl_bernoulli(mean, best) <= level / h):
         return best  # which is not ruled out: one divergence tells, and most windows need no more
     return upper(p.kind, mean, level / h, p.sigma)
 

@@ -1,5 +1,8 @@
 """Problems: decays along a clock, arms that follow pulls, rounds or both, and the problems of the papers."""
 
+from typing import TYPE_CHECKING
+
+from rotting.common.module_names import refusing as _refusing
 from rotting.problems.arms import Arm, General, Product, Rested, Restless, Sum
 from rotting.problems.decays import (
     Abrupt,
@@ -41,3 +44,6 @@ __all__ = [
     "ten_arms",
     "two_arms",
 ]
+
+if not TYPE_CHECKING:  # type checkers know the names, and would take any for one
+    __getattr__ = _refusing(__name__, __all__)

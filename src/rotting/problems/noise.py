@@ -5,7 +5,7 @@ Each noise is a value (`Gaussian(1.0)`) with one kernel for the game (`draw(mean
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from inspect import signature
 from types import FunctionType
 from typing import Any, ClassVar
@@ -278,8 +278,10 @@ class Noiseless(Noise):
 
 
 def check_kernel(noise: Noise) -> None:
-    """Refuse a noise whose `draw` or `scale` a game cannot use."""
+    """Refuse a noise that is no value, or whose `draw` or `scale` a game cannot use."""
     kind = type(noise).__name__
+    if not (is_dataclass(noise) and noise.__dataclass_params__.frozen):
+        raise InvalidTypeError(f"noise must be a frozen dataclass, with @dataclass(frozen=True) above its class, got {kind}")
     if type(noise).draw is Noise.draw:
         raise InvalidTypeError(f"noise must have a static method draw({', '.join(_ARGUMENTS)}), got {kind}, which has none")
     if not isinstance(noise.draw, FunctionType):

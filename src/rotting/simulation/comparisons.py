@@ -31,6 +31,8 @@ NO_WIDTH = 1e-12  # what rounding leaves of a logarithm, or of its error, that i
 
 Combine = Callable[[Floats], float]
 """Combines one number per problem into one number."""
+Comparison = Callable[[Floats, Floats], Interval]
+"""Compares the regret `[problem, run]` of one policy with that of another."""
 
 
 def geometric_mean(values: Floats) -> float:
@@ -93,6 +95,31 @@ def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
         return NoInterval(ratio, reason)
     lows, highs = logs - t_critical(degrees) * errors, logs + t_critical(degrees, together) * errors
     return Interval(ratio, _exp(lows.min()), _exp(highs.min()))
+
+
+def from_runs(least: int, comparison: Comparison) -> Comparison:
+    """Return the comparison, without an interval where the runs are fewer than `least`.
+
+    For policies of which one run in a hundred, say, regrets many times as much as the others. Few runs may hold none of these,
+    and look harmless then: those that pass a test of their own skewness cover less often than all, and no interval that we
+    tried covers. So the number is not taken from the runs at hand, but from many, once: docs/intervals.md.
+
+    Example:
+        >>> compare = from_runs(3, mean_ratio)
+        >>> compare(np.full((1, 3), 2.0), np.ones((1, 3)))
+        Interval(mean=2.0, low=2.0, high=2.0)
+        >>> compare(np.full((1, 2), 2.0), np.ones((1, 2)))
+        NoInterval(mean=2.0, reason='2 runs are too few to show the rare ones that regret much more: it takes 3')
+    """
+
+    def compare(upper: Floats, lower: Floats) -> Interval:
+        found, runs = comparison(upper, lower), upper.shape[1]
+        if runs >= least or isinstance(found, NoInterval):
+            return found
+        few = f"{runs:,} runs are too few to show the rare ones that regret much more: it takes {least:,}"
+        return NoInterval(found.mean, few)
+
+    return compare
 
 
 def spread_ratio(upper: Floats, lower: Floats) -> Interval:

@@ -33,8 +33,8 @@ def default_workers() -> int:
     return os.cpu_count() or 1
 
 
-def _make_engine(name: str, workers: int | None) -> Engine:
-    if name not in _ENGINES:
+def _make_engine(name: object, workers: int | None) -> Engine:
+    if not isinstance(name, str) or name not in _ENGINES:
         raise InvalidValueError(f"engine must be one of {', '.join(_ENGINES)}, got {name!r}{suggest(str(name), _ENGINES)}")
     return _ENGINES[name](default_workers() if workers is None else positive_int("workers", workers))
 

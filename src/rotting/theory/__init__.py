@@ -23,6 +23,9 @@ Theorems, propositions and lemmas are numbered in the order of its text, followe
 or a proof has a slip, the docstring says so, and what is meant.
 """
 
+from typing import TYPE_CHECKING
+
+from rotting.common.module_names import refusing as _refusing
 from rotting.theory.constants import Constants, RestedConstants, RestlessConstants, constants
 from rotting.theory.events import unfavourable
 from rotting.theory.hard import Worst, worst
@@ -79,3 +82,6 @@ __all__ = [
     "variation_lower",
     "worst",
 ]
+
+if not TYPE_CHECKING:  # type checkers know the names, and would take any for one
+    __getattr__ = _refusing(__name__, __all__)

@@ -1,0 +1,26 @@
+"""Names that a module does not have, told with the one that may be meant."""
+
+from collections.abc import Callable, Iterable
+from typing import NoReturn
+
+from rotting.common.rules import suggest
+
+
+def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error for a name that a module does not have; no hint is given for a private one.
+
+    Example:
+        >>> print(no_such_name("rotting", "raw_ucb", ["FEWA", "RAWUCB"]))
+        module 'rotting' has no attribute 'raw_ucb'; did you mean 'RAWUCB'?
+    """
+    hint = "" if name.startswith("_") else suggest(name, known)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+
+
+def refusing(module: str, known: Iterable[str]) -> Callable[[str], NoReturn]:
+    """Return the `__getattr__` of a module whose public names are `known`."""
+
+    def get(name: str) -> NoReturn:
+        raise no_such_name(module, name, known)
+
+    return get
