@@ -231,6 +231,8 @@ class DUCB(Policy):
         gamma: discount of a round, in (0, 1]; not to be given with a horizon.
         xi: confidence level; the theory asks for more than 1/2; 0.6 is our choice.
         B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
+        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
+            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
         horizon: number of rounds T to tune for; 0 for gamma as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
 
@@ -256,6 +258,7 @@ class DUCB(Policy):
     B: Final[float]
     horizon: Final[int]
     breakpoints: Final[int]
+    sigma: Final[float | Literal["estimate", "range"]]
     def __init__(
         self,
         gamma: float = 0.999,
@@ -263,6 +266,7 @@ class DUCB(Policy):
         B: float = 1.0,
         horizon: int = 0,
         breakpoints: int = 1,
+        sigma: float | Literal["estimate", "range"] = "range",
     ) -> None: ...
     @classmethod
     def from_breakpoints(
@@ -272,6 +276,7 @@ class DUCB(Policy):
         *,
         xi: float = 0.6,
         B: float = 1.0,
+        sigma: float | Literal["estimate", "range"] = "range",
     ) -> Self:
         """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
 
@@ -333,10 +338,11 @@ class EffFEWA(Policy):
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory (m = 2) asks for 3 (restless) or 4 (rested); 0.06 in
             practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:
@@ -347,12 +353,12 @@ class EffFEWA(Policy):
     """
 
     alpha: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     m: Final[float]
     def __init__(
         self,
         alpha: float = 0.06,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
         m: float = 2.0,
     ) -> None: ...
 
@@ -366,10 +372,11 @@ class EffRAWUCB(Policy):
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory (m = 2) asks for 3 (restless) or 4 (rested); 1.4 in
             practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:
@@ -380,12 +387,12 @@ class EffRAWUCB(Policy):
     """
 
     alpha: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     m: Final[float]
     def __init__(
         self,
         alpha: float = 1.4,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
         m: float = 2.0,
     ) -> None: ...
 
@@ -400,10 +407,11 @@ class EffRAWUCBpp(Policy):
     Args:
         alpha: confidence level. The author's runs: 1 with beta up to 3.5, or 1.4 to 2 with beta = 0.
         beta: weight of the logarithm of the logarithm, zero or more.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Meant for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Meant for rested and for restless
     rotting, as EFF-RAW-UCB is.
 
     Example:
@@ -415,13 +423,13 @@ class EffRAWUCBpp(Policy):
 
     alpha: Final[float]
     beta: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     m: Final[float]
     def __init__(
         self,
         alpha: float = 1.4,
         beta: float = 0.0,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
         m: float = 2.0,
     ) -> None: ...
 
@@ -584,9 +592,10 @@ class FEWA(Policy):
 
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 0.06 in practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:
@@ -598,11 +607,11 @@ class FEWA(Policy):
     """
 
     alpha: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     def __init__(
         self,
         alpha: float = 0.06,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
     ) -> None: ...
 
 class GLRKLUCB(Policy):
@@ -692,7 +701,8 @@ class GLRUCB(Policy):
 
     Args:
         delta: chance of a false alarm; 0 is an infinite threshold, a UCB that never forgets. Not to be given with a horizon.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         rate: forced exploration: arm a in the rounds with `(t - 1) mod floor(K / rate) = a`. Arms that only rot need none.
         restart: "local" restarts the arm that changed, "global" all arms.
         c: weight of `ln ln` in the index.
@@ -714,7 +724,7 @@ class GLRUCB(Policy):
     """
 
     delta: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     rate: Final[float]
     restart: Final[int]
     c: Final[float]
@@ -724,7 +734,7 @@ class GLRUCB(Policy):
     def __init__(
         self,
         delta: float = 0.01,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
         rate: float = 0.0,
         restart: Literal["local", "global"] = "local",
         c: float = 3.0,
@@ -737,7 +747,7 @@ class GLRUCB(Policy):
         cls,
         horizon: int,
         *,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
         rate: float = 0.0,
         restart: Literal["local", "global"] = "local",
         c: float = 3.0,
@@ -925,9 +935,10 @@ class RAWUCB(Policy):
 
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 1.4 in practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:
@@ -939,11 +950,11 @@ class RAWUCB(Policy):
     """
 
     alpha: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     def __init__(
         self,
         alpha: float = 1.4,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
     ) -> None: ...
 
 class RAWUCBpp(Policy):
@@ -960,9 +971,10 @@ class RAWUCBpp(Policy):
     Args:
         alpha: confidence level. The author's runs: 1 with beta up to 3.5, or 1.4 to 2 with beta = 0.
         beta: weight of the logarithm of the logarithm, zero or more.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Meant for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Meant for rested and for restless
     rotting, as RAW-UCB is.
 
     Example:
@@ -974,12 +986,12 @@ class RAWUCBpp(Policy):
 
     alpha: Final[float]
     beta: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     def __init__(
         self,
         alpha: float = 1.4,
         beta: float = 0.0,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
     ) -> None: ...
 
 class Rexp3(Policy):
@@ -1101,6 +1113,8 @@ class SWUCB(Policy):
         tau: rounds in the window, 1 or more; not to be given with a horizon.
         xi: confidence level; the theory asks for more than 1/2; 0.6 is our choice.
         B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
+        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
+            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
         horizon: number of rounds T to tune for; 0 for tau as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
 
@@ -1125,6 +1139,7 @@ class SWUCB(Policy):
     B: Final[float]
     horizon: Final[int]
     breakpoints: Final[int]
+    sigma: Final[float | Literal["estimate", "range"]]
     def __init__(
         self,
         tau: int = 1000,
@@ -1132,6 +1147,7 @@ class SWUCB(Policy):
         B: float = 1.0,
         horizon: int = 0,
         breakpoints: int = 1,
+        sigma: float | Literal["estimate", "range"] = "range",
     ) -> None: ...
     @classmethod
     def from_breakpoints(
@@ -1141,6 +1157,7 @@ class SWUCB(Policy):
         *,
         xi: float = 0.6,
         B: float = 1.0,
+        sigma: float | Literal["estimate", "range"] = "range",
     ) -> Self:
         """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
 
@@ -1240,7 +1257,8 @@ class UCB1(Policy):
     """UCB1: the largest `mean_i + sigma sqrt(2 ln(t) / N_i)` over all rewards ever seen.
 
     Args:
-        sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1].
+        sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1]. Or "estimate":
+            learned from the differences of an arm's successive rewards. No theorem covers that.
 
     Needs to know sigma in advance, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor for
     restless rotting, with linear regret once an arm that led has worn out.
@@ -1252,10 +1270,10 @@ class UCB1(Policy):
     Reference: Auer, Cesa-Bianchi, Fischer, "Finite-time analysis of the multiarmed bandit problem", Machine Learning 2002.
     """
 
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     def __init__(
         self,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
     ) -> None: ...
 
 class Uniform(Policy):

@@ -6,7 +6,7 @@ from inspect import Parameter as Argument
 from inspect import Signature
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
-from rotting.common.rules import FINITE, Rule, suggest
+from rotting.common.rules import FINITE, NumberOrWord, Rule, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import plain_function
 from rotting.kernels.refusals import check_arguments
@@ -247,7 +247,9 @@ class Policy:
     def __getattr__(self, name: str) -> Any:
         # Reached only for names that are not attributes: the parameters.
         if name != "params" and name in self.params._fields:
-            return getattr(self.params, name)
+            rule = next(each.rule for each in self._parameters if each.name == name)
+            value = getattr(self.params, name)
+            return rule.show(value) if isinstance(rule, NumberOrWord) else value
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __repr__(self) -> str:

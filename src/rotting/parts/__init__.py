@@ -19,6 +19,7 @@ A file in `policies/` has a policy's parameters and its formulas. What several p
     restarts             choice of policies that restart on an alarm
     glr_test             the generalised likelihood ratio test for a change
     divergences          Kullback-Leibler divergences and the bounds they give
+    noise_scale          the scale of the noise, given or estimated
     confidence           the width of a confidence bound, and the parameters it takes
     reward_scale         rewards in a declared range, or Gaussian
     doubling             the doubling trick
@@ -28,29 +29,29 @@ A part leaves open what its policies choose: a function marked `@slot` (`kernels
 uses which:
 
     restarts             largest_index
-    hull_windows         hull, lazy_choice, stack_pool, tournament
-    block_windows        lazy_choice, prefix_blocks
+    hull_windows         hull, lazy_choice, noise_scale, stack_pool, tournament
+    block_windows        lazy_choice, noise_scale, prefix_blocks
     hull                 stack_pool
-    delayed_windows      lazy_choice, tournament
+    delayed_windows      lazy_choice, noise_scale, tournament
     lazy_choice          tournament
-    arm_filter           prefix_blocks
+    arm_filter           noise_scale, prefix_blocks
     glr_test             hull, stack_pool
     exponential_weights  reward_scale
     posteriors           reward_scale
 
 and which policy uses which (Uniform and the greedy oracle need none):
 
-    raw_ucb              confidence, hull_windows
-    raw_ucb_pp           block_windows
+    raw_ucb              confidence, hull_windows, noise_scale
+    raw_ucb_pp           block_windows, noise_scale
     raw_kl_ucb           divergences, hull_windows, lazy_choice, reward_scale, stack_pool
     eff_raw_ucb          confidence, delayed_windows
     eff_raw_ucb_pp       delayed_windows
-    fewa                 arm_filter, prefix_blocks
-    eff_fewa             arm_filter, delayed_windows
-    ucb1                 confidence, largest_index
+    fewa                 arm_filter, noise_scale, prefix_blocks
+    eff_fewa             arm_filter, delayed_windows, noise_scale
+    ucb1                 confidence, largest_index, noise_scale
     kl_ucb               divergences, largest_index, reward_scale
-    sw_ucb               largest_index, sliding_window
-    d_ucb                discounts, largest_index
+    sw_ucb               largest_index, noise_scale, sliding_window
+    d_ucb                discounts, largest_index, noise_scale
     wswa                 doubling
     exp3                 exponential_weights, reward_scale
     exp3_s               exponential_weights, reward_scale
@@ -58,7 +59,7 @@ and which policy uses which (Uniform and the greedy oracle need none):
     thompson_sampling    posteriors, reward_scale
     discounted_ts        posteriors, reward_scale
     sliding_window_ts    posteriors, reward_scale, sliding_window
-    glr_ucb              divergences, glr_test, hull, restarts, stack_pool
+    glr_ucb              divergences, glr_test, hull, noise_scale, restarts, stack_pool
     glr_kl_ucb           divergences, glr_test, restarts, reward_scale
     cusum_ucb            largest_index, restarts, reward_scale
     m_ucb                restarts, reward_scale

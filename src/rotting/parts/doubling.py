@@ -147,7 +147,7 @@ def doubling(policy: Policy) -> Policy:
         >>> policy.max_rounds, doubling(policy).max_rounds
         (100, None)
         >>> doubling(policy)
-        doubling(SWUCB(xi=0.6, B=1.0, horizon=100, breakpoints=2))
+        doubling(SWUCB(xi=0.6, B=1.0, horizon=100, breakpoints=2, sigma='range'))
         >>> doubling(SWUCB(tau=50))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...

@@ -45,6 +45,12 @@ def beta(p: Any, n: int, delta: float) -> float:
     raise NotImplementedError
 
 
+@slot
+def units(p: Any, s: Any, i: int) -> float:
+    """Stand for what the statistic of arm i is divided by: the variance of its noise, where `kl` takes it for 1."""
+    raise NotImplementedError
+
+
 class HasSamples(Protocol):
     """What the state of a policy with this test has."""
 
@@ -114,16 +120,20 @@ def _alarm(p: Any, s: HasSamples, i: int, delta: float) -> bool:
         return False
     if n & (n - 1) == 0:  # a power of two
         s.least[i] = _MARGIN * beta(p, n, delta) / (1.0 + 1.0 / n)
-    bar = s.least[i] * curvature(p, s.upper.high[top(s.upper, i)] / n)
+    unit = units(p, s, i)
+    bar = unit * s.least[i] * curvature(p, s.upper.high[top(s.upper, i)] / n)
     # The bar is 0 for Bernoulli's divergence, of samples that are all 0 or all 1.
     if bar <= 0.0 or (_is_quiet(s.upper, i, bar) and _is_quiet(s.lower, i, bar)):
         return False
-    threshold = beta(p, n, delta)
+    threshold = unit * beta(p, n, delta)
     return _fires(p, s.upper, i, 1.0, threshold) or _fires(p, s.lower, i, -1.0, threshold)
 
 
 def glr_test(
-    divergence: Callable[..., float], its_curvature: Callable[..., float], threshold: Callable[..., float]
+    divergence: Callable[..., float],
+    its_curvature: Callable[..., float],
+    threshold: Callable[..., float],
+    variance: Callable[..., float],
 ) -> Callable[..., bool]:
     """Return the kernel `alarm(p, s, i, delta)`: whether G of a split of arm i's samples reaches the threshold.
 
@@ -131,5 +141,6 @@ def glr_test(
         divergence: `kl(p, x, y)`.
         its_curvature: `curvature(p, mean)`, a v with `kl(p, x, mean) <= (x - mean)^2 / v` for every x.
         threshold: `beta(p, n, delta)`, positive; `beta / (1 + 1 / n)` must not be above the beta of more samples.
+        variance: `units(p, s, i)`, what G is divided by.
     """
-    return bind(_alarm, {kl: divergence, curvature: its_curvature, beta: threshold})
+    return bind(_alarm, {kl: divergence, curvature: its_curvature, beta: threshold, units: variance})

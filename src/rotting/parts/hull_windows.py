@@ -28,7 +28,8 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import bind, slot
 from rotting.parts.hull import SLACK, push, top, window_mean
-from rotting.parts.lazy_choice import learn, level_at, pulled, search, with_tournament
+from rotting.parts.lazy_choice import learn, level_at, level_rises, line, pulled, search, with_tournament
+from rotting.parts.noise_scale import NoiseScale, forget_noise, is_estimated, new_noise_scale, observe_noise, scale_of
 from rotting.parts.stack_pool import Stacks, enlarged, has_room, new_stacks, release
 from rotting.parts.tournament import Tournament, intercept, new_tournament, reopen, root
 from rotting.policy import Reason
@@ -51,6 +52,7 @@ class Windows(NamedTuple):
     hull: Stacks
     lines: Lines
     tournament: Tournament
+    noise: NoiseScale
     full: Ints  # [1] an update found no room (`Kernel.enlarge`)
 
 
@@ -65,13 +67,14 @@ def new_windows(n_arms: int, capacity: int) -> Windows:
         hull=new_stacks(n_arms, capacity),
         lines=new_lines(n_arms),
         tournament=new_tournament(n_arms),
+        noise=new_noise_scale(n_arms),
         full=np.zeros(1, np.int64),
     )
 
 
 def enlarge(p: Any, s: Windows, capacity: int) -> Windows:
     """Return the same state with room for `capacity` vertices."""
-    return Windows(enlarged(s.hull, capacity), s.lines, s.tournament, full=np.zeros(1, np.int64))
+    return Windows(enlarged(s.hull, capacity), s.lines, s.tournament, s.noise, full=np.zeros(1, np.int64))
 
 
 @slot
@@ -187,6 +190,10 @@ def tightest(p: Any, s: Any, level: float, i: int) -> Reason:
     return best
 
 
+def _line(p: Any, s: Windows, level: float, i: int) -> float:
+    return _line_bound(p, s, level * scale_of(p, s.noise, i), i)
+
+
 def _line_bound(p: Any, s: Windows, level: float, i: int) -> float:
     return float(s.lines.mean[i] + level / s.lines.root[i])
 
@@ -201,11 +208,16 @@ def _bound(p: Any, level: float, mean: float, h: float, best: float) -> float:
 
 def _search(p: Any, s: Windows, level: float, i: int, threshold: float) -> float:
     s.tournament.level[0] = level
-    return search_hull(p, s, level, i, threshold)
+    return search_hull(p, s, level * scale_of(p, s.noise, i), i, threshold)
 
 
 def _update(p: Any, s: Windows, t: int, arm: int, reward: float) -> None:
-    record(s, arm, reward)
+    if record(s, arm, reward):
+        observe_noise(p, s.noise, arm, reward)
+
+
+def _level_rises(p: Any) -> bool:
+    return not is_estimated(p)
 
 
 def _intercept(s: Windows, i: int) -> float:
@@ -219,10 +231,11 @@ def _root(s: Windows, i: int) -> float:
 def _forget(p: Any, s: Windows, arm: int) -> None:
     reopen(s)
     forget(p, s, arm)
+    forget_noise(s.noise, arm)
 
 
 def _explain(p: Any, s: Windows, t: int, arms: Ints, i: int) -> Reason:
-    level = level_at(p, t, arms.size)
+    level = level_at(p, t, arms.size) * scale_of(p, s.noise, i)
     reason = tightest(p, s, level, i)
     if reason.window == 0:
         return reason
@@ -232,6 +245,8 @@ def _explain(p: Any, s: Windows, t: int, arms: Ints, i: int) -> Reason:
 def by_tightest_bound(policy_level: Callable[..., float]) -> dict[str, Any]:
     """Return the entries of the kernel, but for `init`, of the policy with index `min over h of mean^h + level / sqrt(h)`.
 
+    The level is multiplied by the scale of the arm's noise where that is estimated: by 1 where `p.sigma` is given.
+
     Each arm goes first once, in order; then the arm with the largest index, the lowest of them on a tie. That arm is found
     without computing every index, and without looking at every window. The state is `Windows`.
 
@@ -240,7 +255,7 @@ def by_tightest_bound(policy_level: Callable[..., float]) -> dict[str, Any]:
     """
     parts: dict[Any, Any] = {pulled: was_pulled, level_at: policy_level, bound: _bound}
     searched = {search: _search, square: _square, line_bound: _line_bound}
-    lined = {learn: _update, intercept: _intercept, root: _root}
+    lined = {learn: _update, line: _line, intercept: _intercept, root: _root, level_rises: _level_rises}
     return {
         **with_tournament({**parts, **searched, **lined}),
         "forget": _forget,

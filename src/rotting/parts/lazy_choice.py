@@ -75,8 +75,13 @@ def _height_line(p: Any, s: Any, level: float, i: int) -> float:
     return height(s, level, i)
 
 
+def level_rises(p: Any) -> bool:
+    """Tell whether the level never falls, and is the same for all arms: only such lines can play a tournament."""
+    return True
+
+
 def _choose_of_many(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    if arms.size < MANY or arms.size < s.tournament.winner.size:
+    if arms.size < MANY or arms.size < s.tournament.winner.size or not level_rises(p):
         reopen(s)  # the lines move, and the matches are not played again now
         return _choose(p, s, t, key, arms)
     level = level_at(p, t, arms.size)
@@ -122,7 +127,8 @@ def with_tournament(parts: Parts) -> dict[str, Callable[..., Any]]:
 
     Args:
         parts: fill the slots `pulled`; `level_at`, which must not fall from round to round; `search`, which must also write the
-            level to `s.tournament.level[0]`; `learn`; and the tournament's `intercept` and `root`.
+            level to `s.tournament.level[0]`; `learn`; and the tournament's `intercept` and `root`. Where the level is not the
+            same for all arms, or may fall, `level_rises` says so, and `line` has the lines.
     """
     roots = {"choose": _choose_of_many, "update": _update}
     return {**bind_all(roots, {line: _height_line, **parts}), "forget": _forget}

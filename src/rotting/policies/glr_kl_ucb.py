@@ -8,7 +8,7 @@ from rotting.parts.divergences import kl_bernoulli, kl_bernoulli_upper
 from rotting.parts.restarts import RESTART
 from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policies import glr_ucb
-from rotting.policies.glr_ucb import GLRUCB, THRESHOLD, glr_kernel
+from rotting.policies.glr_ucb import GLRUCB, THRESHOLD, State, glr_kernel
 
 
 class Params(NamedTuple):
@@ -23,7 +23,7 @@ class Params(NamedTuple):
     outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
 
 
-def upper(p: Params, mean: float, d: float) -> float:
+def upper(p: Params, s: State, i: int, mean: float, d: float) -> float:
     return kl_bernoulli_upper(mean, d)
 
 
@@ -34,6 +34,14 @@ def kl(p: Params, x: float, y: float) -> float:
 def curvature(p: Params, mean: float) -> float:
     # The divergence is at most the chi-square distance.
     return mean * (1.0 - mean)
+
+
+def units(p: Params, s: State, i: int) -> float:
+    return 1.0
+
+
+def learn_noise(p: Params, s: State, i: int, reward: float) -> None:
+    """Leave the noise alone: the divergence needs no scale."""
 
 
 def practical(n: int, delta: float) -> float:
@@ -88,6 +96,8 @@ class GLRKLUCB(GLRUCB):
             glr_ucb.kl: kl,
             glr_ucb.curvature: curvature,
             glr_ucb.practical: practical,
+            glr_ucb.units: units,
+            glr_ucb.learn_noise: learn_noise,
             glr_ucb.sample: sample,
         },
     )

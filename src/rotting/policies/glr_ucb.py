@@ -6,13 +6,23 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, option, positive_int
+from rotting.common.rules import INDEX, NONNEGATIVE, PROBABILITY, SCALE, option, positive_int
 from rotting.kernels.binding import Parts, bind_all
 from rotting.parts.divergences import GAUSSIAN, KIND, exploration, kl_gaussian
 from rotting.parts.divergences import upper as kl_upper
 from rotting.parts.glr_test import glr_test, observe
 from rotting.parts.glr_test import restart as restart_test
 from rotting.parts.hull import pulls, top
+from rotting.parts.noise_scale import (
+    NoiseScale,
+    forget_noise,
+    given_sigma,
+    new_noise_scale,
+    observe_noise,
+    reset_noise,
+    scale_of,
+    sigma_of,
+)
 from rotting.parts.restarts import GLOBAL, RESTART, restarting, round_robin
 from rotting.parts.stack_pool import Stacks, enlarged, new_stacks
 from rotting.policy import Kernel, Policy, Reason
@@ -22,7 +32,7 @@ THRESHOLD = option("practical", "theory")
 
 class Params(NamedTuple):
     delta: Annotated[float, PROBABILITY, "chance of a false alarm of one test; 0 never restarts"] = 0.01
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
+    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
     rate: Annotated[float, PROBABILITY, "share of the rounds that explore all arms in turn; 0 for rotting arms"] = 0.0
     restart: Annotated[int, RESTART, "what restarts after an alarm: its arm, or all arms"] = 0
     c: Annotated[float, NONNEGATIVE, "weight of ln ln in the index"] = 3.0
@@ -34,6 +44,7 @@ class Params(NamedTuple):
 class State(NamedTuple):
     upper: Stacks  # hulls of the samples since the restart
     lower: Stacks
+    noise: NoiseScale
     least: Floats  # [K] what the threshold is at least
     restart: Ints  # [K] round of the last restart
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
@@ -43,6 +54,7 @@ class State(NamedTuple):
 def reset(p: Any, s: State, horizon: int) -> None:
     for i in range(s.restart.size):
         clear(s, i, 0)
+    reset_noise(s.noise)
     s.epoch[0], s.epoch[1] = 0, horizon
 
 
@@ -56,6 +68,7 @@ def init(p: Any, n_arms: int, capacity: int) -> State:
     s = State(
         upper=new_stacks(n_arms, capacity),
         lower=new_stacks(n_arms, capacity),
+        noise=new_noise_scale(n_arms),
         least=np.zeros(n_arms),
         restart=np.zeros(n_arms, np.int64),
         epoch=np.zeros(2, np.int64),
@@ -65,8 +78,8 @@ def init(p: Any, n_arms: int, capacity: int) -> State:
     return s
 
 
-def upper(p: Params, mean: float, d: float) -> float:
-    return kl_upper(p.bound, mean, d, p.sigma)
+def upper(p: Params, s: State, i: int, mean: float, d: float) -> float:
+    return kl_upper(p.bound, mean, d, sigma_of(p, s.noise, i))
 
 
 def index(p: Any, s: State, t: int, i: int) -> Reason:
@@ -74,7 +87,7 @@ def index(p: Any, s: State, t: int, i: int) -> Reason:
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
     mean = s.upper.high[top(s.upper, i)] / n
-    value = upper(p, mean, exploration(t - s.restart[i], p.c) / n)
+    value = upper(p, s, i, mean, exploration(t - s.restart[i], p.c) / n)
     return Reason(value, mean, n, value - mean)
 
 
@@ -89,11 +102,15 @@ def explore(p: Any, s: State, t: int, key: int, arms: Ints) -> int:
 
 
 def kl(p: Params, x: float, y: float) -> float:
-    return kl_gaussian(x, y, p.sigma)
+    return kl_gaussian(x, y, given_sigma(p))
 
 
 def curvature(p: Params, mean: float) -> float:
-    return 2.0 * p.sigma**2
+    return 2.0 * given_sigma(p) ** 2
+
+
+def units(p: Params, s: State, i: int) -> float:
+    return scale_of(p, s.noise, i) ** 2
 
 
 def practical(n: int, delta: float) -> float:
@@ -111,7 +128,7 @@ def beta(p: Any, n: int, delta: float) -> float:
     return practical(n, delta) if p.threshold == 0 else theory(n, delta)
 
 
-fires = glr_test(kl, curvature, beta)
+fires = glr_test(kl, curvature, beta, units)
 
 
 def alarm(p: Any, s: State, i: int) -> bool:
@@ -123,8 +140,15 @@ def sample(p: Any, reward: float) -> float:
     return reward
 
 
+def learn_noise(p: Any, s: State, i: int, reward: float) -> None:
+    observe_noise(p, s.noise, i, reward)
+
+
 def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
-    if observe(s, arm, sample(p, reward)) and alarm(p, s, arm):
+    if not observe(s, arm, sample(p, reward)):
+        return
+    learn_noise(p, s, arm, reward)
+    if alarm(p, s, arm):
         for i in range(s.restart.size):
             if i == arm or p.restart == GLOBAL:
                 clear(s, i, t)
@@ -132,11 +156,12 @@ def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
 
 def forget(p: Any, s: State, arm: int) -> None:
     clear(s, arm, 0)
+    forget_noise(s.noise, arm)
 
 
 def enlarge(p: Any, s: State, capacity: int) -> State:
     upper, lower = enlarged(s.upper, capacity), enlarged(s.lower, capacity)
-    return State(upper, lower, s.least, s.restart, s.epoch, full=np.zeros(1, np.int64))
+    return State(upper, lower, s.noise, s.least, s.restart, s.epoch, full=np.zeros(1, np.int64))
 
 
 def glr_kernel(params: type, replaced: Parts) -> Kernel:
@@ -167,7 +192,8 @@ class GLRUCB(Policy):
 
     Args:
         delta: chance of a false alarm; 0 is an infinite threshold, a UCB that never forgets. Not to be given with a horizon.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         rate: forced exploration: arm a in the rounds with `(t - 1) mod floor(K / rate) = a`. Arms that only rot need none.
         restart: "local" restarts the arm that changed, "global" all arms.
         c: weight of `ln ln` in the index.

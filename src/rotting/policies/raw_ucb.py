@@ -11,15 +11,16 @@ ever have the tightest bound: the vertices of a hull (`parts/hull.py`).
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.common.rules import POSITIVE
+from rotting.common.rules import POSITIVE, SCALE
 from rotting.parts.confidence import HasConfidence
 from rotting.parts.hull_windows import Windows, by_tightest_bound, new_windows
+from rotting.parts.noise_scale import given_sigma
 from rotting.policy import Kernel, Policy
 
 
 class Params(NamedTuple):
     alpha: Annotated[float, POSITIVE, "confidence level: delta_t = 2 / t**alpha"] = 1.4
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
+    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
 
 
 def init(p: Params, n_arms: int, capacity: int) -> Windows:
@@ -27,7 +28,7 @@ def init(p: Params, n_arms: int, capacity: int) -> Windows:
 
 
 def level_at(p: HasConfidence, t: int, n_arms: int) -> float:
-    return p.sigma * math.sqrt(2.0 * p.alpha * math.log(t))  # c(1, delta_t), computed once a round
+    return given_sigma(p) * math.sqrt(2.0 * p.alpha * math.log(t))  # c(1, delta_t), computed once a round
 
 
 def width(p: HasConfidence, level: float, h: int, root: float) -> float:
@@ -42,9 +43,10 @@ class RAWUCB(Policy):
 
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 1.4 in practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:

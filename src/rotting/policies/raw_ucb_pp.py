@@ -3,15 +3,16 @@
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.common.rules import NONNEGATIVE, POSITIVE
+from rotting.common.rules import NONNEGATIVE, POSITIVE, SCALE
 from rotting.parts.block_windows import BlockWindows, by_any_tightest_bound, new_windows
+from rotting.parts.noise_scale import given_sigma
 from rotting.policy import Kernel, Policy
 
 
 class Params(NamedTuple):
     alpha: Annotated[float, POSITIVE, "confidence level"] = 1.4
     beta: Annotated[float, NONNEGATIVE, "weight of the logarithm of the logarithm"] = 0.0
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
+    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
 
 
 def init(p: Params, n_arms: int, capacity: int) -> BlockWindows:
@@ -27,7 +28,7 @@ def width(p: Params, level: float, h: int, root: float) -> float:
     if x <= 1.0:
         return 0.0
     log = math.log(x)
-    return p.sigma * math.sqrt((2.0 / h) * (p.alpha * log + p.beta * math.log1p(log)))
+    return given_sigma(p) * math.sqrt((2.0 / h) * (p.alpha * log + p.beta * math.log1p(log)))
 
 
 class RAWUCBpp(Policy):
@@ -44,9 +45,10 @@ class RAWUCBpp(Policy):
     Args:
         alpha: confidence level. The author's runs: 1 with beta up to 3.5, or 1.4 to 2 with beta = 0.
         beta: weight of the logarithm of the logarithm, zero or more.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Meant for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Meant for rested and for restless
     rotting, as RAW-UCB is.
 
     Example:
