@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,13 @@ def test_nor_a_smaller_kl_bound(rewards: list[float], level: float) -> None:
         smallest(kl_bound, level, rewards, starts) for starts in ([*range(len(rewards))], theory.hull(rewards).tolist())
     )
     assert found == pytest.approx(least, abs=1e-9)
+
+
+def test_the_expected_number_of_starts_is_harmonic() -> None:
+    """Sparre Andersen 1954, exactly: over all orders of rewards of which no two windows have the same mean."""
+    rewards = [1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0]
+    sizes = [len(theory.hull(order)) for order in permutations(rewards)]
+    assert Fraction(sum(sizes), len(sizes)) == sum(Fraction(1, k) for k in range(1, len(rewards) + 1))
 
 
 def test_falling_rewards_keep_every_start_and_outgrow_every_room() -> None:

@@ -27,8 +27,8 @@ def hull(rewards: Sequence[float] | Floats | Ints) -> Ints:
     point, from which no window starts. For every level, RAW-UCB's index is the smallest bound of these windows alone, and so
     is RAW-klUCB's. From start to start, the mean of the window falls.
 
-    Vertices are decided from sums of 106 bits, as the policies do it: exactly, unless rewards differ in size by many orders of
-    magnitude. A point on the line between two others is no vertex.
+    Vertices are decided from sums of 106 bits, as the policies do it: exactly, but for points that are closer to a line than
+    about 1e-25 of the sums. A point on the line between two others is no vertex.
 
     Args:
         rewards: those of one arm, in the order of its pulls; finite numbers of at most 1e100 in size.
