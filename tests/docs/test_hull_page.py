@@ -12,6 +12,7 @@ import pytest
 from docs import make_hull as maker
 from rotting import theory
 from rotting.kernels.random_numbers import derive_key
+from rotting.policies import raw_ucb
 from rotting.policies.raw_ucb_pp import RAWUCBpp, level_at, width
 
 PAGE = maker.PAGE.read_text("utf-8")
@@ -51,6 +52,7 @@ def test_the_policy_takes_the_window_of_the_counterexample() -> None:
     state = kernel.init(p, 3, 5)
     for t, (arm, reward) in enumerate([(0, 0.8), (1, 0.0), (2, 0.0), (0, 1.0), (0, 0.0)], start=1):
         kernel.update(p, state, t, arm, reward)
+    assert kernel.explain is not None
     reason = kernel.explain(p, state, 6, np.arange(3), 0)
     assert (reason.window, reason.value) == (2, 0.5)
 
@@ -120,7 +122,7 @@ def test_the_picture_shows_the_tightest_of_all_windows() -> None:
         starts = hull.x.tolist()
         assert starts == [*theory.hull(rewards[:N]).tolist(), N]
         assert (np.interp(sums.x, hull.x, hull.y) >= sums.y - 1e-9).all()
-        level = maker.level_at(maker.Params(sigma=maker.SIGMA), N + 1, 1)
+        level = raw_ucb.level_at(raw_ucb.Params(sigma=maker.SIGMA), N + 1, 1)
         bounds = [rewards[k:N].mean() + level / math.sqrt(N - k) for k in range(N)]
         assert window.x.tolist() == [int(np.argmin(bounds)), N]
         assert f"bound {min(bounds):.2f}" in panel.note

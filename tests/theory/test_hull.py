@@ -1,6 +1,7 @@
 """The starts of the windows that can have the tightest bound, against exact fractions and against every window."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import accumulate, pairwise, permutations
 from typing import Any
@@ -61,7 +62,7 @@ def kl_bound(level: float, mean: float, h: int) -> float:
     return upper(BERNOULLI, mean, level / h, 1.0)
 
 
-def smallest(bound: Any, level: float, rewards: list[float], starts: list[int]) -> float:
+def smallest(bound: Callable[[float, float, int], float], level: float, rewards: list[float], starts: list[int]) -> float:
     return min(bound(level, math.fsum(rewards[k:]) / len(rewards[k:]), len(rewards[k:])) for k in starts)
 
 
