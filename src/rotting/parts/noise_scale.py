@@ -31,7 +31,7 @@ class NoiseScale(NamedTuple):
     first: Floats  # [K] its first reward
     last: Floats  # [K] its last one
     squares: Floats  # [K] D_i
-    pool: Floats  # [2] sum of D, sum of n
+    pool: Floats  # [3] sum of D, sum of n, V
 
 
 def new_noise_scale(n_arms: int) -> NoiseScale:
@@ -41,7 +41,7 @@ def new_noise_scale(n_arms: int) -> NoiseScale:
         first=np.zeros(n_arms),
         last=np.zeros(n_arms),
         squares=np.zeros(n_arms),
-        pool=np.zeros(2),
+        pool=np.zeros(3),
     )
 
 
@@ -75,6 +75,7 @@ def observe_noise(p: Any, s: NoiseScale, i: int, reward: float) -> None:
         s.pool[1] += 1.0
     s.last[i] = reward
     s.seen[i] += 1
+    _pool(s)
 
 
 def forget_noise(s: NoiseScale, arm: int) -> None:
@@ -84,6 +85,7 @@ def forget_noise(s: NoiseScale, arm: int) -> None:
     for i in range(s.seen.size):
         s.pool[0] += s.squares[i]
         s.pool[1] += max(0, s.seen[i] - 1)
+    _pool(s)
 
 
 def _first_variance(s: NoiseScale) -> float:
@@ -103,13 +105,17 @@ def _first_variance(s: NoiseScale) -> float:
     return max(_LEAST, largest * largest) if largest > 0.0 else 1.0
 
 
+def _pool(s: NoiseScale) -> None:
+    """Compute V anew."""
+    s.pool[2] = s.pool[0] / (2.0 * s.pool[1]) if s.pool[0] > 0.0 else _first_variance(s)
+
+
 def scale_of(p: Any, s: NoiseScale, i: int) -> float:
     """Return what `given_sigma` is multiplied by for arm i: the estimate, or 1 if sigma was given."""
     if not is_estimated(p):
         return 1.0
-    pooled = s.pool[0] / (2.0 * s.pool[1]) if s.pool[0] > 0.0 else _first_variance(s)
     pairs = max(0, s.seen[i] - 1)
-    return math.sqrt((s.squares[i] + 2.0 * PRIOR_PAIRS * pooled) / (2.0 * (pairs + PRIOR_PAIRS)))
+    return math.sqrt((s.squares[i] + 2.0 * PRIOR_PAIRS * s.pool[2]) / (2.0 * (pairs + PRIOR_PAIRS)))
 
 
 def range_of(p: Any, s: NoiseScale, i: int) -> float:
