@@ -274,9 +274,7 @@ def test_propensities_must_be_right_for_every_arm() -> None:
 
 def test_a_policy_tuned_for_just_the_rounds_of_the_check_is_checked() -> None:
     check_policy(AdSwitch(horizon=3 * _ROUNDS))
-    with pytest.raises(
-        ValueError, match=r"policy must be tuned for at least 180 rounds to be checked, got AdSwitch"
-    ):
+    with pytest.raises(ValueError, match=r"policy must be tuned for at least 180 rounds to be checked, got AdSwitch"):
         check_policy(AdSwitch(horizon=3 * _ROUNDS - 1))
 
 

@@ -130,3 +130,19 @@ def test_windows_are_skipped_up_to_the_blocks_of_the_one_that_drops_an_arm(drop:
     s, p = filled(rewards), SimpleNamespace(looks=[])
     assert drop - 16 <= SKIP(p, s, 1.0, 2, 8, 4_096) < drop
     assert len(p.looks) <= 4 * math.log2(drop)
+
+
+@pytest.mark.parametrize("n", range(80, 88))
+def test_a_single_window_that_drops_an_arm_is_never_skipped(n: int) -> None:
+    """The mean of window h alone is far from zero, wherever h and the pulls lie among the blocks."""
+    for h in range(1, 73):
+        rewards = [[0.0] * n, [0.0] * n]
+        rewards[1][-h], rewards[1][-h - 1] = 1e9, -1e9
+        for passed in (0, 8) if h > 8 else (0,):
+            assert SKIP(SimpleNamespace(looks=[]), filled(rewards), 1.0, 2, passed, n) < h
+
+
+def test_the_window_after_those_passed_must_pass_too() -> None:
+    """At level 0.06, a mean of 1 / 65 over 65 pulls drops the other arm; with what was paid before, longer windows do not."""
+    rewards = [[0.0] * 81, [0.0] * 8 + [-0.125] * 8 + [0.0] * 64 + [1.0]]
+    assert SKIP(SimpleNamespace(looks=[]), filled(rewards), 0.06, 2, 64, 72) == 64

@@ -207,6 +207,26 @@ def test_chances_are_those_of_the_checks_that_may_begin(gap: float, sizes: int) 
     assert out.tolist() == pytest.approx([1 - closed + closed**2, closed * (1 - closed)], abs=1e-15)
 
 
+@pytest.mark.parametrize(("gap", "sizes"), [(0.25, 6), (math.nextafter(0.25, 1.0), 5)])
+def test_each_size_of_a_check_has_a_draw_of_its_own(gap: float, sizes: int) -> None:
+    """In the order of the arms and from the largest size on; a check of 2^-i takes `ceil(2^(2i + 1) ln T)` samples."""
+    policy = AdSwitch(horizon=60, C1=0.02)
+    state = evicted_by_one(policy)
+    state.gap[1:3] = gap
+    begun = 0
+    for key in range(300):
+        expected, draws = [0, 0, 0, 0], iter(range(2 * sizes))
+        for arm in (1, 2):
+            for i in range(1, sizes + 1):
+                if uniform(key, 61, next(draws)) < 2.0**-i * math.sqrt(1 / (4 * 60 * math.log(60))):
+                    expected[arm] = int(state.pulls[arm]) + math.ceil(2 ** (2 * i + 1) * math.log(60))
+        asked = states.copy(state)
+        policy.kernel.choose(policy.params, asked, 61, key, np.arange(4))
+        assert asked.until.tolist() == expected, key
+        begun += any(expected)
+    assert begun > 5
+
+
 def test_a_check_takes_as_many_samples_as_it_asked_for() -> None:
     policy = AdSwitch(horizon=60, C1=0.02)
     state = evicted_by_one(policy)
