@@ -294,3 +294,11 @@ def test_a_compiler_that_leaves_another_state_is_caught(monkeypatch: pytest.Monk
 def test_what_was_pulled_first_is_told() -> None:
     with pytest.raises(CheckError, match=r"the first pulls must go in the order of the arms, .* \(\[2, 2, 2\]\)$"):
         check_policy(broken(choose=wrong_order))
+
+
+def test_a_bandit_that_is_restored_otherwise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one that is restored without what it learned."""
+    policy = broken()
+    monkeypatch.setattr(Bandit, "from_state", lambda state: Bandit(policy, [each["arm"] for each in state["arms"]], seed=3))
+    with pytest.raises(CheckError, match=r"save, restore and go on must equal not stopping \(round 12\d\)"):
+        check_policy(policy)
