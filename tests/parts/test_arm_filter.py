@@ -146,3 +146,10 @@ def test_the_window_after_those_passed_must_pass_too() -> None:
     """At level 0.06, a mean of 1 / 65 over 65 pulls drops the other arm; with what was paid before, longer windows do not."""
     rewards = [[0.0] * 81, [0.0] * 8 + [-0.125] * 8 + [0.0] * 64 + [1.0]]
     assert SKIP(SimpleNamespace(looks=[]), filled(rewards), 0.06, 2, 64, 72) == 64
+
+
+@pytest.mark.parametrize(("gap", "last"), [(1.99, 16), (2.01, 8)])
+def test_arms_pass_within_twice_the_width_of_the_longest_window(gap: float, last: int) -> None:
+    """That of window 16 is a quarter of the level."""
+    rewards = [[0.0] * 24, [gap / 4] * 24]
+    assert SKIP(SimpleNamespace(looks=[]), filled(rewards), 1.0, 2, 8, 16) == last
