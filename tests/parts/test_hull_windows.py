@@ -52,7 +52,13 @@ def test_the_search_finds_the_index(name: str, alpha: float) -> None:
             found = search(policy.params, s, level, 0, math.inf)
             assert found == s.lines.mean[0] + level / s.lines.root[0]
             reason = explain(policy.params, s, t + 1, np.array([0]), 0)
-            assert found == reason.value == scan(policy.params, s, t + 1, 0)
+            assert found == reason.value
+            least = scan(policy.params, s, t + 1, 0)
+            if name != "large offset":
+                assert found == least
+            # Else a window next to a vertex differs from it by less than the rounding. A mean is rounded twice and the bound
+            # once, so the smallest computed bounds are less than 2 (1 + 1/2) units in the last place apart.
+            assert 0.0 <= found - least < 3.0 * math.ulp(least)
             assert reason.value == reason.mean + reason.width
             assert reason.mean == window_mean(s.history, 0, reason.window)
 
