@@ -49,7 +49,7 @@ def sequences(length: int, seed: int) -> dict[str, Floats]:
 
 
 def starts(s: Stacks, i: int) -> list[int]:
-    return s.start[s.first[i] : s.first[i] + s.size[i]].astype(int).tolist()
+    return [int(start) for start in s.start[s.first[i] : s.first[i] + s.size[i]]]
 
 
 def hull_of(rewards: Sequence[float]) -> Stacks:

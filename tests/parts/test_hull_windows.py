@@ -12,7 +12,7 @@ from rotting.common.arrays import Floats
 from rotting.engines.compile import compiled
 from rotting.kernels.binding import bind
 from rotting.live.policy_state import copy, new_state
-from rotting.parts import hull_windows
+from rotting.parts import hull, hull_windows
 from rotting.parts.hull_windows import search_hull, tightest
 from rotting.parts.prefix_blocks import window_mean
 from rotting.parts.tournament import MANY
@@ -80,7 +80,7 @@ def falling(length: int, seed: int) -> dict[str, Floats]:
     }
 
 
-@pytest.mark.parametrize("name", falling(10, 0))
+@pytest.mark.parametrize("name", [*falling(10, 0), *(f"stream of {each}" for each in streams(10))])
 def test_whatever_the_threshold_the_search_keeps_its_promise(name: str) -> None:
     """The index if that is at most the threshold, else a bound above it; on hulls where it looks at all, and where it leaps."""
     length = 360 if INTERPRETED else 1_500
@@ -88,25 +88,26 @@ def test_whatever_the_threshold_the_search_keeps_its_promise(name: str) -> None:
     search, every = compiled(SEARCH, policy), compiled(TIGHTEST, policy)
     player, rng = Player(policy, 1, length), np.random.default_rng(6)
     check, sizes, leapt = rounds_to_check(length), set(), 0
-    for t, reward in enumerate(falling(length, 1)[name].tolist(), start=1):
+    rewards = {**falling(length, 1), **{f"stream of {each}": row for each, row in streams(length).items()}}
+    for t, reward in enumerate(rewards[name].tolist(), start=1):
         player.update(t, 0, reward)
         if t not in check:
             continue
         sizes.add(int(player.state.hull.size[0]))
         for level in (1e-3, 0.05, level_at(policy.params, t + 1, 1), 40.0):
             best = every(policy.params, player.state, level, 0).value
-            newest = hull_windows.top(player.state.hull, 0)
+            newest = hull.top(player.state.hull, 0)
             far = abs(best) + level
             for threshold in (best, np.nextafter(best, -math.inf), np.nextafter(best, math.inf), best + far * rng.normal()):
                 s = copy(player.state)
                 s.lines.depth[0] = rng.integers(0, s.hull.size[0] - 1)  # whichever window the arm keeps
                 place = s.hull.first[0] + s.lines.depth[0]
-                hull_windows._keep_line(s, 0, newest, place, hull_windows.window_mean(s.hull, newest, place))
+                hull_windows._keep_line(s, 0, newest, place, hull.window_mean(s.hull, newest, place))
                 found = search(policy.params, s, level, 0, float(threshold))
                 assert found == best if best <= threshold else found > threshold, (t, level)
                 assert found == s.lines.mean[0] + level / s.lines.root[0]
                 leapt += s.hull.size[0] > hull_windows._LONG
-    assert leapt > 0 or name == "halves"
+    assert leapt > 0 or name == "halves" or name.startswith("stream")
     assert min(sizes) < hull_windows._LONG
 
 
@@ -206,7 +207,10 @@ def test_choices_after_rewards_that_no_pull_asked_for_equal_the_reference(policy
         slow.update(t, paid, reward)
 
 
-@pytest.mark.parametrize("policy", [make("raw-ucb"), make("raw-kl-ucb", kind="gaussian"), make("raw-ucb", sigma=0.01)], ids=repr)
+LONG_HULLS = [make("raw-ucb"), make("raw-ucb", sigma=0.01), make("raw-kl-ucb", kind="gaussian")]
+
+
+@pytest.mark.parametrize("policy", LONG_HULLS, ids=repr)
 def test_games_on_long_hulls_equal_the_reference(policy: Policy) -> None:
     horizon = 60 if INTERPRETED else 250
     for name, row in falling(horizon, 3).items():

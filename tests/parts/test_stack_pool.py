@@ -30,7 +30,7 @@ def points(s: Stacks, i: int) -> list[float]:
 
 def free_places(s: Stacks) -> list[tuple[int, int]]:
     """Where each place that was left begins, and its room."""
-    found = []
+    found: list[tuple[int, int]] = []
     for kind, first in enumerate(s.free):
         place = int(first)
         while place >= 0:
@@ -62,7 +62,7 @@ STEPS = st.lists(
 
 @given(STEPS, st.integers(1, 300))
 def test_any_order_of_points_and_releases_keeps_the_stacks_apart(steps: list[tuple[str, int, int]], capacity: int) -> None:
-    s, capacity = new_stacks(N_ARMS, capacity), capacity
+    s = new_stacks(N_ARMS, capacity)
     wanted: list[list[float]] = [[] for _ in range(N_ARMS)]
     count = 0
     for what, i, many in steps:
