@@ -218,6 +218,17 @@ def test_games_on_long_hulls_equal_the_reference(policy: Policy) -> None:
         assert play(policy, table, horizon) == play_naive(policy, table, horizon), name
 
 
+@pytest.mark.parametrize("policy", [RAWUCB(), make("raw-kl-ucb", kind="gaussian")], ids=repr)
+def test_the_unit_of_the_rewards_changes_no_choice(policy: Policy) -> None:
+    """Also where squares are so small that they lose digits, or all of them: at 2**-531, the least of them are 2**-1074."""
+    horizon = 60 if INTERPRETED else 250
+    for name, table in tables(3, horizon).items():
+        chosen = play(policy, table.tolist(), horizon)
+        for power in (300, -100, -450, *range(-540, -520)):
+            scaled = type(policy)(**{**policy.shown_params(), "sigma": 2.0**power})
+            assert play(scaled, (table * 2.0**power).tolist(), horizon) == chosen, (name, power)
+
+
 @given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, -1.0]), min_size=1, max_size=40), st.floats(0.0, 10.0))
 def test_the_line_of_an_arm_is_the_bound_of_one_of_its_windows(rewards: list[float], level: float) -> None:
     """At least the index, whatever reward came last: a line that starts at a vertex that was dropped moves to an older one."""
