@@ -111,10 +111,7 @@ class GLRUCB(Restarting):
             return False
         whole = mean(xs)
         beta = glr_threshold(self.threshold, n, self.delta)
-        return any(
-            s * self.kl(mean(xs[:s]), whole) + (n - s) * self.kl(mean(xs[s:]), whole) >= beta
-            for s in range(1, n)
-        )
+        return any(s * self.kl(mean(xs[:s]), whole) + (n - s) * self.kl(mean(xs[s:]), whole) >= beta for s in range(1, n))
 
 
 class GLRKLUCB(GLRUCB):
