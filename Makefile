@@ -24,8 +24,9 @@ $(READY): $(USABLE)
 reproduce: $(USABLE)  ## Run the paper's experiments in a quick size: a report with figures, tables and claims
 	$(BIN)/rotting reproduce
 
-docs: $(READY)  ## Write docs/policies.md anew from the code: properties and regret of every policy
+docs: $(READY)  ## Write docs/policies.md anew from the code, and measure and draw what docs/hull.md shows
 	$(BIN)/python docs/make_policies.py
+	$(BIN)/python docs/make_hull.py
 
 stubs: $(READY)  ## Write src/rotting/__init__.pyi anew from the code: what type checkers and editors know of the policies
 	$(BIN)/python -m tools.make_stubs

@@ -201,13 +201,15 @@ def page(cells: Cells) -> str:
             "**randomised**: draws random numbers; `Bandit.propensities()` gives the probability of each arm.",
             "**rested**, **restless**: has a guarantee, or is known to learn, when arms wear out with their own pulls, or with"
             " time. A dash promises nothing; the next section says what is known.",
-            "**time per round**, **memory**: for K arms after t rounds. The time is that of a usual round: exact windows and"
-            " GLR tests skip nearly all windows and splits, but evaluate O(t) per arm in the worst case.",
+            "**time per round**, **memory**: for K arms after t rounds. Both are those of usual rewards: RAWUCB, RAWKLUCB and"
+            " the GLR tests keep only the windows and splits that can matter, [a few](hull.md), and FEWA and RAWUCBpp skip"
+            " nearly all; in the worst case, these are O(t) per arm.",
         ),
         "## Each in a few words",
         _wrapped(
             "Each with its name in Python, which links to the file, and on the command line: the first line of its"
-            " documentation, and what that says about its needs. Formulas, tunings and references are in the file."
+            " documentation, and what that says about its needs. Formulas, tunings and references are in the file. Why RAWUCB"
+            " and RAWKLUCB are exact without keeping all rewards: [the hull](hull.md)."
         ),
         _list(*map(_description, policies())),
         REGRETS,

@@ -47,6 +47,8 @@ tiny = st.integers(-(2**56), 2**56).map(lambda k: k * math.ulp(0.0))
 @example((2.0**52 + 4, -0.75), 5_000)
 @example((2.0**52 + 1, 0.5), 5_000)
 @example((2.0**52 + 2, 1.5), 5_000)
+@example((2.0**52 + 2, -0.6), 5_000)
+@example((2.0**52 + 2, -1.3), 2)
 @example((1.0, -(2.0**-54)), 5_000)
 @example((-3.0, 0.001), 5_000)
 @example((100 * sys.float_info.min, -sys.float_info.min / 16), 5_000)
@@ -67,6 +69,7 @@ def test_leaps_take_no_time() -> None:
     """One by one, 10**18 additions would take a decade; the tally of integers is exact, and so is that of halves up to 2^52."""
     assert add_repeatedly(0.0, 1.0, 2**53) == 2.0**53
     assert add_repeatedly(0.0, 1.0, 10**18) == 2.0**53
+    assert add_repeatedly(0.0, 2.0**-60, 10**18) == 2.0**-7
     assert add_repeatedly(-(2.0**52), 0.5, 2**53) == 0.0
     assert add_repeatedly(2.0**60, -(2.0**8), 2**53) == 2.0**60 - 2.0**61
 

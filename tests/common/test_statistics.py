@@ -57,6 +57,14 @@ def test_t_critical_holds_95_percent_of_the_density(degrees: int) -> None:
     assert c * float(weights @ density) == pytest.approx(LEVEL, abs=1e-9)
 
 
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize("degrees", [3, 4, 50, 199, 200])
+def test_t_critical_inverts_the_finite_sum_to_the_last_digits(degrees: int, level: float) -> None:
+    """At 200 degrees and 99.9 % the expansion is off by 1e-12."""
+    angle = math.atan(t_critical(degrees, level) / math.sqrt(degrees))
+    assert statistics._inside(degrees, angle) == pytest.approx(level, rel=0, abs=2e-15)
+
+
 def test_t_critical_falls_to_the_normal_quantile_without_a_jump() -> None:
     values = [t_critical(degrees) for degrees in range(1, 400)]
     falls = -np.diff(values)

@@ -154,3 +154,18 @@ def test_a_chunk_gives_its_first_runs() -> None:
     first = chunk.first(1)
     assert (first.regret.tolist(), first.pulls.tolist(), first.seconds) == ([[0.0, 1.0]], [[0]], 0.5)
     assert chunk.first(4).seconds == 2.0
+
+
+def test_the_bar_is_moved_by_the_clock_and_not_by_the_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it is not yet time to look again, many tasks move it as often as one."""
+    monkeypatch.setattr(threads, "_SHOW_SECONDS", 60.0)
+
+    def moves(tasks: int) -> int:
+        found: list[int] = []
+        counted = bar()
+        monkeypatch.setattr(counted, "advance", found.append)
+        (game,) = games(POLICIES[0])
+        assert len(list(Threads(2).play([Task(game, run, 1) for run in range(tasks)], counted))) == tasks
+        return len(found)
+
+    assert moves(1) == moves(9)

@@ -50,6 +50,18 @@ def test_philox_gives_the_published_vectors(form: Callable[..., Any], counter: s
     assert " ".join(f"{word:08x}" for word in form(*given_words)) == expected
 
 
+def test_every_bit_counts() -> None:
+    """Of the key, of the round, of the run and of the number of the draw: no two of these streams are the same."""
+    numbers = [0, *(1 << bit for bit in range(63))]
+    assert len({uniform(KEY, t, 0) for t in numbers}) == 64
+    assert len({uniform(key, 1, 0) for key in numbers}) == 64
+    assert len({uniform(KEY, 1, draw) for draw in numbers[:33]}) == 33
+    assert len({subkey(KEY, run) for run in numbers}) == 64
+    assert len({subkey(key, 1) for key in numbers}) == 64
+    assert len({reward_uniform(key, 1, 1, 1, 0) for key in numbers}) == 64
+    assert len({reward_uniform(KEY, 1, 1, clock, 0) for clock in numbers[:34]}) == 34
+
+
 # Compiled equals interpreted.
 
 

@@ -10,10 +10,11 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import POSITIVE, Rule
 from rotting.errors import CheckError
 from rotting.kernels.random_numbers import uniform
-from rotting.live import bandit
+from rotting.live import bandit, checks
 from rotting.live.bandit import Bandit
 from rotting.live.checks import _ROUNDS, _check_mask, _game, check_policy
 from rotting.policies import ucb1
+from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.greedy_oracle import GreedyOracle
 from rotting.policy import Kernel, Policy
 from tests.conftest import INTERPRETED
@@ -299,3 +300,54 @@ def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught(monkeypatch: py
     monkeypatch.setattr(bandit, "is_own_work", lambda function: True)  # a bandit trusts these; the check does not
     with pytest.raises(CheckError, match="an arm that was removed must never be pulled"):
         check_policy(PullsARemovedArm())
+
+
+def with_chances(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    u = uniform(key, t, 0)
+    return int(arms[0] if u < 0.5 else arms[-1] if u < 0.9 else arms[arms.size // 2])
+
+
+def two_swapped(p: ucb1.Params, s: ucb1.State, t: int, arms: Ints, out: Floats) -> None:
+    out[:] = 0.0
+    out[0] += 0.5
+    out[arms.size // 2] += 0.4
+    out[-1] += 0.1
+
+
+def test_propensities_must_be_right_for_every_arm() -> None:
+    policy = broken(choose=with_chances, propensities=two_swapped)
+    type(policy).randomised, type(policy).first_pulls = True, False
+    with pytest.raises(CheckError, match=r"propensities must be those of `choose` \(\[0.5 0.4 0.1\] against \[0.4\d* 0.09"):
+        check_policy(policy)
+
+
+def test_a_policy_tuned_for_just_the_rounds_of_the_check_is_checked() -> None:
+    check_policy(AdSwitch(horizon=3 * _ROUNDS))
+    with pytest.raises(ValueError, match=r"policy must be tuned for at least 180 rounds to be checked, got AdSwitch"):
+        check_policy(AdSwitch(horizon=3 * _ROUNDS - 1))
+
+
+def test_a_compiler_that_leaves_another_state_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the compiler is at hand or not, by one that adds a little to a sum that no choice here depends on."""
+
+    def update(p: ucb1.Params, s: ucb1.State, t: int, arm: int, reward: float) -> None:
+        ucb1.update(p, s, t, arm, reward)
+        s.low[arm] += 2.0**-80
+
+    policy = broken()
+    monkeypatch.setattr(checks, "_compiled_kernels", lambda policy: (policy.kernel.choose, update))
+    with pytest.raises(CheckError, match="compiled must leave the state that interpreted leaves"):
+        check_policy(policy)
+
+
+def test_what_was_pulled_first_is_told() -> None:
+    with pytest.raises(CheckError, match=r"the first pulls must go in the order of the arms, .* \(\[2, 2, 2\]\)$"):
+        check_policy(broken(choose=wrong_order))
+
+
+def test_a_bandit_that_is_restored_otherwise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one that is restored without what it learned."""
+    policy = broken()
+    monkeypatch.setattr(Bandit, "from_state", lambda state: Bandit(policy, [each["arm"] for each in state["arms"]], seed=3))
+    with pytest.raises(CheckError, match=r"save, restore and go on must equal not stopping \(round 12\d\)"):
+        check_policy(policy)

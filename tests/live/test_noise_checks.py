@@ -12,6 +12,7 @@ import pytest
 
 from rotting.errors import CheckError
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform
+from rotting.live import noise_checks
 from rotting.live.noise_checks import check_noise, farthest
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson
 from tests.conftest import INTERPRETED
@@ -260,3 +261,34 @@ def always_half(mean: float, scale: float, key: int, run: int, arm: int, clock: 
 
 def test_a_support_may_be_a_single_number() -> None:
     check_noise(noise(always_half, support=(0.5, 0.5), lowest_mean=0.5, highest_mean=0.5))
+
+
+def test_the_bound_is_that_of_the_mirrored_rewards() -> None:
+    """In [-1, 0] as in [0, 1]."""
+    rewards = np.random.default_rng(0).random(50)
+    assert farthest(-rewards, -0.5, -1.0, 0.0) == farthest(rewards, 0.5, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("factor", "told"),
+    [(1.0 + 2.0**-40, r"; take functions from `math`, NumPy's may round otherwise\)"), (1.5, r"\(mean .* against [-.\d]+\)")],
+)
+def test_a_compiler_that_pays_otherwise_is_told(monkeypatch: pytest.MonkeyPatch, factor: float, told: str) -> None:
+    """Whether the compiler is at hand or not, by one that pays this much more."""
+
+    def compiled(fill: Callable[..., None]) -> Callable[..., None]:
+        def filled(*arguments: Any) -> None:
+            fill(*arguments)
+            arguments[-1][:] *= factor
+
+        return filled
+
+    monkeypatch.setattr(noise_checks, "compiled", compiled)
+    with pytest.raises(CheckError, match=rf"^draw must pay the same compiled and interpreted .*{told}$"):
+        check_noise(Gaussian(0.5))
+
+
+def test_no_reward_is_drawn_twice() -> None:
+    """Else they were not independent, as the bound of their average asks for."""
+    places = noise_checks._everywhere(20_000)
+    assert len(set(zip(*(each.tolist() for each in places.values()), strict=True))) == 20_000

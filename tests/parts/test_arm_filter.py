@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from rotting.kernels.binding import bind
 from rotting.live import policy_state as states
-from rotting.parts.arm_filter import keep_close, least_pulled, window_mean
+from rotting.parts.arm_filter import keep_close, least_pulled, skip_windows, width, window_mean
+from rotting.parts.prefix_blocks import new_history, record
+from rotting.parts.prefix_blocks import window_mean as exact_mean
 from rotting.policy import Policy
 from rotting.registry import make
 
@@ -77,3 +79,77 @@ def test_the_explained_window_is_the_last_one_passed(policy: Policy) -> None:
                 if reason.window > 0:
                     assert reason.mean == math.fsum(own[-reason.window :]) / reason.window
     assert dropped > 2  # some of them between two multiples of 8, where blocks end
+
+
+def counted_width(p: Any, level: float, h: int, root: float) -> float:
+    p.looks.append(h)
+    return float(level / root)
+
+
+SKIP = bind(skip_windows, {width: counted_width})
+
+
+def filled(rewards: list[list[float]]) -> Any:
+    """Arms, all of them kept, that were paid this."""
+    s = SimpleNamespace(history=new_history(len(rewards), max(map(len, rewards))), kept=np.arange(len(rewards)))
+    for i, own in enumerate(rewards):
+        for reward in own:
+            record(s.history, i, reward)
+    return s
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_window_is_skipped_on_which_an_arm_is_dropped(seed: int) -> None:
+    """Rewards around 0, whose sums are small, from every window on."""
+    rng = np.random.default_rng(seed)
+    rewards = [rng.normal(size=int(rng.integers(20, 90))).tolist() for _ in range(3)]
+    s, level, p = filled(rewards), float(rng.uniform(0.2, 2.0)), SimpleNamespace(looks=[])
+    end = min(map(len, rewards))
+    for h in range(end):
+        last = SKIP(p, s, level, 3, h, end)
+        assert h <= last <= end
+        for between in range(h + 1, last + 1):
+            means = [exact_mean(s.history, i, between) for i in range(3)]
+            assert min(means) >= max(means) - 2.0 * level / math.sqrt(between), (h, last, between)
+
+
+@pytest.mark.parametrize("end", [16, 24, 520, 4_096])
+def test_windows_that_every_arm_passes_are_skipped_in_strides_that_double(end: int) -> None:
+    s, p = filled([[0.5] * end, [0.25] * (end + 3), [0.5] * end]), SimpleNamespace(looks=[])
+    assert SKIP(p, s, 1e4, 3, 8, end) == end
+    assert len(p.looks) <= 2 * math.log2(end / 8)
+    assert SKIP(p, s, 0.0, 3, 8, end) == 8  # the arms differ, and the width is zero
+    assert SKIP(p, s, 0.0, 1, 3, end) == end  # nothing drops the only arm
+
+
+@pytest.mark.parametrize("drop", [40, 333, 1_000, 3_999])
+def test_windows_are_skipped_up_to_the_blocks_of_the_one_that_drops_an_arm(drop: int) -> None:
+    """One reward, so many pulls ago, that towers above all others."""
+    rewards = [[0.0] * 4_096, [0.0] * 4_096]
+    rewards[1][-drop] = 1e9
+    s, p = filled(rewards), SimpleNamespace(looks=[])
+    assert drop - 16 <= SKIP(p, s, 1.0, 2, 8, 4_096) < drop
+    assert len(p.looks) <= 4 * math.log2(drop)
+
+
+@pytest.mark.parametrize("n", range(80, 88))
+def test_a_single_window_that_drops_an_arm_is_never_skipped(n: int) -> None:
+    """The mean of window h alone is far from zero, wherever h and the pulls lie among the blocks."""
+    for h in range(1, 73):
+        rewards = [[0.0] * n, [0.0] * n]
+        rewards[1][-h], rewards[1][-h - 1] = 1e9, -1e9
+        for passed in (0, 8) if h > 8 else (0,):
+            assert SKIP(SimpleNamespace(looks=[]), filled(rewards), 1.0, 2, passed, n) < h
+
+
+def test_the_window_after_those_passed_must_pass_too() -> None:
+    """At level 0.06, a mean of 1 / 65 over 65 pulls drops the other arm; with what was paid before, longer windows do not."""
+    rewards = [[0.0] * 81, [0.0] * 8 + [-0.125] * 8 + [0.0] * 64 + [1.0]]
+    assert SKIP(SimpleNamespace(looks=[]), filled(rewards), 0.06, 2, 64, 72) == 64
+
+
+@pytest.mark.parametrize(("gap", "last"), [(1.99, 16), (2.01, 8)])
+def test_arms_pass_within_twice_the_width_of_the_longest_window(gap: float, last: int) -> None:
+    """That of window 16 is a quarter of the level."""
+    rewards = [[0.0] * 24, [gap / 4] * 24]
+    assert SKIP(SimpleNamespace(looks=[]), filled(rewards), 1.0, 2, 8, 16) == last

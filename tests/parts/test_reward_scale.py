@@ -5,8 +5,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rotting.parts.reward_scale import check_range, declared_range, in_reward_units, to_policy_scale, to_unit
-from rotting.policy import Reason
+from rotting.policy import Policy, Reason
 from rotting.registry import make
+from tests.helpers.games import examples
 
 ENDS = st.floats(-1e6, 1e6)
 
@@ -48,3 +49,10 @@ def test_a_range_must_hold_something() -> None:
     for low, high in ((1, 1), (2, 1)):
         with pytest.raises(ValueError, match=f"low must be below high, got low={low}.0 and high={high}.0"):
             make("kl-ucb", low=low, high=high)
+
+
+@pytest.mark.parametrize("policy", [each for each in examples() if "low" in each.shown_params()], ids=lambda each: each.name)
+def test_no_policy_takes_an_empty_range(policy: Policy) -> None:
+    needed = {each.name: 1_000 for each in policy.parameters() if each.required}
+    with pytest.raises(ValueError, match=r"low must be below high, got low=2.0 and high=1.0"):
+        make(policy.name, **needed, low=2, high=1)

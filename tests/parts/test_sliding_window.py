@@ -37,6 +37,16 @@ def test_small_rewards_are_exact_after_large_ones_left() -> None:
     assert recent_sum(s, 0) == math.fsum([0.1, 0.2])
 
 
+def test_a_log_that_is_full_when_it_is_turned_over_empties_to_nothing() -> None:
+    s = new_recent(1, 3)
+    start_recent(s, 3)
+    for t in (1, 2, 3):
+        log_reward(s, t, 0, 0.5)
+    for t, left in ((4, 1.5), (5, 1.0), (6, 0.5), (7, 0.0)):
+        slide(s, t)
+        assert recent_sum(s, 0) == left
+
+
 def test_a_forgotten_arm_takes_nothing_along_when_its_rewards_leave() -> None:
     s = new_recent(2, 20)
     start_recent(s, 3)

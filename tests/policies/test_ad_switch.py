@@ -1,5 +1,6 @@
 """AdSwitch: a good arm that changes."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from rotting.engines.compile import compiled
 from rotting.kernels.random_numbers import subkey, uniform
 from rotting.live import policy_state as states
 from rotting.parts.doubling import doubling
-from rotting.policies.ad_switch import AdSwitch, bad_arm_changed
+from rotting.policies.ad_switch import AdSwitch, bad_arm_changed, is_open
 from tests.helpers.games import KEY, compiled_kernels, reference
 from tests.reference import detectors
 
@@ -192,6 +193,66 @@ def test_chances_sum_to_one_whether_an_arm_is_open_or_not() -> None:
     # Of the two closed ones, arm 1 was played less recently: it is the other only if that one alone is opened.
     policy.kernel.propensities(policy.params, state, 61, np.array([1, 2]), out := np.zeros(2))
     assert 0.5 < out[0] < 1.0
+
+
+@pytest.mark.parametrize(("gap", "sizes"), [(0.25, 6), (math.nextafter(0.25, 1.0), 5), (1.0, 4)])
+def test_chances_are_those_of_the_checks_that_may_begin(gap: float, sizes: int) -> None:
+    """A gap of 1/4 asks for checks of 1/2, 1/4, ..., 1/64, and an arm stays closed if none of them begins."""
+    policy = AdSwitch(horizon=60, C1=0.02)
+    state = evicted_by_one(policy)
+    state.gap[1:3] = gap
+    closed = math.prod(1 - 2.0**-i * math.sqrt(1 / (4 * 60 * math.log(60))) for i in range(1, sizes + 1))
+    assert policy.kernel.propensities is not None
+    policy.kernel.propensities(policy.params, state, 61, np.array([1, 2]), out := np.zeros(2))
+    assert out.tolist() == pytest.approx([1 - closed + closed**2, closed * (1 - closed)], abs=1e-15)
+
+
+@pytest.mark.parametrize(("gap", "sizes"), [(0.25, 6), (math.nextafter(0.25, 1.0), 5)])
+def test_each_size_of_a_check_has_a_draw_of_its_own(gap: float, sizes: int) -> None:
+    """In the order of the arms and from the largest size on; a check of 2^-i takes `ceil(2^(2i + 1) ln T)` samples."""
+    policy = AdSwitch(horizon=60, C1=0.02)
+    state = evicted_by_one(policy)
+    state.gap[1:3] = gap
+    begun = 0
+    for key in range(300):
+        expected, draws = [0, 0, 0, 0], iter(range(2 * sizes))
+        for arm in (1, 2):
+            for i in range(1, sizes + 1):
+                if uniform(key, 61, next(draws)) < 2.0**-i * math.sqrt(1 / (4 * 60 * math.log(60))):
+                    expected[arm] = int(state.pulls[arm]) + math.ceil(2 ** (2 * i + 1) * math.log(60))
+        asked = states.copy(state)
+        policy.kernel.choose(policy.params, asked, 61, key, np.arange(4))
+        assert asked.until.tolist() == expected, key
+        begun += any(expected)
+    assert begun > 5
+
+
+def test_a_check_takes_as_many_samples_as_it_asked_for() -> None:
+    policy = AdSwitch(horizon=60, C1=0.02)
+    state = evicted_by_one(policy)
+    state.until[1] = state.pulls[1] + 2
+    for t, still_open in ((61, True), (62, True), (63, False)):
+        assert is_open(state, 1) == still_open
+        policy.kernel.update(policy.params, state, t, 1, 0.5)
+
+
+def test_a_good_arm_that_was_pulled_once_keeps_the_episode() -> None:
+    policy = AdSwitch(horizon=60, C1=0.02)
+    state = evicted_by_one(policy)
+    policy.kernel.update(policy.params, state, 61, 3, 0.75)
+    states.forget_arm(policy, state, 0, ROUNDS)
+    assert (state.pulls.tolist(), state.bad.tolist()) == ([0, 20, 20, 1], [0, 1, 1, 0])
+
+
+def test_rewards_that_come_late_together_evict() -> None:
+    """Thirty rewards of each arm in round 1 hide the gap of three in round 3; the last start before it, round 2, shows it."""
+    policy = AdSwitch(horizon=60, C1=0.02)
+    state = states.new_state(policy, 2, ROUNDS)
+    for t, n, best in ((1, 30, 0.5), (3, 3, 0.75)):
+        for _ in range(n):
+            policy.kernel.update(policy.params, state, t, 0, best)
+            policy.kernel.update(policy.params, state, t, 1, 0.5)
+    assert (state.bad.tolist(), state.gap[1], state.mean[1]) == ([0, 1], 0.25, 0.5)
 
 
 def test_all_samples_of_a_bad_arm_together_tell_that_it_changed() -> None:

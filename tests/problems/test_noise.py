@@ -384,6 +384,12 @@ def test_vanishing_beta_shapes_stay_in_the_support(concentration: float, mean: f
         assert 0.0 <= Beta(concentration).draw(mean, concentration, KEY, 1, 2, clock) <= 1.0
 
 
+def test_a_beta_in_the_limit_is_a_bernoulli() -> None:
+    """Of the same numbers: all or nothing."""
+    paid = [Beta(1e-300).draw(0.3, 1e-300, KEY, 1, 2, clock) for clock in range(40)]
+    assert paid == [Bernoulli().draw(0.3, 0.0, KEY, 1, 2, clock) for clock in range(40)]
+
+
 # Values for people.
 
 KINDS = "Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless"

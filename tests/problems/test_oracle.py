@@ -216,6 +216,15 @@ def test_a_reference_that_is_not_optimal_says_so(monkeypatch: pytest.MonkeyPatch
     assert GREEDY_BOTH == "greedy (not optimal: the problem rots with its pulls and with time)"
 
 
+def test_the_optimum_is_exact_up_to_the_limits_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    rising = Problem.rested([Abrupt(0.0, 1.0, at=5), Abrupt(0.0, 0.5, at=3)])
+    both = Problem([Rested(Abrupt(1.0, 0.0, at=5)), Restless(Abrupt(0.5, 0.0, at=5))])
+    monkeypatch.setattr(oracle, "MAX_SHARES", 2 * 10**2)  # two arms that rise
+    monkeypatch.setattr(oracle, "MAX_STATES", 11**2)  # one that follows its pulls
+    assert [optimal_rewards(rising, T).how for T in (10, 11)] == [OPTIMAL, GREEDY_RISING]
+    assert [optimal_rewards(both, T).how for T in (10, 11)] == [OPTIMAL, GREEDY_BOTH]
+
+
 def test_dynamic_programming_keeps_the_digits_of_a_large_offset() -> None:
     def problem(offset: float) -> Problem:
         arms = [
@@ -227,6 +236,22 @@ def test_dynamic_programming_keeps_the_digits_of_a_large_offset() -> None:
     plain, shifted = optimal_rewards(problem(0.0)), optimal_rewards(problem(1e6))
     assert plain.how == shifted.how == OPTIMAL
     assert (shifted.cumulative - 1e6 * np.arange(1, 101)).tolist() == plain.cumulative.tolist()
+
+
+def test_an_arm_that_is_never_worth_a_pull_costs_no_digits() -> None:
+    problem = Problem.rested([Abrupt(0.1, 0.05, at=500), Constant(-1e90)], horizon=1_000)
+    assert optimal_rewards(problem, checkpoints=[1_000]).cumulative.tolist() == [75.0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_falling_arms_are_merged_in_order_whatever_is_read_at_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Short arms that are used up early next to long ones: the t best means of all are the optimum of t rounds."""
+    monkeypatch.setattr(oracle, "_BLOCK", 2)
+    rng = np.random.default_rng(seed)
+    tables = [-np.sort(-rng.integers(-8, 9, 12) / 8) for _ in range(3)]
+    tables[0][rng.integers(1, 4) :] = -1.0
+    best = np.sort(np.concatenate(tables))[::-1][:12].cumsum()
+    assert optimal_rewards(Problem.rested([each.tolist() for each in tables])).cumulative.tolist() == best.tolist()
 
 
 def test_a_million_rounds_of_ten_falling_arms() -> None:

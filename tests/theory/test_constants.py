@@ -159,3 +159,11 @@ def test_an_offset_of_all_means_changes_nothing() -> None:
             shifted = [Piecewise([offset + 1.0, offset + 0.25], starts=[0, 20]), offset + 0.5]
             values.append([each.values.tolist() for each in theory.bounds(arms(shifted, Gaussian(0.5), 100), policy)])
         assert values[0] == values[1], kind
+
+
+@pytest.mark.parametrize(("pieces", "listed"), [(12, True), (13, False)])
+def test_gaps_are_listed_for_up_to_twelve_pieces(pieces: int, listed: bool) -> None:
+    rising = [k / 16 for k in range(pieces)]
+    written = theory.constants(Problem.restless([rising, [1.0] * pieces])).to_json()["restless"]
+    assert written["pieces"] == pieces
+    assert written["gaps"] == ([[1 - mean, 0.0] for mean in rising] if listed else None)

@@ -92,3 +92,8 @@ def test_the_event_is_unfavourable_less_often_than_its_bound(name: str, noise: s
             assert rate <= bound - 3 * math.sqrt(bound * (1 - bound) / draws)
     assert {(4, 4.0), (12, 2.6), (12, 3.0)} <= set(rates)
     assert max(rates.values()) > 0 or noise != "gaussian"  # it does fail, where the bound says something
+
+
+@pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa"])
+def test_no_chance_is_above_one(name: str) -> None:
+    assert theory.unfavourable(make(name, alpha=5), t=1, n_arms=3) == 1.0

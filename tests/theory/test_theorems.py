@@ -51,6 +51,9 @@ def test_the_table_says_what_applies_and_why_not(name: str) -> None:
         assert row["applies"] == (why == "")
         assert (why or f"{kind} and rotting") in row["why"]
         assert row["why"] in str(table)
+        title = f"{row['theorem']}, {row['reference'].split(' (')[0]}"
+        (line,) = (line for line in str(table).splitlines() if line.startswith(title))
+        assert line.removeprefix(title).split()[0] == ("yes" if row["applies"] else "no")
     shown = theory.table(problem)
     for row, other in zip(shown.rows, table.rows, strict=True):
         assert {name: row[name] for name in other} == other

@@ -170,11 +170,12 @@ def play_runs(
         s = init(p, n_arms, capacity)
         b = Board(pulls[r], m.round_first[:-1].copy(), m.pull_first[:-1].copy(), np.zeros(2, np.int64), np.zeros(2))
         key = subkey(policy_key, run)
-        play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], signal)
-        while is_full(s):
+        while True:  # one call: its code is compiled in place
+            play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], signal)
+            if not is_full(s):
+                break
             capacity *= _MORE
             s = enlarge(p, s, capacity)
-            play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], signal)
 
 
 def link(policy: Policy, noise: Noise, checked: bool = False) -> Callable[..., None]:

@@ -7,7 +7,7 @@ With n samples, their mean m and prefix sums P, the statistic of split k is
 `k kl(P / k, m)` is the perspective of a convex function, so G is convex in (k, P_k): its largest value is at a vertex of the
 upper or of the lower hull of the points (k, P_k) (`hull.py`; the lower hull is the upper one of the negated samples). Romano,
 Eckley, Fearnhead, Rigaill, "Fast online changepoint detection via functional pruning CUSUM statistics", JMLR 2023, found it
-for the Gaussian test, Ward, Dilillo, Eckley, Fearnhead 2024 for exponential families. So the test looks at O(log n) splits on
+for the Gaussian test, Ward, Romano, Eckley, Fearnhead 2024 for exponential families. So the test looks at O(log n) splits on
 average instead of n, and raises the alarms of the full scan.
 
 With `D = P_k - k m`, and for every v with `kl(x, m) <= (x - m)^2 / v`, which is `2 sigma^2` for the Gaussian divergence and

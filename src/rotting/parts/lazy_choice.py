@@ -48,27 +48,40 @@ def search(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
     raise NotImplementedError
 
 
-def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+def _first_new(s: Any, arms: Ints) -> int:
+    """Return the lowest of `arms` that was never pulled, or -1."""
     for i in arms:
         if not pulled(s, i):
             return int(i)
+    return -1
+
+
+def _in_front(p: Any, s: Any, level: float, arms: Ints) -> tuple[int, float, float]:
+    """Return the arm with the highest line, and the highest lines of the arms before and after it."""
+    leader, first, before, after = arms[0], -math.inf, -math.inf, -math.inf
+    for i in arms:
+        value = line(p, s, level, i)
+        if value > first:
+            # The highest line so far belongs to a lower arm, which wins a tie with the new leader.
+            leader, first, before, after = i, value, first, -math.inf
+        else:
+            after = max(after, value)
+    return int(leader), before, after
+
+
+def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    leader = _first_new(s, arms)
+    if leader >= 0:
+        return leader
     level = level_at(p, t, arms.size)
-    leader = arms[0]
     # A search that does not settle the choice leaves the leader's line at its index, and a second search of that arm would
     # settle it. So there are at most K + 1 searches; the limit is for NaN, which is neither above nor below anything.
     for _ in range(arms.size + 1):
-        leader, first, before, after = arms[0], -math.inf, -math.inf, -math.inf
-        for i in arms:
-            value = line(p, s, level, i)
-            if value > first:
-                # The highest line so far belongs to a lower arm, which wins a tie with the new leader.
-                leader, first, before, after = i, value, first, -math.inf
-            else:
-                after = max(after, value)
+        leader, before, after = _in_front(p, s, level, arms)
         value = search(p, s, level, leader, max(before, after))
         if value > before and value >= after:
             break
-    return int(leader)
+    return leader
 
 
 def _height_line(p: Any, s: Any, level: float, i: int) -> float:
@@ -81,23 +94,29 @@ def level_rises(p: Any) -> bool:
 
 
 def _choose_of_many(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    if arms.size < MANY or arms.size < s.tournament.winner.size or not level_rises(p):
+    many = arms.size >= MANY and arms.size == s.tournament.winner.size and level_rises(p)
+    leader = -1
+    if not many:
         reopen(s)  # the lines move, and the matches are not played again now
-        return _choose(p, s, t, key, arms)
+        leader = _first_new(s, arms)
+    if leader >= 0:
+        return leader
     level = level_at(p, t, arms.size)
-    leader = arms[0]
     for _ in range(arms.size + 1):  # as above
-        leader = champion(s, level)
-        if not pulled(s, leader):
-            break
-        before, after = runners_up(s, level, leader)
+        if many:
+            leader = champion(s, level)
+            if not pulled(s, leader):
+                break
+            before, after = runners_up(s, level, leader)
+        else:
+            leader, before, after = _in_front(p, s, level, arms)
         top = height(s, level, leader)
         value = search(p, s, level, leader, max(before, after))
-        if height(s, level, leader) < top:  # also for the arm that is chosen: its reward, which replays its path, may be late
+        if many and height(s, level, leader) < top:  # also for the arm that is chosen: its reward may come late
             replay_path(s, level, leader)
         if value > before and value >= after:
             break
-    return int(leader)
+    return leader
 
 
 def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:

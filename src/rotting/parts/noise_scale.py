@@ -34,7 +34,7 @@ class NoiseScale(NamedTuple):
     low: Floats  # [K]
     pool: Floats  # [2] sum of D, as high + low
     pairs: Ints  # [1] sum of n
-    start: Floats  # [1] V until two neighbours differ
+    variance: Floats  # [1] V
 
 
 def new_noise_scale(n_arms: int) -> NoiseScale:
@@ -47,7 +47,7 @@ def new_noise_scale(n_arms: int) -> NoiseScale:
         low=np.zeros(n_arms),
         pool=np.zeros(2),
         pairs=np.zeros(1, np.int64),
-        start=np.ones(1),
+        variance=np.ones(1),
     )
 
 
@@ -56,7 +56,7 @@ def reset_noise(s: NoiseScale) -> None:
     for i in range(s.seen.size):
         s.seen[i], s.first[i], s.last[i], s.high[i], s.low[i] = 0, 0.0, 0.0, 0.0, 0.0
     s.pool[:] = 0.0
-    s.pairs[0], s.start[0] = 0, 1.0
+    s.pairs[0], s.variance[0] = 0, 1.0
 
 
 def is_estimated(p: Any) -> bool:
@@ -76,13 +76,14 @@ def observe_noise(p: Any, s: NoiseScale, i: int, reward: float) -> None:
     s.seen[i] += 1
     if s.seen[i] == 1:
         s.first[i] = reward
-        s.start[0] = _first_variance(s)
     else:
         square = (reward - s.last[i]) * (reward - s.last[i])
         s.high[i], s.low[i] = add(s.high[i], s.low[i], square)
         s.pool[0], s.pool[1] = add(s.pool[0], s.pool[1], square)
         s.pairs[0] += 1
     s.last[i] = reward
+    if s.pool[0] > 0.0 or s.seen[i] == 1:  # else it stays
+        s.variance[0] = _pooled(s)
 
 
 def forget_noise(s: NoiseScale, arm: int) -> None:
@@ -94,7 +95,7 @@ def forget_noise(s: NoiseScale, arm: int) -> None:
         high, low = add(s.pool[0], s.pool[1], s.high[i])
         s.pool[0], s.pool[1] = add(high, low, s.low[i])
         s.pairs[0] += max(0, s.seen[i] - 1)
-    s.start[0] = _first_variance(s)
+    s.variance[0] = _pooled(s)
 
 
 def prior_pairs() -> float:
@@ -120,13 +121,16 @@ def _first_variance(s: NoiseScale) -> float:
     return largest * largest if largest > 0.0 else 1.0
 
 
+def _pooled(s: NoiseScale) -> float:
+    return float(s.pool[0] / (2.0 * s.pairs[0])) if s.pool[0] > 0.0 else _first_variance(s)
+
+
 def scale_of(p: Any, s: NoiseScale, i: int) -> float:
     """Return what `given_sigma` is multiplied by for arm i: the estimate, or 1 if sigma was given."""
     if not is_estimated(p):
         return 1.0
-    pooled = s.pool[0] / (2.0 * s.pairs[0]) if s.pool[0] > 0.0 else s.start[0]
     pairs, c = max(0, s.seen[i] - 1), prior_pairs()
-    return math.sqrt(max(_LEAST, (s.high[i] + 2.0 * c * pooled) / (2.0 * (pairs + c))))
+    return math.sqrt(max(_LEAST, (s.high[i] + 2.0 * c * s.variance[0]) / (2.0 * (pairs + c))))
 
 
 def range_of(p: Any, s: NoiseScale, i: int) -> float:

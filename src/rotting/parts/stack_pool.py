@@ -45,9 +45,10 @@ def new_stacks(n_arms: int, capacity: int) -> Stacks:
 
 def enlarged(s: Stacks, capacity: int) -> Stacks:
     """Return the same stacks with room for `capacity` points, which is more than there was."""
-    old, new = s.start.size, new_stacks(1, capacity)
-    new.start[:old], new.high[:old], new.low[:old] = s.start, s.high, s.low
-    return Stacks(s.size, s.first, s.room, s.used, s.free, new.start, new.high, new.low)
+    start, high, low = np.zeros(capacity), np.zeros(capacity), np.zeros(capacity)
+    for k in range(s.start.size):
+        start[k], high[k], low[k] = s.start[k], s.high[k], s.low[k]
+    return Stacks(s.size, s.first, s.room, s.used, s.free, start, high, low)
 
 
 def _kind(room: int) -> int:
