@@ -113,7 +113,7 @@ class Stretches:
         twin = object.__new__(Stretches)
         twin.__dict__.update(self.__dict__)
         twin.state = states.copy(self.state)
-        twin.board = Board(*(array.copy() for array in self.board))
+        twin.board = states.copy(self.board)
         return twin
 
     def play(self, until: int, scan: Callable[..., int] | None = None) -> tuple[float, list[int]]:

@@ -111,8 +111,8 @@ def fewa_scan(size: Size) -> dict[str, Contestant]:
 
 
 def raw_ucb_scan(size: Size) -> dict[str, Contestant]:
-    """RAW-UCB against the compiled scan."""
-    return against_scan(rotting.RAWUCB(), full_scan.raw_ucb, ten_arms(horizon=100_000), 100_000, size)
+    """RAW-UCB against the compiled scan, which needs the rewards that the hulls leave out: both record them."""
+    return against_scan(full_scan.RAWUCBWithHistory(), full_scan.raw_ucb_choice, ten_arms(horizon=100_000), 100_000, size)
 
 
 def after_first_pulls(policy: Policy, n_arms: int, rounds: int) -> Contestant:

@@ -281,8 +281,9 @@ class Bandit:
                 self._state.propensity[slot] = self._propensities[slot][0] if pulled else self.propensities()[arm]
             self._update(self._policy.params, self._state, rounds, slot, value)
             while self._enlarge is not None and self._state.full[0]:
-                self._capacity *= 2
-                self._state = self._enlarge(self._policy.params, self._state, self._capacity)
+                self._state.full[0] = 0  # also if there is no memory for more room, and the reward is not learned
+                capacity = 2 * self._capacity
+                self._state, self._capacity = self._enlarge(self._policy.params, self._state, capacity), capacity
                 self._update(self._policy.params, self._state, rounds, slot, value)
             self._rounds = rounds
             self._pulls[slot] += 1

@@ -60,7 +60,7 @@ and which policy uses which (Uniform and the greedy oracle need none):
     discounted_ts        posteriors, reward_scale
     sliding_window_ts    posteriors, reward_scale, sliding_window
     glr_ucb              divergences, glr_test, hull, noise_scale, restarts, stack_pool
-    glr_kl_ucb           divergences, glr_test, restarts, reward_scale
+    glr_kl_ucb           divergences, restarts, reward_scale
     cusum_ucb            largest_index, restarts, reward_scale
     m_ucb                restarts, reward_scale
     ad_switch            restarts, reward_scale

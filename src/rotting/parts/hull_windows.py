@@ -36,6 +36,7 @@ from rotting.policy import Reason
 
 _LONG = 96  # vertices from which on leaps are faster than a look at all
 _MARGIN = 1.0 - 2.0**-40  # more than the roundings of the products in a test
+_TINY = 2.0**-900  # squares below it, which may have lost their digits, rule nothing out
 
 
 class Lines(NamedTuple):
@@ -132,7 +133,7 @@ def search_hull(p: Any, s: Any, level: float, i: int, threshold: float) -> float
     first, newest = s.hull.first[i], top(s.hull, i)
     n, total = s.hull.start[newest], s.hull.high[newest]
     limit = min(best, threshold)
-    over_h = square(p, level, limit) * _MARGIN
+    over_h = square(p, level, limit) * _MARGIN - _TINY
     leap = 1
     if newest - first >= _LONG:
         leap = 2
@@ -156,7 +157,7 @@ def search_hull(p: Any, s: Any, level: float, i: int, threshold: float) -> float
             if value < best:
                 _keep_line(s, i, newest, place, mean)
                 best, limit = value, min(value, threshold)
-                over_h = square(p, level, limit) * _MARGIN
+                over_h = square(p, level, limit) * _MARGIN - _TINY
         place -= 1
     return best
 
