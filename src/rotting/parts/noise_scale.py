@@ -4,7 +4,7 @@ Neighbouring rewards of an arm have nearly the same mean, however it changes in 
 differences estimates the variance of the noise. With D_i the sum of the squared differences of arm i and n_i their number, the
 arms are drawn towards the pool of all by a few pairs that are made up:
 
-    v_i = (D_i + 2 c V) / (2 (n_i + c)),    V = sum of D / (2 sum of n),    c = 20.
+    v_i = (D_i + 2 c V) / (2 (n_i + c)),    V = sum of D / (2 sum of n),    c = 150.
 
 Until two neighbours differ, V is the variance of the arms' first rewards, or the square of the largest of them if they are all
 alike, or 1 if they are all 0: some scale, so that no width is 0. All of it scales with the rewards: none is assumed.
@@ -19,9 +19,9 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import ESTIMATE, HALF_RANGE
+from rotting.kernels.exact_sums import add
 
-PRIOR_PAIRS = 20.0  # fewer, and arms of rare successes, which seem to have no noise, are given up too soon
-_LEAST = 1e-300  # of a variance, where the square of a reward is rounded to 0
+_LEAST = 1e-300  # of a variance, where the squares of tiny rewards are rounded to 0
 
 
 class NoiseScale(NamedTuple):
@@ -30,8 +30,11 @@ class NoiseScale(NamedTuple):
     seen: Ints  # [K] rewards of each arm
     first: Floats  # [K] its first reward
     last: Floats  # [K] its last one
-    squares: Floats  # [K] D_i
-    pool: Floats  # [3] sum of D, sum of n, V
+    high: Floats  # [K] D_i, as high + low: arms with the same differences in another order have the same scale
+    low: Floats  # [K]
+    pool: Floats  # [2] sum of D, as high + low
+    pairs: Ints  # [1] sum of n
+    variance: Floats  # [1] V
 
 
 def new_noise_scale(n_arms: int) -> NoiseScale:
@@ -40,16 +43,20 @@ def new_noise_scale(n_arms: int) -> NoiseScale:
         seen=np.zeros(n_arms, np.int64),
         first=np.zeros(n_arms),
         last=np.zeros(n_arms),
-        squares=np.zeros(n_arms),
-        pool=np.zeros(3),
+        high=np.zeros(n_arms),
+        low=np.zeros(n_arms),
+        pool=np.zeros(2),
+        pairs=np.zeros(1, np.int64),
+        variance=np.ones(1),
     )
 
 
 def reset_noise(s: NoiseScale) -> None:
     """Forget everything."""
     for i in range(s.seen.size):
-        s.seen[i], s.first[i], s.last[i], s.squares[i] = 0, 0.0, 0.0, 0.0
+        s.seen[i], s.first[i], s.last[i], s.high[i], s.low[i] = 0, 0.0, 0.0, 0.0, 0.0
     s.pool[:] = 0.0
+    s.pairs[0], s.variance[0] = 0, 1.0
 
 
 def is_estimated(p: Any) -> bool:
@@ -66,56 +73,64 @@ def observe_noise(p: Any, s: NoiseScale, i: int, reward: float) -> None:
     """Take a reward of arm i into account, if the scale is estimated."""
     if not is_estimated(p):
         return
-    if s.seen[i] == 0:
+    s.seen[i] += 1
+    if s.seen[i] == 1:
         s.first[i] = reward
     else:
         square = (reward - s.last[i]) * (reward - s.last[i])
-        s.squares[i] += square
-        s.pool[0] += square
-        s.pool[1] += 1.0
+        s.high[i], s.low[i] = add(s.high[i], s.low[i], square)
+        s.pool[0], s.pool[1] = add(s.pool[0], s.pool[1], square)
+        s.pairs[0] += 1
     s.last[i] = reward
-    s.seen[i] += 1
-    _pool(s)
+    if s.pool[0] > 0.0 or s.seen[i] == 1:  # else it stays
+        s.variance[0] = _pooled(s)
 
 
 def forget_noise(s: NoiseScale, arm: int) -> None:
     """Take what an arm contributed out of the pool."""
-    s.seen[arm], s.squares[arm] = 0, 0.0
-    s.pool[0], s.pool[1] = 0.0, 0.0
+    s.seen[arm], s.high[arm], s.low[arm] = 0, 0.0, 0.0
+    s.pool[:] = 0.0
+    s.pairs[0] = 0
     for i in range(s.seen.size):
-        s.pool[0] += s.squares[i]
-        s.pool[1] += max(0, s.seen[i] - 1)
-    _pool(s)
+        high, low = add(s.pool[0], s.pool[1], s.high[i])
+        s.pool[0], s.pool[1] = add(high, low, s.low[i])
+        s.pairs[0] += max(0, s.seen[i] - 1)
+    s.variance[0] = _pooled(s)
+
+
+def prior_pairs() -> float:
+    """Return c. With fewer, arms of rare successes, which seem to have no noise, are given up too soon."""
+    return 150.0
 
 
 def _first_variance(s: NoiseScale) -> float:
     """Return the variance that the arms' first rewards suggest."""
-    count, total, largest = 0, 0.0, 0.0
+    count, one, largest, total, squares = 0, 0.0, 0.0, 0.0, 0.0
     for i in range(s.seen.size):
         if s.seen[i] > 0:
+            if count == 0:
+                one = s.first[i]
             count += 1
-            total += s.first[i]
             largest = max(largest, abs(s.first[i]))
-    spread = 0.0
+            total += s.first[i] - one  # from one of them, so that rewards that are all alike have no spread, not even rounding's
     for i in range(s.seen.size):
         if s.seen[i] > 0:
-            spread += (s.first[i] - total / count) * (s.first[i] - total / count)
-    if spread > 0.0:
-        return max(_LEAST, spread / (count - 1))
-    return max(_LEAST, largest * largest) if largest > 0.0 else 1.0
+            squares += (s.first[i] - one - total / count) ** 2
+    if squares > 0.0:
+        return squares / (count - 1)
+    return largest * largest if largest > 0.0 else 1.0
 
 
-def _pool(s: NoiseScale) -> None:
-    """Compute V anew."""
-    s.pool[2] = s.pool[0] / (2.0 * s.pool[1]) if s.pool[0] > 0.0 else _first_variance(s)
+def _pooled(s: NoiseScale) -> float:
+    return float(s.pool[0] / (2.0 * s.pairs[0])) if s.pool[0] > 0.0 else _first_variance(s)
 
 
 def scale_of(p: Any, s: NoiseScale, i: int) -> float:
     """Return what `given_sigma` is multiplied by for arm i: the estimate, or 1 if sigma was given."""
     if not is_estimated(p):
         return 1.0
-    pairs = max(0, s.seen[i] - 1)
-    return math.sqrt((s.squares[i] + 2.0 * PRIOR_PAIRS * s.pool[2]) / (2.0 * (pairs + PRIOR_PAIRS)))
+    pairs, c = max(0, s.seen[i] - 1), prior_pairs()
+    return math.sqrt(max(_LEAST, (s.high[i] + 2.0 * c * s.variance[0]) / (2.0 * (pairs + c))))
 
 
 def range_of(p: Any, s: NoiseScale, i: int) -> float:
