@@ -24,14 +24,14 @@ def mean_of(s: Any, i: int, h: int) -> float:
     return float(s.means[i] / h)
 
 
-@given(means=VALUES, h=st.integers(1, 3), reach=st.sampled_from([0.0, 0.05, 0.4, 2.0]), data=st.data())
-def test_arms_close_to_the_best_stay_in_order(means: list[float], h: int, reach: float, data: st.DataObject) -> None:
+@given(means=VALUES, h=st.integers(1, 3), c=st.sampled_from([0.0, 0.025, 0.2, 1.0]), data=st.data())
+def test_arms_close_to_the_best_stay_in_order(means: list[float], h: int, c: float, data: st.DataObject) -> None:
     arms = sorted(data.draw(st.sets(st.integers(0, len(means) - 1), min_size=1)))
     s = SimpleNamespace(means=np.array(means), kept=np.full(len(means), -1))
     s.kept[: len(arms)] = arms
-    left = bind(keep_close, {window_mean: mean_of})(s, len(arms), h, reach)
+    left = bind(keep_close, {window_mean: mean_of})(SimpleNamespace(sigma=1.0), s, len(arms), h, c)
     top = max(mean_of(s, i, h) for i in arms)
-    assert s.kept[:left].tolist() == [i for i in arms if mean_of(s, i, h) >= top - reach]
+    assert s.kept[:left].tolist() == [i for i in arms if mean_of(s, i, h) >= top - 2 * c]
     assert left > 0
 
 

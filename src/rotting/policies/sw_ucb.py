@@ -121,7 +121,7 @@ class SWUCB(Policy):
     memory = "O(K + t)"
 
     @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float) -> Self:
+    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float | str) -> Self:
         """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
         changes = nonnegative_int("breakpoints", breakpoints)
         return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **more)
