@@ -215,7 +215,7 @@ def doubles_the_reward(p: ucb1.Params, s: Log, t: int, arm: int, reward: float) 
 def longer_log(p: Any, s: Log, capacity: int) -> Any:
     paid = np.zeros(capacity)
     paid[: s.paid.size] = s.paid
-    return Log(s.pulls, s.high, s.low, paid, s.used, np.zeros(1, np.int64))
+    return Log(s.pulls, s.high, s.low, s.noise, paid, s.used, np.zeros(1, np.int64))
 
 
 def still_full(p: Any, s: Log, capacity: int) -> Any:
