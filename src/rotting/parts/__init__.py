@@ -44,7 +44,7 @@ and which policy uses which (Uniform and the greedy oracle need none):
     raw_ucb              confidence, hull_windows, noise_scale
     raw_ucb_pp           block_windows, noise_scale
     raw_kl_ucb           divergences, hull_windows, lazy_choice, reward_scale, stack_pool
-    eff_raw_ucb          confidence, delayed_windows
+    eff_raw_ucb          delayed_windows
     eff_raw_ucb_pp       delayed_windows
     fewa                 arm_filter, noise_scale, prefix_blocks
     eff_fewa             arm_filter, delayed_windows, noise_scale
