@@ -74,7 +74,7 @@ def test_no_rewards_give_a_scale_of_nothing_or_without_an_end(game: list[tuple[i
     s = observed(game)
     for i in range(3):
         assert 0.0 < scale_of(P, s, i) < math.inf
-        assert 0.0 < scale_of(P, s, i) ** 2
+        assert scale_of(P, s, i) ** 2 > 0.0
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_it_is_a_value_like_others(policy: Policy) -> None:
     assert "sigma='estimate'" in repr(policy)
     assert policy.to_json()["params"]["sigma"] == "estimate"
     assert from_json(json.loads(json.dumps(policy.to_json()))) == policy
-    assert pickle.loads(pickle.dumps(policy)) == policy  # noqa: S301 - our own
+    assert pickle.loads(pickle.dumps(policy)) == policy
     assert type(policy)(**policy.params._asdict()) == policy
     assert policy != type(policy)()
 
