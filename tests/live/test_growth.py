@@ -235,20 +235,18 @@ def test_a_thousand_arms_that_come_and_go_take_the_room_of_a_few(policy: Policy)
 def test_a_bandit_without_memory_for_more_room_learns_nothing_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(states, "small_capacity", one_thing)
     bandit, twin = Bandit(RAWUCB(), range(2)), Bandit(RAWUCB(), range(2))
-    enlarge = bandit._enlarge
-    assert enlarge is not None
 
-    def none_left(p: Any, s: Any, capacity: int) -> Any:
+    def none_left(*arguments: Any) -> Any:
         raise MemoryError
 
     for n in range(60):
         before = bandit.get_state()
-        bandit._enlarge = none_left
         try:
-            bandit.update(n % 2, worn(0, n))
+            with monkeypatch.context() as patched:
+                patched.setattr(states, "grow", none_left)
+                bandit.update(n % 2, worn(0, n))
         except MemoryError:
             assert bandit.get_state() == before
-            bandit._enlarge = enlarge
             bandit.update(n % 2, worn(0, n))
         twin.update(n % 2, worn(0, n))
         assert bandit.get_state() == twin.get_state()
