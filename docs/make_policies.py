@@ -119,7 +119,7 @@ def regrets(classes: Sequence[type[Policy]], workers: int | None = None) -> dict
 # --- The page ----------------------------------------------------------------------------------------------------
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
     """Return a table in Markdown that is aligned as plain text, too; `sides` has l, c or r for each column."""
     widths = [max(3, *map(len, column)) for column in zip(heads, *rows, strict=True)]
     align: dict[str, Any] = {"l": str.ljust, "c": str.center, "r": str.rjust}
@@ -153,7 +153,7 @@ def _properties() -> str:
         ]
         for each in policies()
     ]
-    return _table(heads, rows, "lcccccll")
+    return table(heads, rows, "lcccccll")
 
 
 def _list(*items: str) -> str:
@@ -180,7 +180,7 @@ def _regret_table(cells: Cells) -> str:
         given = given_to(each, SETTINGS[-1])
         settings = ", ".join(f"{name}={symbols.get(name, value)}" for name, value in given.items())
         rows.append([each.__name__, settings or "-", *cells[each.__name__]])
-    return _table(["policy", "given", *(each.title for each in SETTINGS)], rows, "ll" + "r" * len(SETTINGS))
+    return table(["policy", "given", *(each.title for each in SETTINGS)], rows, "ll" + "r" * len(SETTINGS))
 
 
 def page(cells: Cells) -> str:

@@ -143,7 +143,7 @@ def test_it_is_a_value_like_others(policy: Policy) -> None:
     assert "sigma='estimate'" in repr(policy)
     assert policy.to_json()["params"]["sigma"] == "estimate"
     assert from_json(json.loads(json.dumps(policy.to_json()))) == policy
-    assert pickle.loads(pickle.dumps(policy)) == policy  # noqa: S301 - our own
+    assert pickle.loads(pickle.dumps(policy)) == policy
     assert type(policy)(**policy.params._asdict()) == policy
     assert policy != type(policy)()
 
@@ -154,7 +154,9 @@ def test_it_keeps_the_contract(policy: Policy) -> None:
     check_policy(policy)
 
 
-@pytest.mark.parametrize("policy", [GLRUCB.from_horizon(30, sigma="estimate"), SWUCB.from_breakpoints(30, 2, sigma="estimate")], ids=by_name)
+@pytest.mark.parametrize(
+    "policy", [GLRUCB.from_horizon(30, sigma="estimate"), SWUCB.from_breakpoints(30, 2, sigma="estimate")], ids=by_name
+)
 def test_a_doubled_game_estimates_anew(policy: Policy) -> None:
     """Round 31 starts a game of 60 rounds: its choices are those of a policy that saw nothing before."""
     table = tables(3, 90)["noise"].tolist()

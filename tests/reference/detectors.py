@@ -114,8 +114,7 @@ class GLRUCB(Restarting):
         whole, sigma = mean(xs), sigma_of(self.sigma, self.received, i)
         beta = glr_threshold(self.threshold, n, self.delta)
         return any(
-            s * self.kl(mean(xs[:s]), whole, sigma) + (n - s) * self.kl(mean(xs[s:]), whole, sigma) >= beta
-            for s in range(1, n)
+            s * self.kl(mean(xs[:s]), whole, sigma) + (n - s) * self.kl(mean(xs[s:]), whole, sigma) >= beta for s in range(1, n)
         )
 
 

@@ -1,5 +1,6 @@
 """The scale of the noise that a policy was not told, from the lists of all rewards."""
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ PRIOR_PAIRS = 150
 
 def squared_differences(xs: Sequence[float]) -> list[float]:
     """Those of neighbours."""
-    return [(b - a) * (b - a) for a, b in zip(xs, xs[1:], strict=False)]
+    return [(b - a) * (b - a) for a, b in itertools.pairwise(xs)]
 
 
 def before_any_difference(rewards: Sequence[Sequence[float]]) -> float:
