@@ -231,10 +231,10 @@ class DUCB(Policy):
         gamma: discount of a round, in (0, 1]; not to be given with a horizon.
         xi: confidence level; the theory asks for more than 1/2; 0.6 is our choice.
         B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
-        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
-            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
         horizon: number of rounds T to tune for; 0 for gamma as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
+        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
+            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
 
     Tuning: `DUCB.from_breakpoints(T, Y)`: `gamma = 1 - sqrt(Y / T) / (4 B)`, which must come out positive.
     The publication's constant follows from the width: it is below half a gap from `16 B^2 xi ln(n) / gap^2` discounted rewards
@@ -245,9 +245,9 @@ class DUCB(Policy):
 
     Example:
         >>> DUCB.from_breakpoints(10_000, breakpoints=4)
-        DUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4)
+        DUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
         >>> DUCB(gamma=0.99)
-        DUCB(gamma=0.99, xi=0.6, B=1.0, horizon=0)
+        DUCB(gamma=0.99, xi=0.6, B=1.0, horizon=0, sigma='range')
 
     Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011; the idea is
     from Kocsis, Szepesvári, "Discounted UCB", PASCAL workshop 2006.
@@ -1113,10 +1113,10 @@ class SWUCB(Policy):
         tau: rounds in the window, 1 or more; not to be given with a horizon.
         xi: confidence level; the theory asks for more than 1/2; 0.6 is our choice.
         B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
-        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
-            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
         horizon: number of rounds T to tune for; 0 for tau as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
+        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
+            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
 
     Tuning: `SWUCB.from_breakpoints(T, Y)`: `tau = ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T, and T where Y = 0.
     The publication's constant follows from the width: it is below half a gap from `4 B^2 xi ln(tau) / gap^2` rewards of a bad
@@ -1127,9 +1127,9 @@ class SWUCB(Policy):
 
     Example:
         >>> SWUCB.from_breakpoints(10_000, breakpoints=4)
-        SWUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4)
+        SWUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
         >>> SWUCB(tau=500)
-        SWUCB(tau=500, xi=0.6, B=1.0, horizon=0)
+        SWUCB(tau=500, xi=0.6, B=1.0, horizon=0, sigma='range')
 
     Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011.
     """

@@ -135,6 +135,8 @@ class Policy:
     kernel: ClassVar[Kernel]
     sees_means: ClassVar[bool] = False
     """An oracle: the game writes the true mean of every arm into `state.means` before each choice."""
+    listed: ClassVar[bool] = True
+    """Among the policies to choose from (`list_policies`); those that are not are found by name alone."""
     first_pulls: ClassVar[bool] = True
     """Each arm is pulled once, in order, before any other choice, and so is an arm that is added later."""
 

@@ -13,6 +13,7 @@ from rotting.kernels.random_numbers import uniform
 from rotting.live import bandit, checks
 from rotting.live.bandit import Bandit
 from rotting.live.checks import _ROUNDS, _check_mask, _game, check_policy
+from rotting.parts.noise_scale import NoiseScale, new_noise_scale
 from rotting.policies import ucb1
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.greedy_oracle import GreedyOracle
@@ -127,11 +128,11 @@ def arms_last(p: Any, n_arms: int, capacity: int) -> Any:
 
 
 def unequal_arms(p: Any, n_arms: int, capacity: int) -> Any:
-    return UCB1State(np.arange(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+    return UCB1State(np.arange(n_arms), np.zeros(n_arms), np.zeros(n_arms), new_noise_scale(n_arms))
 
 
 def not_a_corner(p: Any, n_arms: int, capacity: int) -> Any:
-    return UCB1State(np.full(n_arms, capacity), np.zeros(n_arms), np.zeros(n_arms))
+    return UCB1State(np.full(n_arms, capacity), np.zeros(n_arms), np.zeros(n_arms), new_noise_scale(n_arms))
 
 
 def draws_at_random(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
@@ -154,6 +155,7 @@ class TunedState(NamedTuple):
     pulls: Ints
     high: Floats
     low: Floats
+    noise: NoiseScale
     n_arms: Ints  # [1] stands for a tuning that depends on K
 
 
@@ -175,6 +177,7 @@ class Log(NamedTuple):
     pulls: Ints
     high: Floats
     low: Floats
+    noise: NoiseScale
     paid: Floats  # [capacity] every reward
     used: Ints  # [1]
     full: Ints  # [1]
@@ -212,7 +215,7 @@ def doubles_the_reward(p: ucb1.Params, s: Log, t: int, arm: int, reward: float) 
 def longer_log(p: Any, s: Log, capacity: int) -> Any:
     paid = np.zeros(capacity)
     paid[: s.paid.size] = s.paid
-    return Log(s.pulls, s.high, s.low, paid, s.used, np.zeros(1, np.int64))
+    return Log(s.pulls, s.high, s.low, s.noise, paid, s.used, np.zeros(1, np.int64))
 
 
 def still_full(p: Any, s: Log, capacity: int) -> Any:

@@ -69,7 +69,7 @@ def test_what_does_not_fit_is_named() -> None:
     policy = make("ucb1")
     data = states.to_json(used(policy, 2, 4, 4))
     changes: list[tuple[dict[str, Any], str]] = [
-        ({}, r"state must hold the arrays pulls, high, low, got \[\]"),
+        ({}, r"state must hold the arrays pulls, high, low, noise\.seen, .*, got \[\]"),
         ({**data, "more": data["high"]}, "state must hold the arrays"),
         (
             {**data, "high": {**data["high"], "shape": [3]}},

@@ -124,6 +124,10 @@ def given_threshold(p: Any, n: int, delta: float) -> float:
     return delta
 
 
+def one(p: Any, s: Any, i: int) -> float:
+    return 1.0
+
+
 def new_samples(capacity: int) -> Any:
     return SimpleNamespace(
         upper=new_stacks(1, capacity), lower=new_stacks(1, capacity), least=np.zeros(1), full=np.zeros(1, np.int64)
@@ -132,7 +136,7 @@ def new_samples(capacity: int) -> Any:
 
 def fires_at_the_end(part: Any, xs: Floats, threshold: float) -> bool:
     """Whether the last of the samples raises the alarm; a test that is not asked after every sample knows no threshold."""
-    fires, state, fired = glr_test(part.kl, part.curvature, given_threshold), new_samples(4 * len(xs) + 64), False
+    fires, state, fired = glr_test(part.kl, part.curvature, given_threshold, one), new_samples(4 * len(xs) + 64), False
     for x in xs:
         assert observe(state, 0, float(x))
         fired = fires(P, state, 0, threshold)

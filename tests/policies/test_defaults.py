@@ -31,7 +31,7 @@ EXPECTED: dict[str, tuple[dict[str, Any], str]] = {
         "first_pulls needs_horizon needs_changes randomised restless",
     ),
     "d-ucb": (
-        {"gamma": 0.999, "xi": 0.6, "B": 1.0, "horizon": 0, "breakpoints": 1},
+        {"gamma": 0.999, "xi": 0.6, "B": 1.0, "horizon": 0, "breakpoints": 1, "sigma": "range"},
         "first_pulls needs_horizon needs_changes restless",
     ),
     "discounted-ts": ({"gamma": 0.999, **BETA}, "first_pulls needs_changes randomised restless"),
@@ -61,7 +61,7 @@ EXPECTED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "sliding-window-ts": ({"tau": 1000, **BETA}, "first_pulls needs_changes randomised restless"),
     "sw-ucb": (
-        {"tau": 1000, "xi": 0.6, "B": 1.0, "horizon": 0, "breakpoints": 1},
+        {"tau": 1000, "xi": 0.6, "B": 1.0, "horizon": 0, "breakpoints": 1, "sigma": "range"},
         "first_pulls needs_horizon needs_changes restless",
     ),
     "swa": ({"M": 20, "horizon": 0, "alpha": 0.2, "sigma": 1.0}, "first_pulls needs_horizon rested"),

@@ -13,6 +13,7 @@ from rotting.parts.block_windows import by_any_tightest_bound
 from rotting.parts.block_windows import new_windows as new_block_windows
 from rotting.parts.divergences import upper
 from rotting.parts.hull_windows import Lines
+from rotting.parts.noise_scale import NoiseScale
 from rotting.parts.prefix_blocks import History, new_history, record, window_mean
 from rotting.parts.stack_pool import FIRST, Stacks
 from rotting.parts.tournament import Tournament
@@ -35,6 +36,7 @@ class RAWUCBState(NamedTuple):
     hull: Stacks
     lines: Lines
     tournament: Tournament
+    noise: NoiseScale
     full: Ints
     history: History
 
@@ -51,7 +53,7 @@ class RAWKLUCBState(NamedTuple):
 
 def _init(p: Any, n_arms: int, capacity: int) -> RAWUCBState:
     s = raw_ucb.init(p, n_arms, room_for(n_arms, capacity))
-    return RAWUCBState(s.hull, s.lines, s.tournament, s.full, new_history(n_arms, capacity))
+    return RAWUCBState(s.hull, s.lines, s.tournament, s.noise, s.full, new_history(n_arms, capacity))
 
 
 def _kl_init(p: Any, n_arms: int, capacity: int) -> RAWKLUCBState:

@@ -112,7 +112,7 @@ def _first_variance(s: NoiseScale) -> float:
                 one = s.first[i]
             count += 1
             largest = max(largest, abs(s.first[i]))
-            total += s.first[i] - one  # from one of them: what is all alike has no spread, not even that of rounding
+            total += s.first[i] - one  # from one of them: rewards that are all alike have no spread, not even rounding's
     for i in range(s.seen.size):
         if s.seen[i] > 0:
             squares += (s.first[i] - one - total / count) ** 2

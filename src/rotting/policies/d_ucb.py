@@ -91,10 +91,10 @@ class DUCB(Policy):
         gamma: discount of a round, in (0, 1]; not to be given with a horizon.
         xi: confidence level; the theory asks for more than 1/2; 0.6 is our choice.
         B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
-        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
-            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
         horizon: number of rounds T to tune for; 0 for gamma as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
+        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
+            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
 
     Tuning: `DUCB.from_breakpoints(T, Y)`: `gamma = 1 - sqrt(Y / T) / (4 B)`, which must come out positive.
     The publication's constant follows from the width: it is below half a gap from `16 B^2 xi ln(n) / gap^2` discounted rewards
@@ -131,7 +131,7 @@ class DUCB(Policy):
             )
 
     @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float) -> Self:
+    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float | str) -> Self:
         """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
         changes = nonnegative_int("breakpoints", breakpoints)
         return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **more)

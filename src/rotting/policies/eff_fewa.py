@@ -26,7 +26,7 @@ class State(NamedTuple):
     grid: Grid
     noise: NoiseScale
     kept: Ints  # [K] working space of the filter
-    scale: Floats  # [K]
+    scale: Floats  # [K] the same: scale of each arm's noise, 1 if sigma is given
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
@@ -34,7 +34,7 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
         grid=new_grid(p.m, n_arms, capacity),
         noise=new_noise_scale(n_arms),
         kept=np.zeros(n_arms, np.int64),
-        scale=np.zeros(n_arms),
+        scale=np.ones(n_arms),
     )
 
 

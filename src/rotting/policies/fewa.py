@@ -33,7 +33,7 @@ class State(NamedTuple):
     history: History
     noise: NoiseScale
     kept: Ints  # [K] working space of the filter
-    scale: Floats  # [K]
+    scale: Floats  # [K] the same: scale of each arm's noise, 1 if sigma is given
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
@@ -41,7 +41,7 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
         history=new_history(n_arms, capacity),
         noise=new_noise_scale(n_arms),
         kept=np.zeros(n_arms, np.int64),
-        scale=np.zeros(n_arms),
+        scale=np.ones(n_arms),
     )
 
 

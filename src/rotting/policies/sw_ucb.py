@@ -90,10 +90,10 @@ class SWUCB(Policy):
         tau: rounds in the window, 1 or more; not to be given with a horizon.
         xi: confidence level; the theory asks for more than 1/2; 0.6 is our choice.
         B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
-        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
-            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
         horizon: number of rounds T to tune for; 0 for tau as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
+        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
+            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
 
     Tuning: `SWUCB.from_breakpoints(T, Y)`: `tau = ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T, and T where Y = 0.
     The publication's constant follows from the width: it is below half a gap from `4 B^2 xi ln(tau) / gap^2` rewards of a bad
@@ -121,7 +121,7 @@ class SWUCB(Policy):
     memory = "O(K + t)"
 
     @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float) -> Self:
+    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float | str) -> Self:
         """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
         changes = nonnegative_int("breakpoints", breakpoints)
         return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **more)
