@@ -9,7 +9,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,17 +126,19 @@ OTHER_PAIRS = (_5, _20, _60, _400)
 
 
 def with_prior(pairs: Callable[[], float]) -> Policy:
-    """Return RAW-UCB with another weight of the pool. (Not a class of this module: whoever defines a policy has it listed.)."""
+    """Return RAW-UCB with another weight of the pool."""
     given = RAWUCB.kernel
     bound = bind_all({"choose": given.choose, "update": given.update}, {prior_pairs: pairs})
     kernel = Kernel(given.params, given.init, **bound, enlarge=given.enlarge)
-    kind = type(f"RAWUCB{pairs.__name__}", (Policy,), {"name": f"raw-ucb{pairs.__name__}", "kernel": kernel})
-    return kind(sigma="estimate")
+    fields = {"name": f"raw-ucb{pairs.__name__}", "kernel": kernel, "listed": False}
+    kind: Any = type(f"RAWUCB{pairs.__name__}", (Policy,), fields)
+    made: Policy = kind(sigma="estimate")
+    return made
 
 
 def pair_of(policy: type[Policy], case: Case) -> tuple[Policy, Policy]:
     """Return the policy that is told the sigma of a case, and the one that estimates it."""
-    given = given_to(policy, case.setting)
+    given: dict[str, float | str] = {**given_to(policy, case.setting)}
     if "horizon" in given:
         given["horizon"] = case.setting.problem.horizon or 0
     return policy(**{**given, "sigma": case.sigma}), policy(**{**given, "sigma": "estimate"})
