@@ -13,7 +13,7 @@ from rotting.kernels.random_numbers import uniform
 from rotting.live import bandit, checks
 from rotting.live.bandit import Bandit
 from rotting.live.checks import _ROUNDS, _check_mask, _game, check_policy
-from rotting.parts.noise_scale import NoiseScale, new_noise_scale
+from rotting.parts.noise_scale import NoiseScale
 from rotting.policies import ucb1
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.greedy_oracle import GreedyOracle
@@ -128,11 +128,11 @@ def arms_last(p: Any, n_arms: int, capacity: int) -> Any:
 
 
 def unequal_arms(p: Any, n_arms: int, capacity: int) -> Any:
-    return UCB1State(np.arange(n_arms), np.zeros(n_arms), np.zeros(n_arms), new_noise_scale(n_arms))
+    return init_ucb1(p, n_arms, capacity)._replace(pulls=np.arange(n_arms))
 
 
 def not_a_corner(p: Any, n_arms: int, capacity: int) -> Any:
-    return UCB1State(np.full(n_arms, capacity), np.zeros(n_arms), np.zeros(n_arms), new_noise_scale(n_arms))
+    return init_ucb1(p, n_arms, capacity)._replace(pulls=np.full(n_arms, capacity))
 
 
 def draws_at_random(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:

@@ -124,7 +124,7 @@ def given_threshold(p: Any, n: int, delta: float) -> float:
     return delta
 
 
-def one(p: Any, s: Any, i: int) -> float:
+def no_unit(p: Any, s: Any, i: int) -> float:
     return 1.0
 
 
@@ -136,7 +136,7 @@ def new_samples(capacity: int) -> Any:
 
 def fires_at_the_end(part: Any, xs: Floats, threshold: float) -> bool:
     """Whether the last of the samples raises the alarm; a test that is not asked after every sample knows no threshold."""
-    fires, state, fired = glr_test(part.kl, part.curvature, given_threshold, one), new_samples(4 * len(xs) + 64), False
+    fires, state, fired = glr_test(part.kl, part.curvature, given_threshold, no_unit), new_samples(4 * len(xs) + 64), False
     for x in xs:
         assert observe(state, 0, float(x))
         fired = fires(P, state, 0, threshold)

@@ -53,12 +53,12 @@ class RAWKLUCBState(NamedTuple):
 
 def _init(p: Any, n_arms: int, capacity: int) -> RAWUCBState:
     s = raw_ucb.init(p, n_arms, room_for(n_arms, capacity))
-    return RAWUCBState(s.hull, s.lines, s.tournament, s.noise, s.full, new_history(n_arms, capacity))
+    return RAWUCBState(*s, new_history(n_arms, capacity))
 
 
 def _kl_init(p: Any, n_arms: int, capacity: int) -> RAWKLUCBState:
     s = raw_kl_ucb.init(p, n_arms, room_for(n_arms, capacity))
-    return RAWKLUCBState(s.hull, s.lines, s.tangents, s.full, new_history(n_arms, capacity))
+    return RAWKLUCBState(*s, new_history(n_arms, capacity))
 
 
 _update_hull: Any = RAWUCB.kernel.update
