@@ -200,7 +200,7 @@ def test_a_restored_bandit_goes_on(policy: Policy) -> None:
     table = tables(3, 60)["falling"].tolist()
     bandit = fed(policy, {i: table[i][:10] for i in range(3)})
     twin = Bandit.from_state(json.loads(json.dumps(bandit.get_state())))
-    assert twin.explain() == bandit.explain()
+    assert list(map(repr, twin.explain().values())) == list(map(repr, bandit.explain().values()))  # FEWA has no index: NaN
     for t in range(20):
         arm = bandit.pull()
         assert twin.pull() == arm
