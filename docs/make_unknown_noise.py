@@ -7,6 +7,7 @@ by hand. They depend on the code and on a fixed seed only.
 import argparse
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ import numpy as np
 
 from docs import make_policies
 from docs.make_hull import filled
-from docs.make_policies import SEED, Setting, given_to, table
+from docs.make_policies import COLUMNS, SEED, Setting, given_to, table
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
 from rotting.experiments.unknown_noise import N_ARMS, fading_clicks, falling_counts
@@ -183,7 +184,8 @@ def weight_row(case: Case, workers: int | None = None, keep: Path | None = None)
 
 def problems() -> str:
     """Return the list of the problems."""
-    return "\n".join(f"- **{each.setting.title}**: {each.setting.means}." for each in RARE)
+    items = (f"- **{each.setting.title}**: {each.setting.means}." for each in RARE)
+    return "\n".join(textwrap.fill(each, COLUMNS, subsequent_indent="  ", break_on_hyphens=False) for each in items)
 
 
 def tables(workers: int | None, keep: Path | None) -> dict[str, str]:
