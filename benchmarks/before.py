@@ -12,7 +12,7 @@ from rotting.parts.divergences import BERNOULLI, kl_bernoulli, upper
 from rotting.parts.lazy_choice import choose_lazily
 from rotting.parts.prefix_blocks import FAN, History, blocks_within, largest_block, new_history, record, window_mean
 from rotting.parts.reward_scale import to_policy_scale
-from rotting.policies import glr_ucb
+from rotting.policies.glr_ucb import beta, curvature, kl
 from rotting.policies.raw_kl_ucb import Params, level_at
 from rotting.policy import Kernel, Policy
 
@@ -87,24 +87,24 @@ def _cannot_fire(s: History, i: int, block: int, start: int, size: int, mean: fl
     return bool(d * d * n < bar * min(float(start) * (n - start), float(last) * (n - last)))
 
 
-def _fires(p: Any, s: History, i: int, start: int, end: int, mean: float, beta: float, bar: float) -> bool:
+def _fires(p: Any, s: History, i: int, start: int, end: int, mean: float, threshold: float, bar: float) -> bool:
     n = s.pulls[i]
     for k in range(max(1, start), end):
         d = abs(s.high[i, k] - k * mean) + _SLACK * (abs(s.high[i, n]) + abs(s.high[i, k]))
         if d * d * n >= bar * k * (n - k):
             left = s.high[i, k] / k
             right = difference(s.high[i, n], s.low[i, n], s.high[i, k], s.low[i, k]) / (n - k)
-            if k * glr_ucb.kl(p, left, mean) + (n - k) * glr_ucb.kl(p, right, mean) >= beta:
+            if k * kl(p, left, mean) + (n - k) * kl(p, right, mean) >= threshold:
                 return True
     return False
 
 
-def _alarm(p: Any, s: History, i: int, beta: float) -> bool:
+def _alarm(p: Any, s: History, i: int, threshold: float) -> bool:
     n = s.pulls[i]
     mean = s.high[i, n] / n
-    bar = _MARGIN * beta * glr_ucb.curvature(p, mean)
+    bar = _MARGIN * threshold * curvature(p, mean)
     end, block = n - n % FAN, s.filled[i] - 1
-    if _fires(p, s, i, end, n, mean, beta, bar):
+    if _fires(p, s, i, end, n, mean, threshold, bar):
         return True
     while end > 0:
         size = largest_block(end)
@@ -114,7 +114,7 @@ def _alarm(p: Any, s: History, i: int, beta: float) -> bool:
         if (
             size == FAN
             and not _cannot_fire(s, i, block, end - size, size, mean, bar)
-            and _fires(p, s, i, end - size, end, mean, beta, bar)
+            and _fires(p, s, i, end - size, end, mean, threshold, bar)
         ):
             return True
         end -= size
@@ -126,5 +126,5 @@ def glr_update(p: Any, s: History, t: int, arm: int, reward: float) -> None:
     """Record a sample, and forget the arm's samples if a split raises the alarm, found by bounds of blocks of splits."""
     record(s, arm, reward)
     n = s.pulls[arm]
-    if n > 1 and _alarm(p, s, arm, glr_ucb.beta(p, n, 1.0 / math.sqrt(p.horizon))):
+    if n > 1 and _alarm(p, s, arm, beta(p, n, 1.0 / math.sqrt(p.horizon))):
         s.pulls[arm], s.filled[arm] = 0, 0

@@ -131,7 +131,7 @@ def raw_kl_ucb(size: Size) -> dict[str, Contestant]:
 
 def glr_update(size: Size) -> dict[str, Contestant]:
     """GLR-UCB's update after few and many samples."""
-    sizes = (1_000, 10_000, 100_000) if size.repeats > 1 else (100, 200)
+    sizes = (1_000, 10_000, 100_000)
     return {
         **{f"rotting, n = {n:,}": samples.on_hulls(n) for n in sizes},
         **{f"{BLOCKS}, n = {n:,}": samples.on_blocks(n) for n in sizes},

@@ -48,7 +48,8 @@ class Kernel:
         enlarge: `enlarge(p, s, capacity) -> state`, for a state that keeps things of unknown number, those of all arms
             together, instead of rounds. Then `capacity` is how many of them it can keep, and it has a field `full` [1]. An
             `update` that finds no room sets `full[0] = 1` and changes nothing else that a choice depends on. The state is then
-            enlarged, and `choose`, in a simulation, and `update` are called again for that round.
+            enlarged, and `choose`, in a simulation, and `update` are called again for that round. A bandit copies it into a state
+            that `init` made with a larger capacity instead, which must be the same.
     """
 
     params: type

@@ -173,7 +173,7 @@ class Bandit:
         self._update = guarded_for(policy.kernel.update, policy, policy.params, state, 1, 0, 0.0)
         self._explain = self._optional(policy.kernel.explain, self._active, 0)
         self._propensities_now = self._optional(policy.kernel.propensities, self._active, np.zeros(1))
-        self._enlarge = policy.kernel.enlarge
+        self._may_be_full = policy.kernel.enlarge is not None
         self._uses_propensities = "propensity" in self._state._fields
         self._max_rounds = math.inf if policy.max_rounds is None else policy.max_rounds
         self._range = policy.reward_range or (-math.inf, math.inf)
@@ -236,7 +236,7 @@ class Bandit:
             )
 
     def _make_room(self, rounds: int) -> None:
-        if rounds > self._capacity and self._enlarge is None:
+        if rounds > self._capacity and not self._may_be_full:
             capacity = max(rounds, 2 * self._capacity)
             self._state = states.grow(self._policy, self._state, len(self._slots), capacity)
             self._capacity = capacity
@@ -280,10 +280,11 @@ class Bandit:
             if self._uses_propensities:
                 self._state.propensity[slot] = self._propensities[slot][0] if pulled else self.propensities()[arm]
             self._update(self._policy.params, self._state, rounds, slot, value)
-            while self._enlarge is not None and self._state.full[0]:
+            while self._may_be_full and self._state.full[0]:
                 self._state.full[0] = 0  # also if there is no memory for more room, and the reward is not learned
                 capacity = 2 * self._capacity
-                self._state, self._capacity = self._enlarge(self._policy.params, self._state, capacity), capacity
+                self._state = states.grow(self._policy, self._state, len(self._slots), capacity)
+                self._capacity = capacity
                 self._update(self._policy.params, self._state, rounds, slot, value)
             self._rounds = rounds
             self._pulls[slot] += 1

@@ -137,6 +137,8 @@ def glr_test(
 ) -> Callable[..., bool]:
     """Return the kernel `alarm(p, s, i, delta)`: whether G of a split of arm i's samples reaches the threshold.
 
+    It must be asked after every sample: a lower bound of the threshold is computed when their number is a power of two.
+
     Args:
         divergence: `kl(p, x, y)`.
         its_curvature: `curvature(p, mean)`, a v with `kl(p, x, mean) <= (x - mean)^2 / v` for every x.
