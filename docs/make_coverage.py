@@ -54,6 +54,12 @@ NOT_MEASURED = {
     "theory-lower-pieces": PLAYED_ELSEWHERE,
     "theory-lower-budget": PLAYED_ELSEWHERE,
     "theory-impossible": PLAYED_ELSEWHERE,
+    "noise-too-large": PLAYED_ELSEWHERE,
+    "noise-too-small": PLAYED_ELSEWHERE,
+    "noise-estimated": PLAYED_ELSEWHERE,
+    "noise-estimated-everywhere": PLAYED_ELSEWHERE,
+    "noise-estimated-clicks": PLAYED_ELSEWHERE,
+    "noise-no-better-sigma": PLAYED_ELSEWHERE,
 }
 """Claims of which no interval was measured, and why."""
 Pools = Mapping[str, Floats]

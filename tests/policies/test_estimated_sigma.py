@@ -118,7 +118,7 @@ def test_a_sigma_that_is_given_has_a_unit(policy: Policy) -> None:
 
 
 @pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
-@pytest.mark.parametrize("rewards", [[0.0], [1e-200], [-1e-200, 0.0, 2e-200], [1e-161, 0.0], [1e100], [-1e100, 1e100], [0.1]])
+@pytest.mark.parametrize("rewards", [[0.0], [1e-200], [-1e-200, 0.0, 2e-200], [2e-162, 0.0], [1e100], [-1e100, 1e100], [0.1]])
 def test_no_reward_makes_a_width_of_nothing_or_without_an_end(policy: Policy, rewards: list[float]) -> None:
     for n_arms in (1, 3):
         player, arms = Player(policy, n_arms, 40, fast=False), np.arange(n_arms)
@@ -200,7 +200,7 @@ def test_a_restored_bandit_goes_on(policy: Policy) -> None:
     table = tables(3, 60)["falling"].tolist()
     bandit = fed(policy, {i: table[i][:10] for i in range(3)})
     twin = Bandit.from_state(json.loads(json.dumps(bandit.get_state())))
-    assert twin.explain() == bandit.explain()
+    assert list(map(repr, twin.explain().values())) == list(map(repr, bandit.explain().values()))  # FEWA has no index: NaN
     for t in range(20):
         arm = bandit.pull()
         assert twin.pull() == arm

@@ -54,8 +54,8 @@ class UCB1(Policy):
         sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1]. Or "estimate":
             learned from the differences of an arm's successive rewards. No theorem covers that.
 
-    Needs to know sigma in advance, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor for
-    restless rotting, with linear regret once an arm that led has worn out.
+    Needs to know sigma, or estimates it, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor
+    for restless rotting, with linear regret once an arm that led has worn out.
 
     Example:
         >>> UCB1(sigma=0.5)
