@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
 
-.PHONY: help reproduce docs stubs intervals bench mutants test lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs stubs intervals noise bench mutants test lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,14 +24,18 @@ $(READY): $(USABLE)
 reproduce: $(USABLE)  ## Run the paper's experiments in a quick size: a report with figures, tables and claims
 	$(BIN)/rotting reproduce
 
-docs: $(READY)  ## Write docs/policies.md anew from the code: properties and regret of every policy
+docs: $(READY)  ## Write docs/policies.md anew from the code, and measure and draw what docs/hull.md shows
 	$(BIN)/python docs/make_policies.py
+	$(BIN)/python docs/make_hull.py
 
 stubs: $(READY)  ## Write src/rotting/__init__.pyi anew from the code: what type checkers and editors know of the policies
 	$(BIN)/python -m tools.make_stubs
 
 intervals: $(READY)  ## Write docs/intervals.md anew: how often intervals hold the truth (two core-hours, the games once)
 	$(BIN)/python docs/make_coverage.py build/intervals.npz
+
+noise: $(READY)  ## Measure what docs/unknown-noise.md shows (20 core-minutes, the games once)
+	$(BIN)/python -m docs.make_unknown_noise build/unknown-noise
 
 # Peers that are not installed are skipped: BENCH_PYTHON may be an environment that has `rotting[benchmark]`.
 BENCH_PYTHON ?= $(BIN)/python

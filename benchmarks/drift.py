@@ -63,11 +63,11 @@ def measure(size: Size) -> list[Finding]:
     rest = (np.arange(_N_ARMS), windows, current, pending, counts)
     tenth = max(rounds // 10, 1)
     loop(policy.params, state, 1, tenth, *rest)
-    bytes_before, resident_before = _bytes(state), _resident()
+    bytes_before, resident_before = _bytes(state), resident()
     began = time.perf_counter()
     loop(policy.params, state, tenth + 1, rounds, *rest)
     spent = time.perf_counter() - began
-    grown = _resident() - resident_before
+    grown = resident() - resident_before
     worst, compared = Fraction(0), 0
     for i in range(_N_ARMS):
         for j, h in enumerate(windows.tolist()):
@@ -89,8 +89,8 @@ def measure(size: Size) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _resident() -> int:
-    # The memory that is resident now, if the system tells: the peak would hide growth below that of an earlier row.
+def resident() -> int:
+    """Return the bytes that are resident now, if the system tells: the peak would hide growth below that of an earlier row."""
     status = Path("/proc/self/statm")
     if status.exists():
         return int(status.read_text().split()[1]) * resource.getpagesize()

@@ -22,13 +22,14 @@ class Size(NamedTuple):
     slow_rounds: int  # of one game of a slow peer whose time per round is steady
     stretches: int  # points of the game at which a scan of all windows is timed
     drift_rounds: int
+    live_rounds: int  # of a long live game
     longest: int  # largest horizon of the scaling plot
     seconds: float  # a curve of the scaling plots ends where its next point would take longer
 
 
-TINY = Size("tiny", 1, 2_000, 200, 2, 10_000, 1_000, 0.2)
-QUICK = Size("quick", 3, 1_000_000, 2_000, 10, 10_000_000, 1_000_000, 4.0)
-FULL = Size("full", 7, 3_000_000, 10_000, 20, 100_000_000, 10_000_000, 60.0)
+TINY = Size("tiny", 1, 2_000, 200, 2, 10_000, 1_000, 1_000, 0.2)
+QUICK = Size("quick", 3, 1_000_000, 2_000, 10, 10_000_000, 1_000_000, 1_000_000, 4.0)
+FULL = Size("full", 7, 3_000_000, 10_000, 20, 100_000_000, 1_000_000, 10_000_000, 60.0)
 
 
 class Sample(NamedTuple):

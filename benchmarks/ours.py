@@ -10,7 +10,7 @@ import rotting
 from benchmarks.measure import Contestant, Pulls, Sample
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
-from rotting.engines.game import Board, choose, draw, mean_now, update
+from rotting.engines.game import Board, choose, draw, is_full, mean_now, says_full, update
 from rotting.kernels.binding import bind
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
@@ -37,14 +37,23 @@ def named(policy: str, problem: Problem, horizon: int) -> str:
     return f"{policy} on {problem.name} to {horizon}"
 
 
-def game(policy: Policy, problem: Problem, horizon: int, rounds: int) -> Contestant:
-    """Return games of `horizon` rounds in the engine on one thread, about `rounds` rounds in all; compiling is not timed."""
+def game(policy: Policy, problem: Problem, horizon: int, rounds: int, algorithm: str = "") -> Contestant:
+    """Return games of `horizon` rounds in the engine on one thread, about `rounds` rounds in all; compiling is not timed.
+
+    Args:
+        policy: who plays.
+        problem: what it plays.
+        horizon: rounds of a game.
+        rounds: rounds in all.
+        algorithm: the name of the policy that makes the same choices; its own by default.
+    """
     runs = max(1, rounds // horizon)
 
     def play() -> Sample:
         result = rotting.simulate(policy, problem, horizon, runs=runs, seed=SEED, workers=1, progress=False)
         us = float(result.us_per_round[0])
-        return Sample(us, us * 1e-6 * runs * horizon, named(policy.name, problem, horizon), tuple_of(result.pulls[0]))
+        played = named(algorithm or policy.name, problem, horizon)
+        return Sample(us, us * 1e-6 * runs * horizon, played, tuple_of(result.pulls[0]))
 
     return play
 
@@ -73,15 +82,21 @@ def _stretch(
     first: int,
     last: int,
     chosen: Ints,
-) -> None:
-    """Play rounds `first` to `last` as `rotting.engines.game.play` does, in run 0, without the regret."""
+) -> int:
+    """Play rounds `first` to `last` as `rotting.engines.game.play` does, in run 0, without the regret.
+
+    Return the last round played, which is the one before that for which there was no room.
+    """
     for t in range(first, last + 1):
         i = choose(p, s, t, 0, arms)
         mean = mean_now(m, b, i, t)
         clock = t - 1 if m.on_rounds[i] else b.pulls[i]
         update(p, s, t, i, draw(mean, scale, noise_key, 0, i, clock))
+        if is_full(s):
+            return t - 1
         b.pulls[i] += 1
         chosen[t - first] = i
+    return last
 
 
 class Stretches:
@@ -97,8 +112,15 @@ class Stretches:
         self.policy, self.noise = policy, problem.noise
         self.means = problem.means(capacity)
         n_arms = problem.n_arms
-        self.state = states.new_state(policy, n_arms, capacity)
-        self.board = Board(np.zeros(n_arms, np.int64), self.means.round_first[:-1].copy(), self.means.pull_first[:-1].copy())
+        self.capacity = states.first_capacity(policy, n_arms, capacity)
+        self.state = states.new_state(policy, n_arms, self.capacity)
+        self.board = Board(
+            np.zeros(n_arms, np.int64),
+            self.means.round_first[:-1].copy(),
+            self.means.pull_first[:-1].copy(),
+            np.zeros(2, np.int64),
+            np.zeros(2),
+        )
         self.arms = np.arange(n_arms)
         self.rounds = 0
 
@@ -107,19 +129,25 @@ class Stretches:
         twin = object.__new__(Stretches)
         twin.__dict__.update(self.__dict__)
         twin.state = states.copy(self.state)
-        twin.board = Board(*(array.copy() for array in self.board))
+        twin.board = states.copy(self.board)
         return twin
 
     def play(self, until: int, scan: Callable[..., int] | None = None) -> tuple[float, list[int]]:
         """Play up to round `until`, choosing by `scan` if given; return the seconds and the arms."""
         kernel = self.policy.kernel
-        parts = {choose: scan or kernel.choose, update: kernel.update, draw: self.noise.draw}
+        parts: dict[Any, Any] = {choose: scan or kernel.choose, update: kernel.update, draw: self.noise.draw}
+        if kernel.enlarge is not None:
+            parts[is_full] = says_full
         loop = compiled(bind(_stretch, parts), self.policy)
-        fixed = (self.policy.params, self.state, self.board, self.means, self.noise.scale, derive_key(SEED, "noise"), self.arms)
-        chosen = np.zeros(until - self.rounds, np.int64)
-        loop(*fixed, 1, 0, chosen)  # no rounds: compiles
+        rest = (self.board, self.means, self.noise.scale, derive_key(SEED, "noise"), self.arms)
+        chosen, done = np.zeros(until - self.rounds, np.int64), self.rounds
+        loop(self.policy.params, self.state, *rest, 1, 0, chosen)  # no rounds: compiles
         began = time.thread_time()
-        loop(*fixed, self.rounds + 1, until, chosen)
+        while done < until:
+            done = loop(self.policy.params, self.state, *rest, done + 1, until, chosen[done - self.rounds :])
+            if done < until:
+                self.capacity *= 2
+                self.state = kernel.enlarge(self.policy.params, self.state, self.capacity)  # type: ignore[misc]
         spent = time.thread_time() - began
         self.rounds = until
         return spent, chosen.tolist()
@@ -135,7 +163,13 @@ def _fill(m: Means, b: Board, scale: float, noise_key: int, table: Floats) -> No
 def reward_table(problem: Problem, horizon: int) -> Floats:
     """Return what the n-th pull of each arm of a rested problem pays in run 0: [K, horizon]."""
     m, noise = problem.means(horizon), problem.noise
-    board = Board(np.zeros(problem.n_arms, np.int64), m.round_first[:-1].copy(), m.pull_first[:-1].copy())
+    board = Board(
+        np.zeros(problem.n_arms, np.int64),
+        m.round_first[:-1].copy(),
+        m.pull_first[:-1].copy(),
+        np.zeros(2, np.int64),
+        np.zeros(2),
+    )
     table = np.zeros((problem.n_arms, horizon))
     fill: Callable[..., None] = compiled(bind(_fill, {draw: noise.draw}))
     fill(m, board, noise.scale, derive_key(SEED, "noise"), table)

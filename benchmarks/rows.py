@@ -2,17 +2,19 @@
 
 import functools
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import rotting
-from benchmarks import drift, limit, numpy_style, ours, packages
+from benchmarks import before, drift, limit, numpy_style, ours, packages, resources, samples
 from benchmarks.measure import Check, Contestant, Goal, Race, Row, Sample, Size
 from benchmarks.ours import Stretches, many_arms
+from rotting.experiments import exact_windows
 from rotting.policy import Policy
 from rotting.problems import Problem, stationary, ten_arms, two_arms
 from tests.reference import full_scan
 
 OURS, NUMPY, C, C_LAZY, SCAN = "rotting", "NumPy style", "C", "C, lazy", "compiled scan"
+EFF, UCB1, BLOCKS = "EffRAWUCB(m=2)", "UCB1", "blocks"
 NUMPY_PENDING = "NumPy style, EFF with m = 1"
 
 # What is and is not timed, and why that is fair.
@@ -28,6 +30,11 @@ _IN_C = (
 _PENDING = (
     "The authors' framework defines RAW-UCB as EFF-RAW-UCB with m = 1 + 1e-15: pending sums for every window and arrays that "
     "grow by a column. The goal is against the faster NumPy form, which keeps the sums of all windows directly."
+)
+_BLOCKS = "'blocks' makes the same choices from all rewards, by the search of RAW-UCB++, which hulls do not serve."
+_CALLS = (
+    "By wall-clock time, with Python's garbage collector off. The same game is played several times, and the shortest time of "
+    "each single call counts: what the call itself costs comes again, what others on the machine cost it does not."
 )
 _ON_STRETCHES = (
     "A whole game of the scan would take minutes, so its time per round is measured on short stretches of the same game, in "
@@ -69,14 +76,65 @@ def raw_ucb(size: Size) -> dict[str, Contestant]:
     }
 
 
-def long_game(size: Size) -> dict[str, Contestant]:
-    """RAW-UCB and EFF-RAW-UCB in a long game, and RAW-UCB in a short one."""
-    long, short = min(1_000_000, size.rounds), min(10_000, size.rounds)
+def exact(build: Callable[[int], Problem], longest: int) -> Callable[[Size], dict[str, Contestant]]:
+    """RAW-UCB, the efficient version, UCB1, and the search of blocks that the hulls took the place of."""
+
+    def contestants(size: Size) -> dict[str, Contestant]:
+        horizon = min(longest, size.rounds)
+        problem = build(horizon)
+        sigma = problem.noise.scale
+        race = functools.partial(ours.game, problem=problem, horizon=horizon, rounds=size.rounds)
+        return {
+            OURS: race(rotting.RAWUCB(sigma=sigma)),
+            EFF: race(rotting.EffRAWUCB(sigma=sigma)),
+            UCB1: race(rotting.UCB1(sigma=sigma)),
+            BLOCKS: race(full_scan.RAWUCBByBlocks(sigma=sigma), algorithm="raw-ucb"),
+        }
+
+    return contestants
+
+
+def exact_rows() -> Iterator[Race]:
+    """Exact windows against the efficient ones, and against none."""
+    games: dict[str, Callable[[int], Problem]] = {"two": lambda T: two_arms(horizon=T), "ten": lambda T: ten_arms(horizon=T)}
+    for arms, build in games.items():
+        for text, horizon in (("1e4", 10_000), ("1e6", 1_000_000)):
+            goals = tuple(
+                Goal(f"RAWUCB over {name}, {arms} arms, T = {text}", OURS, name, "at most", limit, aim)
+                for name, limit, aim in ((EFF, 1.5, 1.2), (UCB1, 1.8, 1.4))
+            )
+            yield Race(
+                f"exact-{arms}-{text}",
+                f"exact RAWUCB, rested {arms} arms, T = {text}, one core",
+                exact(build, horizon),
+                goals,
+                (_ENGINE, _BLOCKS),
+            )
+    yield Race(
+        "exact-falling",
+        "exact RAWUCB, two arms that fall steadily, sigma 0.1, T = 1e6, one core",
+        exact(lambda T: exact_windows.problems(T)["falling"], 1_000_000),
+        (Goal(f"RAWUCB over {EFF}, falling arms, T = 1e6", OURS, EFF, "at most", 3.0),),
+        (_ENGINE, _BLOCKS, "The hulls have hundreds of vertices here."),
+    )
+
+
+def raw_kl_ucb(size: Size) -> dict[str, Contestant]:
+    """RAW-klUCB against a scan of the windows of the arm in front."""
+    horizon = min(10_000, size.rounds)
+    problem = stationary([0.9, *[0.5] * 9], rotting.Bernoulli(), horizon)
     return {
-        "rotting, T = 1e6": ours.game(rotting.RAWUCB(), two_arms(horizon=long), long, long),
-        "rotting, T = 1e4": ours.game(rotting.RAWUCB(), two_arms(horizon=short), short, size.rounds // 2),
-        "rotting EFF, T = 1e6": ours.game(rotting.EffRAWUCB(), two_arms(horizon=long), long, long),
-        "C, T = 1e6": limit.game("eff_raw_ucb_plain", two_arms(horizon=long), long, long),
+        OURS: ours.game(rotting.RAWKLUCB(), problem, horizon, size.rounds),
+        SCAN: ours.game(before.RAWKLUCBScan(), problem, horizon, horizon, "raw-kl-ucb"),
+    }
+
+
+def glr_update(size: Size) -> dict[str, Contestant]:
+    """GLR-UCB's update after few and many samples."""
+    sizes = (1_000, 10_000, 100_000)
+    return {
+        **{f"rotting, n = {n:,}": samples.on_hulls(n) for n in sizes},
+        **{f"{BLOCKS}, n = {n:,}": samples.on_blocks(n) for n in sizes},
     }
 
 
@@ -111,8 +169,8 @@ def fewa_scan(size: Size) -> dict[str, Contestant]:
 
 
 def raw_ucb_scan(size: Size) -> dict[str, Contestant]:
-    """RAW-UCB against the compiled scan."""
-    return against_scan(rotting.RAWUCB(), full_scan.raw_ucb, ten_arms(horizon=100_000), 100_000, size)
+    """RAW-UCB against the compiled scan, which needs the rewards that the hulls leave out: both record them."""
+    return against_scan(full_scan.RAWUCBWithHistory(), full_scan.raw_ucb_choice, ten_arms(horizon=100_000), 100_000, size)
 
 
 def after_first_pulls(policy: Policy, n_arms: int, rounds: int) -> Contestant:
@@ -221,15 +279,30 @@ ROWS: tuple[Row, ...] = (
         (Goal("RAWUCB, K = 10, T = 1e4: NumPy style over rotting", NUMPY, OURS, "at least", 100, 300),),
         (_REWARDS, _ENGINE, "'C, scan' is brute force over all windows, vectorised by the compiler.", _PENDING),
     ),
+    *exact_rows(),
     Race(
-        "long-game",
-        "exact RAWUCB, K = 2 (two_arms), T = 1e6, one core",
-        long_game,
+        "raw-kl-ucb",
+        "exact RAWKLUCB, K = 10 stationary Bernoulli arms, T = 1e4, one core",
+        raw_kl_ucb,
+        (Goal("RAWKLUCB, K = 10, T = 1e4: compiled scan over rotting", SCAN, OURS, "at least", 50),),
+        (_ENGINE, "One arm is best by far and gets most pulls. The scan looks at all windows of the arm in front only."),
+    ),
+    Race(
+        "glr-update",
+        "GLRUCB, one update after n stationary Gaussian samples of the arm, one core",
+        glr_update,
         (
-            Goal("RAWUCB over EffRAWUCB(m=2), T = 1e6, K = 2", "rotting, T = 1e6", "rotting EFF, T = 1e6", "at most", 12, 4),
-            Goal("RAWUCB, T = 1e6 over T = 1e4, K = 2", "rotting, T = 1e6", "rotting, T = 1e4", "at most", 4),
+            Goal(
+                "GLRUCB's update, n = 10,000: blocks over rotting",
+                f"{BLOCKS}, n = 10,000",
+                "rotting, n = 10,000",
+                "at least",
+                3,
+            ),
+            Goal("GLRUCB's update: n = 100,000 over n = 1,000", "rotting, n = 100,000", "rotting, n = 1,000", "at most", 1.5),
+            Goal("GLRUCB's update: n = 10,000 over n = 1,000", "rotting, n = 10,000", "rotting, n = 1,000", "at most", 1.5),
         ),
-        (_ENGINE, "two_arms drops after T / 4 pulls, so that both lengths have their break in the middle of the game."),
+        ("A round is an update: the sample is recorded and tested. Twenty arms take turns, as the size of a hull is random.",),
     ),
     Race(
         "fewa-scan",
@@ -267,6 +340,24 @@ ROWS: tuple[Row, ...] = (
         live,
         (Goal("live, K = 10: EffRAWUCB over River's UCB", OURS, "River UCB", "at most", 1.0, 0.5),),
         (_LIVE,),
+    ),
+    Check(
+        "memory",
+        "exact RAWUCB's memory, simulated, live and saved",
+        resources.memory,
+        ("Each figure is that of a process of its own. Growth is that of the resident memory, after a short game.",),
+    ),
+    Check(
+        "growth",
+        "pull and update of a live RAWUCB on arms that fall steadily, sigma 0.1: hulls outgrow their room",
+        resources.growth,
+        (_CALLS,),
+    ),
+    Check(
+        "compile",
+        "compiling for the first time: import, a game and a live round in a process without a cache",
+        resources.cold,
+        ("CPU-seconds of the whole process. It took 23 before the hulls.",),
     ),
     Check(
         "drift",

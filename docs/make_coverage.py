@@ -42,7 +42,8 @@ PLAYED_ELSEWHERE = "its games, of other sizes and problems, were not played ofte
 TIMED = "it compares times, which have no true value: they are the machine's"
 NOT_MEASURED = {
     "rested-fewa-4-round-robin": "a mean of pulls, which were not kept; for means see below",
-    "rested-eff-cheaper": TIMED,
+    "windows-eff-cheaper-than-scan": TIMED,
+    "windows-eff-cheaper-than-hull": TIMED,
     "nights-raw-faster-than-glr": TIMED,
     "nights-raw-faster-than-fewa": TIMED,
     "nights-m-saves-time": TIMED,
@@ -53,6 +54,12 @@ NOT_MEASURED = {
     "theory-lower-pieces": PLAYED_ELSEWHERE,
     "theory-lower-budget": PLAYED_ELSEWHERE,
     "theory-impossible": PLAYED_ELSEWHERE,
+    "noise-too-large": PLAYED_ELSEWHERE,
+    "noise-too-small": PLAYED_ELSEWHERE,
+    "noise-estimated": PLAYED_ELSEWHERE,
+    "noise-estimated-everywhere": PLAYED_ELSEWHERE,
+    "noise-estimated-clicks": PLAYED_ELSEWHERE,
+    "noise-no-better-sigma": PLAYED_ELSEWHERE,
 }
 """Claims of which no interval was measured, and why."""
 Pools = Mapping[str, Floats]

@@ -90,7 +90,8 @@ def given_to(policy: type[Policy], setting: Setting) -> dict[str, float]:
     """Return what a policy is given beyond its defaults: the scale of the rewards, the horizon, the changes."""
     known = {each.name: each for each in policy.parameters()}
     given: dict[str, float] = {}
-    if "sigma" in known and "kind" not in known:  # those with a kind are made for rewards in [0, 1] by default
+    made_for_it = "kind" in known or "B" in known  # for rewards in [0, 1], by default
+    if "sigma" in known and not made_for_it:
         given["sigma"] = 0.5
     if "horizon" in known:
         given["horizon"] = HORIZON
@@ -119,7 +120,7 @@ def regrets(classes: Sequence[type[Policy]], workers: int | None = None) -> dict
 # --- The page ----------------------------------------------------------------------------------------------------
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
     """Return a table in Markdown that is aligned as plain text, too; `sides` has l, c or r for each column."""
     widths = [max(3, *map(len, column)) for column in zip(heads, *rows, strict=True)]
     align: dict[str, Any] = {"l": str.ljust, "c": str.center, "r": str.rjust}
@@ -153,7 +154,7 @@ def _properties() -> str:
         ]
         for each in policies()
     ]
-    return _table(heads, rows, "lcccccll")
+    return table(heads, rows, "lcccccll")
 
 
 def _list(*items: str) -> str:
@@ -180,7 +181,7 @@ def _regret_table(cells: Cells) -> str:
         given = given_to(each, SETTINGS[-1])
         settings = ", ".join(f"{name}={symbols.get(name, value)}" for name, value in given.items())
         rows.append([each.__name__, settings or "-", *cells[each.__name__]])
-    return _table(["policy", "given", *(each.title for each in SETTINGS)], rows, "ll" + "r" * len(SETTINGS))
+    return table(["policy", "given", *(each.title for each in SETTINGS)], rows, "ll" + "r" * len(SETTINGS))
 
 
 def page(cells: Cells) -> str:
@@ -201,13 +202,15 @@ def page(cells: Cells) -> str:
             "**randomised**: draws random numbers; `Bandit.propensities()` gives the probability of each arm.",
             "**rested**, **restless**: has a guarantee, or is known to learn, when arms wear out with their own pulls, or with"
             " time. A dash promises nothing; the next section says what is known.",
-            "**time per round**, **memory**: for K arms after t rounds. The time is that of a usual round: exact windows and"
-            " GLR tests skip nearly all windows and splits, but evaluate O(t) per arm in the worst case.",
+            "**time per round**, **memory**: for K arms after t rounds. Both are those of usual rewards: RAWUCB, RAWKLUCB and"
+            " the GLR tests keep only the windows and splits that can matter, [a few](hull.md), and FEWA and RAWUCBpp skip"
+            " nearly all; in the worst case, these are O(t) per arm.",
         ),
         "## Each in a few words",
         _wrapped(
             "Each with its name in Python, which links to the file, and on the command line: the first line of its"
-            " documentation, and what that says about its needs. Formulas, tunings and references are in the file."
+            " documentation, and what that says about its needs. Formulas, tunings and references are in the file. Why RAWUCB"
+            " and RAWKLUCB are exact without keeping all rewards: [the hull](hull.md)."
         ),
         _list(*map(_description, policies())),
         REGRETS,
@@ -227,6 +230,7 @@ def page(cells: Cells) -> str:
             "Parameters are the defaults, except for what the column `given` shows. Policies that declare a range have that of"
             " the rewards, 0 to 1, by default; those with a sub-Gaussian scale get `sigma=0.5`; those that can be tuned to a"
             " horizon get T, and if they need changes, too, Y or V (or the default, 1, where that is 0 and refused)."
+            ' With `sigma="estimate"`, ten of the policies need no sigma: [unknown noise](unknown-noise.md).'
         ),
         _wrapped(
             f"{HORIZON:,} rounds are few for some: AdSwitch, with the constants of its paper, evicts no arm and plays all in"

@@ -51,6 +51,7 @@ OF_SEVERAL_MODULES = {
     "policies/families/test_kl_and_thompson.py": "kl-UCB, RAW-UCB++, RAW-klUCB and Thompson sampling",
     "policies/families/test_weights_and_forgetting.py": "Exp3 and its kin; SW-UCB, D-UCB, SWA and wSWA",
     "policies/test_endings.py": "every kernel ends",
+    "policies/test_estimated_sigma.py": "every policy that can estimate sigma",
     "policies/test_equality.py": "every policy against its slow reference",
     "policies/test_tunings.py": "the constants of every tuning",
     "report/test_browser.py": "the page and its script, in a browser",

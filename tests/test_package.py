@@ -267,6 +267,10 @@ def all_windows(p: Params, n_arms: int, capacity: int) -> kit.Windows:
     return kit.new_windows(n_arms, capacity)
 
 
+def blocks_of_windows(p: Params, n_arms: int, capacity: int) -> kit.BlockWindows:
+    return kit.new_block_windows(n_arms, capacity)
+
+
 def delayed_windows(p: Params, n_arms: int, capacity: int) -> kit.DelayedWindows:
     return kit.new_delayed_windows(p.m, n_arms, capacity)
 
@@ -281,7 +285,12 @@ def width(p: Params, level: float, h: int, root: float) -> float:
 
 class OwnRAWUCB(kit.Policy):
     name = "own-raw-ucb"
-    kernel = kit.Kernel(Params, all_windows, **kit.by_tightest_bound(level_at, width, linear_in_level=True))
+    kernel = kit.Kernel(Params, all_windows, **kit.by_tightest_bound(level_at))
+
+
+class OwnRAWUCBOfAnyWidth(kit.Policy):
+    name = "own-raw-ucb-of-any-width"
+    kernel = kit.Kernel(Params, blocks_of_windows, **kit.by_any_tightest_bound(level_at, width))
 
 
 class OwnEffRAWUCB(kit.Policy):
@@ -298,7 +307,12 @@ from tests.helpers import games
 rng = random.Random(0)
 for _ in range(5):
     table = [[rng.gauss(-0.02 * n * i, 1) for n in range(200)] for i in range(4)]
-    for mine, theirs in ((own.OwnRAWUCB(), rotting.RAWUCB()), (own.OwnEffRAWUCB(), rotting.EffRAWUCB())):
+    exact, efficient = rotting.RAWUCB(), rotting.EffRAWUCB()
+    for mine, theirs in (
+        (own.OwnRAWUCB(), exact),
+        (own.OwnRAWUCBOfAnyWidth(), exact),
+        (own.OwnEffRAWUCB(), efficient),
+    ):
         chosen = games.play(mine, table, 200, fast=False)
         assert len(set(chosen)) == 4
         assert chosen == games.play(theirs, table, 200, fast=False)

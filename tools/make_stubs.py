@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import rotting
-from rotting.common.rules import Option
+from rotting.common.rules import NumberOrWord, Option
 from rotting.policy import Parameter, Policy
 from rotting.registry import list_policies
 
@@ -29,6 +29,8 @@ def _imports() -> list[str]:
 
 def _given(each: Parameter) -> str:
     """Return the type of a parameter as it is given."""
+    if isinstance(each.rule, NumberOrWord):
+        return f"float | Literal[{', '.join(json.dumps(word) for word, _ in each.rule.words)}]"
     if isinstance(each.rule, Option):
         return f"Literal[{', '.join(map(json.dumps, each.rule.words))}]"
     return "int" if each.rule.whole else "float"
@@ -36,6 +38,8 @@ def _given(each: Parameter) -> str:
 
 def _kept(each: Parameter) -> str:
     """Return the type of a parameter as the policy has it: of an option, its place."""
+    if isinstance(each.rule, NumberOrWord):
+        return _given(each)
     return "int" if isinstance(each.rule, Option) or each.rule.whole else "float"
 
 

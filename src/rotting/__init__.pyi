@@ -233,6 +233,8 @@ class DUCB(Policy):
         B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
         horizon: number of rounds T to tune for; 0 for gamma as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
+        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
+            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
 
     Tuning: `DUCB.from_breakpoints(T, Y)`: `gamma = 1 - sqrt(Y / T) / (4 B)`, which must come out positive.
     The publication's constant follows from the width: it is below half a gap from `16 B^2 xi ln(n) / gap^2` discounted rewards
@@ -243,9 +245,9 @@ class DUCB(Policy):
 
     Example:
         >>> DUCB.from_breakpoints(10_000, breakpoints=4)
-        DUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4)
+        DUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
         >>> DUCB(gamma=0.99)
-        DUCB(gamma=0.99, xi=0.6, B=1.0, horizon=0)
+        DUCB(gamma=0.99, xi=0.6, B=1.0, horizon=0, sigma='range')
 
     Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011; the idea is
     from Kocsis, Szepesvári, "Discounted UCB", PASCAL workshop 2006.
@@ -256,6 +258,7 @@ class DUCB(Policy):
     B: Final[float]
     horizon: Final[int]
     breakpoints: Final[int]
+    sigma: Final[float | Literal["estimate", "range"]]
     def __init__(
         self,
         gamma: float = 0.999,
@@ -263,6 +266,7 @@ class DUCB(Policy):
         B: float = 1.0,
         horizon: int = 0,
         breakpoints: int = 1,
+        sigma: float | Literal["estimate", "range"] = "range",
     ) -> None: ...
     @classmethod
     def from_breakpoints(
@@ -272,6 +276,7 @@ class DUCB(Policy):
         *,
         xi: float = 0.6,
         B: float = 1.0,
+        sigma: float | Literal["estimate", "range"] = "range",
     ) -> Self:
         """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
 
@@ -333,10 +338,11 @@ class EffFEWA(Policy):
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory (m = 2) asks for 3 (restless) or 4 (rested); 0.06 in
             practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:
@@ -347,12 +353,12 @@ class EffFEWA(Policy):
     """
 
     alpha: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     m: Final[float]
     def __init__(
         self,
         alpha: float = 0.06,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
         m: float = 2.0,
     ) -> None: ...
 
@@ -366,10 +372,11 @@ class EffRAWUCB(Policy):
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory (m = 2) asks for 3 (restless) or 4 (rested); 1.4 in
             practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:
@@ -380,12 +387,12 @@ class EffRAWUCB(Policy):
     """
 
     alpha: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     m: Final[float]
     def __init__(
         self,
         alpha: float = 1.4,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
         m: float = 2.0,
     ) -> None: ...
 
@@ -400,10 +407,11 @@ class EffRAWUCBpp(Policy):
     Args:
         alpha: confidence level. The author's runs: 1 with beta up to 3.5, or 1.4 to 2 with beta = 0.
         beta: weight of the logarithm of the logarithm, zero or more.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Meant for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Meant for rested and for restless
     rotting, as EFF-RAW-UCB is.
 
     Example:
@@ -415,13 +423,13 @@ class EffRAWUCBpp(Policy):
 
     alpha: Final[float]
     beta: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     m: Final[float]
     def __init__(
         self,
         alpha: float = 1.4,
         beta: float = 0.0,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
         m: float = 2.0,
     ) -> None: ...
 
@@ -584,9 +592,10 @@ class FEWA(Policy):
 
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 0.06 in practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:
@@ -598,11 +607,11 @@ class FEWA(Policy):
     """
 
     alpha: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     def __init__(
         self,
         alpha: float = 0.06,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
     ) -> None: ...
 
 class GLRKLUCB(Policy):
@@ -624,8 +633,6 @@ class GLRKLUCB(Policy):
         restart: "local" restarts the arm that changed, "global" all arms.
         c: weight of `ln ln` in the index.
         threshold: "practical" or "theory".
-        test_every: test an arm at every so many of its samples only.
-        split_every: look at every so many splits only.
         horizon: number of rounds T to tune for: `delta = 1 / sqrt(T)`; 0 for delta as given.
         low: smallest reward.
         high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
@@ -647,8 +654,6 @@ class GLRKLUCB(Policy):
     restart: Final[int]
     c: Final[float]
     threshold: Final[int]
-    test_every: Final[int]
-    split_every: Final[int]
     horizon: Final[int]
     low: Final[float]
     high: Final[float]
@@ -660,8 +665,6 @@ class GLRKLUCB(Policy):
         restart: Literal["local", "global"] = "local",
         c: float = 3.0,
         threshold: Literal["practical", "theory"] = "practical",
-        test_every: int = 1,
-        split_every: int = 1,
         horizon: int = 0,
         low: float = 0.0,
         high: float = 1.0,
@@ -676,8 +679,6 @@ class GLRKLUCB(Policy):
         restart: Literal["local", "global"] = "local",
         c: float = 3.0,
         threshold: Literal["practical", "theory"] = "practical",
-        test_every: int = 1,
-        split_every: int = 1,
         low: float = 0.0,
         high: float = 1.0,
         outside: Literal["refuse", "clip"] = "refuse",
@@ -695,17 +696,17 @@ class GLRUCB(Policy):
 
     with `beta = (1 + 1/n) ln(2 n^(3/2) / delta)` in practice. In theory `beta = 2 T(ln(3 n^(3/2) / delta) / 2) +
     6 ln(1 + ln n)`, where we take `x + 4 ln(1 + x + sqrt(2 x))` for `T(x)`. An arm without a sample since its restart goes
-    first. The test skips the blocks of splits that cannot raise the alarm; its alarms are those of the full scan.
+    first. The test looks only at splits that can have the largest statistic, vertices of two hulls; its alarms are those of the
+    full scan.
 
     Args:
         delta: chance of a false alarm; 0 is an infinite threshold, a UCB that never forgets. Not to be given with a horizon.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         rate: forced exploration: arm a in the rounds with `(t - 1) mod floor(K / rate) = a`. Arms that only rot need none.
         restart: "local" restarts the arm that changed, "global" all arms.
         c: weight of `ln ln` in the index.
         threshold: "practical" or "theory".
-        test_every: test an arm at every so many of its samples only.
-        split_every: look at every so many splits only.
         bound: divergence of the index: "gaussian", as above, or "bernoulli", as in the code behind the published curves of
             GLR-UCB on rotting bandits: the kl-UCB index with the Gaussian test. It is no bound for means outside [0, 1].
         horizon: number of rounds T to tune for: `delta = 1 / sqrt(T)`; 0 for delta as given.
@@ -723,25 +724,21 @@ class GLRUCB(Policy):
     """
 
     delta: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     rate: Final[float]
     restart: Final[int]
     c: Final[float]
     threshold: Final[int]
-    test_every: Final[int]
-    split_every: Final[int]
     bound: Final[int]
     horizon: Final[int]
     def __init__(
         self,
         delta: float = 0.01,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
         rate: float = 0.0,
         restart: Literal["local", "global"] = "local",
         c: float = 3.0,
         threshold: Literal["practical", "theory"] = "practical",
-        test_every: int = 1,
-        split_every: int = 1,
         bound: Literal["bernoulli", "gaussian"] = "gaussian",
         horizon: int = 0,
     ) -> None: ...
@@ -750,13 +747,11 @@ class GLRUCB(Policy):
         cls,
         horizon: int,
         *,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
         rate: float = 0.0,
         restart: Literal["local", "global"] = "local",
         c: float = 3.0,
         threshold: Literal["practical", "theory"] = "practical",
-        test_every: int = 1,
-        split_every: int = 1,
         bound: Literal["bernoulli", "gaussian"] = "gaussian",
     ) -> Self:
         """Return the policy for T = `horizon` rounds: `delta = 1 / sqrt(T)`."""
@@ -940,9 +935,10 @@ class RAWUCB(Policy):
 
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 1.4 in practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:
@@ -954,11 +950,11 @@ class RAWUCB(Policy):
     """
 
     alpha: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     def __init__(
         self,
         alpha: float = 1.4,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
     ) -> None: ...
 
 class RAWUCBpp(Policy):
@@ -975,9 +971,10 @@ class RAWUCBpp(Policy):
     Args:
         alpha: confidence level. The author's runs: 1 with beta up to 3.5, or 1.4 to 2 with beta = 0.
         beta: weight of the logarithm of the logarithm, zero or more.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Meant for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Meant for rested and for restless
     rotting, as RAW-UCB is.
 
     Example:
@@ -989,12 +986,12 @@ class RAWUCBpp(Policy):
 
     alpha: Final[float]
     beta: Final[float]
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     def __init__(
         self,
         alpha: float = 1.4,
         beta: float = 0.0,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
     ) -> None: ...
 
 class Rexp3(Policy):
@@ -1118,6 +1115,8 @@ class SWUCB(Policy):
         B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
         horizon: number of rounds T to tune for; 0 for tau as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
+        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
+            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
 
     Tuning: `SWUCB.from_breakpoints(T, Y)`: `tau = ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T, and T where Y = 0.
     The publication's constant follows from the width: it is below half a gap from `4 B^2 xi ln(tau) / gap^2` rewards of a bad
@@ -1128,9 +1127,9 @@ class SWUCB(Policy):
 
     Example:
         >>> SWUCB.from_breakpoints(10_000, breakpoints=4)
-        SWUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4)
+        SWUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
         >>> SWUCB(tau=500)
-        SWUCB(tau=500, xi=0.6, B=1.0, horizon=0)
+        SWUCB(tau=500, xi=0.6, B=1.0, horizon=0, sigma='range')
 
     Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011.
     """
@@ -1140,6 +1139,7 @@ class SWUCB(Policy):
     B: Final[float]
     horizon: Final[int]
     breakpoints: Final[int]
+    sigma: Final[float | Literal["estimate", "range"]]
     def __init__(
         self,
         tau: int = 1000,
@@ -1147,6 +1147,7 @@ class SWUCB(Policy):
         B: float = 1.0,
         horizon: int = 0,
         breakpoints: int = 1,
+        sigma: float | Literal["estimate", "range"] = "range",
     ) -> None: ...
     @classmethod
     def from_breakpoints(
@@ -1156,6 +1157,7 @@ class SWUCB(Policy):
         *,
         xi: float = 0.6,
         B: float = 1.0,
+        sigma: float | Literal["estimate", "range"] = "range",
     ) -> Self:
         """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
 
@@ -1255,10 +1257,11 @@ class UCB1(Policy):
     """UCB1: the largest `mean_i + sigma sqrt(2 ln(t) / N_i)` over all rewards ever seen.
 
     Args:
-        sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1].
+        sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1]. Or "estimate":
+            learned from the differences of an arm's successive rewards. No theorem covers that.
 
-    Needs to know sigma in advance, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor for
-    restless rotting, with linear regret once an arm that led has worn out.
+    Needs to know sigma, or estimates it, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor
+    for restless rotting, with linear regret once an arm that led has worn out.
 
     Example:
         >>> UCB1(sigma=0.5)
@@ -1267,10 +1270,10 @@ class UCB1(Policy):
     Reference: Auer, Cesa-Bianchi, Fischer, "Finite-time analysis of the multiarmed bandit problem", Machine Learning 2002.
     """
 
-    sigma: Final[float]
+    sigma: Final[float | Literal["estimate"]]
     def __init__(
         self,
-        sigma: float = 1.0,
+        sigma: float | Literal["estimate"] = 1.0,
     ) -> None: ...
 
 class Uniform(Policy):

@@ -16,12 +16,14 @@ Rules of its parameters
 Index policies
     by_index                         pulls the arm with the largest index
     restarting                       the same after new arms and forced exploration, for policies that restart
-    by_tightest_bound                the smallest upper bound over all windows
-    Windows, new_windows             the state that it works on, with a History in its field `history`
+    by_tightest_bound                the smallest upper bound over all windows, of width level / sqrt(h)
+    Windows, new_windows             the state that it works on
+    by_any_tightest_bound            the same for widths of any other form
+    BlockWindows, new_block_windows  the state that it works on, with a History in its field `history`
     by_delayed_bound                 the smallest upper bound over delayed windows
     DelayedWindows, new_delayed_windows
                                      the state that it works on, with a Grid in its field `grid`
-    lazy_choice                      the module behind the two: `choose_lazily` and its slots
+    lazy_choice                      the module behind the three: `choose_lazily` and its slots
 
 Windows
     width                            sigma sqrt(2 alpha ln(t) / h)
@@ -94,10 +96,12 @@ from rotting.kernels.binding import bind, bind_all, slot
 from rotting.kernels.exact_sums import add, difference, times
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform, uniform
 from rotting.parts import lazy_choice
+from rotting.parts.block_windows import BlockWindows, by_any_tightest_bound
+from rotting.parts.block_windows import new_windows as new_block_windows
 from rotting.parts.confidence import width
 from rotting.parts.delayed_windows import DelayedWindows, Grid, by_delayed_bound, eff_update, new_delayed_windows, new_grid
 from rotting.parts.doubling import doubling
-from rotting.parts.exact_windows import Windows, by_tightest_bound, new_windows
+from rotting.parts.hull_windows import Windows, by_tightest_bound, new_windows
 from rotting.parts.largest_index import by_index
 from rotting.parts.prefix_blocks import History, mean_range, new_history, record, window_mean
 from rotting.parts.restarts import restarting
@@ -120,6 +124,7 @@ __all__ = [
     "POSITIVE",
     "PROBABILITY",
     "SPREAD",
+    "BlockWindows",
     "DelayedWindows",
     "Floats",
     "Grid",
@@ -134,6 +139,7 @@ __all__ = [
     "add",
     "bind",
     "bind_all",
+    "by_any_tightest_bound",
     "by_delayed_bound",
     "by_index",
     "by_tightest_bound",
@@ -145,6 +151,7 @@ __all__ = [
     "eff_update",
     "lazy_choice",
     "mean_range",
+    "new_block_windows",
     "new_delayed_windows",
     "new_grid",
     "new_history",

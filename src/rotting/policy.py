@@ -6,7 +6,7 @@ from inspect import Parameter as Argument
 from inspect import Signature
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
-from rotting.common.rules import FINITE, Rule, suggest
+from rotting.common.rules import FINITE, NumberOrWord, Rule, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import plain_function
 from rotting.kernels.refusals import check_arguments
@@ -45,6 +45,11 @@ class Kernel:
         tune: `tune(p, s)`, for a state whose tuning depends on the number of arms: writes the tuning anew, in place, for the
             arms that `s` has and the horizon in `s.epoch`, and leaves what was learned. `reset` calls it, and so does a bandit
             that has grown: one that grew to K arms before its first reward equals one that began with K.
+        enlarge: `enlarge(p, s, capacity) -> state`, for a state that keeps things of unknown number, those of all arms
+            together, instead of rounds. Then `capacity` is how many of them it can keep, and it has a field `full` [1]. An
+            `update` that finds no room sets `full[0] = 1` and changes nothing else that a choice depends on. The state is then
+            enlarged, and `choose`, in a simulation, and `update` are called again for that round. A bandit instead copies it
+            into a state that `init` made with a larger capacity: the same must come of it.
     """
 
     params: type
@@ -57,6 +62,12 @@ class Kernel:
     forget: Callable[..., None] | None = None
     reset: Callable[..., None] | None = None
     tune: Callable[..., None] | None = None
+    enlarge: Callable[..., Any] | None = None
+
+
+def small_capacity(n_arms: int, rounds: int) -> int:
+    """Return the first capacity of a state that can be enlarged: a few things of each arm, many of some in long games."""
+    return 32 * n_arms + int(16.0 * rounds ** (1.0 / 3.0))  # hulls of steadily falling means grow with the cube root
 
 
 _REQUIRED = ("init", "choose", "update")
@@ -69,6 +80,7 @@ _ARGUMENTS = {
     "forget": ("p", "s", "arm"),
     "reset": ("p", "s", "horizon"),
     "tune": ("p", "s"),
+    "enlarge": ("p", "s", "capacity"),
 }
 
 
@@ -124,6 +136,8 @@ class Policy:
     kernel: ClassVar[Kernel]
     sees_means: ClassVar[bool] = False
     """An oracle: the game writes the true mean of every arm into `state.means` before each choice."""
+    listed: ClassVar[bool] = True
+    """Among the policies to choose from (`list_policies`); those that are not are found by name alone."""
     first_pulls: ClassVar[bool] = True
     """Each arm is pulled once, in order, before any other choice, and so is an arm that is added later."""
 
@@ -236,7 +250,9 @@ class Policy:
     def __getattr__(self, name: str) -> Any:
         # Reached only for names that are not attributes: the parameters.
         if name != "params" and name in self.params._fields:
-            return getattr(self.params, name)
+            rule = next(each.rule for each in self._parameters if each.name == name)
+            value = getattr(self.params, name)
+            return rule.show(value) if isinstance(rule, NumberOrWord) else value
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __repr__(self) -> str:

@@ -25,13 +25,13 @@ def _known() -> dict[str, type[Policy]]:
 
 
 def list_policies() -> list[type[Policy]]:
-    """Return every policy class known, by name.
+    """Return every policy class known, by name, but for those that are there for comparisons only (`Policy.listed`).
 
     Example:
         >>> [each.name for each in list_policies() if each.name.endswith("fewa")]
         ['eff-fewa', 'fewa']
     """
-    return list(_known().values())
+    return [each for each in _known().values() if each.listed]
 
 
 def find(name: Any, remark: str = "") -> type[Policy]:
@@ -42,7 +42,8 @@ def find(name: Any, remark: str = "") -> type[Policy]:
         inner: Any = find(name.removeprefix("doubling(").removesuffix(")"), remark)
         return doubled(inner)
     if name not in known:
-        raise InvalidValueError(f"policy must be one of {', '.join(known)}, got {name!r}{remark}{suggest(name, known)}")
+        listed = [each.name for each in list_policies()]
+        raise InvalidValueError(f"policy must be one of {', '.join(listed)}, got {name!r}{remark}{suggest(name, listed)}")
     return known[name]
 
 

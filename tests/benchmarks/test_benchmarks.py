@@ -1,15 +1,21 @@
 """The benchmark measures what it says: peers make our choices, and the report says what was found."""
 
 import json
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import rotting
 from benchmarks import __main__ as command
-from benchmarks import drift, limit, numpy_style, ours, packages, rows, scaling
+from benchmarks import before, drift, limit, numpy_style, ours, packages, resources, rows, samples, scaling
 from benchmarks.measure import TINY, Check, Contestant, Finding, Goal, Outcome, Race, Sample, UnavailableError
 from benchmarks.report import markdown, write
+from rotting.live import policy_state as states
+from rotting.parts.hull import pulls
+from rotting.parts.prefix_blocks import new_history
 from rotting.policy import Policy
 from rotting.problems import Problem, ten_arms, two_arms
 from tests.conftest import INTERPRETED
@@ -71,6 +77,109 @@ def test_stretches_continue_the_game_and_scans_agree() -> None:
     assert head + tail == chosen
     assert scanned == tail[:50]
     assert whole.board.pulls.tolist() == list(ours.game(rotting.FEWA(), PROBLEMS["ten"], T, T)().pulls[0])
+
+
+def test_stretches_make_room_as_games_do() -> None:
+    problem = ours.many_arms(40)
+    parts = ours.Stretches(rotting.RAWUCB(), problem, 1)  # room for little
+    parts.capacity = 16 * 30
+    parts.state = states.new_state(parts.policy, 40, parts.capacity)
+    chosen = [arm for until in (25, 45, T) for arm in parts.play(until)[1]]
+    assert parts.capacity > 16 * 30
+    assert chosen == ours.Stretches(rotting.RAWUCB(), problem, T).play(T)[1]
+    assert parts.board.pulls.tolist() == list(ours.game(rotting.RAWUCB(), problem, T, T)().pulls[0])
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [(rotting.RAWKLUCB(), before.RAWKLUCBScan()), (rotting.RAWUCB(), full_scan.RAWUCBByBlocks())],
+    ids=["raw-kl-ucb", "raw-ucb"],
+)
+def test_what_the_hulls_replaced_plays_the_same_games(policies: tuple[Policy, Policy]) -> None:
+    now, then = policies
+    problem = rotting.problems.stationary([0.9, 0.5, 0.4], rotting.Bernoulli())
+    mine, theirs = ours.game(now, problem, T, 2 * T)(), ours.game(then, problem, T, 2 * T, now.name)()
+    assert theirs.game == mine.game
+    assert theirs.pulls == mine.pulls
+
+
+def test_the_glr_test_of_before_raises_the_same_alarms() -> None:
+    """Samples that jump every fiftieth: how many are left after each tells when they were forgotten."""
+    policy = rotting.GLRUCB.from_horizon(1_000)
+    state, history = states.new_state(policy, 1, 100), new_history(1, 300)
+    rewards = np.random.default_rng(0).standard_normal(300) + 3.0 * (np.arange(300) // 50 % 2)
+    left = []
+    for t, reward in enumerate(rewards.tolist(), start=1):
+        policy.kernel.update(policy.params, state, t, 0, reward)
+        before.glr_update(policy.params, history, t, 0, reward)
+        left.append(pulls(state.upper, 0))
+        assert history.pulls[0] == left[-1]
+    assert left.count(0) >= 3
+
+
+def test_one_more_sample_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "_COPIES", 1)
+    monkeypatch.setattr(samples, "_TIMED", 5)
+    for after in (samples.on_hulls, samples.on_blocks):
+        assert after(50)().us > 1e-3  # nothing records a sample in a nanosecond: it was not timed
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: SimpleNamespace(standard_normal=_jumping))
+    for after in (samples.on_hulls, samples.on_blocks):
+        with pytest.raises(RuntimeError, match="an alarm was raised, or room was missing: fewer than 55 samples are there"):
+            after(50)()
+
+
+def _jumping(shape: tuple[int, int]) -> np.ndarray:
+    return np.tile(10.0 * (np.arange(shape[1]) >= 25), (shape[0], 1))
+
+
+def _takes_much() -> None:
+    held = np.ones(20_000_000)
+    time.sleep(0.05)
+    del held
+
+
+def test_the_peak_of_a_call_is_seen() -> None:
+    assert resources._peak(_takes_much) > 1e8
+
+
+def test_saved_states_are_those_of_live_games() -> None:
+    bandit = rotting.Bandit(rotting.RAWUCB(), range(2))
+    resources._play(bandit, resources._abrupt(2), 60)
+    assert bandit.rounds == 60
+    assert resources.saved(2, 60)["abrupt"] == len(json.dumps(bandit.get_state()))
+
+
+def test_each_call_of_a_live_game_is_timed() -> None:
+    found = resources.stalls(40, 300, 2)
+    for call in ("pull", "update"):
+        assert 0 < found[call]["median"] <= found[call]["worst"]
+        assert 1 <= found[call]["round"] <= 300
+
+
+def test_resources_are_measured_in_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    stall = {"median": 2_000.0, "worst": 300_000, "round": 7}
+
+    def answer(what: str, *arguments: object, **environment: str) -> object:
+        asked.append((what, *arguments))
+        answers = {
+            "simulated": 3_000_000,
+            "live": 60_000_000,
+            "saved": {"abrupt": 20_000, "falling": 400_000},
+            "stalls": {"enlarged": 2, "pull": {**stall, "worst": 4_000}, "update": stall},
+            "compiling": 9.0,
+        }
+        return answers[what]
+
+    monkeypatch.setattr(resources, "_in_new_process", answer)
+    verdicts = [found.verdict for found in (*resources.memory(TINY), *resources.growth(TINY), *resources.cold(TINY))]
+    assert verdicts == ["met", "MISSED", "met", "met", "MISSED", "met", "MISSED", "met"]
+    assert ("live", 1_000, TINY.live_rounds) in asked
+    assert ("compiling", "RAWUCB") in asked
+
+
+def test_a_new_process_answers() -> None:
+    assert resources._in_new_process("saved", 2, 20) == resources.saved(2, 20)
 
 
 def test_means_do_not_drift() -> None:

@@ -21,3 +21,14 @@ def test_lists_and_noises_can_be_written(noise: str, capsys: pytest.CaptureFixtu
     shown = strict(capsys.readouterr().out)["problem"]
     assert shown["n_arms"] == 3
     assert shown["noise"]["noise"].lower() == noise.partition("/")[0]
+
+
+def test_a_sigma_may_be_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    policies = ["raw-ucb:sigma=estimate", "sw-ucb:tau=10,sigma=estimate", "sw-ucb:tau=10,sigma=range"]
+    assert cli.main(["simulate", "--policy", *policies, *SMALL, "--json"]) == 0
+    shown = [each["label"] for each in strict(capsys.readouterr().out)["policies"]]
+    assert shown[0] == "RAWUCB(alpha=1.4, sigma='estimate')"
+    assert [each.rpartition("sigma=")[2] for each in shown[1:]] == ["'estimate')", "'range')"]
+    assert cli.main(["simulate", "--policy", "raw-ucb:sigma=estimat", *SMALL]) == 2
+    said = "sigma must be a positive finite number or 'estimate', got 'estimat'; did you mean 'estimate'?"
+    assert said in capsys.readouterr().err

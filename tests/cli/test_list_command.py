@@ -56,6 +56,20 @@ def test_list_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_list_shows_the_words_for_sigma(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["list", "--json"]) == 0
+    found = {
+        (policy["name"], each["default"], each["rule"])
+        for policy in strict(capsys.readouterr().out)["policies"]
+        for each in policy["parameters"]
+        if each["name"] == "sigma" and policy["name"] in {"raw-ucb", "d-ucb"}
+    }
+    assert found == {
+        ("raw-ucb", 1.0, "a positive finite number or 'estimate'"),
+        ("d-ucb", "range", "a positive finite number, 'estimate' or 'range'"),
+    }
+
+
 def test_list_compiles_nothing() -> None:
     code = "import sys; from rotting.cli import main; main(['list', '--json']); sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False).returncode == 0

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting.common import rules
-from rotting.common.rules import Option, Rule, option, suggest
+from rotting.common.rules import RANGE_SCALE, SCALE, NumberOrWord, Option, Rule, option, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 
 EVERY = [each for each in vars(rules).values() if isinstance(each, Rule)]
@@ -18,6 +18,8 @@ HOLDS: dict[str, Callable[[float], bool]] = {
     "a finite number": lambda x: True,
     "a number in (0, 1]": lambda x: 0 < x <= 1,
     "a positive finite number": lambda x: x > 0,
+    "a positive finite number or 'estimate'": lambda x: x > 0,
+    "a positive finite number, 'estimate' or 'range'": lambda x: x > 0,
     "a positive number of at most 1e+100": lambda x: 0 < x <= 1e100,
     "a finite number, zero or more": lambda x: x >= 0,
     "a finite number above 1": lambda x: x > 1,
@@ -51,7 +53,8 @@ def test_a_number_is_accepted_as_the_rule_says(rule: Rule, value: float) -> None
 @pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.text)
 @pytest.mark.parametrize("value", [True, None, "1", [1.0], 1j])
 def test_what_is_no_number_is_of_the_wrong_type(rule: Rule, value: object) -> None:
-    with pytest.raises(InvalidTypeError, match="x must be"):
+    takes_words = isinstance(rule, NumberOrWord) and isinstance(value, str)
+    with pytest.raises(InvalidValueError if takes_words else InvalidTypeError, match="x must be"):
         rule.check("x", value)
 
 
@@ -89,6 +92,32 @@ def test_another_option_is_refused(value: Any, error: type[Exception], end: str)
     with pytest.raises(error) as caught:
         rule.check("restart", value)
     assert str(caught.value) == f"restart must be one of 'local', 'global', 'none', {end}"
+
+
+@pytest.mark.parametrize("rule", [SCALE, RANGE_SCALE], ids=lambda rule: rule.text)
+def test_a_word_stands_for_a_number_that_passes(rule: NumberOrWord) -> None:
+    for word, number in rule.words:
+        assert rule.check("sigma", word) == rule.check("sigma", number) == number > 0
+        assert rule.show(number) == word
+        assert repr(word) in rule.text
+    assert len({number for _, number in rule.words}) == len(rule.words)
+    assert rule.show(0.5) == 0.5
+    assert rule.show(1e-300) == 1e-300
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "end"),
+    [
+        (SCALE, "estimat", "a positive finite number or 'estimate', got 'estimat'; did you mean 'estimate'?"),
+        (SCALE, "range", "a positive finite number or 'estimate', got 'range'"),
+        (RANGE_SCALE, "Range", "a positive finite number, 'estimate' or 'range', got 'Range'; did you mean 'range'?"),
+        (RANGE_SCALE, 0.0, "a positive finite number, 'estimate' or 'range', got 0.0"),
+    ],
+)
+def test_another_word_or_number_is_refused(rule: NumberOrWord, value: object, end: str) -> None:
+    with pytest.raises(InvalidValueError) as caught:
+        rule.check("sigma", value)
+    assert str(caught.value) == f"sigma must be {end}"
 
 
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5))

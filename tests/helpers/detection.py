@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.live import policy_state as states
+from rotting.parts.hull import pulls
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.cusum_ucb import CUSUMUCB
 from rotting.policies.glr_kl_ucb import GLRKLUCB
@@ -13,7 +13,7 @@ from rotting.policies.glr_ucb import GLRUCB
 from rotting.policies.m_ucb import MUCB
 from rotting.policy import Policy
 from tests.conftest import INTERPRETED
-from tests.helpers.games import KEY, compiled_kernels
+from tests.helpers.games import Player
 
 T = 80 if INTERPRETED else 240
 
@@ -21,8 +21,7 @@ UNBOUNDED: list[Policy] = [
     GLRUCB(),
     GLRUCB(restart="global", rate=0.1),
     GLRUCB(delta=0.9, sigma=0.5, threshold="theory", c=0.0),
-    GLRUCB(delta=0.5, test_every=10, split_every=10),
-    GLRUCB(test_every=3, split_every=7, restart="global"),
+    GLRUCB(delta=0.5),
     GLRUCB.from_horizon(T, bound="bernoulli"),
 ]
 
@@ -30,7 +29,7 @@ BOUNDED: list[Policy] = [
     GLRKLUCB(delta=0.1),
     GLRKLUCB(restart="global", rate=0.3, c=0.0),
     GLRKLUCB(delta=0.9, threshold="theory"),
-    GLRKLUCB.from_horizon(T, test_every=2, split_every=5, low=0.1, high=0.95, outside="clip"),
+    GLRKLUCB.from_horizon(T, low=0.1, high=0.95, outside="clip"),
     CUSUMUCB(M=10, h=2.0, rate=0.2),
     CUSUMUCB(M=5, h=1.0, epsilon=0.2, restart="global", xi=0.5),
     CUSUMUCB.from_breakpoints(T, breakpoints=4, M=8, low=0.1, high=0.8, outside="clip"),
@@ -67,20 +66,21 @@ def tables(policy: Policy, n_arms: int, horizon: int) -> dict[str, Floats]:
 
 def samples_of(state: Any) -> Ints:
     """The number of samples of each arm since its restart."""
+    if hasattr(state, "upper"):
+        return np.array([pulls(state.upper, i) for i in range(state.restart.size)])
     found: Ints = (state.history if hasattr(state, "history") else state).pulls
     return found
 
 
 def restarts(policy: Policy, table: Floats, horizon: int) -> int:
     """How often an arm that was just pulled has no samples."""
-    state = states.new_state(policy, len(table), horizon)
-    choose, update = compiled_kernels(policy)
-    pulls, found = [0] * len(table), 0
+    player = Player(policy, len(table), horizon)
+    paid, found = [0] * len(table), 0
     for t in range(1, horizon + 1):
-        arm = choose(policy.params, state, t, KEY, np.arange(len(table)))
-        update(policy.params, state, t, arm, table[arm, pulls[arm]])
-        pulls[arm] += 1
-        found += int(samples_of(state)[arm] == 0)
+        arm = player.choose(t, np.arange(len(table)))
+        player.update(t, arm, table[arm, paid[arm]])
+        paid[arm] += 1
+        found += int(samples_of(player.state)[arm] == 0)
     return found
 
 
@@ -90,11 +90,10 @@ def dyadic(seed: int, shape: tuple[int, ...]) -> Floats:
 
 def alarms(policy: Policy, samples: Floats) -> list[int]:
     """Sample numbers at which a single arm restarts."""
-    state = states.new_state(policy, 1, len(samples))
-    _, update = compiled_kernels(policy)
+    player = Player(policy, 1, len(samples))
     found = []
     for t, x in enumerate(samples, 1):
-        update(policy.params, state, t, 0, float(x))
-        if samples_of(state)[0] == 0:
+        player.update(t, 0, float(x))
+        if samples_of(player.state)[0] == 0:
             found.append(t)
     return found

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from rotting.common.arrays import Ints
 from rotting.engines.compile import compiled_for
 from rotting.experiments.theory import problems
 from rotting.kernels.random_numbers import uniform
@@ -64,6 +65,27 @@ def compiled_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[..., 
     return choose, compiled_for(kernel.update, policy, policy.params, state, 1, 0, 0.0)
 
 
+class Player:
+    """A policy at play: its kernels, and its state, which gets more room when an update finds none."""
+
+    def __init__(self, policy: Policy, n_arms: int, rounds: int, fast: bool = True) -> None:
+        self.policy = policy
+        self.capacity = states.first_capacity(policy, n_arms, rounds)
+        self.state = states.new_state(policy, n_arms, self.capacity)
+        self._choose, self._update = compiled_kernels(policy) if fast else (policy.kernel.choose, policy.kernel.update)
+
+    def choose(self, t: int, arms: Ints, key: int = KEY) -> int:
+        return int(self._choose(self.policy.params, self.state, t, key, arms))
+
+    def update(self, t: int, arm: int, reward: float) -> None:
+        self._update(self.policy.params, self.state, t, arm, reward)
+        enlarge = self.policy.kernel.enlarge
+        while enlarge is not None and self.state.full[0]:
+            self.capacity *= 2
+            self.state = enlarge(self.policy.params, self.state, self.capacity)
+            self._update(self.policy.params, self.state, t, arm, reward)
+
+
 def play(
     policy: Policy,
     table: Sequence[Sequence[float]],
@@ -71,16 +93,15 @@ def play(
     fast: bool = True,
     available: Available | None = None,
 ) -> list[int]:
-    choose, update = compiled_kernels(policy) if fast else (policy.kernel.choose, policy.kernel.update)
-    state = states.new_state(policy, len(table), horizon)
+    player = Player(policy, len(table), horizon, fast)
     arms = np.arange(len(table))
     pulls = [0] * len(table)
     chosen = []
     for t in range(1, horizon + 1):
         if available is not None:
             arms = np.array(available(t))
-        arm = int(choose(policy.params, state, t, KEY, arms))
-        update(policy.params, state, t, arm, table[arm][pulls[arm]])
+        arm = player.choose(t, arms)
+        player.update(t, arm, table[arm][pulls[arm]])
         pulls[arm] += 1
         chosen.append(arm)
     return chosen

@@ -37,6 +37,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             "hard_horizon": 40,
             "hard_draws": 2,
             "impossible_horizon": 20,
+            "lengths": ((20, 3), (40, 2)),
+            "scanned": 40,
         }
         fields = {field.name for field in dataclasses.fields(quick)}
         monkeypatch.setitem(sizes, "quick", dataclasses.replace(quick, **{k: v for k, v in small.items() if k in fields}))

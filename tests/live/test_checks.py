@@ -13,6 +13,7 @@ from rotting.kernels.random_numbers import uniform
 from rotting.live import bandit, checks
 from rotting.live.bandit import Bandit
 from rotting.live.checks import _ROUNDS, _check_mask, _game, check_policy
+from rotting.parts.noise_scale import NoiseScale
 from rotting.policies import ucb1
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.greedy_oracle import GreedyOracle
@@ -20,7 +21,8 @@ from rotting.policy import Kernel, Policy
 from tests.conftest import INTERPRETED
 from tests.helpers.games import examples
 
-UCB1State, init_ucb1, choose_ucb1 = ucb1.State, ucb1.init, ucb1.UCB1.kernel.choose  # kernels use no names of modules
+UCB1State, init_ucb1, update_ucb1 = ucb1.State, ucb1.init, ucb1.update  # kernels use no names of modules
+choose_ucb1 = ucb1.UCB1.kernel.choose
 BUILT_IN = [type(each) for each in examples()]
 
 
@@ -126,11 +128,11 @@ def arms_last(p: Any, n_arms: int, capacity: int) -> Any:
 
 
 def unequal_arms(p: Any, n_arms: int, capacity: int) -> Any:
-    return UCB1State(np.arange(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+    return init_ucb1(p, n_arms, capacity)._replace(pulls=np.arange(n_arms))
 
 
 def not_a_corner(p: Any, n_arms: int, capacity: int) -> Any:
-    return UCB1State(np.full(n_arms, capacity), np.zeros(n_arms), np.zeros(n_arms))
+    return init_ucb1(p, n_arms, capacity)._replace(pulls=np.full(n_arms, capacity))
 
 
 def draws_at_random(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
@@ -153,6 +155,7 @@ class TunedState(NamedTuple):
     pulls: Ints
     high: Floats
     low: Floats
+    noise: NoiseScale
     n_arms: Ints  # [1] stands for a tuning that depends on K
 
 
@@ -168,6 +171,85 @@ def test_what_depends_on_the_number_of_arms_must_be_tuned_anew() -> None:
     with pytest.raises(CheckError, match="a bandit that grew before its first reward must equal one that began"):
         check_policy(broken(init=tunes_once))
     check_policy(broken(init=tunes_once, tune=tunes_again))
+
+
+class Log(NamedTuple):
+    pulls: Ints
+    high: Floats
+    low: Floats
+    noise: NoiseScale
+    paid: Floats  # [capacity] every reward
+    used: Ints  # [1]
+    full: Ints  # [1]
+
+
+def with_log(p: Any, n_arms: int, capacity: int) -> Any:
+    return Log(*init_ucb1(p, n_arms, capacity), np.zeros(capacity), np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
+def logs(p: ucb1.Params, s: Log, t: int, arm: int, reward: float) -> None:
+    if s.used[0] == s.paid.size:
+        s.full[0] = 1
+        return
+    s.paid[s.used[0]] = reward
+    s.used[0] += 1
+    update_ucb1(p, s, t, arm, reward)  # type: ignore[arg-type]
+
+
+def counts_before_it_logs(p: ucb1.Params, s: Log, t: int, arm: int, reward: float) -> None:
+    update_ucb1(p, s, t, arm, reward)  # type: ignore[arg-type]
+    if s.used[0] == s.paid.size:
+        s.full[0] = 1
+        return
+    s.paid[s.used[0]] = reward
+    s.used[0] += 1
+
+
+def doubles_the_reward(p: ucb1.Params, s: Log, t: int, arm: int, reward: float) -> None:
+    full = s.used[0] == s.paid.size
+    if full and arm == 0 and s.pulls[arm] > 0:
+        s.high[arm] += reward  # arm 0 is in front already: its next choice is the same
+    logs(p, s, t, arm, reward)
+
+
+def longer_log(p: Any, s: Log, capacity: int) -> Any:
+    paid = np.zeros(capacity)
+    paid[: s.paid.size] = s.paid
+    return Log(s.pulls, s.high, s.low, s.noise, paid, s.used, np.zeros(1, np.int64))
+
+
+def still_full(p: Any, s: Log, capacity: int) -> Any:
+    enlarged: Log = longer_log(p, s, capacity)
+    return enlarged._replace(full=s.full)
+
+
+def no_longer(p: Any, s: Log, capacity: int) -> Any:
+    return s._replace(full=np.zeros(1, np.int64))
+
+
+def forgets_a_pull(p: Any, s: Log, capacity: int) -> Any:
+    s.pulls[0] = 0
+    return longer_log(p, s, capacity)
+
+
+def test_a_policy_whose_state_is_enlarged_passes() -> None:
+    check_policy(broken(init=with_log, update=logs, enlarge=longer_log))
+
+
+@pytest.mark.parametrize(
+    ("update", "enlarge", "rule"),
+    [
+        (counts_before_it_logs, longer_log, r"a state that was enlarged must choose as before \(round 2: 2 instead of 1\)"),
+        (doubles_the_reward, longer_log, "an update that finds no room must change nothing that a choice depends on"),
+        (logs, still_full, "enlarge must return a state that is not `full` "),
+        (logs, no_longer, "enlarge must make room for an update "),
+        (logs, forgets_a_pull, "a state that was enlarged must choose as before "),
+    ],
+)
+def test_what_is_wrong_with_room_is_caught(update: Any, enlarge: Any, rule: str) -> None:
+    """At whichever capacity it shows: a state that begins with hardly any is enlarged again and again."""
+    with pytest.raises(CheckError, match=rule):
+        check_policy(broken(init=with_log, update=update, enlarge=enlarge))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Bandits that grow: what depends on the number of arms is tuned to the arms there are, and what was learned stays."""
 
 import inspect
+import json
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,13 +13,15 @@ from rotting.common.arrays import Ints
 from rotting.kernels.nested import flatten
 from rotting.kernels.random_numbers import uniform
 from rotting.live import policy_state as states
-from rotting.live.bandit import Bandit
+from rotting.live.bandit import _FIRST_CAPACITY, Bandit
 from rotting.parts.doubling import doubling
 from rotting.policies.exp3 import Exp3
+from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.rexp3 import Rexp3
 from rotting.policies.swa import SWA
 from rotting.policies.wswa import WSWA
 from rotting.policy import Kernel, Policy, defined
+from tests.conftest import INTERPRETED
 from tests.helpers.games import examples
 
 KNOWLEDGE: dict[str, Any] = {"horizon": 300, "breakpoints": 3, "switches": 3, "budget": 2.0}
@@ -160,6 +163,94 @@ def test_batches_go_on_at_multiples_of_their_new_length() -> None:
         if bandit._state.log_weights[0] > before:
             falls.append(bandit.rounds)
     assert falls == [43, 64]
+
+
+ENLARGED = [policy for policy in EVERY if policy.kernel.enlarge is not None]
+
+
+def one_thing(n_arms: int, rounds: int) -> int:
+    return 1
+
+
+def worn(arm: int, n: int) -> float:
+    """Rewards in [0, 1] that fall strictly, each arm at its speed: every pull is a vertex of the hull."""
+    return 1.0 / (1.0 + 0.01 * (arm + 1) * n)
+
+
+def pulled_and_paid(bandit: Bandit, rounds: int, paid: dict[Any, int]) -> list[Any]:
+    chosen: list[Any] = []
+    for _ in range(rounds):
+        arm: Any = bandit.pull()
+        bandit.update(arm, worn(arm, paid.setdefault(arm, 0)))
+        paid[arm] += 1
+        chosen.append(arm)
+    return chosen
+
+
+def roomy(policy: Policy, n_arms: int, monkeypatch: pytest.MonkeyPatch) -> Bandit:
+    with monkeypatch.context() as patch:
+        patch.setattr(states, "small_capacity", lambda n_arms, rounds: 100_000)
+        return Bandit(policy, range(n_arms), seed=5)
+
+
+@pytest.mark.parametrize("policy", ENLARGED, ids=repr)
+def test_a_state_that_is_enlarged_again_and_again_decides_as_a_roomy_one(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Saved and restored on the way, with an arm that comes and one that goes."""
+    monkeypatch.setattr(states, "small_capacity", one_thing)
+    cramped, wide = Bandit(policy, range(3), seed=5), roomy(policy, 3, monkeypatch)
+    capacities, rewards = [cramped._capacity], ({}, {})  # type: tuple[list[int], tuple[dict[Any, int], dict[Any, int]]]
+    assert capacities == [1]
+    for step in range(10):
+        if step == 5:
+            for each in (cramped, wide):
+                each.add_arm(3)
+        if step == 7:
+            for each in (cramped, wide):
+                each.remove_arm(1)
+        assert pulled_and_paid(cramped, 25, rewards[0]) == pulled_and_paid(wide, 25, rewards[1])
+        assert cramped.explain() == wide.explain()
+        cramped = Bandit.from_state(json.loads(json.dumps(cramped.get_state())))
+        capacities.append(cramped._capacity)
+    assert wide._capacity == 100_000
+    assert capacities == sorted(capacities)
+    assert len(set(capacities)) >= 3
+
+
+@pytest.mark.parametrize("policy", ENLARGED, ids=repr)
+def test_a_thousand_arms_that_come_and_go_take_the_room_of_a_few(policy: Policy) -> None:
+    bandit, paid = Bandit(policy, range(4), seed=5), {0: 0}  # type: tuple[Bandit, dict[Any, int]]
+    sizes = set()
+    for k in range(250 if INTERPRETED else 1_000):
+        if policy.max_rounds is not None and bandit.rounds + 2 > policy.max_rounds:
+            break
+        pulled_and_paid(bandit, 2, paid)
+        bandit.remove_arm(bandit.arms[k % 3])
+        bandit.add_arm(k + 10)
+        sizes.add((bandit._capacity, len(bandit._slots)))
+    assert sizes == {(states.first_capacity(policy, 4, _FIRST_CAPACITY), 4)}
+
+
+def test_a_bandit_without_memory_for_more_room_learns_nothing_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "small_capacity", one_thing)
+    bandit, twin = Bandit(RAWUCB(), range(2)), Bandit(RAWUCB(), range(2))
+
+    def none_left(*arguments: Any) -> Any:
+        raise MemoryError
+
+    for n in range(60):
+        before = bandit.get_state()
+        try:
+            with monkeypatch.context() as patched:
+                patched.setattr(states, "grow", none_left)
+                bandit.update(n % 2, worn(0, n))
+        except MemoryError:
+            assert bandit.get_state() == before
+            bandit.update(n % 2, worn(0, n))
+        twin.update(n % 2, worn(0, n))
+        assert bandit.get_state() == twin.get_state()
+    assert bandit._capacity > 64
 
 
 class Nothing(NamedTuple):

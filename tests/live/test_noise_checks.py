@@ -276,7 +276,7 @@ def test_the_bound_is_that_of_the_mirrored_rewards() -> None:
 def test_a_compiler_that_pays_otherwise_is_told(monkeypatch: pytest.MonkeyPatch, factor: float, told: str) -> None:
     """Whether the compiler is at hand or not, by one that pays this much more."""
 
-    def compiled(fill: Callable[..., None]) -> Callable[..., None]:
+    def compiled(fill: Callable[..., None], checked: bool = False) -> Callable[..., None]:
         def filled(*arguments: Any) -> None:
             fill(*arguments)
             arguments[-1][:] *= factor

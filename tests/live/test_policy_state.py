@@ -21,6 +21,7 @@ def used(policy: Policy, n_arms: int, rounds: int, capacity: int) -> Any:
     state = states.new_state(policy, n_arms, capacity)
     for t in range(1, rounds + 1):
         policy.kernel.update(policy.params, state, t, (t - 1) % n_arms, 0.25 * (t % 4))
+    assert "full" not in state._fields or state.full[0] == 0
     return state
 
 
@@ -30,45 +31,45 @@ def same(one: Any, other: Any) -> bool:
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_a_copy_has_the_content_and_not_the_arrays(policy: Policy) -> None:
-    state = used(policy, 2, 6, 8)
+    state = used(policy, 2, 6, 64)
     twin = states.copy(state)
     assert same(state, twin)
     policy.kernel.update(policy.params, twin, 7, 0, 1.0)
     assert not same(state, twin)
-    assert same(state, used(policy, 2, 6, 8))
+    assert same(state, used(policy, 2, 6, 64))
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_json_gives_back_every_bit(policy: Policy) -> None:
-    state = used(policy, 3, 9, 16)
+    state = used(policy, 3, 9, 64)
     written = json.loads(json.dumps(states.to_json(state), allow_nan=False))
-    assert same(states.from_json(policy, written, 3, 16), state)
+    assert same(states.from_json(policy, written, 3, 64), state)
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_a_larger_capacity_changes_nothing_else(policy: Policy) -> None:
-    grown = states.grow(policy, used(policy, 2, 6, 8), 2, 16)
-    assert same(grown, used(policy, 2, 6, 16))
+    grown = states.grow(policy, used(policy, 2, 6, 64), 2, 128)
+    assert same(grown, used(policy, 2, 6, 128))
 
 
 @pytest.mark.parametrize("policy", [make("raw-ucb"), make("eff-raw-ucb"), make("fewa"), make("ucb1")], ids=repr)
 def test_a_forgotten_arm_is_one_never_pulled(policy: Policy) -> None:
-    state = used(policy, 2, 6, 8)
-    states.forget_arm(policy, state, 0, 8)
-    pulls = next(array for name, array in flatten(state).items() if name.rpartition(".")[2] == "pulls")
-    assert pulls.tolist() == [0, 3]
-    assert policy.kernel.choose(policy.params, state, 7, 0, np.arange(2)) == 0
-    fresh = states.new_state(policy, 2, 8)
+    state = used(policy, 2, 6, 64)
+    states.forget_arm(policy, state, 0, 64)
+    counts = [array for name, array in flatten(state).items() if name.rpartition(".")[2] in {"pulls", "size"}]
+    assert [bool(n > 0) for n in counts[0]] == [False, True]
+    fresh = states.new_state(policy, 2, 64)
     for array, new, by_arm in zip(states.arrays(state), states.arrays(fresh), states.has_arm_axis(policy), strict=True):
         if by_arm:
             assert np.array_equal(array[0], new[0])
+    assert policy.kernel.choose(policy.params, state, 7, 0, np.arange(2)) == 0
 
 
 def test_what_does_not_fit_is_named() -> None:
     policy = make("ucb1")
     data = states.to_json(used(policy, 2, 4, 4))
     changes: list[tuple[dict[str, Any], str]] = [
-        ({}, r"state must hold the arrays pulls, high, low, got \[\]"),
+        ({}, r"state must hold the arrays pulls, high, low, noise\.seen, .*, got \[\]"),
         ({**data, "more": data["high"]}, "state must hold the arrays"),
         (
             {**data, "high": {**data["high"], "shape": [3]}},

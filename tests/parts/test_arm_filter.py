@@ -24,14 +24,14 @@ def mean_of(s: Any, i: int, h: int) -> float:
     return float(s.means[i] / h)
 
 
-@given(means=VALUES, h=st.integers(1, 3), reach=st.sampled_from([0.0, 0.05, 0.4, 2.0]), data=st.data())
-def test_arms_close_to_the_best_stay_in_order(means: list[float], h: int, reach: float, data: st.DataObject) -> None:
+@given(means=VALUES, h=st.integers(1, 3), c=st.sampled_from([0.0, 0.025, 0.2, 1.0]), data=st.data())
+def test_arms_close_to_the_best_stay_in_order(means: list[float], h: int, c: float, data: st.DataObject) -> None:
     arms = sorted(data.draw(st.sets(st.integers(0, len(means) - 1), min_size=1)))
     s = SimpleNamespace(means=np.array(means), kept=np.full(len(means), -1))
     s.kept[: len(arms)] = arms
-    left = bind(keep_close, {window_mean: mean_of})(s, len(arms), h, reach)
+    left = bind(keep_close, {window_mean: mean_of})(SimpleNamespace(sigma=1.0), s, len(arms), h, c)
     top = max(mean_of(s, i, h) for i in arms)
-    assert s.kept[:left].tolist() == [i for i in arms if mean_of(s, i, h) >= top - reach]
+    assert s.kept[:left].tolist() == [i for i in arms if mean_of(s, i, h) >= top - 2 * c]
     assert left > 0
 
 
@@ -103,7 +103,7 @@ def test_no_window_is_skipped_on_which_an_arm_is_dropped(seed: int) -> None:
     """Rewards around 0, whose sums are small, from every window on."""
     rng = np.random.default_rng(seed)
     rewards = [rng.normal(size=int(rng.integers(20, 90))).tolist() for _ in range(3)]
-    s, level, p = filled(rewards), float(rng.uniform(0.2, 2.0)), SimpleNamespace(looks=[])
+    s, level, p = filled(rewards), float(rng.uniform(0.2, 2.0)), SimpleNamespace(sigma=1.0, looks=[])
     end = min(map(len, rewards))
     for h in range(end):
         last = SKIP(p, s, level, 3, h, end)
@@ -115,7 +115,7 @@ def test_no_window_is_skipped_on_which_an_arm_is_dropped(seed: int) -> None:
 
 @pytest.mark.parametrize("end", [16, 24, 520, 4_096])
 def test_windows_that_every_arm_passes_are_skipped_in_strides_that_double(end: int) -> None:
-    s, p = filled([[0.5] * end, [0.25] * (end + 3), [0.5] * end]), SimpleNamespace(looks=[])
+    s, p = filled([[0.5] * end, [0.25] * (end + 3), [0.5] * end]), SimpleNamespace(sigma=1.0, looks=[])
     assert SKIP(p, s, 1e4, 3, 8, end) == end
     assert len(p.looks) <= 2 * math.log2(end / 8)
     assert SKIP(p, s, 0.0, 3, 8, end) == 8  # the arms differ, and the width is zero
@@ -127,7 +127,7 @@ def test_windows_are_skipped_up_to_the_blocks_of_the_one_that_drops_an_arm(drop:
     """One reward, so many pulls ago, that towers above all others."""
     rewards = [[0.0] * 4_096, [0.0] * 4_096]
     rewards[1][-drop] = 1e9
-    s, p = filled(rewards), SimpleNamespace(looks=[])
+    s, p = filled(rewards), SimpleNamespace(sigma=1.0, looks=[])
     assert drop - 16 <= SKIP(p, s, 1.0, 2, 8, 4_096) < drop
     assert len(p.looks) <= 4 * math.log2(drop)
 
@@ -139,17 +139,17 @@ def test_a_single_window_that_drops_an_arm_is_never_skipped(n: int) -> None:
         rewards = [[0.0] * n, [0.0] * n]
         rewards[1][-h], rewards[1][-h - 1] = 1e9, -1e9
         for passed in (0, 8) if h > 8 else (0,):
-            assert SKIP(SimpleNamespace(looks=[]), filled(rewards), 1.0, 2, passed, n) < h
+            assert SKIP(SimpleNamespace(sigma=1.0, looks=[]), filled(rewards), 1.0, 2, passed, n) < h
 
 
 def test_the_window_after_those_passed_must_pass_too() -> None:
     """At level 0.06, a mean of 1 / 65 over 65 pulls drops the other arm; with what was paid before, longer windows do not."""
     rewards = [[0.0] * 81, [0.0] * 8 + [-0.125] * 8 + [0.0] * 64 + [1.0]]
-    assert SKIP(SimpleNamespace(looks=[]), filled(rewards), 0.06, 2, 64, 72) == 64
+    assert SKIP(SimpleNamespace(sigma=1.0, looks=[]), filled(rewards), 0.06, 2, 64, 72) == 64
 
 
 @pytest.mark.parametrize(("gap", "last"), [(1.99, 16), (2.01, 8)])
 def test_arms_pass_within_twice_the_width_of_the_longest_window(gap: float, last: int) -> None:
     """That of window 16 is a quarter of the level."""
     rewards = [[0.0] * 24, [gap / 4] * 24]
-    assert SKIP(SimpleNamespace(looks=[]), filled(rewards), 1.0, 2, 8, 16) == last
+    assert SKIP(SimpleNamespace(sigma=1.0, looks=[]), filled(rewards), 1.0, 2, 8, 16) == last

@@ -14,7 +14,7 @@ GAMES = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([1e6 + 0.1, 0.1, 1
 @given(game=GAMES, gamma=st.sampled_from([1.0, 0.999, 0.9, 0.3]), wait=st.integers(0, 5))
 def test_counts_and_sums_are_those_of_exact_arithmetic(game: list[tuple[int, float]], gamma: float, wait: int) -> None:
     s = new_discounted(3)
-    start_discounted(s, 0, gamma)
+    start_discounted(s, gamma)
     for t, (arm, reward) in enumerate(game, 1):
         add_discounted(s, t, arm, reward)
     now = len(game) + 1 + wait
@@ -30,7 +30,7 @@ def test_counts_and_sums_are_those_of_exact_arithmetic(game: list[tuple[int, flo
 
 def test_without_a_discount_counts_are_whole() -> None:
     s = new_discounted(2)
-    start_discounted(s, 0, 1.0)
+    start_discounted(s, 1.0)
     for t in range(1, 8):
         add_discounted(s, t, t % 2, 0.5)
     assert s.pulls_high.tolist() == [3.0, 4.0]
@@ -39,8 +39,8 @@ def test_without_a_discount_counts_are_whole() -> None:
 
 def test_a_forgotten_arm_leaves_the_total() -> None:
     s = new_discounted(3)
-    start_discounted(s, 0, 0.9)
+    start_discounted(s, 0.9)
     for t in range(1, 10):
         add_discounted(s, t, t % 3, 1.0)
-    forget_discounted(None, s, 1)
+    forget_discounted(s, 1)
     assert s.total[0] == pytest.approx(s.pulls_high[0] + s.pulls_high[2], rel=1e-15)

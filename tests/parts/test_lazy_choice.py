@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.live import policy_state as states
 from rotting.parts.lazy_choice import choose_lazily, level_at, line, pulled, search
 from rotting.parts.tournament import MANY
 from rotting.registry import make
-from tests.helpers.games import reference
+from tests.helpers.games import Player, reference
 
 
 def no_level(p: Any, t: int, n_arms: int) -> float:
@@ -72,10 +71,10 @@ def test_choices_equal_the_reference(name: str, seed: int) -> None:
     """Of a few arms that are worth a pull, a steep line overtakes the one that is pulled and pulled, and pays nothing yet."""
     policy = make(name)
     rng = np.random.default_rng(seed)
-    state, slow, arms = states.new_state(policy, N_ARMS, 600), reference(policy, N_ARMS), np.arange(N_ARMS)
+    player, slow, arms = Player(policy, N_ARMS, 600, fast=False), reference(policy, N_ARMS), np.arange(N_ARMS)
 
     def learn(t: int, arm: int, reward: float) -> None:
-        policy.kernel.update(policy.params, state, t, arm, reward)
+        player.update(t, arm, reward)
         slow.update(t, arm, reward)
 
     past = [i for i in range(N_ARMS) for _ in range(2 ** int(rng.integers(0, 7)) if i < LIKELY else 1)]
@@ -85,7 +84,7 @@ def test_choices_equal_the_reference(name: str, seed: int) -> None:
     t = len(past)
     while t < 10**9:
         t = int(t * 1.03) + 1  # pulls in between were not answered either
-        arm = int(policy.kernel.choose(policy.params, state, t, 0, arms))
+        arm = player.choose(t, arms)
         assert arm == slow.choose(t), t
         if rng.random() < 0.04:
             learn(t, arm, float(rng.integers(-8, 8) / 4))

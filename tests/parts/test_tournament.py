@@ -34,14 +34,14 @@ def test_choices_equal_the_reference(policy: Policy, n_arms: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.1, 1.4])
 def test_long_games_equal_the_scan_of_all_arms_and_windows(alpha: float) -> None:
-    policy = make("raw-ucb", alpha=alpha)
+    policy = full_scan.RAWUCBWithHistory(alpha=alpha)
     n_arms, horizon = 70, 8_000
     rng = np.random.default_rng(1)
     rows = (
         rng.normal(size=(n_arms, horizon)) + rng.normal(size=(n_arms, 1)) - rng.random((n_arms, 1)) * np.arange(horizon) / 500
     )
     choose, update = compiled_kernels(policy)
-    scan = compiled(full_scan.raw_ucb, policy)
+    scan = compiled(full_scan.raw_ucb_choice, policy)
     s, arms, pulls = states.new_state(policy, n_arms, horizon), np.arange(n_arms), [0] * n_arms
     for t in range(1, horizon + 1):
         arm = int(choose(policy.params, s, t, 0, arms))

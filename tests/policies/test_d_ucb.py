@@ -36,7 +36,7 @@ def test_unpulled_arms_age_too() -> None:
     for i in range(2):
         reason = policy.kernel.explain(policy.params, state, 11, np.arange(2), i)
         assert reason.value == pytest.approx(slow.index(11, i), rel=1e-14)
-    assert state.pulls_high[0] == pytest.approx(0.8**9, rel=1e-15)
+    assert state.sums.pulls_high[0] == pytest.approx(0.8**9, rel=1e-15)
 
 
 def test_d_ucb_without_a_discount_is_its_own_ucb_index() -> None:
@@ -66,7 +66,7 @@ def test_d_ucb_does_not_drift_at_an_offset(gamma: float) -> None:
     for t in range(1, 301 if INTERPRETED else 6_001):
         learn(policy.params, state, t, t % 2, reward)
         if t >= 2:
-            means = state.high / state.pulls_high
+            means = state.sums.high / state.sums.pulls_high
             assert np.abs(means - reward).max() <= 2 * math.ulp(reward)
 
 

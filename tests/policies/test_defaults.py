@@ -19,7 +19,7 @@ from tests.helpers.games import examples
 
 UNIT = {"low": 0.0, "high": 1.0, "outside": "refuse"}
 BETA = {"kind": "beta", "a": 1.0, "b": 1.0, "sigma": 1.0, **UNIT}
-GLR = {"rate": 0.0, "restart": "local", "c": 3.0, "threshold": "practical", "test_every": 1, "split_every": 1, "horizon": 0}
+GLR = {"rate": 0.0, "restart": "local", "c": 3.0, "threshold": "practical", "horizon": 0}
 FLAGS = ("sees_means", "first_pulls", "needs_horizon", "needs_changes", "randomised", "rested", "restless")
 
 # The defaults are those that the documentation of each policy gives the reasons for.
@@ -31,7 +31,7 @@ EXPECTED: dict[str, tuple[dict[str, Any], str]] = {
         "first_pulls needs_horizon needs_changes randomised restless",
     ),
     "d-ucb": (
-        {"gamma": 0.999, "xi": 0.6, "B": 1.0, "horizon": 0, "breakpoints": 1},
+        {"gamma": 0.999, "xi": 0.6, "B": 1.0, "horizon": 0, "breakpoints": 1, "sigma": "range"},
         "first_pulls needs_horizon needs_changes restless",
     ),
     "discounted-ts": ({"gamma": 0.999, **BETA}, "first_pulls needs_changes randomised restless"),
@@ -61,7 +61,7 @@ EXPECTED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "sliding-window-ts": ({"tau": 1000, **BETA}, "first_pulls needs_changes randomised restless"),
     "sw-ucb": (
-        {"tau": 1000, "xi": 0.6, "B": 1.0, "horizon": 0, "breakpoints": 1},
+        {"tau": 1000, "xi": 0.6, "B": 1.0, "horizon": 0, "breakpoints": 1, "sigma": "range"},
         "first_pulls needs_horizon needs_changes restless",
     ),
     "swa": ({"M": 20, "horizon": 0, "alpha": 0.2, "sigma": 1.0}, "first_pulls needs_horizon rested"),

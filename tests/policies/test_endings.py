@@ -28,9 +28,10 @@ SCRIPT = textwrap.dedent("""
     from rotting.registry import make
 
     def check(policy, choose, update, n_arms, rounds, spoil, value):
-        state, arms = states.new_state(policy, n_arms, rounds + 1), np.arange(n_arms)
+        state, arms = states.new_state(policy, n_arms, 16 * (rounds + 1)), np.arange(n_arms)
         for t in range(1, rounds + 1):
             update(policy.params, state, t, (t - 1) % n_arms, 0.25 * (t % 3))
+        assert "full" not in state._fields or state.full[0] == 0
         for name in spoil:
             flatten(state)[name][...] = value
         arm = int(choose(policy.params, state, rounds + 1, KEY, arms))

@@ -38,7 +38,7 @@ def test_d_ucb() -> None:
 
 def test_one_round_is_a_horizon_too() -> None:
     """`1 - sqrt(1) / (4 B)`, and `(4 / change^2) (sqrt(ln(2 K)) + sqrt(ln 2))^2` rounded up to an even number."""
-    assert states.new_state(DUCB.from_breakpoints(1, 1, B=B), K, 1).gamma.tolist() == [1 - 1 / (4 * B)]
+    assert states.new_state(DUCB.from_breakpoints(1, 1, B=B), K, 1).sums.gamma.tolist() == [1 - 1 / (4 * B)]
     policy = MUCB.from_breakpoints(1, 1, change=0.4)
     w = 4 / 0.4**2 * (math.sqrt(math.log(2 * K)) + math.sqrt(math.log(2))) ** 2
     assert w <= m_ucb_window(policy.params, states.new_state(policy, K, 1)) < w + 2

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from tests.reference.divergences import exploration, kl_bernoulli, kl_gaussian, upper
+from tests.reference.noise import Sigma, sigma_of
 from tests.reference.policy import Bounded, Draws, argmax, mean
 
 
@@ -26,8 +27,8 @@ class Restarting(Bounded):
     def index(self, t: int, i: int) -> float:
         raise NotImplementedError
 
-    def alarm(self, xs: Sequence[float]) -> bool:
-        """Do the rewards of one arm since its restart show a change?"""
+    def alarm(self, i: int) -> bool:
+        """Do the rewards of arm i since its restart show a change?"""
         raise NotImplementedError
 
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
@@ -39,7 +40,7 @@ class Restarting(Bounded):
 
     def update(self, t: int, arm: int, reward: float) -> None:
         super().update(t, arm, reward)
-        if self.alarm(self.rewards[arm]):
+        if self.alarm(arm):
             self.alarms.append((t, arm))
             for i in [arm] if self.local else range(self.n_arms):
                 self.rewards[i] = []  # the reward that raised the alarm is forgotten too
@@ -59,9 +60,8 @@ def glr_threshold(kind: str, n: int, delta: float) -> float:
 class GLRUCB(Restarting):
     """Besson, Kaufmann 2019, Gaussian: restart an arm when its GLR test fires; UCB since the restart.
 
-    With n samples, after every n that ``test_every`` divides, alarm if for some split s < n that
-    ``split_every`` divides ``s kl(mean_1:s, mean_1:n) + (n - s) kl(mean_s+1:n, mean_1:n) >= beta(n,
-    delta)``. Index ``sup{q: n kl(mean, q) <= f(t - restart)}``, ``f(x) = ln x + c ln ln x``. Forced
+    With n samples, alarm if for some split s < n ``s kl(mean_1:s, mean_1:n) + (n - s) kl(mean_s+1:n,
+    mean_1:n) >= beta(n, delta)``. Index ``sup{q: n kl(mean, q) <= f(t - restart)}``, ``f(x) = ln x + c ln ln x``. Forced
     exploration: arm ``a = (t - 1) mod floor(K / rate)`` when ``a < K`` and it is available. ``delta =
     0`` never fires. ``bound = "bernoulli"`` is the variant of the rotting paper's code: that divergence
     in the index only, for rewards as they come.
@@ -74,14 +74,12 @@ class GLRUCB(Restarting):
         n_arms: int,
         *,
         delta: float,
-        sigma: float = 1.0,
+        sigma: Sigma = 1.0,
         rate: float = 0.0,
         local: bool = True,
         c: float = 3.0,
         threshold: str = "practical",
         bound: str = "gaussian",
-        test_every: int = 1,
-        split_every: int = 1,
         low: float = 0.0,
         high: float = 1.0,
     ) -> None:
@@ -89,7 +87,6 @@ class GLRUCB(Restarting):
         self.delta, self.sigma, self.rate, self.c = delta, sigma, rate, c
         self.threshold = self.detector if threshold == "practical" else threshold
         self.bound = self.detector if self.detector == "bernoulli" else bound
-        self.test_every, self.split_every = test_every, split_every
 
     def explore(self, t: int, arms: Sequence[int]) -> int | None:
         if self.rate > 0:
@@ -101,23 +98,23 @@ class GLRUCB(Restarting):
     def index(self, t: int, i: int) -> float:
         xs = self.rewards[i]
         level = exploration(t - self.restart[i], self.c)
-        return upper(self.bound, mean(xs), level / len(xs), self.sigma)
+        return upper(self.bound, mean(xs), level / len(xs), sigma_of(self.sigma, self.received, i))
 
-    def kl(self, x: float, y: float) -> float:
-        return kl_bernoulli(x, y) if self.detector == "bernoulli" else kl_gaussian(x, y, self.sigma)
+    def kl(self, x: float, y: float, sigma: float) -> float:
+        return kl_bernoulli(x, y) if self.detector == "bernoulli" else kl_gaussian(x, y, sigma)
 
     def mapped(self, reward: float) -> float:
         return super().mapped(reward) if self.detector == "bernoulli" else reward
 
-    def alarm(self, xs: Sequence[float]) -> bool:
+    def alarm(self, i: int) -> bool:
+        xs = self.rewards[i]
         n = len(xs)
-        if n < 2 or n % self.test_every != 0 or self.delta == 0:
+        if n < 2 or self.delta == 0:
             return False
-        whole = mean(xs)
+        whole, sigma = mean(xs), sigma_of(self.sigma, self.received, i)
         beta = glr_threshold(self.threshold, n, self.delta)
         return any(
-            s * self.kl(mean(xs[:s]), whole) + (n - s) * self.kl(mean(xs[s:]), whole) >= beta
-            for s in range(self.split_every, n, self.split_every)
+            s * self.kl(mean(xs[:s]), whole, sigma) + (n - s) * self.kl(mean(xs[s:]), whole, sigma) >= beta for s in range(1, n)
         )
 
 
@@ -169,7 +166,8 @@ class CUSUMUCB(Restarting):
         xs = self.rewards[i]
         return mean(xs) + math.sqrt(self.xi * math.log(n) / len(xs))
 
-    def alarm(self, xs: Sequence[float]) -> bool:
+    def alarm(self, i: int) -> bool:
+        xs = self.rewards[i]
         if len(xs) <= self.M:
             return False
         u0 = mean(xs[: self.M])
@@ -213,7 +211,8 @@ class MUCB(Restarting):
         xs = self.rewards[i]
         return mean(xs) + math.sqrt(2 * math.log(t - self.restart[i]) / len(xs))
 
-    def alarm(self, xs: Sequence[float]) -> bool:
+    def alarm(self, i: int) -> bool:
+        xs = self.rewards[i]
         if len(xs) < self.w:
             return False
         last = xs[-self.w :]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from tests.reference.noise import Sigma, sigma_of
 from tests.reference.policy import Policy, argmax, mean
 
 
@@ -26,35 +27,46 @@ class Timed(Policy):
         return [gamma ** (t - 1 - s) for s in self.rounds[i]]
 
 
-class SWUCB(Timed):
+class Ranged(Timed):
+    """UCB of rewards in [0, B]: B is twice the scale of their noise, if no other is given."""
+
+    def __init__(self, n_arms: int, *, B: float, sigma: Sigma) -> None:
+        super().__init__(n_arms)
+        self.B, self.sigma = B, sigma
+
+    def range_of(self, i: int) -> float:
+        return self.B if self.sigma == "range" else 2 * sigma_of(self.sigma, self.received, i)
+
+
+class SWUCB(Ranged):
     """Garivier, Moulines 2011: UCB on the rounds t - tau, ..., t - 1.
 
     ``mean + B sqrt(xi ln(min(t, tau)) / N)``; an arm with no pull in the window is played at once.
     """
 
-    def __init__(self, n_arms: int, *, tau: int, xi: float = 0.6, B: float = 1.0) -> None:
-        super().__init__(n_arms)
-        self.tau, self.xi, self.B = tau, xi, B
+    def __init__(self, n_arms: int, *, tau: int, xi: float = 0.6, B: float = 1.0, sigma: Sigma = "range") -> None:
+        super().__init__(n_arms, B=B, sigma=sigma)
+        self.tau, self.xi = tau, xi
 
     def index(self, t: int, i: int) -> float:
         xs = self.since(i, t - self.tau)
         if not xs:
             return math.inf
-        return mean(xs) + self.B * math.sqrt(self.xi * math.log(min(t, self.tau)) / len(xs))
+        return mean(xs) + self.range_of(i) * math.sqrt(self.xi * math.log(min(t, self.tau)) / len(xs))
 
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         return argmax(lambda i: self.index(t, i), self.available(arms))
 
 
-class DUCB(Timed):
+class DUCB(Ranged):
     """Garivier, Moulines 2011: a reward of round s counts ``gamma^(t - 1 - s)``, for every arm.
 
     ``mean + 2 B sqrt(xi ln n / N)`` with n the sum of every arm's discounted count N (ln n cut at 0).
     """
 
-    def __init__(self, n_arms: int, *, gamma: float, xi: float = 0.6, B: float = 1.0) -> None:
-        super().__init__(n_arms)
-        self.gamma, self.xi, self.B = gamma, xi, B
+    def __init__(self, n_arms: int, *, gamma: float, xi: float = 0.6, B: float = 1.0, sigma: Sigma = "range") -> None:
+        super().__init__(n_arms, B=B, sigma=sigma)
+        self.gamma, self.xi = gamma, xi
 
     def index(self, t: int, i: int) -> float:
         weights = self.discounts(i, t, self.gamma)
@@ -63,7 +75,7 @@ class DUCB(Timed):
             return math.inf
         average = math.fsum(w * x for w, x in zip(weights, self.rewards[i], strict=True)) / N
         n = math.fsum(w for j in range(self.n_arms) for w in self.discounts(j, t, self.gamma))
-        return average + 2 * self.B * math.sqrt(self.xi * max(0.0, math.log(n)) / N)
+        return average + 2 * self.range_of(i) * math.sqrt(self.xi * max(0.0, math.log(n)) / N)
 
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         arms = self.available(arms)

@@ -1,16 +1,110 @@
-"""The scan of all windows, as kernels: what the fast search and the fast filter are compared with on long histories."""
+"""The scan of all windows, as kernels: what the fast searches and the fast filter are compared with on long histories.
+
+A policy that keeps only the vertices of a hull has no history to scan. `RAWUCBWithHistory` and `RAWKLUCBWithHistory` are the
+policies as they are, which keep every reward as well, so that both choose from one state. `RAWUCBByBlocks` is RAW-UCB by the
+search that bounds blocks of windows, for games too long for a scan.
+"""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from rotting.common.arrays import Ints
-from rotting.parts.exact_windows import Windows
-from rotting.parts.prefix_blocks import window_mean
+from rotting.parts.block_windows import by_any_tightest_bound
+from rotting.parts.block_windows import new_windows as new_block_windows
+from rotting.parts.divergences import upper
+from rotting.parts.hull_windows import Lines
+from rotting.parts.noise_scale import NoiseScale
+from rotting.parts.prefix_blocks import History, new_history, record, window_mean
+from rotting.parts.stack_pool import FIRST, Stacks
+from rotting.parts.tournament import Tournament
+from rotting.policies import raw_kl_ucb, raw_ucb
 from rotting.policies.fewa import State as FilterState
-from rotting.policies.raw_ucb import level_at, width
+from rotting.policies.raw_kl_ucb import RAWKLUCB, Tangents
+from rotting.policies.raw_kl_ucb import level_at as kl_level_at
+from rotting.policies.raw_ucb import RAWUCB, level_at, width
+from rotting.policy import Kernel, Policy, defined
 
 
-def index(p: Any, s: Windows, t: int, i: int) -> float:
+def room_for(n_arms: int, rounds: int) -> int:
+    """So many points that no hull is ever without room: an arm's places add up to less than four times its points."""
+    return 4 * (rounds + FIRST * n_arms)
+
+
+class RAWUCBState(NamedTuple):
+    """RAW-UCB's state and every reward."""
+
+    hull: Stacks
+    lines: Lines
+    tournament: Tournament
+    noise: NoiseScale
+    full: Ints
+    history: History
+
+
+class RAWKLUCBState(NamedTuple):
+    """RAW-klUCB's state and every reward."""
+
+    hull: Stacks
+    lines: Lines
+    tangents: Tangents
+    full: Ints
+    history: History
+
+
+def _init(p: Any, n_arms: int, capacity: int) -> RAWUCBState:
+    s = raw_ucb.init(p, n_arms, room_for(n_arms, capacity))
+    return RAWUCBState(*s, new_history(n_arms, capacity))
+
+
+def _kl_init(p: Any, n_arms: int, capacity: int) -> RAWKLUCBState:
+    s = raw_kl_ucb.init(p, n_arms, room_for(n_arms, capacity))
+    return RAWKLUCBState(*s, new_history(n_arms, capacity))
+
+
+_update_hull: Any = RAWUCB.kernel.update
+_update_kl_hull: Any = RAWKLUCB.kernel.update
+
+
+def _update(p: Any, s: RAWUCBState, t: int, arm: int, reward: float) -> None:
+    _update_hull(p, s, t, arm, reward)
+    record(s.history, arm, reward)
+
+
+def _kl_update(p: Any, s: RAWKLUCBState, t: int, arm: int, reward: float) -> None:
+    _update_kl_hull(p, s, t, arm, reward)
+    record(s.history, arm, reward)
+
+
+def _block_init(p: Any, n_arms: int, capacity: int) -> Any:
+    return new_block_windows(n_arms, capacity)
+
+
+class RAWUCBWithHistory(Policy):
+    """RAW-UCB, which keeps every reward beside its hulls."""
+
+    name = "raw-ucb-with-history"
+    kernel = Kernel(raw_ucb.Params, _init, RAWUCB.kernel.choose, _update, explain=RAWUCB.kernel.explain)
+
+
+class RAWKLUCBWithHistory(Policy):
+    """RAW-klUCB for rewards in [0, 1] or Gaussian ones, which keeps every reward beside its hulls."""
+
+    name = "raw-kl-ucb-with-history"
+    kernel = Kernel(raw_kl_ucb.Params, _kl_init, RAWKLUCB.kernel.choose, _kl_update, explain=RAWKLUCB.kernel.explain)
+
+
+class RAWUCBByBlocks(Policy):
+    """RAW-UCB by the search of blocks, as RAW-UCB++ is computed."""
+
+    name = "raw-ucb-by-blocks"
+    kernel = Kernel(raw_ucb.Params, _block_init, **by_any_tightest_bound(level_at, width))
+
+
+for _policy in (RAWUCBWithHistory, RAWKLUCBWithHistory, RAWUCBByBlocks):
+    del defined[_policy.name]  # for tests and benchmarks, not for users
+
+
+def index(p: Any, s: Any, t: int, i: int) -> float:
     """RAW-UCB's index: the smallest bound over every window."""
     level = level_at(p, t, 0)
     best = math.inf
@@ -19,11 +113,30 @@ def index(p: Any, s: Windows, t: int, i: int) -> float:
     return best
 
 
-def raw_ucb(p: Any, s: Windows, t: int, key: int, arms: Ints) -> int:
+def kl_index(p: Any, s: Any, t: int, i: int) -> float:
+    """RAW-klUCB's index: the smallest bound over every window."""
+    level = kl_level_at(p, t, 0)
+    best = math.inf
+    for h in range(1, s.history.pulls[i] + 1):
+        best = min(best, upper(p.kind, window_mean(s.history, i, h), level / h, p.sigma))
+    return best
+
+
+def raw_ucb_choice(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     """RAW-UCB's choice."""
     best, best_index = arms[0], -math.inf
     for i in arms:
         value = index(p, s, t, i)
+        if value > best_index:
+            best, best_index = i, value
+    return int(best)
+
+
+def raw_kl_ucb_choice(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    """RAW-klUCB's choice."""
+    best, best_index = arms[0], -math.inf
+    for i in arms:
+        value = kl_index(p, s, t, i)
         if value > best_index:
             best, best_index = i, value
     return int(best)

@@ -41,11 +41,15 @@ def argmax(index: Callable[[int], float], arms: Sequence[int]) -> int:
 
 
 class Policy:
-    """What the policies share: the full history of every arm."""
+    """What the policies share: the full history of every arm.
+
+    ``rewards`` may be mapped, or forgotten in part; ``received`` has all of them as they came.
+    """
 
     def __init__(self, n_arms: int) -> None:
         self.n_arms = n_arms
         self.rewards: list[list[float]] = [[] for _ in range(n_arms)]
+        self.received: list[list[float]] = [[] for _ in range(n_arms)]
 
     def available(self, arms: Sequence[int] | None) -> list[int]:
         return list(range(self.n_arms)) if arms is None else list(arms)
@@ -57,8 +61,12 @@ class Policy:
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         raise NotImplementedError
 
+    def mapped(self, reward: float) -> float:
+        return reward
+
     def update(self, t: int, arm: int, reward: float) -> None:
-        self.rewards[arm].append(reward)
+        self.received[arm].append(reward)
+        self.rewards[arm].append(self.mapped(reward))
 
 
 def to_unit(reward: float, low: float, high: float) -> float:
@@ -74,6 +82,3 @@ class Bounded(Policy):
 
     def mapped(self, reward: float) -> float:
         return to_unit(reward, self.low, self.high)
-
-    def update(self, t: int, arm: int, reward: float) -> None:
-        super().update(t, arm, self.mapped(reward))

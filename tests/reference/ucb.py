@@ -4,19 +4,20 @@ import math
 from collections.abc import Sequence
 
 from tests.reference.divergences import exploration, upper
+from tests.reference.noise import Sigma, sigma_of
 from tests.reference.policy import Bounded, Draws, Policy, argmax, mean
 
 
 class UCB1(Policy):
     """Auer, Cesa-Bianchi, Fischer 2002: the largest ``mean + sigma sqrt(2 ln t / N)``."""
 
-    def __init__(self, n_arms: int, *, sigma: float = 1.0) -> None:
+    def __init__(self, n_arms: int, *, sigma: Sigma = 1.0) -> None:
         super().__init__(n_arms)
         self.sigma = sigma
 
     def index(self, t: int, i: int) -> float:
         xs = self.rewards[i]
-        return mean(xs) + self.sigma * math.sqrt(2 * math.log(t) / len(xs))
+        return mean(xs) + sigma_of(self.sigma, self.received, i) * math.sqrt(2 * math.log(t) / len(xs))
 
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         arms = self.available(arms)

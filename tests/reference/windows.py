@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from tests.reference.divergences import upper
+from tests.reference.noise import Sigma, sigma_of
 from tests.reference.policy import Policy, argmax, mean, to_unit
 
 
@@ -66,17 +67,17 @@ class EffUpdate:
 class RAWUCB(Policy):
     """Algorithm 1: the largest ``min over h <= N_i of mean_i^h + c(h, delta_t)``."""
 
-    def __init__(self, n_arms: int, *, alpha: float = 1.4, sigma: float = 1.0) -> None:
+    def __init__(self, n_arms: int, *, alpha: float = 1.4, sigma: Sigma = 1.0) -> None:
         super().__init__(n_arms)
         self.alpha, self.sigma = alpha, sigma
         self.stats: list[AllWindows] | list[EffUpdate] = [AllWindows() for _ in range(n_arms)]
 
-    def width(self, t: int, h: int) -> float:
-        return width(t, h, self.alpha, self.sigma)
+    def width(self, t: int, h: int, sigma: float) -> float:
+        return width(t, h, self.alpha, sigma)
 
     def index(self, t: int, i: int) -> float:
-        means = self.stats[i].mean
-        return min(mu + self.width(t, h) for h, mu in means.items() if mu is not None)
+        means, sigma = self.stats[i].mean, sigma_of(self.sigma, self.received, i)
+        return min(mu + self.width(t, h, sigma) for h, mu in means.items() if mu is not None)
 
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         arms = self.available(arms)
@@ -91,7 +92,7 @@ class RAWUCB(Policy):
 class EffRAWUCB(RAWUCB):
     """EFF-RAW-UCB: the same index over the windows of EFF_UPDATE that have a value."""
 
-    def __init__(self, n_arms: int, *, alpha: float = 1.4, sigma: float = 1.0, m: float = 2.0) -> None:
+    def __init__(self, n_arms: int, *, alpha: float = 1.4, sigma: Sigma = 1.0, m: float = 2.0) -> None:
         super().__init__(n_arms, alpha=alpha, sigma=sigma)
         self.stats = [EffUpdate(m) for _ in range(n_arms)]
 
@@ -99,13 +100,22 @@ class EffRAWUCB(RAWUCB):
 class FEWA(Policy):
     """FEWA (Seznec et al. 2019): filter on expanding windows, pull a survivor that has no next window."""
 
-    def __init__(self, n_arms: int, *, alpha: float = 0.06, sigma: float = 1.0) -> None:
+    def __init__(self, n_arms: int, *, alpha: float = 0.06, sigma: Sigma = 1.0) -> None:
         super().__init__(n_arms)
         self.alpha, self.sigma = alpha, sigma
         self.stats: list[AllWindows] | list[EffUpdate] = [AllWindows() for _ in range(n_arms)]
 
     def next_window(self, h: int) -> int:
         return h + 1
+
+    def close(self, t: int, h: int, value: dict[int, float]) -> list[int]:
+        """The arms whose mean is at most two widths below the best; a width of each, where they are estimated."""
+        if isinstance(self.sigma, str):
+            c = {i: width(t, h, self.alpha, sigma_of(self.sigma, self.received, i)) for i in value}
+            best = max(value[j] - c[j] for j in value)
+            return [i for i in value if value[i] + c[i] >= best]
+        best = max(value.values())
+        return [i for i in value if value[i] >= best - 2 * width(t, h, self.alpha, self.sigma)]
 
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         arms = self.available(arms)
@@ -119,8 +129,7 @@ class FEWA(Policy):
                 mu = self.stats[i].mean[h]
                 assert mu is not None  # every kept arm has at least h samples
                 value[i] = mu
-            best = max(value.values())
-            kept = [i for i in kept if value[i] >= best - 2 * width(t, h, self.alpha, self.sigma)]
+            kept = self.close(t, h, value)
             h = self.next_window(h)
             stop = [i for i in kept if len(self.rewards[i]) < h]
             if stop:
@@ -134,7 +143,7 @@ class FEWA(Policy):
 class EffFEWA(FEWA):
     """EFF-FEWA: the same filter on the windows 1, ceil(m), ... of EFF_UPDATE."""
 
-    def __init__(self, n_arms: int, *, alpha: float = 0.06, sigma: float = 1.0, m: float = 2.0) -> None:
+    def __init__(self, n_arms: int, *, alpha: float = 0.06, sigma: Sigma = 1.0, m: float = 2.0) -> None:
         super().__init__(n_arms, alpha=alpha, sigma=sigma)
         self.m = m
         self.stats = [EffUpdate(m) for _ in range(n_arms)]
@@ -156,7 +165,7 @@ class RAWUCBpp(RAWUCB):
     the number of available arms.
     """
 
-    def __init__(self, n_arms: int, *, alpha: float = 1.4, beta: float = 0.0, sigma: float = 1.0) -> None:
+    def __init__(self, n_arms: int, *, alpha: float = 1.4, beta: float = 0.0, sigma: Sigma = 1.0) -> None:
         super().__init__(n_arms, alpha=alpha, sigma=sigma)
         self.beta, self.K = beta, n_arms
 
@@ -164,14 +173,14 @@ class RAWUCBpp(RAWUCB):
         self.K = len(self.available(arms))
         return super().choose(t, arms)
 
-    def width(self, t: int, h: int) -> float:
-        return width_pp(t, h, self.K, self.alpha, self.beta, self.sigma)
+    def width(self, t: int, h: int, sigma: float) -> float:
+        return width_pp(t, h, self.K, self.alpha, self.beta, sigma)
 
 
 class EffRAWUCBpp(RAWUCBpp):
     """RAW-UCB++ over the windows of EFF_UPDATE that have a value."""
 
-    def __init__(self, n_arms: int, *, alpha: float = 1.4, beta: float = 0.0, sigma: float = 1.0, m: float = 2.0) -> None:
+    def __init__(self, n_arms: int, *, alpha: float = 1.4, beta: float = 0.0, sigma: Sigma = 1.0, m: float = 2.0) -> None:
         super().__init__(n_arms, alpha=alpha, beta=beta, sigma=sigma)
         self.stats = [EffUpdate(m) for _ in range(n_arms)]
 
@@ -196,9 +205,9 @@ class RAWKLUCB(RAWUCB):
         self.kind, self.low, self.high = kind, low, high
 
     def index(self, t: int, i: int) -> float:
-        means = self.stats[i].mean
+        means, sigma = self.stats[i].mean, sigma_of(self.sigma, self.received, i)
         level = self.alpha * math.log(t)
-        return min(upper(self.kind, mu, level / h, self.sigma) for h, mu in means.items() if mu is not None)
+        return min(upper(self.kind, mu, level / h, sigma) for h, mu in means.items() if mu is not None)
 
     def update(self, t: int, arm: int, reward: float) -> None:
         super().update(t, arm, to_unit(reward, self.low, self.high) if self.kind == "bernoulli" else reward)

@@ -21,7 +21,6 @@ import pytest
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
 from rotting.kernels.random_numbers import derive_key
-from rotting.live.policy_state import new_state
 from rotting.policy import Policy
 from rotting.problems import (
     Abrupt,
@@ -42,6 +41,7 @@ from rotting.problems.arms import Arm
 from rotting.problems.noise import Bernoulli, Beta, Gaussian, Noise
 from rotting.registry import make
 from tests.conftest import INTERPRETED
+from tests.helpers.games import Player
 
 HORIZON = 100 if INTERPRETED else 150
 ALPHAS = (0.3, 1.0, 4.0)  # on the first the event often fails, on the last hardly ever
@@ -124,10 +124,9 @@ def play(policy: Policy, factor: float, problem: Problem, choose: Choose | None 
     """Play a game and look at every round, with `choose` in the place of the policy's own choice if given."""
     tally, horizon = Tally(), problem.resolve_horizon()
     delayed = policy.name.startswith("eff-")
-    choose = choose or fast(policy.kernel.choose, policy)
-    update, draw = fast(policy.kernel.update, policy), fast(problem.noise.draw)
+    draw = fast(problem.noise.draw)
     K = problem.n_arms
-    state, arms = new_state(policy, K, horizon), np.arange(K)
+    player, arms = Player(policy, K, horizon), np.arange(K)
     on_rounds = problem.means(horizon).on_rounds
     pulls = [0] * K
     # Sums of the rewards and of the true means of each arm's first pulls, and the windows and errors of its statistics.
@@ -135,7 +134,7 @@ def play(policy: Policy, factor: float, problem: Problem, choose: Choose | None 
     windows: list[tuple[Ints, Floats]] = [(np.empty(0, np.int64), np.empty(0))] * K
     for t in range(1, horizon + 1):
         means = [problem.mean(i, t, pulls[i]) for i in range(K)]
-        i = int(choose(policy.params, state, t, KEY, arms))
+        i = player.choose(t, arms, KEY) if choose is None else choose(policy.params, player.state, t, KEY, arms)
         if t > K:
             if all(np.all(errors <= width(policy, t, h)) for h, errors in windows):
                 h, end = current_windows(pulls[i], delayed=False)
@@ -150,15 +149,16 @@ def play(policy: Policy, factor: float, problem: Problem, choose: Choose | None 
             assert i == t - 1  # each arm once, in order
         n = pulls[i]
         reward = draw(means[i], problem.noise.scale, KEY, 0, i, t - 1 if on_rounds[i] else n)
-        update(policy.params, state, t, i, reward)
+        player.update(t, i, reward)
         paid[i, n + 1], true[i, n + 1] = paid[i, n] + reward, true[i, n] + means[i]
         pulls[i] = n + 1
         h, end = current_windows(n + 1, delayed)
         estimates = averages(paid[i], h, end)
         if delayed:  # the statistics are those the policy has
-            known = state.grid.known[i]
-            assert state.grid.windows[:known].tolist() == h.tolist()
-            assert np.max(np.abs(state.grid.mean[i, :known] - estimates)) <= ROUNDING
+            grid = player.state.grid
+            known = grid.known[i]
+            assert grid.windows[:known].tolist() == h.tolist()
+            assert np.max(np.abs(grid.mean[i, :known] - estimates)) <= ROUNDING
         windows[i] = h, np.abs(estimates - averages(true[i], h, end))
     assert tally.checked + tally.excluded == horizon - K
     return tally
@@ -190,10 +190,11 @@ def test_the_chosen_arm_is_close_to_the_best(name: str, problem: str, noise: str
     assert sum(tally.checked for tally in tallies) >= 1.75 * rounds
 
 
-def pulls(s: Any) -> Ints:
-    """N_i, from the statistics that the policy keeps: of all windows, or of the delayed ones."""
-    found: Ints = (s.history if hasattr(s, "history") else s.grid).pulls
-    return found
+def has_reward(s: Any, i: int) -> bool:
+    """From the statistics that the policy keeps: of all windows, of the hull's, or of the delayed ones."""
+    if hasattr(s, "hull"):
+        return bool(s.hull.size[i] > 0)
+    return bool((s.history if hasattr(s, "history") else s.grid).pulls[i] > 0)
 
 
 # The test has teeth: policies that are nearly right break the bound.
@@ -205,7 +206,7 @@ def worst_index(policy: Policy) -> Choose:
     assert explain is not None
 
     def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-        return int(min(arms, key=lambda i: -math.inf if pulls(s)[i] == 0 else explain(p, s, t, arms, i).value))
+        return int(min(arms, key=lambda i: explain(p, s, t, arms, i).value if has_reward(s, i) else -math.inf))
 
     return choose
 
@@ -216,7 +217,7 @@ def first_filtered(policy: Policy) -> Choose:
     assert explain is not None
 
     def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-        return int(min(arms, key=lambda i: -1 if pulls(s)[i] == 0 else explain(p, s, t, arms, i).window))
+        return int(min(arms, key=lambda i: explain(p, s, t, arms, i).window if has_reward(s, i) else -1))
 
     return choose
 

@@ -100,6 +100,35 @@ def option(*words: str) -> Option:
     return Option(f"one of {', '.join(map(repr, words))}", words=words)
 
 
+@dataclass(frozen=True)
+class NumberOrWord(Rule):
+    """A number as the rule says, or one of a few words; a kernel gets the number that stands for the word.
+
+    Example:
+        >>> SCALE.check("sigma", 0.5), SCALE.check("sigma", "estimate") == ESTIMATE, SCALE.show(ESTIMATE)
+        (0.5, True, 'estimate')
+        >>> SCALE.check("sigma", "guess")
+        Traceback (most recent call last):
+        ...
+        rotting.errors.InvalidValueError: sigma must be a positive finite number or 'estimate', got 'guess'
+    """
+
+    words: tuple[tuple[str, float], ...] = ()
+
+    def check(self, name: str, value: object) -> float:
+        """Return the number, or what stands for the word."""
+        if isinstance(value, str):
+            known = dict(self.words)
+            if value not in known:
+                raise InvalidValueError(f"{name} must be {self.text}, got {value!r}{suggest(value, known)}")
+            return known[value]
+        return super().check(name, value)
+
+    def show(self, value: float) -> Any:
+        """Return the number or the word."""
+        return next((word for word, number in self.words if number == value), value)
+
+
 LARGEST = 1e100  # of a reward, a mean or a standard deviation: sums and squares, and their rounding errors, stay finite
 
 FINITE = Rule("a finite number")
@@ -111,6 +140,18 @@ ABOVE_ONE = Rule("a finite number above 1", low=1.0, open_low=True)
 PROBABILITY = Rule("a probability in [0, 1]", low=0.0, high=1.0)
 COUNT = Rule("a whole number, 1 or more", low=1, high=2**53, whole=True)
 INDEX = Rule("a whole number, 0 or more", low=0, whole=True)
+
+
+# What stands for a word must pass as a number, so that a policy can be made of another's parameters, and must never be meant as
+# one: these are the smallest numbers there are.
+ESTIMATE, HALF_RANGE = 5e-324, 1e-323
+SCALE = NumberOrWord("a positive finite number or 'estimate'", low=0.0, open_low=True, words=(("estimate", ESTIMATE),))
+RANGE_SCALE = NumberOrWord(
+    "a positive finite number, 'estimate' or 'range'",
+    low=0.0,
+    open_low=True,
+    words=(("estimate", ESTIMATE), ("range", HALF_RANGE)),
+)
 
 
 def positive(name: str, value: object) -> float:

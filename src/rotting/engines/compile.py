@@ -140,7 +140,13 @@ def _compile(linked: Callable[..., Any], mark: str, options: _Options, entry: bo
     linked.__name__ = linked.__qualname__ = f"{linked.__name__}_{mark}{endings}"
     jit: Any = numba.njit
     made: Any = jit(
-        nogil=True, error_model="numpy", _nrt=options.allocates, boundscheck=options.checked, forceinline=not entry
+        nogil=True,
+        error_model="numpy",
+        _nrt=options.allocates,
+        boundscheck=options.checked,
+        forceinline=not entry,
+        no_cpython_wrapper=not entry,
+        no_cfunc_wrapper=True,
     )(linked)
     if entry and made is not linked:  # which it is where nothing is compiled
         try:

@@ -14,12 +14,13 @@ from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import allocates_nothing, bind, slot
 from rotting.kernels.exact_sums import add, difference
 from rotting.kernels.random_numbers import subkey
-from rotting.policy import Policy
+from rotting.policy import Policy, small_capacity
 from rotting.problems.mean_table import Means, mean_at, seek
 from rotting.problems.noise import Noise
 
 CANCEL, DONE = 0, 1  # slots of `signal`: set to stop the game; rounds played so far
 _POLL = 1 << 14  # rounds between two looks at `signal`
+_MORE = 2  # times the room, when there is none left
 
 
 class Board(NamedTuple):
@@ -28,6 +29,8 @@ class Board(NamedTuple):
     pulls: Ints  # [K] N_i
     round_piece: Ints  # [K] piece of each arm's means that the last round looked up lies in
     pull_piece: Ints  # [K] the same over the arm's own pulls
+    passed: Ints  # [2] rounds and checkpoints that lie behind
+    collected: Floats  # [2] the sum of the means of the arms pulled, as high + low
 
 
 @slot
@@ -80,6 +83,26 @@ def reveal_means(s: Any, m: Means, b: Board, t: int) -> None:
         s.means[i] = mean_now(m, b, i, t)
 
 
+def room_at_first(n_arms: int, rounds: int) -> int:
+    """Make room for every round."""
+    return rounds
+
+
+def is_full(s: Any) -> bool:
+    """There is room for every round."""
+    return False
+
+
+def says_full(s: Any) -> bool:
+    """Tell whether the last update found no room."""
+    return bool(s.full[0] != 0)
+
+
+def enlarge(p: Any, s: Any, capacity: int) -> Any:
+    """Leave a state that is never full as it is."""
+    return s
+
+
 @allocates_nothing
 def play(
     p: Any,
@@ -96,16 +119,21 @@ def play(
     regret: Floats,
     signal: Ints,
 ) -> None:
-    """Play rounds 1 to `checkpoints[-1]` and write the pseudo-regret at each checkpoint into `regret`."""
-    high, low = 0.0, 0.0  # the sum of the means collected
-    mark = 0
-    for t in range(1, checkpoints[-1] + 1):
+    """Play on to round `checkpoints[-1]`, or until the state is full; write the pseudo-regret at each checkpoint into `regret`.
+
+    A round in which the state was full is not played; it comes again once the state is enlarged.
+    """
+    mark, high, low = b.passed[1], b.collected[0], b.collected[1]
+    for t in range(b.passed[0] + 1, checkpoints[-1] + 1):
         reveal(s, m, b, t)
         i = choose(p, s, t, policy_key, arms)
         visit(b, i)
         mean = mean_now(m, b, i, t)
         clock = t - 1 if m.on_rounds[i] else b.pulls[i]
         update(p, s, t, i, draw(mean, scale, noise_key, run, i, clock))
+        if is_full(s):
+            b.passed[0], b.passed[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
+            return
         b.pulls[i] += 1
         high, low = add(high, low, mean)
         if t == checkpoints[mark]:
@@ -138,10 +166,16 @@ def play_runs(
         if signal[CANCEL] != 0:
             return
         run = first_run + r
-        s = init(p, n_arms, checkpoints[-1])
-        b = Board(pulls[r], m.round_first[:-1].copy(), m.pull_first[:-1].copy())
+        capacity = room_at_first(n_arms, checkpoints[-1])
+        s = init(p, n_arms, capacity)
+        b = Board(pulls[r], m.round_first[:-1].copy(), m.pull_first[:-1].copy(), np.zeros(2, np.int64), np.zeros(2))
         key = subkey(policy_key, run)
-        play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], signal)
+        while True:  # one call: its code is compiled in place
+            play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], signal)
+            if not is_full(s):
+                break
+            capacity *= _MORE
+            s = enlarge(p, s, capacity)
 
 
 def link(policy: Policy, noise: Noise, checked: bool = False) -> Callable[..., None]:
@@ -150,6 +184,8 @@ def link(policy: Policy, noise: Noise, checked: bool = False) -> Callable[..., N
     parts: dict[Any, Any] = {init: kernel.init, choose: kernel.choose, update: kernel.update, draw: noise.draw}
     if policy.sees_means:
         parts[reveal] = reveal_means
+    if kernel.enlarge is not None:
+        parts |= {room_at_first: small_capacity, is_full: says_full, enlarge: kernel.enlarge}
     if checked:
         parts[visit] = visit_checked
     return bind(play_runs, parts)

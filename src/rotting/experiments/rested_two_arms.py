@@ -176,10 +176,6 @@ class _Measured:
         pulls = np.concatenate([result.pulls[LABELS.index(label)] for result in self._at(drops)])
         return np.asarray(pulls.max(axis=1) / pulls.sum(axis=1))
 
-    def times(self, label: str) -> Floats:
-        """Return `[L]`, the time per round of a policy."""
-        return np.array([result.us_per_round[LABELS.index(label)] for result in self._at(_any)])
-
     def over_time(self, label: str) -> Floats:
         """Return the regret at the checkpoints of both curves, after the first hundredth of the game, and in each run."""
         curves = [self.results[_name(L)] for L in self.settings.curves]
@@ -355,14 +351,6 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         _over(EFF_RAW, RAW, from_runs(RARE_SHOW_FROM, mean_ratio)),
         low=0.8,
         high=1.25,
-    ),
-    Statement(
-        "rested-eff-cheaper",
-        "appendix, the numerical cost of adaptive windows",
-        "The efficient version is far cheaper than the exact one.",
-        "time per round of RAW-UCB over EFF-RAW-UCB, mean over L; not the paper's code, whose RAW-UCB scans all windows",
-        lambda measured: mean_interval(measured.times(RAW) / measured.times(EFF_RAW)),
-        low=10.0,
     ),
 )
 

@@ -22,6 +22,20 @@ def difference(high: float, low: float, from_high: float, from_low: float) -> fl
     return total + (error + (low - from_low))
 
 
+def subtract(high: float, low: float, from_high: float, from_low: float) -> tuple[float, float]:
+    """Return the pair `(high + low) - (from_high + from_low)`, renormalised.
+
+    Example:
+        >>> subtract(1.0, 2.0**-60, 0.5, 0.0)
+        (0.5, 8.673617379884035e-19)
+    """
+    total = high - from_high
+    shadow = total - high
+    error = (high - (total - shadow)) - (from_high + shadow) + (low - from_low)
+    rounded = total + error
+    return rounded, error - (rounded - total)
+
+
 def times(high: float, low: float, factor: float) -> tuple[float, float]:
     """Return the pair `(high + low) factor` (Dekker's product, then renormalised).
 

@@ -150,7 +150,8 @@ class Bandit:
         self._make_slots(len(names))
         self._slots[:] = names
         self._slot_of.update((arm, slot) for slot, arm in enumerate(names))
-        self._set_up(policy, key, 0, _FIRST_CAPACITY, states.new_state(policy, len(names), _FIRST_CAPACITY))
+        capacity = states.first_capacity(policy, len(names), _FIRST_CAPACITY)
+        self._set_up(policy, key, 0, capacity, states.new_state(policy, len(names), capacity))
 
     def _make_slots(self, count: int) -> None:
         """Make empty slots; an arm in use has one, also if it was removed with `keep=True`."""
@@ -172,6 +173,7 @@ class Bandit:
         self._update = guarded_for(policy.kernel.update, policy, policy.params, state, 1, 0, 0.0)
         self._explain = self._optional(policy.kernel.explain, self._active, 0)
         self._propensities_now = self._optional(policy.kernel.propensities, self._active, np.zeros(1))
+        self._may_be_full = policy.kernel.enlarge is not None
         self._uses_propensities = "propensity" in self._state._fields
         self._max_rounds = math.inf if policy.max_rounds is None else policy.max_rounds
         self._range = policy.reward_range or (-math.inf, math.inf)
@@ -234,7 +236,7 @@ class Bandit:
             )
 
     def _make_room(self, rounds: int) -> None:
-        if rounds > self._capacity:
+        if rounds > self._capacity and not self._may_be_full:
             capacity = max(rounds, 2 * self._capacity)
             self._state = states.grow(self._policy, self._state, len(self._slots), capacity)
             self._capacity = capacity
@@ -278,6 +280,12 @@ class Bandit:
             if self._uses_propensities:
                 self._state.propensity[slot] = self._propensities[slot][0] if pulled else self.propensities()[arm]
             self._update(self._policy.params, self._state, rounds, slot, value)
+            while self._may_be_full and self._state.full[0]:
+                self._state.full[0] = 0  # also if there is no memory for more room, and the reward is not learned
+                capacity = 2 * self._capacity
+                self._state = states.grow(self._policy, self._state, len(self._slots), capacity)
+                self._capacity = capacity
+                self._update(self._policy.params, self._state, rounds, slot, value)
             self._rounds = rounds
             self._pulls[slot] += 1
             if pulled:
@@ -316,7 +324,9 @@ class Bandit:
         slot = next((each for each in range(len(self._slots)) if each not in taken), len(self._slots))
         if slot == len(self._slots):
             # One at a time: some policies use the number of slots as the number of arms.
-            self._state = states.grow(self._policy, self._state, len(self._slots) + 1, self._capacity)
+            n_arms = len(self._slots) + 1
+            self._capacity = max(self._capacity, states.first_capacity(self._policy, n_arms, _FIRST_CAPACITY))
+            self._state = states.grow(self._policy, self._state, n_arms, self._capacity)
             self._slots.append(None)
             self._pulls.append(0)
             self._pending.append(0)

@@ -22,6 +22,7 @@ from rotting.registry import from_json
 _ROUNDS = 60
 _ARMS = 3
 _KEYS = 400
+_FAR_TOO_MUCH = 1 << 24  # things to keep of a few dozen rewards
 
 
 def require(rule: str, kept: bool, where: object = "") -> None:
@@ -43,7 +44,7 @@ def _rewards(n_arms: int, rounds: int) -> Floats:
 
 def _game(policy: Policy, choose: Any, update: Any, table: Floats, capacity: int) -> tuple[list[int], Any]:
     n_arms, rounds = table.shape
-    arms = np.arange(n_arms)
+    arms, enlarge = np.arange(n_arms), policy.kernel.enlarge
     state = states.new_state(policy, n_arms, capacity)
     pulls = [0] * n_arms
     chosen = []
@@ -54,6 +55,15 @@ def _game(policy: Policy, choose: Any, update: Any, table: Floats, capacity: int
         arm = choose(policy.params, state, t, 11, arms)
         check_choice(policy, arm, arms)
         update(policy.params, state, t, arm, table[arm, pulls[arm]])
+        while enlarge is not None and state.full[0]:
+            capacity *= 2
+            require("enlarge must make room for an update", capacity < _FAR_TOO_MUCH, f"round {t}, capacity {capacity // 2}")
+            state = telling(policy, enlarge, enlarge)(policy.params, state, capacity)
+            require("enlarge must return a state that is not `full`", not state.full[0], f"round {t}")
+            before = [(array.shape, array.dtype) for array in states.arrays(state)]
+            again = choose(policy.params, state, t, 11, arms)
+            require("a state that was enlarged must choose as before", arm == again, f"round {t}: {again} instead of {arm}")
+            update(policy.params, state, t, arm, table[arm, pulls[arm]])
         after = [(array.shape, array.dtype) for array in states.arrays(state)]
         require("choose and update must keep every array's shape and type", before == after, f"round {t}")
         pulls[arm] += 1
@@ -123,6 +133,9 @@ def _check_games(policy: Policy) -> None:
     require("compiled must leave the state that interpreted leaves", _same_state(fast[1], first[1]))
     roomy = _game(policy, *plain, table, 4 * _ROUNDS)
     require("a larger capacity must not change the choices", roomy[0] == first[0])
+    if policy.kernel.enlarge is not None:
+        cramped = _game(policy, *plain, table, 1)
+        require("an update that finds no room must change nothing that a choice depends on", cramped[0] == roomy[0])
     _game(policy, *plain, table[:1], _ROUNDS)  # a single arm, the only one that it lets be pulled
     short = _game(policy, *plain, _rewards(_ARMS, _ARMS - 1), _ARMS - 1)
     if policy.first_pulls:
@@ -136,7 +149,7 @@ def _check_games(policy: Policy) -> None:
 
 def _check_mask(policy: Policy) -> None:
     arms: Ints = np.array([0, 2])
-    state = states.new_state(policy, _ARMS, _ROUNDS)
+    state = states.new_state(policy, _ARMS, states.first_capacity(policy, _ARMS, _ROUNDS))
     choose, update = _interpreted_kernels(policy)
     for t in range(1, _ROUNDS + 1):
         arm = choose(policy.params, state, t, 5, arms)
@@ -215,9 +228,10 @@ def check_policy(policy: Policy) -> None:
     """Raise `CheckError` if `policy` breaks the contract of a policy; return in silence if it keeps it.
 
     It checks that the policy is a value (equality, JSON), that its state can grow and be saved, that it plays the same game
-    interpreted and compiled, once and again, with more room, with one arm, with fewer rounds than arms, that it respects the
-    available arms, that it declares its randomness with the right propensities, that a bandit which grew before its first
-    reward equals one that began with all arms, and that it works live: saved and restored, with arms added and removed.
+    interpreted and compiled, once and again, with more room, enlarged again and again, with one arm, with fewer rounds than
+    arms, that it respects the available arms, that it declares its randomness with the right propensities, that a bandit which
+    grew before its first reward equals one that began with all arms, and that it works live: saved and restored, with arms
+    added and removed.
 
     Args:
         policy: the policy to check. Rewards in [0, 1] are fed to it.

@@ -14,7 +14,12 @@ from rotting.engines.kernel_errors import new_state as new_state  # noqa: PLC041
 from rotting.engines.kernel_errors import telling
 from rotting.errors import InvalidValueError
 from rotting.kernels.nested import flatten, unflatten
-from rotting.policy import Policy
+from rotting.policy import Policy, small_capacity
+
+
+def first_capacity(policy: Policy, n_arms: int, rounds: int) -> int:
+    """Return the capacity of a new state for so many rounds, as far as it depends on them."""
+    return rounds if policy.kernel.enlarge is None else small_capacity(n_arms, rounds)
 
 
 def arrays(state: Any) -> list[Any]:

@@ -4,10 +4,12 @@ A file in `policies/` has a policy's parameters and its formulas. What several p
 
     largest_index        choose the arm with the largest index
     lazy_choice          the same for indices that are minima over windows, without computing every index
-    exact_windows        the choice by the tightest bound of every window, and its state
+    hull_windows         the choice by the tightest bound of every window, and its state: RAW-UCB's widths
+    block_windows        the same for any width
     delayed_windows      EFF_UPDATE (Algorithm 2), and the choice by the tightest bound of its windows
     tournament           the highest of many lines, kept up to date
-    floors               lower bounds that one search leaves to the next
+    hull                 the windows that can matter: the upper hull of an arm's prefix sums
+    stack_pool           room for one stack an arm, in arrays that all arms share
     prefix_blocks        the means of all windows, with bounds for blocks of windows
     arm_filter           the filter of FEWA
     sliding_window       the rewards of the last rounds
@@ -17,6 +19,7 @@ A file in `policies/` has a policy's parameters and its formulas. What several p
     restarts             choice of policies that restart on an alarm
     glr_test             the generalised likelihood ratio test for a change
     divergences          Kullback-Leibler divergences and the bounds they give
+    noise_scale          the scale of the noise, given or estimated
     confidence           the width of a confidence bound, and the parameters it takes
     reward_scale         rewards in a declared range, or Gaussian
     doubling             the doubling trick
@@ -26,28 +29,29 @@ A part leaves open what its policies choose: a function marked `@slot` (`kernels
 uses which:
 
     restarts             largest_index
-    exact_windows        floors, lazy_choice, prefix_blocks, tournament
-    delayed_windows      lazy_choice, tournament
+    hull_windows         hull, lazy_choice, noise_scale, stack_pool, tournament
+    block_windows        lazy_choice, noise_scale, prefix_blocks
+    hull                 stack_pool
+    delayed_windows      lazy_choice, noise_scale, tournament
     lazy_choice          tournament
-    arm_filter           prefix_blocks
-    floors               prefix_blocks
-    glr_test             prefix_blocks
+    arm_filter           noise_scale, prefix_blocks
+    glr_test             hull, stack_pool
     exponential_weights  reward_scale
     posteriors           reward_scale
 
 and which policy uses which (Uniform and the greedy oracle need none):
 
-    raw_ucb              confidence, exact_windows, prefix_blocks
-    raw_ucb_pp           exact_windows
-    raw_kl_ucb           divergences, exact_windows, lazy_choice, prefix_blocks, reward_scale
-    eff_raw_ucb          confidence, delayed_windows
+    raw_ucb              confidence, hull_windows, noise_scale
+    raw_ucb_pp           block_windows, noise_scale
+    raw_kl_ucb           divergences, hull_windows, lazy_choice, reward_scale, stack_pool
+    eff_raw_ucb          delayed_windows
     eff_raw_ucb_pp       delayed_windows
-    fewa                 arm_filter, prefix_blocks
-    eff_fewa             arm_filter, delayed_windows
-    ucb1                 confidence, largest_index
+    fewa                 arm_filter, noise_scale, prefix_blocks
+    eff_fewa             arm_filter, delayed_windows, noise_scale
+    ucb1                 confidence, largest_index, noise_scale
     kl_ucb               divergences, largest_index, reward_scale
-    sw_ucb               largest_index, sliding_window
-    d_ucb                discounts, largest_index
+    sw_ucb               largest_index, noise_scale, sliding_window
+    d_ucb                discounts, largest_index, noise_scale
     wswa                 doubling
     exp3                 exponential_weights, reward_scale
     exp3_s               exponential_weights, reward_scale
@@ -55,8 +59,8 @@ and which policy uses which (Uniform and the greedy oracle need none):
     thompson_sampling    posteriors, reward_scale
     discounted_ts        posteriors, reward_scale
     sliding_window_ts    posteriors, reward_scale, sliding_window
-    glr_ucb              divergences, glr_test, prefix_blocks, restarts
-    glr_kl_ucb           divergences, glr_test, restarts, reward_scale
+    glr_ucb              divergences, glr_test, hull, noise_scale, restarts, stack_pool
+    glr_kl_ucb           divergences, restarts, reward_scale
     cusum_ucb            largest_index, restarts, reward_scale
     m_ucb                restarts, reward_scale
     ad_switch            restarts, reward_scale

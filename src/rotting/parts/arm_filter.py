@@ -1,6 +1,6 @@
 """The filter that FEWA and EFF-FEWA share: keep the arms whose mean is close to the best.
 
-The arms kept so far are the first `size` numbers of `s.kept`, in increasing order.
+The arms kept so far are the first `size` numbers of `s.kept`, in increasing order; `s.scale` has the scales of their noise.
 """
 
 import math
@@ -8,6 +8,7 @@ from typing import Any
 
 from rotting.common.arrays import Ints
 from rotting.kernels.binding import slot
+from rotting.parts.noise_scale import is_estimated, scale_of
 from rotting.parts.prefix_blocks import FAN, mean_range
 
 
@@ -23,10 +24,11 @@ def width(p: Any, level: float, h: int, root: float) -> float:
     raise NotImplementedError
 
 
-def keep_all(s: Any, arms: Ints) -> int:
+def keep_all(p: Any, s: Any, arms: Ints) -> int:
     """Start the filter with all arms; return their number."""
     for k in range(arms.size):
         s.kept[k] = arms[k]
+        s.scale[arms[k]] = scale_of(p, s.noise, arms[k])
     return int(arms.size)
 
 
@@ -38,18 +40,23 @@ def is_kept(s: Any, size: int, i: int) -> bool:
     return False
 
 
-def keep_close(s: Any, size: int, h: int, reach: float) -> int:
-    """Filter the arms on window h, in place and in order; return how many are left.
+def keep_close(p: Any, s: Any, size: int, h: int, c: float) -> int:
+    """Filter the arms on window h, whose width is c, in place and in order; return how many are left.
 
-    Arm i stays if `mean_i^h >= max over the arms of mean_j^h - reach`.
+    Arm i stays if `mean_i^h >= max over the arms of mean_j^h - 2 c`. Where the scales of the arms' noise are estimated, and
+    differ, it stays if `mean_i^h + scale_i c >= max over the arms of mean_j^h - scale_j c`.
     """
+    estimated = is_estimated(p)
     top = -math.inf
     for k in range(size):
-        top = max(top, window_mean(s, s.kept[k], h))
+        i = s.kept[k]
+        top = max(top, window_mean(s, i, h) - (s.scale[i] * c if estimated else 0.0))
     left = 0
     for k in range(size):
-        if window_mean(s, s.kept[k], h) >= top - reach:
-            s.kept[left] = s.kept[k]
+        i = s.kept[k]
+        mean = window_mean(s, i, h)
+        if (mean + s.scale[i] * c >= top) if estimated else (mean >= top - 2.0 * c):
+            s.kept[left] = i
             left += 1
     return left
 
@@ -65,11 +72,14 @@ def least_pulled(s: Any, pulls: Ints, size: int) -> int:
 
 def _all_pass(p: Any, s: Any, level: float, size: int, shortest: int, longest: int) -> bool:
     """Tell whether bounds alone show that every arm passes all windows between `shortest` and `longest`."""
-    low, high = math.inf, -math.inf
+    low, high, c = math.inf, -math.inf, width(p, level, longest, math.sqrt(longest))
     for k in range(size):
-        arm_low, arm_high = mean_range(s.history, s.kept[k], shortest, longest)
+        i = s.kept[k]
+        arm_low, arm_high = mean_range(s.history, i, shortest, longest)
+        if is_estimated(p):
+            arm_low, arm_high = arm_low + s.scale[i] * c, arm_high - s.scale[i] * c
         low, high = min(low, arm_low), max(high, arm_high)
-    return low >= high - 2.0 * width(p, level, longest, math.sqrt(longest))
+    return low >= (high if is_estimated(p) else high - 2.0 * c)
 
 
 def skip_windows(p: Any, s: Any, level: float, size: int, h: int, end: int) -> int:

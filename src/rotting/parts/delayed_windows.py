@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import slot
+from rotting.kernels.binding import bind, slot
 from rotting.kernels.exact_sums import add, difference
-from rotting.parts.lazy_choice import choose_lazily, learn, level_at, line, pulled, search, with_tournament
-from rotting.parts.tournament import Tournament, intercept, new_tournament, root
+from rotting.parts.lazy_choice import choose_lazily, learn, level_at, level_rises, line, pulled, search, with_tournament
+from rotting.parts.noise_scale import NoiseScale, forget_noise, is_estimated, new_noise_scale, observe_noise, scale_of
+from rotting.parts.tournament import Tournament, intercept, new_tournament, reopen, root
+from rotting.policy import Reason
 
 _FARTHEST = 1 << 61  # a window that no history reaches; beyond it, compiled integers overflow
 
@@ -46,6 +48,7 @@ class DelayedWindows(NamedTuple):
     line: Ints  # [K] number of the window that each arm keeps; its upper bound is the arm's line
     floor: Floats  # [K] a lower bound of each arm's index
     tournament: Tournament
+    noise: NoiseScale
 
 
 def next_window(m: float, h: int) -> int:
@@ -90,6 +93,7 @@ def new_delayed_windows(m: float, n_arms: int, capacity: int) -> DelayedWindows:
         line=np.zeros(n_arms, np.int64),
         floor=np.full(n_arms, -np.inf),
         tournament=new_tournament(n_arms),
+        noise=new_noise_scale(n_arms),
     )
 
 
@@ -140,15 +144,15 @@ def _pulled(s: DelayedWindows, i: int) -> bool:
 
 def _line(p: Any, s: DelayedWindows, level: float, i: int) -> float:
     j = s.line[i]
-    return float(s.grid.mean[i, j] + width(p, level, s.grid.windows[j], s.grid.root[j]))
+    return float(s.grid.mean[i, j] + scale_of(p, s.noise, i) * width(p, level, s.grid.windows[j], s.grid.root[j]))
 
 
 def _search_all(p: Any, s: DelayedWindows, level: float, i: int, threshold: float) -> float:
-    best = math.inf
+    best, scale = math.inf, scale_of(p, s.noise, i)
     for j in range(s.grid.known[i]):
         mean = s.grid.mean[i, j]
         if mean < best:  # else the width, which costs more, cannot help
-            value = mean + width(p, level, s.grid.windows[j], s.grid.root[j])
+            value = mean + scale * width(p, level, s.grid.windows[j], s.grid.root[j])
             if value < best:
                 best, s.line[i] = value, j
     return best
@@ -156,7 +160,7 @@ def _search_all(p: Any, s: DelayedWindows, level: float, i: int, threshold: floa
 
 def _search(p: Any, s: DelayedWindows, level: float, i: int, threshold: float) -> float:
     s.tournament.level[0] = level
-    if s.floor[i] > threshold:
+    if s.floor[i] > threshold and _level_rises(p):
         return _line(p, s, level, i)
     s.floor[i] = _search_all(p, s, level, i, threshold)
     return float(s.floor[i])
@@ -170,6 +174,10 @@ def _root(s: DelayedWindows, i: int) -> float:
     return float(s.grid.root[s.line[i]])
 
 
+def _level_rises(p: Any) -> bool:
+    return not is_estimated(p)
+
+
 def _lower_floor(s: DelayedWindows, i: int, j: int) -> None:
     # The width is that of a round not after the next one. Bounds grow with t, so this stays a lower bound.
     s.floor[i] = min(s.floor[i], s.grid.mean[i, j] + s.tournament.level[0] / s.grid.root[j])
@@ -177,15 +185,35 @@ def _lower_floor(s: DelayedWindows, i: int, j: int) -> None:
 
 def _update(p: Any, s: DelayedWindows, t: int, arm: int, reward: float) -> None:
     eff_update(s, arm, reward)
+    observe_noise(p, s.noise, arm, reward)
+
+
+def _forget(p: Any, s: DelayedWindows, arm: int) -> None:
+    forget_noise(s.noise, arm)
+
+
+def _forget_line(p: Any, s: DelayedWindows, arm: int) -> None:
+    reopen(s)
+    forget_noise(s.noise, arm)
+
+
+def _explain(p: Any, s: DelayedWindows, t: int, arms: Ints, i: int) -> Reason:
+    level, scale, best = level_at(p, t, arms.size), scale_of(p, s.noise, i), Reason(math.inf, math.nan, 0, math.inf)
+    for j in range(s.grid.known[i]):
+        mean, c = s.grid.mean[i, j], scale * width(p, level, s.grid.windows[j], s.grid.root[j])
+        if mean + c < best.value:
+            best = Reason(mean + c, mean, s.grid.windows[j], c)
+    return best
 
 
 def by_delayed_bound(
     policy_level: Callable[..., float], window_width: Callable[..., float], linear_in_level: bool
-) -> dict[str, Callable[..., Any]]:
-    """Return `choose` and `update`, on `DelayedWindows`, of the policy whose index is the tightest bound of these windows.
+) -> dict[str, Any]:
+    """Return the entries of the kernel, but for `init`, of the policy with index `min over h_j of mean^{h_j} + width(h_j)`.
 
-    Each arm goes first once, in order; then the arm with the largest index, the lowest of them on a tie. That arm is found
-    without computing every index.
+    The state is `DelayedWindows`. The width is multiplied by the scale of the arm's noise where that is estimated: by 1 where
+    `p.sigma` is given. Each arm goes first once, in order; then the arm with the largest index, the lowest of them on a tie.
+    That arm is found without computing every index.
 
     Args:
         policy_level: `policy_level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
@@ -194,9 +222,9 @@ def by_delayed_bound(
             its index, lowered as windows are refreshed, and is searched again only when that does not decide; and many arms
             play a tournament.
     """
-    parts: dict[Any, Any] = {pulled: _pulled, level_at: policy_level, width: window_width}
-    if linear_in_level:
-        return with_tournament(
-            {**parts, search: _search, learn: _update, refreshed: _lower_floor, intercept: _intercept, root: _root}
-        )
-    return {**choose_lazily({**parts, search: _search_all, line: _line}), "update": _update}
+    parts: dict[Any, Any] = {pulled: _pulled, level_at: policy_level, width: window_width, line: _line}
+    explain = bind(_explain, {level_at: policy_level, width: window_width})
+    if not linear_in_level:
+        return {**choose_lazily({**parts, search: _search_all}), "update": _update, "forget": _forget, "explain": explain}
+    lined = {learn: _update, refreshed: _lower_floor, intercept: _intercept, root: _root, level_rises: _level_rises}
+    return {**with_tournament({**parts, **lined, search: _search}), "forget": _forget_line, "explain": explain}

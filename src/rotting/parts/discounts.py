@@ -3,7 +3,7 @@
 They are discounted in every round, whether the arm is pulled or not.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ class Discounted(NamedTuple):
     total: Floats  # [2] n: sum of N_i over all arms
     gamma: Floats  # [1] the discount
     now: Ints  # [1] t: the round that the sums are discounted to
-    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
 
 
 def new_discounted(n_arms: int) -> Discounted:
@@ -34,11 +33,10 @@ def new_discounted(n_arms: int) -> Discounted:
         total=np.zeros(2),
         gamma=np.zeros(1),
         now=np.zeros(1, np.int64),
-        epoch=np.zeros(2, np.int64),
     )
 
 
-def start_discounted(s: Discounted, horizon: int, gamma: float) -> None:
+def start_discounted(s: Discounted, gamma: float) -> None:
     """Forget everything and set the discount."""
     s.pulls_high[:] = 0.0
     s.pulls_low[:] = 0.0
@@ -47,7 +45,6 @@ def start_discounted(s: Discounted, horizon: int, gamma: float) -> None:
     s.total[:] = 0.0
     s.gamma[0] = gamma
     s.now[0] = 1
-    s.epoch[0], s.epoch[1] = 0, horizon
 
 
 def discount_to(s: Discounted, t: int) -> None:
@@ -70,7 +67,7 @@ def add_discounted(s: Discounted, t: int, arm: int, reward: float) -> None:
     s.total[0], s.total[1] = add(s.total[0], s.total[1], 1.0)
 
 
-def forget_discounted(p: Any, s: Discounted, arm: int) -> None:
+def forget_discounted(s: Discounted, arm: int) -> None:
     """Take an arm out of the total."""
     s.total[0], s.total[1] = 0.0, 0.0
     for i in range(s.high.size):

@@ -88,7 +88,8 @@ def doubled_kernel(kernel: Kernel) -> Kernel:
         roots["explain"], parts[explain] = _explain, kernel.explain
     if kernel.propensities is not None:
         roots["propensities"], parts[propensities] = _propensities, kernel.propensities
-    return Kernel(kernel.params, kernel.init, forget=kernel.forget, tune=kernel.tune, **bind_all(roots, parts))
+    kept: dict[str, Any] = {"forget": kernel.forget, "tune": kernel.tune, "enlarge": kernel.enlarge}
+    return Kernel(kernel.params, kernel.init, **kept, **bind_all(roots, parts))
 
 
 @cache
@@ -146,7 +147,7 @@ def doubling(policy: Policy) -> Policy:
         >>> policy.max_rounds, doubling(policy).max_rounds
         (100, None)
         >>> doubling(policy)
-        doubling(SWUCB(xi=0.6, B=1.0, horizon=100, breakpoints=2))
+        doubling(SWUCB(xi=0.6, B=1.0, horizon=100, breakpoints=2, sigma='range'))
         >>> doubling(SWUCB(tau=50))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...

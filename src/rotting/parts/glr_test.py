@@ -1,28 +1,30 @@
-"""The generalised likelihood ratio test for a change of the mean, without computing every split.
+"""The generalised likelihood ratio test for a change of the mean, exact, on a few splits.
 
-With n samples, their mean m and prefix sums P, and `D(s) = P_s - s m`, the statistic of split s is
+With n samples, their mean m and prefix sums P, the statistic of split k is
 
-    G(s) = s kl(m + D(s) / s, m) + (n - s) kl(m - D(s) / (n - s), m)  <=  D(s)^2 n / (s (n - s) v)
+    G(k) = k kl(P_k / k, m) + (n - k) kl((P_n - P_k) / (n - k), m).
 
-for every v with `kl(x, m) <= (x - m)^2 / v`: `2 sigma^2` for the Gaussian divergence (an equality), `m (1 - m)` for
-Bernoulli's. So G stays below the threshold beta wherever `D(s)^2 n < beta v s (n - s)`: for one split without a division or a
-logarithm, and for a block of splits (`prefix_blocks.py`) from its extremes of `P_s - c s`, since
-`D(s) = P_s - c s + (c - m) s` and `s (n - s)` is smallest at an end of the block.
+`k kl(P / k, m)` is the perspective of a convex function, so G is convex in (k, P_k): its largest value is at a vertex of the
+upper or of the lower hull of the points (k, P_k) (`hull.py`; the lower hull is the upper one of the negated samples). Romano,
+Eckley, Fearnhead, Rigaill, "Fast online changepoint detection via functional pruning CUSUM statistics", JMLR 2023, found it
+for the Gaussian test, Ward, Romano, Eckley, Fearnhead 2024 for exponential families. So the test looks at O(log n) splits on
+average instead of n, and raises the alarms of the full scan.
 
-What is not ruled out is computed as the definition says, so the alarms are those of the full scan, bit for bit: the bounds are
-widened by more than all rounding errors together. Over 10,000 stationary rewards it takes 1/40 of the full scan's time
-(Gaussian) and 1/140 (Bernoulli), and its cost hardly grows from there.
+With `D = P_k - k m`, and for every v with `kl(x, m) <= (x - m)^2 / v`, which is `2 sigma^2` for the Gaussian divergence and
+`m (1 - m)` for Bernoulli's, G is at most `D^2 n / (k (n - k) v)`. That rules out most vertices without a division or a
+logarithm. What is not ruled out is computed as the definition says; the bound is widened by more than all rounding errors.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
+from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import bind, slot
-from rotting.kernels.exact_sums import difference
-from rotting.parts.prefix_blocks import FAN, History, blocks_within, largest_block
+from rotting.parts.hull import pulls, push, top, window_mean
+from rotting.parts.stack_pool import Stacks, has_room, release
 
-_SLACK = 2.0**-48  # of the sums: more than the roundings of D(s), and of the means in G(s), together
-_MARGIN = 1.0 - 1e-6  # the same for the products and divergences
+_SLACK = 2.0**-48  # of the sums: more than the roundings of D, and of the means in G, together
+_MARGIN = 1.0 - 1e-6  # more than the roundings of the products and divergences
 
 
 @slot
@@ -37,65 +39,110 @@ def curvature(p: Any, mean: float) -> float:
     raise NotImplementedError
 
 
-def _cannot_fire(s: History, i: int, block: int, start: int, size: int, mean: float, bar: float) -> bool:
-    """Tell whether the bound `D(k)^2 n < bar k (n - k)` rules out an alarm for every split k of a block."""
-    n, last = s.pulls[i], start + size - 1
-    c, top, bottom = s.slope[i, block], s.top[i, block], s.bottom[i, block]
-    drift = c - mean
-    most = top + max(drift * start, drift * last)
-    least = bottom + min(drift * start, drift * last)
-    slack = _SLACK * (abs(s.high[i, n]) + abs(c) * last + max(abs(top), abs(bottom)))
-    d = max(most, -least) + slack
-    return bool(d * d * n < bar * min(float(start) * (n - start), float(last) * (n - last)))
+@slot
+def beta(p: Any, n: int, delta: float) -> float:
+    """Stand for the threshold for n samples."""
+    raise NotImplementedError
 
 
-def _fires(p: Any, s: History, i: int, start: int, end: int, split_every: int, mean: float, beta: float, bar: float) -> bool:
-    """Tell whether a split `start <= k < end` raises the alarm."""
-    n = s.pulls[i]
-    first = max(1, -(-start // split_every)) * split_every
-    for k in range(first, end, split_every):
-        d = abs(s.high[i, k] - k * mean) + _SLACK * (abs(s.high[i, n]) + abs(s.high[i, k]))
-        if d * d * n >= bar * k * (n - k):
-            left = s.high[i, k] / k
-            right = difference(s.high[i, n], s.low[i, n], s.high[i, k], s.low[i, k]) / (n - k)
-            if k * kl(p, left, mean) + (n - k) * kl(p, right, mean) >= beta:
-                return True
-    return False
+@slot
+def units(p: Any, s: Any, i: int) -> float:
+    """Stand for what the statistic of arm i is divided by: the variance of its noise, where `kl` takes it for 1."""
+    raise NotImplementedError
 
 
-def _alarm(p: Any, s: History, i: int, beta: float, split_every: int) -> bool:
-    """Tell whether `k kl(mean_1:k, mean_1:n) + (n - k) kl(mean_k+1:n, mean_1:n) >= beta` for a split k of arm i's n samples."""
-    n = s.pulls[i]
-    mean = s.high[i, n] / n
-    bar = _MARGIN * beta * curvature(p, mean)
-    if bar <= 0.0:  # Bernoulli's, and all samples are 0, or all are 1
+class HasSamples(Protocol):
+    """What the state of a policy with this test has."""
+
+    @property
+    def upper(self) -> Stacks:
+        """The upper hulls of the prefix sums."""
+
+    @property
+    def lower(self) -> Stacks:
+        """The lower hulls, as the upper ones of the negated samples."""
+
+    @property
+    def least(self) -> Floats:
+        """[K] a number that the threshold is not below, computed when the samples have doubled."""
+
+    @property
+    def full(self) -> Ints:
+        """[1] whether an update found no room."""
+
+
+def observe(s: HasSamples, i: int, sample: float) -> bool:
+    """Record a sample of arm i, and tell whether there was room for it."""
+    if not (has_room(s.upper, i) and has_room(s.lower, i)):
+        s.full[0] = 1
         return False
-    end, block = n - n % FAN, s.filled[i] - 1
-    if _fires(p, s, i, end, n, split_every, mean, beta, bar):
-        return True
-    while end > 0:
-        size = largest_block(end)
-        while size > FAN and not _cannot_fire(s, i, block, end - size, size, mean, bar):
-            size //= FAN  # the last part of the block has the number before it
-            block -= 1
-        if (
-            size == FAN
-            and not _cannot_fire(s, i, block, end - size, size, mean, bar)
-            and _fires(p, s, i, end - size, end, split_every, mean, beta, bar)
-        ):
+    push(s.upper, i, sample)
+    push(s.lower, i, -sample)
+    return True
+
+
+def restart(s: HasSamples, i: int) -> None:
+    """Forget the samples of arm i."""
+    release(s.upper, i)
+    release(s.lower, i)
+
+
+def _none_can_fire(start: Floats, high: Floats, n: float, mean: float, total: float, bar: float) -> bool:
+    """Tell whether the bound rules out an alarm at all these splits."""
+    found = False
+    for k in range(start.size):
+        d = abs(high[k] - start[k] * mean) + _SLACK * (abs(total) + abs(high[k]))
+        found |= d * d * n >= bar * start[k] * (n - start[k])
+    return not found
+
+
+def _is_quiet(s: Stacks, i: int, bar: float) -> bool:
+    first, newest = s.first[i] + 1, top(s, i)
+    n, total = s.start[newest], s.high[newest]
+    return _none_can_fire(s.start[first:newest], s.high[first:newest], n, total / n, total, bar)
+
+
+def _fires(p: Any, s: Stacks, i: int, sign: float, beta: float) -> bool:
+    """Tell whether a split at a vertex raises the alarm, of sums that were multiplied by `sign`."""
+    newest = top(s, i)
+    n, whole = s.start[newest], sign * (s.high[newest] / s.start[newest])
+    for place in range(s.first[i] + 1, newest):
+        k = s.start[place]
+        left, right = sign * (s.high[place] / k), sign * window_mean(s, newest, place)
+        if k * kl(p, left, whole) + (n - k) * kl(p, right, whole) >= beta:
             return True
-        end -= size
-        block -= blocks_within(size)
     return False
 
 
-def glr_test(divergence: Callable[..., float], its_curvature: Callable[..., float]) -> Callable[..., bool]:
-    """Return the kernel `alarm(p, s, i, beta, split_every)`: whether G of a split of arm i's samples reaches beta.
+def _alarm(p: Any, s: HasSamples, i: int, delta: float) -> bool:
+    n = pulls(s.upper, i)
+    if n < 2:
+        return False
+    if n & (n - 1) == 0:  # a power of two
+        s.least[i] = _MARGIN * beta(p, n, delta) / (1.0 + 1.0 / n)
+    unit = units(p, s, i)
+    bar = unit * s.least[i] * curvature(p, s.upper.high[top(s.upper, i)] / n)
+    # The bar is 0 for Bernoulli's divergence, of samples that are all 0 or all 1.
+    if bar <= 0.0 or (_is_quiet(s.upper, i, bar) and _is_quiet(s.lower, i, bar)):
+        return False
+    threshold = unit * beta(p, n, delta)
+    return _fires(p, s.upper, i, 1.0, threshold) or _fires(p, s.lower, i, -1.0, threshold)
 
-    `s` is a `prefix_blocks.History`; beta is positive; only splits that `split_every` divides are tested.
+
+def glr_test(
+    divergence: Callable[..., float],
+    its_curvature: Callable[..., float],
+    threshold: Callable[..., float],
+    variance: Callable[..., float],
+) -> Callable[..., bool]:
+    """Return the kernel `alarm(p, s, i, delta)`: whether G of a split of arm i's samples reaches the threshold.
+
+    It must be asked after every sample: a lower bound of the threshold is computed when their number is a power of two.
 
     Args:
         divergence: `kl(p, x, y)`.
         its_curvature: `curvature(p, mean)`, a v with `kl(p, x, mean) <= (x - mean)^2 / v` for every x.
+        threshold: `beta(p, n, delta)`, positive; `beta / (1 + 1 / n)` must not be above the beta of more samples.
+        variance: `units(p, s, i)`, what G is divided by.
     """
-    return bind(_alarm, {kl: divergence, curvature: its_curvature})
+    return bind(_alarm, {kl: divergence, curvature: its_curvature, beta: threshold, units: variance})

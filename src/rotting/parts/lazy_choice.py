@@ -11,7 +11,7 @@ from typing import Any
 
 from rotting.common.arrays import Ints
 from rotting.kernels.binding import Parts, bind_all, slot
-from rotting.parts.tournament import MANY, champion, height, replay_path, runners_up
+from rotting.parts.tournament import MANY, champion, height, reopen, replay_path, runners_up
 
 
 @slot
@@ -48,51 +48,75 @@ def search(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
     raise NotImplementedError
 
 
-def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+def _first_new(s: Any, arms: Ints) -> int:
+    """Return the lowest of `arms` that was never pulled, or -1."""
     for i in arms:
         if not pulled(s, i):
             return int(i)
+    return -1
+
+
+def _in_front(p: Any, s: Any, level: float, arms: Ints) -> tuple[int, float, float]:
+    """Return the arm with the highest line, and the highest lines of the arms before and after it."""
+    leader, first, before, after = arms[0], -math.inf, -math.inf, -math.inf
+    for i in arms:
+        value = line(p, s, level, i)
+        if value > first:
+            # The highest line so far belongs to a lower arm, which wins a tie with the new leader.
+            leader, first, before, after = i, value, first, -math.inf
+        else:
+            after = max(after, value)
+    return int(leader), before, after
+
+
+def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    leader = _first_new(s, arms)
+    if leader >= 0:
+        return leader
     level = level_at(p, t, arms.size)
-    leader = arms[0]
     # A search that does not settle the choice leaves the leader's line at its index, and a second search of that arm would
     # settle it. So there are at most K + 1 searches; the limit is for NaN, which is neither above nor below anything.
     for _ in range(arms.size + 1):
-        leader, first, before, after = arms[0], -math.inf, -math.inf, -math.inf
-        for i in arms:
-            value = line(p, s, level, i)
-            if value > first:
-                # The highest line so far belongs to a lower arm, which wins a tie with the new leader.
-                leader, first, before, after = i, value, first, -math.inf
-            else:
-                after = max(after, value)
+        leader, before, after = _in_front(p, s, level, arms)
         value = search(p, s, level, leader, max(before, after))
         if value > before and value >= after:
             break
-    return int(leader)
+    return leader
 
 
 def _height_line(p: Any, s: Any, level: float, i: int) -> float:
     return height(s, level, i)
 
 
+def level_rises(p: Any) -> bool:
+    """Tell whether the level never falls, and is the same for all arms: only such lines can play a tournament."""
+    return True
+
+
 def _choose_of_many(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    if arms.size < MANY or arms.size < s.tournament.winner.size:
-        s.tournament.entrants[0] = 0  # the lines move, and the matches are not played again
-        return _choose(p, s, t, key, arms)
+    many = arms.size >= MANY and arms.size == s.tournament.winner.size and level_rises(p)
+    leader = -1
+    if not many:
+        reopen(s)  # the lines move, and the matches are not played again now
+        leader = _first_new(s, arms)
+    if leader >= 0:
+        return leader
     level = level_at(p, t, arms.size)
-    leader = arms[0]
     for _ in range(arms.size + 1):  # as above
-        leader = champion(s, level)
-        if not pulled(s, leader):
-            break
-        before, after = runners_up(s, level, leader)
+        if many:
+            leader = champion(s, level)
+            if not pulled(s, leader):
+                break
+            before, after = runners_up(s, level, leader)
+        else:
+            leader, before, after = _in_front(p, s, level, arms)
         top = height(s, level, leader)
         value = search(p, s, level, leader, max(before, after))
-        if height(s, level, leader) < top:  # also for the arm that is chosen: its reward, which replays its path, may be late
+        if many and height(s, level, leader) < top:  # also for the arm that is chosen: its reward may come late
             replay_path(s, level, leader)
         if value > before and value >= after:
             break
-    return int(leader)
+    return leader
 
 
 def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
@@ -102,7 +126,7 @@ def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
 
 
 def _forget(p: Any, s: Any, arm: int) -> None:
-    s.tournament.entrants[0] = 0  # play all matches again
+    reopen(s)
 
 
 def choose_lazily(parts: Parts, **more: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
@@ -122,7 +146,8 @@ def with_tournament(parts: Parts) -> dict[str, Callable[..., Any]]:
 
     Args:
         parts: fill the slots `pulled`; `level_at`, which must not fall from round to round; `search`, which must also write the
-            level to `s.tournament.level[0]`; `learn`; and the tournament's `intercept` and `root`.
+            level to `s.tournament.level[0]`; `learn`; and the tournament's `intercept` and `root`. Where the level is not the
+            same for all arms, or may fall, `level_rises` says so, and `line` has the lines.
     """
     roots = {"choose": _choose_of_many, "update": _update}
     return {**bind_all(roots, {line: _height_line, **parts}), "forget": _forget}

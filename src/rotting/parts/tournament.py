@@ -83,6 +83,11 @@ def _play_match(s: Any, level: float, node: int) -> None:
     s.tournament.winner[node], s.tournament.certain[node] = first, until
 
 
+def reopen(s: Any) -> None:
+    """Let all matches be played again."""
+    s.tournament.entrants[0] = 0
+
+
 def replay_path(s: Any, level: float, i: int) -> None:
     """Play the matches of arm i, which has a new line, again: from its first one up to the final."""
     node = (s.tournament.winner.size + i) // 2

@@ -3,11 +3,14 @@
 import math
 from typing import Annotated, NamedTuple, Self
 
+import numpy as np
+
 from rotting.common.arrays import Ints
-from rotting.common.rules import FRACTION, INDEX, POSITIVE, nonnegative_int, positive_int
+from rotting.common.rules import FRACTION, HALF_RANGE, INDEX, POSITIVE, RANGE_SCALE, nonnegative_int, positive_int
 from rotting.errors import InvalidValueError
 from rotting.parts.discounts import Discounted, add_discounted, discount_to, forget_discounted, new_discounted, start_discounted
 from rotting.parts.largest_index import by_index
+from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, range_of, reset_noise
 from rotting.policy import Kernel, Policy, Reason
 
 _NEGLIGIBLE = 1e-290  # a discounted count below this loses digits: the arm goes first again
@@ -19,6 +22,13 @@ class Params(NamedTuple):
     B: Annotated[float, POSITIVE, "rewards lie in [0, B]"] = 1.0
     horizon: Annotated[int, INDEX, "number of rounds to tune gamma for; 0 = gamma as given"] = 0
     breakpoints: Annotated[int, INDEX, "number of rounds at which the means change, with a horizon"] = 1
+    sigma: Annotated[float, RANGE_SCALE, "sub-Gaussian scale of the rewards, 'estimate', or 'range' for B / 2"] = HALF_RANGE
+
+
+class State(NamedTuple):
+    sums: Discounted
+    noise: NoiseScale
+    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
 
 
 def tuned_discount(horizon: int, breakpoints: int, B: float) -> float:
@@ -26,40 +36,47 @@ def tuned_discount(horizon: int, breakpoints: int, B: float) -> float:
     return 1.0 - math.sqrt(breakpoints / horizon) / (4.0 * B)
 
 
-def reset(p: Params, s: Discounted, horizon: int) -> None:
-    gamma = tuned_discount(horizon, p.breakpoints, p.B) if horizon > 0 else p.gamma
-    start_discounted(s, horizon, gamma)
+def reset(p: Params, s: State, horizon: int) -> None:
+    start_discounted(s.sums, tuned_discount(horizon, p.breakpoints, p.B) if horizon > 0 else p.gamma)
+    reset_noise(s.noise)
+    s.epoch[0], s.epoch[1] = 0, horizon
 
 
-def init(p: Params, n_arms: int, capacity: int) -> Discounted:
-    s = new_discounted(n_arms)
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = State(sums=new_discounted(n_arms), noise=new_noise_scale(n_arms), epoch=np.zeros(2, np.int64))
     reset(p, s, p.horizon)
     return s
 
 
-def index(p: Params, s: Discounted, t: int, i: int) -> Reason:
-    n = s.pulls_high[i]
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    n = s.sums.pulls_high[i]
     if n < _NEGLIGIBLE:
         return Reason(math.inf, math.nan, 0, math.inf)
-    mean, c = s.high[i] / n, 2.0 * p.B * math.sqrt(p.xi * max(0.0, math.log(s.total[0])) / n)
+    mean, c = s.sums.high[i] / n, 2.0 * range_of(p, s.noise, i) * math.sqrt(p.xi * max(0.0, math.log(s.sums.total[0])) / n)
     return Reason(mean + c, mean, 0, c)
 
 
 largest_index = by_index(index)["choose"]
 
 
-def choose(p: Params, s: Discounted, t: int, key: int, arms: Ints) -> int:
-    discount_to(s, t)  # once a round, not once an arm
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    discount_to(s.sums, t)  # once a round, not once an arm
     return int(largest_index(p, s, t, key, arms))
 
 
-def explain(p: Params, s: Discounted, t: int, arms: Ints, i: int) -> Reason:
-    discount_to(s, t)
+def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    discount_to(s.sums, t)
     return index(p, s, t, i)
 
 
-def update(p: Params, s: Discounted, t: int, arm: int, reward: float) -> None:
-    add_discounted(s, t, arm, reward)
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    add_discounted(s.sums, t, arm, reward)
+    observe_noise(p, s.noise, arm, reward)
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    forget_discounted(s.sums, arm)
+    forget_noise(s.noise, arm)
 
 
 class DUCB(Policy):
@@ -76,6 +93,8 @@ class DUCB(Policy):
         B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
         horizon: number of rounds T to tune for; 0 for gamma as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
+        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
+            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
 
     Tuning: `DUCB.from_breakpoints(T, Y)`: `gamma = 1 - sqrt(Y / T) / (4 B)`, which must come out positive.
     The publication's constant follows from the width: it is below half a gap from `16 B^2 xi ln(n) / gap^2` discounted rewards
@@ -86,16 +105,16 @@ class DUCB(Policy):
 
     Example:
         >>> DUCB.from_breakpoints(10_000, breakpoints=4)
-        DUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4)
+        DUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
         >>> DUCB(gamma=0.99)
-        DUCB(gamma=0.99, xi=0.6, B=1.0, horizon=0)
+        DUCB(gamma=0.99, xi=0.6, B=1.0, horizon=0, sigma='range')
 
     Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011; the idea is
     from Kocsis, Szepesvári, "Discounted UCB", PASCAL workshop 2006.
     """
 
     name = "d-ucb"
-    kernel = Kernel(Params, init, choose, update, explain, forget=forget_discounted, reset=reset)
+    kernel = Kernel(Params, init, choose, update, explain, forget=forget, reset=reset)
     manual_params = ("gamma",)
     tuning_params = ("breakpoints",)
     needs_horizon = True
@@ -112,7 +131,7 @@ class DUCB(Policy):
             )
 
     @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float) -> Self:
+    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float | str) -> Self:
         """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
         changes = nonnegative_int("breakpoints", breakpoints)
         return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **more)

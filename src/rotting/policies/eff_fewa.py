@@ -5,29 +5,37 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Ints
-from rotting.common.rules import ABOVE_ONE, POSITIVE
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import ABOVE_ONE, POSITIVE, SCALE
 from rotting.kernels.binding import bind_all
 from rotting.parts import arm_filter
 from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled
 from rotting.parts.delayed_windows import Grid, eff_update, new_grid
+from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise
 from rotting.policies.raw_ucb import level_at, width
 from rotting.policy import Kernel, Policy, Reason
 
 
 class Params(NamedTuple):
     alpha: Annotated[float, POSITIVE, "confidence level: delta_t = 2 / t**alpha"] = 0.06
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
+    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
     m: Annotated[float, ABOVE_ONE, "ratio of neighbouring windows"] = 2.0
 
 
 class State(NamedTuple):
     grid: Grid
+    noise: NoiseScale
     kept: Ints  # [K] working space of the filter
+    scale: Floats  # [K] the same: scale of each arm's noise, 1 if sigma is given
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
-    return State(grid=new_grid(p.m, n_arms, capacity), kept=np.zeros(n_arms, np.int64))
+    return State(
+        grid=new_grid(p.m, n_arms, capacity),
+        noise=new_noise_scale(n_arms),
+        kept=np.zeros(n_arms, np.int64),
+        scale=np.ones(n_arms),
+    )
 
 
 def mean(s: State, i: int, j: int) -> float:
@@ -37,14 +45,14 @@ def mean(s: State, i: int, j: int) -> float:
 def expanding_filter(p: Params, s: State, t: int, arms: Ints, watched: int) -> tuple[int, int]:
     """Return the arm to pull, and the number of windows that the arm `watched` passed."""
     level = level_at(p, t, arms.size)
-    size, j, passed = keep_all(s, arms), 0, 0
+    size, j, passed = keep_all(p, s, arms), 0, 0
     while True:
         if is_kept(s, size, watched):
             passed = j
         short = least_pulled(s, s.grid.pulls, size)
         if s.grid.known[short] <= j:  # the least pulled arm has the fewest windows
             return short, passed
-        size = keep_close(s, size, j, 2.0 * width(p, level, s.grid.windows[j], s.grid.root[j]))
+        size = keep_close(p, s, size, j, width(p, level, s.grid.windows[j], s.grid.root[j]))
         j += 1
 
 
@@ -57,11 +65,17 @@ def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
     if passed == 0:
         return Reason(math.nan, math.nan, 0, math.inf)
     h = s.grid.windows[passed - 1]
-    return Reason(math.nan, mean(s, i, passed - 1), h, width(p, level_at(p, t, arms.size), h, math.sqrt(h)))
+    c = s.scale[i] * width(p, level_at(p, t, arms.size), h, math.sqrt(h))
+    return Reason(math.nan, mean(s, i, passed - 1), h, c)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     eff_update(s, arm, reward)
+    observe_noise(p, s.noise, arm, reward)
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    forget_noise(s.noise, arm)
 
 
 class EffFEWA(Policy):
@@ -73,10 +87,11 @@ class EffFEWA(Policy):
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory (m = 2) asks for 3 (restless) or 4 (rested); 0.06 in
             practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:
@@ -88,7 +103,11 @@ class EffFEWA(Policy):
 
     name = "eff-fewa"
     kernel = Kernel(
-        Params, init, update=update, **bind_all({"choose": choose, "explain": explain}, {arm_filter.window_mean: mean})
+        Params,
+        init,
+        update=update,
+        forget=forget,
+        **bind_all({"choose": choose, "explain": explain}, {arm_filter.window_mean: mean}),
     )
     rested = True
     restless = True

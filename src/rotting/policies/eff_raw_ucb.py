@@ -1,38 +1,25 @@
 """EFF-RAW-UCB: RAW-UCB on the delayed windows of EFF_UPDATE (Algorithm 2).
 
-`delayed_windows.eff_update` is Algorithm 2, and `index` is RAW-UCB's on its windows, which `explain` shows. `choose` and
-`update` are the work of `by_delayed_bound`: they find the arm with the largest `index`, the lowest on a tie, without computing
-every index.
+`delayed_windows.eff_update` is Algorithm 2. The index is RAW-UCB's on its windows. `by_delayed_bound` finds the arm with the
+largest index, the lowest on a tie, without computing every index.
 """
 
-import math
 from typing import Annotated, NamedTuple
 
-from rotting.common.arrays import Ints
-from rotting.common.rules import ABOVE_ONE, POSITIVE
-from rotting.parts.confidence import HasConfidence
+from rotting.common.rules import ABOVE_ONE, POSITIVE, SCALE
 from rotting.parts.delayed_windows import DelayedWindows, by_delayed_bound, new_delayed_windows
 from rotting.policies.raw_ucb import level_at, width
-from rotting.policy import Kernel, Policy, Reason
+from rotting.policy import Kernel, Policy
 
 
 class Params(NamedTuple):
     alpha: Annotated[float, POSITIVE, "confidence level: delta_t = 2 / t**alpha"] = 1.4
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
+    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
     m: Annotated[float, ABOVE_ONE, "ratio of neighbouring windows"] = 2.0
 
 
 def init(p: Params, n_arms: int, capacity: int) -> DelayedWindows:
     return new_delayed_windows(p.m, n_arms, capacity)
-
-
-def index(p: HasConfidence, s: DelayedWindows, t: int, arms: Ints, i: int) -> Reason:
-    level, best = level_at(p, t, arms.size), Reason(math.inf, math.nan, 0, math.inf)
-    for j in range(s.grid.known[i]):
-        mean, c = s.grid.mean[i, j], width(p, level, s.grid.windows[j], s.grid.root[j])
-        if mean + c < best.value:
-            best = Reason(mean + c, mean, s.grid.windows[j], c)
-    return best
 
 
 class EffRAWUCB(Policy):
@@ -45,10 +32,11 @@ class EffRAWUCB(Policy):
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory (m = 2) asks for 3 (restless) or 4 (rested); 1.4 in
             practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:
@@ -59,7 +47,7 @@ class EffRAWUCB(Policy):
     """
 
     name = "eff-raw-ucb"
-    kernel = Kernel(Params, init, explain=index, **by_delayed_bound(level_at, width, linear_in_level=True))
+    kernel = Kernel(Params, init, **by_delayed_bound(level_at, width, linear_in_level=True))
     rested = True
     restless = True
     cost = "O(K + log t)"

@@ -2,10 +2,8 @@
 
 from typing import Annotated, NamedTuple
 
-from rotting.common.rules import ABOVE_ONE, NONNEGATIVE, POSITIVE
-from rotting.kernels.binding import bind
+from rotting.common.rules import ABOVE_ONE, NONNEGATIVE, POSITIVE, SCALE
 from rotting.parts.delayed_windows import DelayedWindows, by_delayed_bound, new_delayed_windows
-from rotting.policies import eff_raw_ucb, raw_ucb
 from rotting.policies.raw_ucb_pp import level_at, width
 from rotting.policy import Kernel, Policy
 
@@ -13,15 +11,12 @@ from rotting.policy import Kernel, Policy
 class Params(NamedTuple):
     alpha: Annotated[float, POSITIVE, "confidence level"] = 1.4
     beta: Annotated[float, NONNEGATIVE, "weight of the logarithm of the logarithm"] = 0.0
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
+    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
     m: Annotated[float, ABOVE_ONE, "ratio of neighbouring windows"] = 2.0
 
 
 def init(p: Params, n_arms: int, capacity: int) -> DelayedWindows:
     return new_delayed_windows(p.m, n_arms, capacity)
-
-
-index = bind(eff_raw_ucb.index, {raw_ucb.level_at: level_at, raw_ucb.width: width})
 
 
 class EffRAWUCBpp(Policy):
@@ -35,10 +30,11 @@ class EffRAWUCBpp(Policy):
     Args:
         alpha: confidence level. The author's runs: 1 with beta up to 3.5, or 1.4 to 2 with beta = 0.
         beta: weight of the logarithm of the logarithm, zero or more.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Meant for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Meant for rested and for restless
     rotting, as EFF-RAW-UCB is.
 
     Example:
@@ -49,7 +45,7 @@ class EffRAWUCBpp(Policy):
     """
 
     name = "eff-raw-ucb-pp"
-    kernel = Kernel(Params, init, explain=index, **by_delayed_bound(level_at, width, linear_in_level=False))
+    kernel = Kernel(Params, init, **by_delayed_bound(level_at, width, linear_in_level=False))
     rested = True
     restless = True
     cost = "O(K + log t)"

@@ -13,11 +13,12 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Ints
-from rotting.common.rules import POSITIVE
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import POSITIVE, SCALE
 from rotting.kernels.binding import bind_all
 from rotting.parts import arm_filter
 from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled, skip_windows
+from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise
 from rotting.parts.prefix_blocks import History, new_history, record, window_mean
 from rotting.policies.raw_ucb import level_at, width
 from rotting.policy import Kernel, Policy, Reason
@@ -25,16 +26,23 @@ from rotting.policy import Kernel, Policy, Reason
 
 class Params(NamedTuple):
     alpha: Annotated[float, POSITIVE, "confidence level: delta_t = 2 / t**alpha"] = 0.06
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
+    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
 
 
 class State(NamedTuple):
     history: History
+    noise: NoiseScale
     kept: Ints  # [K] working space of the filter
+    scale: Floats  # [K] the same: scale of each arm's noise, 1 if sigma is given
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
-    return State(history=new_history(n_arms, capacity), kept=np.zeros(n_arms, np.int64))
+    return State(
+        history=new_history(n_arms, capacity),
+        noise=new_noise_scale(n_arms),
+        kept=np.zeros(n_arms, np.int64),
+        scale=np.ones(n_arms),
+    )
 
 
 def mean(s: State, i: int, h: int) -> float:
@@ -44,7 +52,7 @@ def mean(s: State, i: int, h: int) -> float:
 def expanding_filter(p: Params, s: State, t: int, arms: Ints, watched: int) -> tuple[int, int]:
     """Return the arm to pull, and the largest window that the arm `watched` passed."""
     level = level_at(p, t, arms.size)
-    size, h, passed = keep_all(s, arms), 0, -1
+    size, h, passed = keep_all(p, s, arms), 0, -1
     while True:
         short, before = least_pulled(s, s.history.pulls, size), size
         end = s.history.pulls[short]
@@ -52,7 +60,7 @@ def expanding_filter(p: Params, s: State, t: int, arms: Ints, watched: int) -> t
             h = skip_windows(p, s, level, size, h, end)
             if h < end:
                 h += 1
-                size = keep_close(s, size, h, 2.0 * width(p, level, h, math.sqrt(h)))
+                size = keep_close(p, s, size, h, width(p, level, h, math.sqrt(h)))
         if passed < 0 and not is_kept(s, size, watched):
             passed = h - 1
         if size == before:
@@ -67,11 +75,17 @@ def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
     _, h = expanding_filter(p, s, t, arms, i)
     if h <= 0:
         return Reason(math.nan, math.nan, 0, math.inf)
-    return Reason(math.nan, mean(s, i, h), h, width(p, level_at(p, t, arms.size), h, math.sqrt(h)))
+    c = s.scale[i] * width(p, level_at(p, t, arms.size), h, math.sqrt(h))
+    return Reason(math.nan, mean(s, i, h), h, c)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     record(s.history, arm, reward)
+    observe_noise(p, s.noise, arm, reward)
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    forget_noise(s.noise, arm)
 
 
 class FEWA(Policy):
@@ -83,9 +97,10 @@ class FEWA(Policy):
 
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 0.06 in practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:
@@ -101,6 +116,7 @@ class FEWA(Policy):
         Params,
         init,
         update=update,
+        forget=forget,
         **bind_all({"choose": choose, "explain": explain}, {arm_filter.window_mean: mean, arm_filter.width: width}),
     )
     rested = True

@@ -3,13 +3,12 @@
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, PROBABILITY
+from rotting.common.rules import FINITE, INDEX, NONNEGATIVE, PROBABILITY
 from rotting.parts.divergences import kl_bernoulli, kl_bernoulli_upper
-from rotting.parts.glr_test import glr_test
 from rotting.parts.restarts import RESTART
 from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policies import glr_ucb
-from rotting.policies.glr_ucb import GLRUCB, THRESHOLD, glr_kernel
+from rotting.policies.glr_ucb import GLRUCB, THRESHOLD, State, glr_kernel
 
 
 class Params(NamedTuple):
@@ -18,15 +17,13 @@ class Params(NamedTuple):
     restart: Annotated[int, RESTART, "what restarts after an alarm: its arm, or all arms"] = 0
     c: Annotated[float, NONNEGATIVE, "weight of ln ln in the index"] = 3.0
     threshold: Annotated[int, THRESHOLD, "threshold of the test"] = 0
-    test_every: Annotated[int, COUNT, "samples of an arm between two tests"] = 1
-    split_every: Annotated[int, COUNT, "distance of the splits that a test looks at"] = 1
     horizon: Annotated[int, INDEX, "number of rounds to tune delta for; 0 = delta as given"] = 0
     low: Annotated[float, FINITE, "smallest reward"] = 0.0
     high: Annotated[float, FINITE, "largest reward"] = 1.0
     outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
 
 
-def upper(p: Params, mean: float, d: float) -> float:
+def upper(p: Params, s: State, i: int, mean: float, d: float) -> float:
     return kl_bernoulli_upper(mean, d)
 
 
@@ -37,6 +34,14 @@ def kl(p: Params, x: float, y: float) -> float:
 def curvature(p: Params, mean: float) -> float:
     # The divergence is at most the chi-square distance.
     return mean * (1.0 - mean)
+
+
+def units(p: Params, s: State, i: int) -> float:
+    return 1.0
+
+
+def learn_noise(p: Params, s: State, i: int, reward: float) -> None:
+    """Leave the noise alone: the divergence needs no scale."""
 
 
 def practical(n: int, delta: float) -> float:
@@ -67,8 +72,6 @@ class GLRKLUCB(GLRUCB):
         restart: "local" restarts the arm that changed, "global" all arms.
         c: weight of `ln ln` in the index.
         threshold: "practical" or "theory".
-        test_every: test an arm at every so many of its samples only.
-        split_every: look at every so many splits only.
         horizon: number of rounds T to tune for: `delta = 1 / sqrt(T)`; 0 for delta as given.
         low: smallest reward.
         high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
@@ -90,8 +93,11 @@ class GLRKLUCB(GLRUCB):
         Params,
         {
             glr_ucb.upper: upper,
-            glr_ucb.fires: glr_test(kl, curvature),
+            glr_ucb.kl: kl,
+            glr_ucb.curvature: curvature,
             glr_ucb.practical: practical,
+            glr_ucb.units: units,
+            glr_ucb.learn_noise: learn_noise,
             glr_ucb.sample: sample,
         },
     )

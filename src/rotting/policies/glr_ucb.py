@@ -5,14 +5,26 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from rotting.common.arrays import Ints
-from rotting.common.rules import COUNT, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, option, positive_int
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import INDEX, NONNEGATIVE, PROBABILITY, SCALE, option, positive_int
 from rotting.kernels.binding import Parts, bind_all
 from rotting.parts.divergences import GAUSSIAN, KIND, exploration, kl_gaussian
 from rotting.parts.divergences import upper as kl_upper
-from rotting.parts.glr_test import glr_test
-from rotting.parts.prefix_blocks import History, new_history, record
+from rotting.parts.glr_test import glr_test, observe
+from rotting.parts.glr_test import restart as restart_test
+from rotting.parts.hull import pulls, top
+from rotting.parts.noise_scale import (
+    NoiseScale,
+    forget_noise,
+    given_sigma,
+    new_noise_scale,
+    observe_noise,
+    reset_noise,
+    scale_of,
+    sigma_of,
+)
 from rotting.parts.restarts import GLOBAL, RESTART, restarting, round_robin
+from rotting.parts.stack_pool import Stacks, enlarged, new_stacks
 from rotting.policy import Kernel, Policy, Reason
 
 THRESHOLD = option("practical", "theory")
@@ -20,56 +32,67 @@ THRESHOLD = option("practical", "theory")
 
 class Params(NamedTuple):
     delta: Annotated[float, PROBABILITY, "chance of a false alarm of one test; 0 never restarts"] = 0.01
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
+    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
     rate: Annotated[float, PROBABILITY, "share of the rounds that explore all arms in turn; 0 for rotting arms"] = 0.0
     restart: Annotated[int, RESTART, "what restarts after an alarm: its arm, or all arms"] = 0
     c: Annotated[float, NONNEGATIVE, "weight of ln ln in the index"] = 3.0
     threshold: Annotated[int, THRESHOLD, "threshold of the test"] = 0
-    test_every: Annotated[int, COUNT, "samples of an arm between two tests"] = 1
-    split_every: Annotated[int, COUNT, "distance of the splits that a test looks at"] = 1
     bound: Annotated[int, KIND, "divergence of the index"] = GAUSSIAN
     horizon: Annotated[int, INDEX, "number of rounds to tune delta for; 0 = delta as given"] = 0
 
 
 class State(NamedTuple):
-    history: History  # samples since the restart
+    upper: Stacks  # hulls of the samples since the restart
+    lower: Stacks
+    noise: NoiseScale
+    least: Floats  # [K] what the threshold is at least
     restart: Ints  # [K] round of the last restart
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+    full: Ints  # [1] an update found no room
 
 
 def reset(p: Any, s: State, horizon: int) -> None:
     for i in range(s.restart.size):
         clear(s, i, 0)
+    reset_noise(s.noise)
     s.epoch[0], s.epoch[1] = 0, horizon
 
 
 def clear(s: State, i: int, t: int) -> None:
     """Let arm i restart after round t."""
-    s.history.pulls[i], s.history.filled[i] = 0, 0
+    restart_test(s, i)
     s.restart[i] = t
 
 
 def init(p: Any, n_arms: int, capacity: int) -> State:
-    s = State(history=new_history(n_arms, capacity), restart=np.zeros(n_arms, np.int64), epoch=np.zeros(2, np.int64))
+    s = State(
+        upper=new_stacks(n_arms, capacity),
+        lower=new_stacks(n_arms, capacity),
+        noise=new_noise_scale(n_arms),
+        least=np.zeros(n_arms),
+        restart=np.zeros(n_arms, np.int64),
+        epoch=np.zeros(2, np.int64),
+        full=np.zeros(1, np.int64),
+    )
     reset(p, s, p.horizon)
     return s
 
 
-def upper(p: Params, mean: float, d: float) -> float:
-    return kl_upper(p.bound, mean, d, p.sigma)
+def upper(p: Params, s: State, i: int, mean: float, d: float) -> float:
+    return kl_upper(p.bound, mean, d, sigma_of(p, s.noise, i))
 
 
 def index(p: Any, s: State, t: int, i: int) -> Reason:
-    n = s.history.pulls[i]
+    n = pulls(s.upper, i)
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
-    mean = s.history.high[i, n] / n
-    value = upper(p, mean, exploration(t - s.restart[i], p.c) / n)
+    mean = s.upper.high[top(s.upper, i)] / n
+    value = upper(p, s, i, mean, exploration(t - s.restart[i], p.c) / n)
     return Reason(value, mean, n, value - mean)
 
 
 def has_sample(s: State, i: int) -> bool:
-    return bool(s.history.pulls[i] > 0)
+    return bool(s.upper.size[i] > 0)
 
 
 def explore(p: Any, s: State, t: int, key: int, arms: Ints) -> int:
@@ -79,11 +102,15 @@ def explore(p: Any, s: State, t: int, key: int, arms: Ints) -> int:
 
 
 def kl(p: Params, x: float, y: float) -> float:
-    return kl_gaussian(x, y, p.sigma)
+    return kl_gaussian(x, y, given_sigma(p))
 
 
 def curvature(p: Params, mean: float) -> float:
-    return 2.0 * p.sigma**2
+    return 2.0 * given_sigma(p) ** 2
+
+
+def units(p: Params, s: State, i: int) -> float:
+    return scale_of(p, s.noise, i) ** 2
 
 
 def practical(n: int, delta: float) -> float:
@@ -97,28 +124,44 @@ def theory(n: int, delta: float) -> float:
     return 2.0 * (x + 4.0 * math.log(1.0 + x + math.sqrt(2.0 * x))) + 6.0 * math.log(1.0 + math.log(n))
 
 
-fires = glr_test(kl, curvature)
+def beta(p: Any, n: int, delta: float) -> float:
+    return practical(n, delta) if p.threshold == 0 else theory(n, delta)
+
+
+fires = glr_test(kl, curvature, beta, units)
 
 
 def alarm(p: Any, s: State, i: int) -> bool:
-    n = s.history.pulls[i]
     delta = 1.0 / math.sqrt(s.epoch[1]) if s.epoch[1] > 0 else p.delta
-    if n < 2 or n % p.test_every != 0 or delta == 0.0:
-        return False
-    beta = practical(n, delta) if p.threshold == 0 else theory(n, delta)
-    return fires(p, s.history, i, beta, p.split_every)
+    return delta > 0.0 and fires(p, s, i, delta)
 
 
 def sample(p: Any, reward: float) -> float:
     return reward
 
 
+def learn_noise(p: Any, s: State, i: int, reward: float) -> None:
+    observe_noise(p, s.noise, i, reward)
+
+
 def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
-    record(s.history, arm, sample(p, reward))
+    if not observe(s, arm, sample(p, reward)):
+        return
+    learn_noise(p, s, arm, reward)
     if alarm(p, s, arm):
         for i in range(s.restart.size):
             if i == arm or p.restart == GLOBAL:
                 clear(s, i, t)
+
+
+def forget(p: Any, s: State, arm: int) -> None:
+    clear(s, arm, 0)
+    forget_noise(s.noise, arm)
+
+
+def enlarge(p: Any, s: State, capacity: int) -> State:
+    upper, lower = enlarged(s.upper, capacity), enlarged(s.lower, capacity)
+    return State(upper, lower, s.noise, s.least, s.restart, s.epoch, full=np.zeros(1, np.int64))
 
 
 def glr_kernel(params: type, replaced: Parts) -> Kernel:
@@ -126,10 +169,11 @@ def glr_kernel(params: type, replaced: Parts) -> Kernel:
 
     Args:
         params: the policy's `Params`.
-        replaced: `upper`, `fires`, `practical` and `sample`, or some of them: the bound of the index, the test, its
-            threshold, and the mapping of rewards to samples.
+        replaced: `upper`, `kl`, `curvature`, `practical` and `sample`, or some of them: the bound of the index, the divergence
+            of the test, its threshold, and the mapping of rewards to samples.
     """
-    return Kernel(params, init, reset=reset, **bind_all({"update": update, **restarting(index, explore, has_sample)}, replaced))
+    made = bind_all({"update": update, **restarting(index, explore, has_sample)}, replaced)
+    return Kernel(params, init, reset=reset, forget=forget, enlarge=enlarge, **made)
 
 
 class GLRUCB(Policy):
@@ -143,17 +187,17 @@ class GLRUCB(Policy):
 
     with `beta = (1 + 1/n) ln(2 n^(3/2) / delta)` in practice. In theory `beta = 2 T(ln(3 n^(3/2) / delta) / 2) +
     6 ln(1 + ln n)`, where we take `x + 4 ln(1 + x + sqrt(2 x))` for `T(x)`. An arm without a sample since its restart goes
-    first. The test skips the blocks of splits that cannot raise the alarm; its alarms are those of the full scan.
+    first. The test looks only at splits that can have the largest statistic, vertices of two hulls; its alarms are those of the
+    full scan.
 
     Args:
         delta: chance of a false alarm; 0 is an infinite threshold, a UCB that never forgets. Not to be given with a horizon.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
         rate: forced exploration: arm a in the rounds with `(t - 1) mod floor(K / rate) = a`. Arms that only rot need none.
         restart: "local" restarts the arm that changed, "global" all arms.
         c: weight of `ln ln` in the index.
         threshold: "practical" or "theory".
-        test_every: test an arm at every so many of its samples only.
-        split_every: look at every so many splits only.
         bound: divergence of the index: "gaussian", as above, or "bernoulli", as in the code behind the published curves of
             GLR-UCB on rotting bandits: the kl-UCB index with the Gaussian test. It is no bound for means outside [0, 1].
         horizon: number of rounds T to tune for: `delta = 1 / sqrt(T)`; 0 for delta as given.
@@ -176,7 +220,7 @@ class GLRUCB(Policy):
     needs_horizon = True
     restless = True
     cost = "O(K + log t)"
-    memory = "O(K t)"
+    memory = "O(K log t)"
 
     @classmethod
     def from_horizon(cls, horizon: int, **params: float | str) -> Self:

@@ -3,15 +3,20 @@
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.common.arrays import Ints
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, POSITIVE
-from rotting.parts import lazy_choice
+from rotting.kernels.binding import bind
+from rotting.parts import hull_windows, lazy_choice
 from rotting.parts.divergences import BERNOULLI, KIND, kl_bernoulli, upper
-from rotting.parts.exact_windows import Lines, new_lines, record_and_extend, was_pulled
+from rotting.parts.hull_windows import Lines, forget, line_window, new_lines, record, search_hull, tightest, was_pulled
 from rotting.parts.lazy_choice import choose_lazily
-from rotting.parts.prefix_blocks import History, new_history, window_mean
 from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, to_policy_scale
+from rotting.parts.stack_pool import Stacks, enlarged, new_stacks
 from rotting.policy import Kernel, Policy, Reason
+
+_SLACK = 1e-9  # more than the error of a bound, relative to it or to the scale of the rewards
 
 
 class Params(NamedTuple):
@@ -23,13 +28,36 @@ class Params(NamedTuple):
     outside: Annotated[int, OUTSIDE, "bernoulli: what to do with rewards outside [low, high]"] = 0
 
 
+class Tangents(NamedTuple):
+    """The bound of each arm's window at one level, and its slope there.
+
+    The bound is concave in the level, so that it lies under its tangent. The tangent is what the arms are compared by: the
+    bound itself, which takes a dozen logarithms, is computed only for the arm in front.
+    """
+
+    value: Floats  # [K] the bound, infinite if the window has changed since
+    level: Floats  # [K]
+    slope: Floats  # [K]
+
+
 class State(NamedTuple):
-    history: History
+    hull: Stacks
     lines: Lines
+    tangents: Tangents
+    full: Ints  # [1] an update found no room
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
-    return State(history=new_history(n_arms, capacity), lines=new_lines(n_arms))
+    return State(
+        hull=new_stacks(n_arms, capacity),
+        lines=new_lines(n_arms),
+        tangents=Tangents(value=np.full(n_arms, math.inf), level=np.zeros(n_arms), slope=np.zeros(n_arms)),
+        full=np.zeros(1, np.int64),
+    )
+
+
+def enlarge(p: Params, s: State, capacity: int) -> State:
+    return State(enlarged(s.hull, capacity), s.lines, s.tangents, full=np.zeros(1, np.int64))
 
 
 def level_at(p: Params, t: int, n_arms: int) -> float:
@@ -37,30 +65,45 @@ def level_at(p: Params, t: int, n_arms: int) -> float:
 
 
 def line(p: Params, s: State, level: float, i: int) -> float:
-    return upper(p.kind, s.lines.mean[i], level / s.lines.window[i], p.sigma)
+    value, more = s.tangents.value[i], level - s.tangents.level[i]
+    if more == 0.0 or value == math.inf:
+        return float(value)
+    return float(value + s.tangents.slope[i] * more + _SLACK * (abs(value) + p.sigma))
+
+
+def bound(p: Params, level: float, mean: float, h: float, best: float) -> float:
+    if p.kind == BERNOULLI and best < math.inf and (mean >= best or kl_bernoulli(mean, best) <= level / h):
+        return best  # which is not ruled out: one divergence tells, and most windows need no more
+    return upper(p.kind, mean, level / h, p.sigma)
+
+
+def line_bound(p: Params, s: State, level: float, i: int) -> float:
+    return upper(p.kind, s.lines.mean[i], level / line_window(s, i), p.sigma)
+
+
+def square(p: Params, level: float, limit: float) -> float:
+    # The divergence of x from y is at most (x - y)^2 / (y (1 - y)), the chi-square distance, or it is (x - y)^2 / (2 sigma^2).
+    return level * (max(0.0, limit * (1.0 - limit)) if p.kind == BERNOULLI else 2.0 * p.sigma**2)
 
 
 def search(p: Params, s: State, level: float, i: int, threshold: float) -> float:
-    best = line(p, s, level, i)
-    for h in range(1, s.history.pulls[i] + 1):
-        mean, d = window_mean(s.history, i, h), level / h
-        # A bound is below `best` only if `best` itself is ruled out: one divergence tells, and most windows need no more.
-        if mean < best and not (p.kind == BERNOULLI and kl_bernoulli(mean, best) <= d):
-            value = upper(p.kind, mean, d, p.sigma)
-            if value < best:
-                best, s.lines.mean[i], s.lines.window[i] = value, mean, h
-    return best
+    value = search_hull(p, s, level, i, threshold)
+    mean, slope = s.lines.mean[i], 0.0
+    if p.kind != BERNOULLI:
+        slope = (value - mean) / (2.0 * level)
+    elif value > mean:
+        slope = value * (1.0 - value) / ((value - mean) * line_window(s, i))
+    s.tangents.value[i], s.tangents.level[i], s.tangents.slope[i] = value, level, slope
+    return value
 
 
 def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
-    if s.history.pulls[i] == 0:
-        return Reason(math.inf, math.nan, 0, math.inf)
-    value = search(p, s, level_at(p, t, arms.size), i, math.inf)
-    return in_reward_units(p, Reason(value, s.lines.mean[i], s.lines.window[i], value - s.lines.mean[i]))
+    return in_reward_units(p, tightest(p, s, level_at(p, t, arms.size), i))
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    record_and_extend(s, arm, to_policy_scale(p, reward))
+    if record(s, arm, to_policy_scale(p, reward)):
+        s.tangents.value[arm] = math.inf
 
 
 class RAWKLUCB(Policy):
@@ -93,13 +136,18 @@ class RAWKLUCB(Policy):
         Params,
         init,
         update=update,
-        explain=explain,
+        forget=forget,
+        enlarge=enlarge,
+        explain=bind(explain, {hull_windows.bound: bound}),
         **choose_lazily(
             {
                 lazy_choice.pulled: was_pulled,
                 lazy_choice.level_at: level_at,
                 lazy_choice.line: line,
                 lazy_choice.search: search,
+                hull_windows.bound: bound,
+                hull_windows.line_bound: line_bound,
+                hull_windows.square: square,
             }
         ),
     )
@@ -107,5 +155,5 @@ class RAWKLUCB(Policy):
     reward_range = property(declared_range)
     rested = True
     restless = True
-    cost = "O(K + t)"
-    memory = "O(K t)"
+    cost = "O(K + log t)"
+    memory = "O(K log t)"

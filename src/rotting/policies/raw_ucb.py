@@ -4,24 +4,23 @@ Algorithm 1 pulls each arm once, and then in every round t the arm with the larg
 
     index_i = min over h <= N_i of mean_i^h + c(h, delta_t),    c(h, delta_t) = sigma sqrt(2 alpha ln(t) / h).
 
-`width` is c, and `index` is this definition, which `explain` shows. `choose` and `update` are the work of `by_tightest_bound`:
-they find the arm with the largest `index`, the lowest on a tie, without the scan of all windows.
+`by_tightest_bound` finds the arm with the largest index, the lowest on a tie. It does not keep all windows, only those that can
+ever have the tightest bound: the vertices of a hull (`parts/hull.py`).
 """
 
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.common.arrays import Ints
-from rotting.common.rules import POSITIVE
+from rotting.common.rules import POSITIVE, SCALE
 from rotting.parts.confidence import HasConfidence
-from rotting.parts.exact_windows import Windows, by_tightest_bound, new_windows
-from rotting.parts.prefix_blocks import window_mean
-from rotting.policy import Kernel, Policy, Reason
+from rotting.parts.hull_windows import Windows, by_tightest_bound, new_windows
+from rotting.parts.noise_scale import given_sigma
+from rotting.policy import Kernel, Policy
 
 
 class Params(NamedTuple):
     alpha: Annotated[float, POSITIVE, "confidence level: delta_t = 2 / t**alpha"] = 1.4
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
+    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
 
 
 def init(p: Params, n_arms: int, capacity: int) -> Windows:
@@ -29,20 +28,11 @@ def init(p: Params, n_arms: int, capacity: int) -> Windows:
 
 
 def level_at(p: HasConfidence, t: int, n_arms: int) -> float:
-    return p.sigma * math.sqrt(2.0 * p.alpha * math.log(t))  # c(1, delta_t), computed once a round
+    return given_sigma(p) * math.sqrt(2.0 * p.alpha * math.log(t))  # c(1, delta_t), computed once a round
 
 
 def width(p: HasConfidence, level: float, h: int, root: float) -> float:
     return level / root  # c(h, delta_t), with root = sqrt(h)
-
-
-def index(p: HasConfidence, s: Windows, t: int, arms: Ints, i: int) -> Reason:
-    level, best = level_at(p, t, arms.size), Reason(math.inf, math.nan, 0, math.inf)
-    for h in range(1, s.history.pulls[i] + 1):
-        mean, c = window_mean(s.history, i, h), width(p, level, h, math.sqrt(h))
-        if mean + c < best.value:
-            best = Reason(mean + c, mean, h, c)
-    return best
 
 
 class RAWUCB(Policy):
@@ -53,9 +43,10 @@ class RAWUCB(Policy):
 
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 1.4 in practice.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Sound for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.
 
     Example:
@@ -67,8 +58,8 @@ class RAWUCB(Policy):
     """
 
     name = "raw-ucb"
-    kernel = Kernel(Params, init, explain=index, **by_tightest_bound(level_at, width, linear_in_level=True))
+    kernel = Kernel(Params, init, **by_tightest_bound(level_at))
     rested = True
     restless = True
     cost = "O(K + log t)"
-    memory = "O(K t)"
+    memory = "O(K log t)"

@@ -3,20 +3,19 @@
 import math
 from typing import Annotated, NamedTuple
 
-from rotting.common.rules import NONNEGATIVE, POSITIVE
-from rotting.kernels.binding import bind
-from rotting.parts.exact_windows import Windows, by_tightest_bound, new_windows
-from rotting.policies import raw_ucb
+from rotting.common.rules import NONNEGATIVE, POSITIVE, SCALE
+from rotting.parts.block_windows import BlockWindows, by_any_tightest_bound, new_windows
+from rotting.parts.noise_scale import given_sigma
 from rotting.policy import Kernel, Policy
 
 
 class Params(NamedTuple):
     alpha: Annotated[float, POSITIVE, "confidence level"] = 1.4
     beta: Annotated[float, NONNEGATIVE, "weight of the logarithm of the logarithm"] = 0.0
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
+    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
 
 
-def init(p: Params, n_arms: int, capacity: int) -> Windows:
+def init(p: Params, n_arms: int, capacity: int) -> BlockWindows:
     return new_windows(n_arms, capacity)
 
 
@@ -29,10 +28,7 @@ def width(p: Params, level: float, h: int, root: float) -> float:
     if x <= 1.0:
         return 0.0
     log = math.log(x)
-    return p.sigma * math.sqrt((2.0 / h) * (p.alpha * log + p.beta * math.log1p(log)))
-
-
-index = bind(raw_ucb.index, {raw_ucb.level_at: level_at, raw_ucb.width: width})
+    return given_sigma(p) * math.sqrt((2.0 / h) * (p.alpha * log + p.beta * math.log1p(log)))
 
 
 class RAWUCBpp(Policy):
@@ -49,9 +45,10 @@ class RAWUCBpp(Policy):
     Args:
         alpha: confidence level. The author's runs: 1 with beta up to 3.5, or 1.4 to 2 with beta = 0.
         beta: weight of the logarithm of the logarithm, zero or more.
-        sigma: sub-Gaussian scale of the rewards.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
 
-    Needs to know sigma in advance, and neither the horizon nor the number of changes. Meant for rested and for restless
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Meant for rested and for restless
     rotting, as RAW-UCB is.
 
     Example:
@@ -62,7 +59,7 @@ class RAWUCBpp(Policy):
     """
 
     name = "raw-ucb-pp"
-    kernel = Kernel(Params, init, explain=index, **by_tightest_bound(level_at, width, linear_in_level=False))
+    kernel = Kernel(Params, init, **by_any_tightest_bound(level_at, width))
     rested = True
     restless = True
     cost = "O(K + log t)"

@@ -6,8 +6,9 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import COUNT, INDEX, POSITIVE, nonnegative_int, positive_int
+from rotting.common.rules import COUNT, HALF_RANGE, INDEX, POSITIVE, RANGE_SCALE, nonnegative_int, positive_int
 from rotting.parts.largest_index import by_index
+from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, range_of, reset_noise
 from rotting.parts.sliding_window import Recent, log_reward, new_recent, recent_sum, slide, start_recent, strike_out
 from rotting.policy import Kernel, Policy, Reason
 
@@ -18,10 +19,12 @@ class Params(NamedTuple):
     B: Annotated[float, POSITIVE, "rewards lie in [0, B]"] = 1.0
     horizon: Annotated[int, INDEX, "number of rounds to tune tau for; 0 = tau as given"] = 0
     breakpoints: Annotated[int, INDEX, "number of rounds at which the means change, with a horizon"] = 1
+    sigma: Annotated[float, RANGE_SCALE, "sub-Gaussian scale of the rewards, 'estimate', or 'range' for B / 2"] = HALF_RANGE
 
 
 class State(NamedTuple):
     recent: Recent
+    noise: NoiseScale
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
 
 
@@ -35,11 +38,12 @@ def tuned_window(horizon: int, breakpoints: int, B: float) -> int:
 def reset(p: Params, s: State, horizon: int) -> None:
     tau = tuned_window(horizon, p.breakpoints, p.B) if horizon > 0 else p.tau
     start_recent(s.recent, tau)
+    reset_noise(s.noise)
     s.epoch[0], s.epoch[1] = 0, horizon
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
-    s = State(recent=new_recent(n_arms, capacity), epoch=np.zeros(2, np.int64))
+    s = State(recent=new_recent(n_arms, capacity), noise=new_noise_scale(n_arms), epoch=np.zeros(2, np.int64))
     reset(p, s, p.horizon)
     return s
 
@@ -48,7 +52,7 @@ def index(p: Params, s: State, t: int, i: int) -> Reason:
     n = s.recent.pulls[i]
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
-    mean, c = recent_sum(s.recent, i) / n, p.B * math.sqrt(p.xi * math.log(min(t, s.recent.tau[0])) / n)
+    mean, c = recent_sum(s.recent, i) / n, range_of(p, s.noise, i) * math.sqrt(p.xi * math.log(min(t, s.recent.tau[0])) / n)
     return Reason(mean + c, mean, n, c)
 
 
@@ -67,10 +71,12 @@ def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     log_reward(s.recent, t, arm, reward)
+    observe_noise(p, s.noise, arm, reward)
 
 
 def forget(p: Params, s: State, arm: int) -> None:
     strike_out(s.recent, arm)
+    forget_noise(s.noise, arm)
 
 
 class SWUCB(Policy):
@@ -86,6 +92,8 @@ class SWUCB(Policy):
         B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
         horizon: number of rounds T to tune for; 0 for tau as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
+        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
+            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
 
     Tuning: `SWUCB.from_breakpoints(T, Y)`: `tau = ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T, and T where Y = 0.
     The publication's constant follows from the width: it is below half a gap from `4 B^2 xi ln(tau) / gap^2` rewards of a bad
@@ -96,9 +104,9 @@ class SWUCB(Policy):
 
     Example:
         >>> SWUCB.from_breakpoints(10_000, breakpoints=4)
-        SWUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4)
+        SWUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
         >>> SWUCB(tau=500)
-        SWUCB(tau=500, xi=0.6, B=1.0, horizon=0)
+        SWUCB(tau=500, xi=0.6, B=1.0, horizon=0, sigma='range')
 
     Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011.
     """
@@ -113,7 +121,7 @@ class SWUCB(Policy):
     memory = "O(K + t)"
 
     @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float) -> Self:
+    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float | str) -> Self:
         """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
         changes = nonnegative_int("breakpoints", breakpoints)
         return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **more)

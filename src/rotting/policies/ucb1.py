@@ -6,48 +6,56 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import POSITIVE
+from rotting.common.rules import SCALE
 from rotting.kernels.exact_sums import add
 from rotting.parts.confidence import width
 from rotting.parts.largest_index import by_index
+from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, sigma_of
 from rotting.policy import Kernel, Policy, Reason
 
 
 class Params(NamedTuple):
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards; 0.5 for rewards in [0, 1]"] = 1.0
+    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, 0.5 for rewards in [0, 1], or 'estimate'"] = 1.0
 
 
 class State(NamedTuple):
     pulls: Ints  # [K] N_i
     high: Floats  # [K] sum of the rewards, as high + low
     low: Floats
+    noise: NoiseScale
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
-    return State(pulls=np.zeros(n_arms, np.int64), high=np.zeros(n_arms), low=np.zeros(n_arms))
+    return State(pulls=np.zeros(n_arms, np.int64), high=np.zeros(n_arms), low=np.zeros(n_arms), noise=new_noise_scale(n_arms))
 
 
 def index(p: Params, s: State, t: int, i: int) -> Reason:
     n = s.pulls[i]
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
-    mean, c = s.high[i] / n, width(1.0, p.sigma, t, n)
+    mean, c = s.high[i] / n, width(1.0, sigma_of(p, s.noise, i), t, n)
     return Reason(mean + c, mean, n, c)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], reward)
     s.pulls[arm] += 1
+    observe_noise(p, s.noise, arm, reward)
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    forget_noise(s.noise, arm)
 
 
 class UCB1(Policy):
     """UCB1: the largest `mean_i + sigma sqrt(2 ln(t) / N_i)` over all rewards ever seen.
 
     Args:
-        sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1].
+        sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1]. Or "estimate":
+            learned from the differences of an arm's successive rewards. No theorem covers that.
 
-    Needs to know sigma in advance, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor for
-    restless rotting, with linear regret once an arm that led has worn out.
+    Needs to know sigma, or estimates it, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor
+    for restless rotting, with linear regret once an arm that led has worn out.
 
     Example:
         >>> UCB1(sigma=0.5)
@@ -57,4 +65,4 @@ class UCB1(Policy):
     """
 
     name = "ucb1"
-    kernel = Kernel(Params, init, update=update, **by_index(index))
+    kernel = Kernel(Params, init, update=update, forget=forget, **by_index(index))

@@ -17,6 +17,7 @@
 - `piecewise_lower` and `variation_lower` are what no policy can beat, `HardFamily` the problems that prove it, and `worst`
   finds the hardest of them for a policy.
 - `unlearnable` are the two problems of a rested and a restless arm that no policy can learn, `play_unlearnable` plays them.
+- `hull` returns the few windows of an arm's rewards that can have the tightest bound (our theorem, in docs/hull.md).
 
 The paper: Seznec, Menard, Lazaric, Valko, "A single algorithm for both restless and rested rotting bandits", AISTATS 2020.
 Theorems, propositions and lemmas are numbered in the order of its text, followed by the label in its source. Where a statement
@@ -29,6 +30,7 @@ from rotting.common.module_names import refusing as _refusing
 from rotting.theory.constants import Constants, RestedConstants, RestlessConstants, constants
 from rotting.theory.events import unfavourable
 from rotting.theory.hard import Worst, worst
+from rotting.theory.hull import hull
 from rotting.theory.impossible import (
     Unlearnable,
     greedy_floor,
@@ -65,6 +67,7 @@ __all__ = [
     "constant",
     "constants",
     "greedy_floor",
+    "hull",
     "learner_floor",
     "optimal_arms",
     "piecewise_gap_dependent",

@@ -34,6 +34,8 @@ def why_no_theory(policy: Policy) -> str | None:
     if policy.name not in THEORIES:
         titles = ", ".join(each.title for each in THEORIES.values())
         return f"policy must be one of {titles}, which the theorems are about, got {policy!r}"
+    if policy.sigma == "estimate":
+        return f"sigma must be given for the theorems of {THEORIES[policy.name].title}, got {policy.sigma!r}, which none covers"
     if THEORIES[policy.name].efficient and policy.m != 2:
         return f"m must be 2, the only value that the theorems of {THEORIES[policy.name].title} cover, got {policy.m!r}"
     return None

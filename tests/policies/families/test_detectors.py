@@ -29,7 +29,7 @@ from tests.helpers.games import KEY, play, play_naive, reference
 
 ALL = UNBOUNDED + BOUNDED
 
-ONE_EACH = [UNBOUNDED[1], UNBOUNDED[5], BOUNDED[0], BOUNDED[4], BOUNDED[7], BOUNDED[12]]
+ONE_EACH = [UNBOUNDED[1], UNBOUNDED[4], BOUNDED[0], BOUNDED[4], BOUNDED[7], BOUNDED[12]]
 
 
 def rounds(policy: Policy) -> int:

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.engines.compile import compiled
-from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
 from rotting.policy import Policy
@@ -19,7 +17,7 @@ from rotting.problems.noise import Gaussian
 from rotting.registry import make
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
-from tests.helpers.games import KEY, play, play_naive, reference
+from tests.helpers.games import Player, play, play_naive, reference
 from tests.helpers.variants import FINE, KL, PLUS, THOMPSON
 
 HORIZON = 50 if INTERPRETED else 250
@@ -58,15 +56,14 @@ def test_choices_among_some_arms_equal_the_reference(policy: Policy) -> None:
     rng = np.random.default_rng(3)
     rewards = rng.random((4, max(60, HORIZON)))
     horizon = 60 if policy.name == "raw-kl-ucb" else HORIZON
-    slow, state = reference(policy, 4), states.new_state(policy, 4, horizon)
-    choose, update = compiled(policy.kernel.choose), compiled(policy.kernel.update)
+    slow, player = reference(policy, 4), Player(policy, 4, horizon)
     for t in range(1, horizon + 1):
         arms = np.flatnonzero(rng.random(4) < (0.2 if t % 40 > 20 else 0.9))
         arms = arms if arms.size else np.array([t % 4])
-        arm = int(choose(policy.params, state, t, KEY, arms))
+        arm = player.choose(t, arms)
         assert arm == slow.choose(t, arms.tolist()), t
         reward = float(rewards[arm, t - 1])
-        update(policy.params, state, t, arm, reward)
+        player.update(t, arm, reward)
         slow.update(t, arm, reward)
 
 

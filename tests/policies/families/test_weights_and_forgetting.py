@@ -82,8 +82,8 @@ def test_window_tunings_are_the_published_numbers() -> None:
         4 * math.sqrt(1e4 * math.log(1e4) / 4)
     )
     assert states.new_state(SWUCB.from_breakpoints(100, 0), 3, 1).recent.tau[0] == 100
-    assert states.new_state(DUCB.from_breakpoints(10_000, 4, B=2), 3, 1).gamma[0] == pytest.approx(1 - 0.02 / 8)
-    assert states.new_state(DUCB.from_breakpoints(10_000, 0), 3, 1).gamma[0] == 1.0
+    assert states.new_state(DUCB.from_breakpoints(10_000, 4, B=2), 3, 1).sums.gamma[0] == pytest.approx(1 - 0.02 / 8)
+    assert states.new_state(DUCB.from_breakpoints(10_000, 0), 3, 1).sums.gamma[0] == 1.0
     m = 0.2 * (4 * 0.5 * 10_000 / 10) ** (2 / 3) * math.log(math.sqrt(2) * 10_000) ** (1 / 3)
     assert states.new_state(SWA.from_horizon(10_000, sigma=0.5), 10, 1).window[0] == math.ceil(m)
 

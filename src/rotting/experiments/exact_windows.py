@@ -1,0 +1,399 @@
+"""What exact windows cost: RAW-UCB on hulls, its efficient versions, and a scan of all windows, in games of growing length."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.statistics import Interval, mean_interval, quantiles
+from rotting.display.figures import BAND, Curve, Figure, Panel, mean_points
+from rotting.display.tables import Column, Table, interval_column
+from rotting.engines.compile import compiled
+from rotting.engines.game import Board, choose, draw, is_full, play, says_full, update
+from rotting.experiments import Experiment, Plan, Results
+from rotting.kernels.binding import bind
+from rotting.kernels.random_numbers import derive_key
+from rotting.live import policy_state as states
+from rotting.policies.eff_raw_ucb import EffRAWUCB
+from rotting.policies.raw_ucb import RAWUCB, level_at
+from rotting.policies.raw_ucb import Params as RAWUCBParams
+from rotting.policy import Kernel, Policy
+from rotting.problems import Linear, Problem, Rested, stationary, two_arms
+from rotting.problems.noise import Gaussian
+from rotting.report.claims import Statement
+from rotting.report.model import Findings
+from rotting.simulation.plan import Simulation
+
+ALPHA = 1.4
+EXACT, EFF, EFF_FINE, SCAN = "RAW-UCB", "EFF-RAW-UCB, m = 2", "EFF-RAW-UCB, m = 1.1", "scan of all windows"
+LEARNERS = (EXACT, EFF, EFF_FINE)
+LABELS = (*LEARNERS, SCAN)
+QUIET = 0.1  # sigma of the falling arms: the less noise, the longer the hulls
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides the results."""
+
+    lengths: tuple[tuple[int, int], ...]  # horizons, and how many runs of each
+    scanned: int  # the longest horizon that the scan plays, once
+    traced: int  # runs whose hulls are looked at
+    marks: int  # rounds at which they are
+    seed: int = 0
+
+
+_RUNS = ((1_000, 200), (10_000, 100), (100_000, 20), (1_000_000, 4))
+SIZES = {
+    "quick": Settings(lengths=_RUNS, scanned=10_000, traced=4, marks=40),
+    "full": Settings(lengths=tuple((T, 20 * runs) for T, runs in _RUNS), scanned=1_000_000, traced=40, marks=80),
+}
+
+
+# --- The scan ------------------------------------------------------------------------------------------------------
+
+
+class Sums(NamedTuple):
+    """Every prefix sum of every arm."""
+
+    pulls: Ints  # [K]
+    sums: Floats  # [K, capacity + 1]
+    root: Floats  # [capacity + 1] sqrt(h)
+
+
+def init(p: RAWUCBParams, n_arms: int, capacity: int) -> Sums:
+    """Return room for all rewards."""
+    return Sums(np.zeros(n_arms, np.int64), np.zeros((n_arms, capacity + 1)), np.sqrt(np.arange(capacity + 1)))
+
+
+def scan(p: RAWUCBParams, s: Sums, t: int, key: int, arms: Ints) -> int:
+    """Choose by the index of every arm, and each index by the bound of every window."""
+    level, best, largest = level_at(p, t, arms.size), arms[0], -math.inf
+    for i in arms:
+        n = s.pulls[i]
+        if n == 0:
+            return int(i)
+        smallest, total = math.inf, s.sums[i, n]
+        for h in range(1, n + 1):
+            smallest = min(smallest, (total - s.sums[i, n - h] + level * s.root[h]) / h)
+        if smallest > largest:
+            best, largest = i, smallest
+    return int(best)
+
+
+def record(p: RAWUCBParams, s: Sums, t: int, arm: int, reward: float) -> None:
+    """Append a reward."""
+    n = s.pulls[arm]
+    s.sums[arm, n + 1] = s.sums[arm, n] + reward
+    s.pulls[arm] = n + 1
+
+
+class RAWUCBScan(Policy):
+    """RAW-UCB as its definition says: every index over every window, from plain prefix sums. For comparisons only."""
+
+    name = "raw-ucb-scan"
+    kernel = Kernel(RAWUCBParams, init, scan, record)
+    listed = False
+    rested = True
+    restless = True
+    cost = "O(t)"
+    memory = "O(K t)"
+
+
+# --- The games -----------------------------------------------------------------------------------------------------
+
+
+def problems(horizon: int) -> dict[str, Problem]:
+    """Return two arms that stay, two of which one drops, and two that fall by 1 in all, one from a little higher."""
+    falling = [Rested(Linear(start, slope=-1.0 / horizon)) for start in (0.0, 0.2)]
+    return {
+        "stationary": stationary([0.0, 0.3], horizon=horizon),
+        "abrupt": two_arms(L=0.3, horizon=horizon),
+        "falling": Problem(falling, Gaussian(QUIET), horizon, "falling"),
+    }
+
+
+def policies(problem: Problem) -> dict[str, Policy]:
+    """Return the policies, which are told the noise's scale."""
+    sigma = problem.noise.scale
+    made = (RAWUCB(ALPHA, sigma), EffRAWUCB(ALPHA, sigma, 2.0), EffRAWUCB(ALPHA, sigma, 1.1), RAWUCBScan(ALPHA, sigma))
+    return dict(zip(LABELS, made, strict=True))
+
+
+class Trace(NamedTuple):
+    """What the states of one problem and horizon hold."""
+
+    rounds: Ints  # [marks]
+    vertices: Floats  # [runs, marks] of all arms together, in exact RAW-UCB's hulls
+    kilobytes: dict[str, float]  # of each policy's state at the end; the largest of the runs
+
+
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
+    """Play every problem at every length, and look into the states."""
+    games, traces = {}, {}
+    for T, runs in settings.lengths:
+        for name, problem in problems(T).items():
+            players = policies(problem)
+            chosen = tuple(players[label] for label in LEARNERS)
+            games[game_name(name, T)] = Simulation(chosen, problem, runs=runs, seed=settings.seed)
+            if settings.scanned >= T:
+                games[game_name(name, T, scanned=True)] = Simulation(players[SCAN], problem, runs=1, seed=settings.seed)
+            traces[name, T] = trace(settings, problem, T)
+    return Plan(games, data=traces)
+
+
+def game_name(problem: str, horizon: int, scanned: bool = False) -> str:
+    """Return the name of a game."""
+    return f"{problem}-{horizon}{'-scan' if scanned else ''}"
+
+
+def trace(settings: Settings, problem: Problem, horizon: int) -> Trace:
+    """Return the vertices over time, and what the states of all policies take."""
+    players = policies(problem)
+    rounds = np.unique(np.geomspace(1, horizon, settings.marks).round().astype(np.int64))
+    vertices, sizes = zip(
+        *(_trace(players[EXACT], problem, rounds, run, settings.seed) for run in range(settings.traced)), strict=True
+    )
+    kilobytes = {label: _kilobytes(states.new_state(each, problem.n_arms, horizon)) for label, each in players.items()}
+    return Trace(rounds, np.array(vertices), {**kilobytes, EXACT: max(sizes)})
+
+
+def _trace(policy: Policy, problem: Problem, rounds: Ints, run: int, seed: int) -> tuple[list[int], float]:
+    """Play a game from look to look; return the vertices seen, and the kilobytes of the state at the end."""
+    kernel, noise, n_arms = policy.kernel, problem.noise, problem.n_arms
+    parts: dict[Any, Any] = {choose: kernel.choose, update: kernel.update, draw: noise.draw, is_full: says_full}
+    go_on = compiled(bind(play, parts), policy)
+    capacity = states.first_capacity(policy, n_arms, int(rounds[-1]))
+    state, means = states.new_state(policy, n_arms, capacity), problem.means(int(rounds[-1]))
+    board = Board(
+        np.zeros(n_arms, np.int64),
+        means.round_first[:-1].copy(),
+        means.pull_first[:-1].copy(),
+        np.zeros(2, np.int64),
+        np.zeros(2),
+    )
+    seen = []
+    for until in rounds:
+        rest = (np.arange(n_arms), np.array([until]), np.zeros(1), np.zeros(1), np.zeros(2, np.int64))
+        while board.passed[0] < until:
+            go_on(policy.params, state, board, means, noise.scale, derive_key(seed, "noise"), 0, run, *rest)
+            if state.full[0]:
+                capacity *= 2
+                state = kernel.enlarge(policy.params, state, capacity)  # type: ignore[misc]
+            else:
+                board.passed[0] = until
+        seen.append(int(state.hull.size.sum()))
+    return seen, _kilobytes(state)
+
+
+def _kilobytes(state: Any) -> float:
+    return float(sum(array.nbytes for array in states.arrays(state))) / 1e3
+
+
+# --- What they show ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    settings: Settings
+    results: Results
+    traces: dict[tuple[str, int], Trace]
+
+    @property
+    def horizons(self) -> list[int]:
+        return [T for T, _ in self.settings.lengths]
+
+    @property
+    def scanned(self) -> list[int]:
+        return [T for T in self.horizons if self.settings.scanned >= T]
+
+    def horizons_of(self, label: str) -> list[int]:
+        return self.scanned if label == SCAN else self.horizons
+
+    def regret(self, problem: str, T: int, label: str) -> Floats:
+        """Return the regret of each run at the end."""
+        result, place = self._game(problem, T, label)
+        return np.asarray(result.regret[place, :, -1])
+
+    def us(self, problem: str, T: int, label: str) -> float:
+        """Return the time of a round."""
+        result, place = self._game(problem, T, label)
+        return float(result.us_per_round[place])
+
+    def kilobytes(self, problem: str, T: int, label: str) -> float:
+        """Return the size of the state at the end."""
+        return self.traces[problem, T].kilobytes[label]
+
+    def scan_agrees(self, problem: str, T: int) -> bool:
+        """Tell whether the scan pulled the arms as often as exact RAW-UCB did in the same run."""
+        scan, exact = (self._game(problem, T, label)[0].pulls[0, 0] for label in (SCAN, EXACT))
+        return bool(np.array_equal(scan, exact))
+
+    def over(self, upper: str, lower: str) -> Interval:
+        """Return the time of one policy over another's in the longest games of the scan, a mean over the problems."""
+        T = self.scanned[-1]
+        return mean_interval(np.array([self.us(name, T, upper) / self.us(name, T, lower) for name in NAMES]))
+
+    def _game(self, problem: str, T: int, label: str) -> tuple[Any, int]:
+        scan = label == SCAN
+        return self.results[game_name(problem, T, scan)], 0 if scan else LEARNERS.index(label)
+
+
+NAMES = tuple(problems(1_000))
+TITLES = {
+    "stationary": "Stationary",
+    "abrupt": "One arm drops",
+    "falling": f"Both arms fall steadily, sigma {QUIET:g}",
+}
+
+
+def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+    """Return regret, time and memory over the horizon, the vertices over time, and the paper's claims on cost."""
+    measured = _Measured(settings, results, plan.data)
+    compared = [(name, T) for name in NAMES for T in measured.scanned]
+    equal = sum(measured.scan_agrees(*each) for each in compared)
+    longest = measured.horizons[-1]
+    return Findings(
+        paragraphs=(
+            (
+                "Two arms, Gaussian rewards, games of growing length T: both arms stay; one drops after T/4 pulls, the rested "
+                f"benchmark; both fall by 1 over T pulls. RAW-UCB and its efficient versions have alpha = {ALPHA:g}."
+            ),
+            (
+                "RAW-UCB is exact: it has the index over every window, but keeps and searches only the vertices of a hull, "
+                "which can have the tightest bound. The scan computes the bound of every window of every arm in every round, "
+                "compiled as the others are, and keeps all rewards. It makes the same choices: in the games that both played, "
+                f"{len(compared)}, the pulls are equal in {equal}."
+            ),
+        ),
+        figures=(
+            _by_horizon(
+                "regret", "Regret", "regret (units of reward)", "mean of the runs and its 95 % interval", measured, _regrets
+            ),
+            _by_horizon(
+                "time",
+                "Time of a round",
+                "microseconds",
+                "CPU time on one core, all runs together",
+                measured,
+                _values(_Measured.us),
+            ),
+            _by_horizon(
+                "memory", "Memory", "kilobytes", "size of a game's state at the end", measured, _values(_Measured.kilobytes)
+            ),
+            Figure(
+                "vertices",
+                f"Vertices of the hulls, T = {longest:,}",
+                f"Vertices of both arms' hulls after t rounds, {settings.traced} runs: {BAND}.",
+                (_vertices(measured, longest),),
+                columns=1,
+            ),
+        ),
+        tables={"cost": _table(measured)},
+        claims=tuple(statement.decide(measured) for statement in STATEMENTS),
+        notes=(
+            (
+                f"The scan plays one game of each problem up to T = {settings.scanned:,}: its time grows with the square of T, "
+                "and longer games would take longer than all others together."
+            ),
+        ),
+    )
+
+
+def _regrets(measured: _Measured, name: str, label: str, horizons: Sequence[int]) -> Curve:
+    return mean_points(label, [float(T) for T in horizons], [measured.regret(name, T, label) for T in horizons])
+
+
+def _values(quantity: Callable[..., float]) -> Callable[[_Measured, str, str, Sequence[int]], Curve]:
+    def curve(measured: _Measured, name: str, label: str, horizons: Sequence[int]) -> Curve:
+        values = np.array([quantity(measured, name, T, label) for T in horizons])
+        return Curve(label, np.array(horizons), values, points=True)
+
+    return curve
+
+
+def _by_horizon(
+    name: str,
+    title: str,
+    unit: str,
+    what: str,
+    measured: _Measured,
+    curve: Callable[[_Measured, str, str, Sequence[int]], Curve],
+) -> Figure:
+    panels = []
+    for problem in NAMES:
+        labels = [label for label in LABELS if measured.horizons_of(label) and (name != "regret" or label != SCAN)]
+        curves = tuple(curve(measured, problem, label, measured.horizons_of(label)) for label in labels)
+        panels.append(Panel(TITLES[problem], "horizon T (rounds)", unit, curves, x_log=True, y_log=True))
+    caption = f"{title} over the horizon: {what}."
+    return Figure(name, f"{title} over the horizon", caption, tuple(panels), columns=3, first=LABELS)
+
+
+def _vertices(measured: _Measured, T: int) -> Panel:
+    curves = []
+    for name in NAMES:
+        traced = measured.traces[name, T]
+        low, high = quantiles(traced.vertices, 0.1, 0.9)
+        curves.append(Curve(TITLES[name], traced.rounds, traced.vertices.mean(axis=0), low, high))
+    return Panel("", "round t", "vertices", tuple(curves), x_log=True, y_log=True)
+
+
+def _table(measured: _Measured) -> Table:
+    rows = [
+        {
+            "problem": name,
+            "T": T,
+            "policy": label,
+            "regret": mean_interval(measured.regret(name, T, label)),
+            "us": measured.us(name, T, label),
+            "kB": measured.kilobytes(name, T, label),
+        }
+        for name in NAMES
+        for T in measured.horizons
+        for label in LABELS
+        if T in measured.horizons_of(label)
+    ]
+    columns = (
+        Column("problem", lambda row: str(row["problem"])),
+        Column("T", lambda row: f"{row['T']:,}"),
+        Column("policy", lambda row: str(row["policy"])),
+        interval_column("regret", ",.2f"),
+        Column("us per round", lambda row: f"{row['us']:,.3f}"),
+        Column("state (kB)", lambda row: f"{row['kB']:,.1f}"),
+    )
+    return Table(("Regret, time of a round and size of the state at the end of the game",), columns, rows)
+
+
+_COST = "appendix, the numerical cost of adaptive windows"
+_WHERE = "mean over the three problems, in the longest games that the scan plays"
+STATEMENTS: tuple[Statement[_Measured], ...] = (
+    Statement(
+        "windows-eff-cheaper-than-scan",
+        _COST,
+        "The efficient version is far cheaper than the exact one, if that scans all windows.",
+        f"time per round of a compiled scan of all windows over EFF-RAW-UCB (m = 2), {_WHERE}",
+        lambda measured: measured.over(SCAN, EFF),
+        low=10.0,
+    ),
+    Statement(
+        "windows-eff-cheaper-than-hull",
+        _COST,
+        "The efficient version is far cheaper than the exact one, if that searches the vertices of hulls, as ours does.",
+        f"time per round of RAW-UCB on hulls over EFF-RAW-UCB (m = 2), {_WHERE}",
+        lambda measured: measured.over(EXACT, EFF),
+        low=10.0,
+    ),
+)
+
+
+EXPERIMENT = Experiment(
+    id="exact-windows",
+    title="What exact windows cost",
+    reference="Seznec, Ménard, Lazaric, Valko, AISTATS 2020, appendix: the numerical cost of adaptive windows",
+    sizes=SIZES,
+    prepare=prepare,
+    findings=findings,
+    order=7,
+)

@@ -1,0 +1,265 @@
+"""The exact index `min over h <= N_i of U(S, h)` of RAW-UCB and RAW-klUCB, from the vertices of the hull alone.
+
+Only vertices (`hull.py`) can have the smallest bound. A search looks for bounds of at most `limit`. Policies give a number
+`square(limit)` such that the bound of a window with h rewards of sum S is above the limit wherever, with x = limit h - S,
+
+    x <= 0    or    x^2 < square h.
+
+For RAW-UCB, U = S / h + level / sqrt(h), that is `level^2`; for a divergence with `kl(x, y) <= (x - y)^2 / v(y)` it is the
+level times v(limit). The test takes neither a root nor a division. Up to some dozens of vertices all are tested at once, in a
+loop without a branch: mostly none is left, and the search is over.
+
+Else it goes from the newest vertex to the oldest. The means grow with the age of the window, and so does h. Hence all windows
+from a newer vertex, of h and x, to an older one, of h' rewards, have `limit - mean <= x / h`, and are above the limit if
+
+    x <= 0    or    x^2 h' < square h^2.
+
+With h' = N the search is over; on long hulls it leaps over as many vertices as this allows, twice as many after each leap and
+half as many after each failure. What is not ruled out is computed as the definition says. All tests are widened by more than
+their rounding errors, so what is found is the smallest of the vertices' computed bounds.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.kernels.binding import bind, slot
+from rotting.parts.hull import SLACK, push, top, window_mean
+from rotting.parts.lazy_choice import learn, level_at, level_rises, line, pulled, search, with_tournament
+from rotting.parts.noise_scale import NoiseScale, forget_noise, is_estimated, new_noise_scale, observe_noise, scale_of
+from rotting.parts.stack_pool import Stacks, enlarged, has_room, new_stacks, release
+from rotting.parts.tournament import Tournament, intercept, new_tournament, reopen, root
+from rotting.policy import Reason
+
+_LONG = 96  # vertices from which on leaps are faster than a look at all
+_MARGIN = 1.0 - 2.0**-40  # more than the roundings of the products in a test
+_TINY = 2.0**-900  # squares below it, which may have lost their digits, rule nothing out
+
+
+class Lines(NamedTuple):
+    """The window that each arm keeps; its upper bound is the arm's line, and is at least the arm's index."""
+
+    mean: Floats  # [K] mean of the window
+    root: Floats  # [K] sqrt(h) of its length
+    depth: Ints  # [K] which vertex it starts from, counted from the oldest
+
+
+class Windows(NamedTuple):
+    """The state of a policy that chooses by the largest of lines `mean + level / sqrt(h)`."""
+
+    hull: Stacks
+    lines: Lines
+    tournament: Tournament
+    noise: NoiseScale
+    full: Ints  # [1] an update found no room (`Kernel.enlarge`)
+
+
+def new_lines(n_arms: int) -> Lines:
+    """Return the lines of arms that were never pulled."""
+    return Lines(mean=np.zeros(n_arms), root=np.ones(n_arms), depth=np.zeros(n_arms, np.int64))
+
+
+def new_windows(n_arms: int, capacity: int) -> Windows:
+    """Return the state of a policy that has seen nothing, with room for `capacity` vertices."""
+    return Windows(
+        hull=new_stacks(n_arms, capacity),
+        lines=new_lines(n_arms),
+        tournament=new_tournament(n_arms),
+        noise=new_noise_scale(n_arms),
+        full=np.zeros(1, np.int64),
+    )
+
+
+def enlarge(p: Any, s: Windows, capacity: int) -> Windows:
+    """Return the same state with room for `capacity` vertices."""
+    return Windows(enlarged(s.hull, capacity), s.lines, s.tournament, s.noise, full=np.zeros(1, np.int64))
+
+
+@slot
+def square(p: Any, level: float, limit: float) -> float:
+    """Stand for a number such that `x^2 < square h` rules out that the bound of a window is at most `limit`."""
+    raise NotImplementedError
+
+
+@slot
+def bound(p: Any, level: float, mean: float, h: float, best: float) -> float:
+    """Stand for the upper bound of a window; where that is not below `best`, for any number that is not."""
+    raise NotImplementedError
+
+
+@slot
+def line_bound(p: Any, s: Any, level: float, i: int) -> float:
+    """Stand for the upper bound of the window that arm i keeps."""
+    raise NotImplementedError
+
+
+def _keep_line(s: Any, i: int, newest: int, place: int, mean: float) -> None:
+    s.lines.mean[i], s.lines.root[i] = mean, math.sqrt(s.hull.start[newest] - s.hull.start[place])
+    s.lines.depth[i] = place - s.hull.first[i]
+
+
+def record(s: Any, i: int, reward: float) -> bool:
+    """Append a reward to arm i, and tell whether there was room for it.
+
+    The arm's line starts where it did or, if that vertex is dominated now, at the one before, whose bound is lower.
+    """
+    if not has_room(s.hull, i):
+        s.full[0] = 1
+        return False
+    push(s.hull, i, reward)
+    newest = top(s.hull, i)
+    place = min(s.hull.first[i] + s.lines.depth[i], newest - 1)
+    _keep_line(s, i, newest, place, window_mean(s.hull, newest, place))
+    return True
+
+
+def _none_is_below(start: Floats, high: Floats, limit: float, total: float, over_h: float, n: float) -> bool:
+    """Tell whether the bounds of the windows from all these starts are ruled out."""
+    base, found = limit * n - total + SLACK * (abs(limit) * n + abs(total)), False
+    for k in range(start.size):
+        x = base - (limit * start[k] - high[k]) + SLACK * abs(high[k])
+        found |= (x > 0.0) & (x * x >= over_h * (n - start[k]))
+    return not found
+
+
+def search_hull(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
+    """Search arm i, as `lazy_choice.search` says."""
+    best = line_bound(p, s, level, i)
+    if threshold == -math.inf:  # there is no other arm
+        return best
+    first, newest = s.hull.first[i], top(s.hull, i)
+    n, total = s.hull.start[newest], s.hull.high[newest]
+    limit = min(best, threshold)
+    over_h = square(p, level, limit) * _MARGIN - _TINY
+    leap = 1
+    if newest - first >= _LONG:
+        leap = 2
+    elif _none_is_below(s.hull.start[first:newest], s.hull.high[first:newest], limit, total, over_h, n):
+        return best
+    place = newest - 1
+    while place >= first:
+        h, before = n - s.hull.start[place], s.hull.high[place]
+        x = limit * h - (total - before) + SLACK * (abs(limit) * h + abs(total) + abs(before))
+        if x <= 0.0 or x * x * n < over_h * h * h:
+            break
+        if leap > 1:
+            oldest = max(first, place - leap + 1)
+            if x * x * (n - s.hull.start[oldest]) < over_h * h * h:
+                place, leap = oldest - 1, 2 * leap
+                continue
+            leap = max(2, leap // 2)
+        if x * x >= over_h * h:
+            mean = window_mean(s.hull, newest, place)
+            value = bound(p, level, mean, h, best)
+            if value < best:
+                _keep_line(s, i, newest, place, mean)
+                best, limit = value, min(value, threshold)
+                over_h = square(p, level, limit) * _MARGIN - _TINY
+        place -= 1
+    return best
+
+
+def line_window(s: Any, i: int) -> float:
+    """Return the length of the window that arm i keeps."""
+    return float(s.hull.start[top(s.hull, i)] - s.hull.start[s.hull.first[i] + s.lines.depth[i]])
+
+
+def was_pulled(s: Any, i: int) -> bool:
+    """Tell whether arm i has a reward."""
+    return bool(s.hull.size[i] > 0)
+
+
+def forget(p: Any, s: Any, arm: int) -> None:
+    """Leave the arm's place in the pool to others."""
+    release(s.hull, arm)
+
+
+def tightest(p: Any, s: Any, level: float, i: int) -> Reason:
+    """Return the index of arm i as the definition says, over all vertices."""
+    best = Reason(math.inf, math.nan, 0, math.inf)
+    if s.hull.size[i] == 0:
+        return best
+    newest = top(s.hull, i)
+    for place in range(newest - 1, s.hull.first[i] - 1, -1):
+        mean, h = window_mean(s.hull, newest, place), s.hull.start[newest] - s.hull.start[place]
+        value = bound(p, level, mean, h, best.value)
+        if value < best.value:
+            best = Reason(value, mean, int(h), value - mean)
+    return best
+
+
+def _line(p: Any, s: Windows, level: float, i: int) -> float:
+    return _line_bound(p, s, level * scale_of(p, s.noise, i), i)
+
+
+def _line_bound(p: Any, s: Windows, level: float, i: int) -> float:
+    return float(s.lines.mean[i] + level / s.lines.root[i])
+
+
+def _square(p: Any, level: float, limit: float) -> float:
+    return level * level
+
+
+def _bound(p: Any, level: float, mean: float, h: float, best: float) -> float:
+    return mean + level / math.sqrt(h)
+
+
+def _search(p: Any, s: Windows, level: float, i: int, threshold: float) -> float:
+    s.tournament.level[0] = level
+    return search_hull(p, s, level * scale_of(p, s.noise, i), i, threshold)
+
+
+def _update(p: Any, s: Windows, t: int, arm: int, reward: float) -> None:
+    if record(s, arm, reward):
+        observe_noise(p, s.noise, arm, reward)
+
+
+def _level_rises(p: Any) -> bool:
+    return not is_estimated(p)
+
+
+def _intercept(s: Windows, i: int) -> float:
+    return float(s.lines.mean[i]) if s.hull.size[i] > 0 else math.inf
+
+
+def _root(s: Windows, i: int) -> float:
+    return float(s.lines.root[i])
+
+
+def _forget(p: Any, s: Windows, arm: int) -> None:
+    reopen(s)
+    forget(p, s, arm)
+    forget_noise(s.noise, arm)
+
+
+def _explain(p: Any, s: Windows, t: int, arms: Ints, i: int) -> Reason:
+    level = level_at(p, t, arms.size) * scale_of(p, s.noise, i)
+    reason = tightest(p, s, level, i)
+    if reason.window == 0:
+        return reason
+    return Reason(reason.value, reason.mean, reason.window, level / math.sqrt(reason.window))
+
+
+def by_tightest_bound(policy_level: Callable[..., float]) -> dict[str, Any]:
+    """Return the entries of the kernel, but for `init`, of the policy with index `min over h of mean^h + level / sqrt(h)`.
+
+    The level is multiplied by the scale of the arm's noise where that is estimated: by 1 where `p.sigma` is given.
+
+    Each arm goes first once, in order; then the arm with the largest index, the lowest of them on a tie. That arm is found
+    without computing every index, and without looking at every window. The state is `Windows`.
+
+    Args:
+        policy_level: `policy_level(p, t, n_arms)`, which must not fall from round to round.
+    """
+    parts: dict[Any, Any] = {pulled: was_pulled, level_at: policy_level, bound: _bound}
+    searched = {search: _search, square: _square, line_bound: _line_bound}
+    lined = {learn: _update, line: _line, intercept: _intercept, root: _root, level_rises: _level_rises}
+    return {
+        **with_tournament({**parts, **searched, **lined}),
+        "forget": _forget,
+        "explain": bind(_explain, {level_at: policy_level, bound: _bound}),
+        "enlarge": enlarge,
+    }

@@ -1,0 +1,98 @@
+"""Room for a stack of points for each arm, in arrays that all arms share.
+
+Nobody knows how high a stack will grow: most stay low, a few grow long. So a stack that needs more room moves to a place twice
+as large, and leaves its old place to others; nothing is allocated. When no place is left, the state says so (`Kernel.enlarge`)
+and gets larger arrays.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+
+FIRST = 16  # points that fit into an arm's first place
+_SIZES = 48  # kinds of places: of 16, 32, 64, ... points
+_NONE = -1
+
+
+class Stacks(NamedTuple):
+    """A stack of points (start, high + low) for every arm."""
+
+    size: Ints  # [K] points on the stack
+    first: Ints  # [K] where its place begins
+    room: Ints  # [K] how many points fit in; 0 = it has no place yet
+    used: Ints  # [1] how much of the arrays was given away
+    free: Ints  # [kinds] a place that was left, for each size; its `start` names the next one
+    start: Floats  # [capacity]
+    high: Floats  # [capacity]
+    low: Floats  # [capacity]
+
+
+def new_stacks(n_arms: int, capacity: int) -> Stacks:
+    """Return empty stacks, with room for `capacity` points in all."""
+    return Stacks(
+        size=np.zeros(n_arms, np.int64),
+        first=np.zeros(n_arms, np.int64),
+        room=np.zeros(n_arms, np.int64),
+        used=np.zeros(1, np.int64),
+        free=np.full(_SIZES, _NONE, np.int64),
+        start=np.zeros(capacity),
+        high=np.zeros(capacity),
+        low=np.zeros(capacity),
+    )
+
+
+def enlarged(s: Stacks, capacity: int) -> Stacks:
+    """Return the same stacks with room for `capacity` points, which is more than there was."""
+    start, high, low = np.zeros(capacity), np.zeros(capacity), np.zeros(capacity)
+    for k in range(s.start.size):
+        start[k], high[k], low[k] = s.start[k], s.high[k], s.low[k]
+    return Stacks(s.size, s.first, s.room, s.used, s.free, start, high, low)
+
+
+def _kind(room: int) -> int:
+    """Return the number of the kind of places with this room: 0, 1, 2, ... for 16, 32, 64, ..."""
+    kind = 0
+    while room > FIRST:
+        room >>= 1
+        kind += 1
+    return kind
+
+
+def _take(s: Stacks, room: int) -> int:
+    """Return where a place with this room begins, or -1 if there is none."""
+    kind = _kind(room)
+    place = s.free[kind]
+    if place != _NONE:
+        s.free[kind] = int(s.start[place])
+    elif s.used[0] + room <= s.start.size:
+        place = s.used[0]
+        s.used[0] += room
+    return int(place)
+
+
+def release(s: Stacks, i: int) -> None:
+    """Empty arm i's stack, and leave its place to others."""
+    if s.room[i] > 0:
+        kind = _kind(s.room[i])
+        s.start[s.first[i]] = s.free[kind]
+        s.free[kind] = s.first[i]
+    s.size[i], s.first[i], s.room[i] = 0, 0, 0
+
+
+def has_room(s: Stacks, i: int) -> bool:
+    """Tell whether another point fits on arm i's stack, which moves if it must."""
+    size = s.size[i]
+    if size < s.room[i]:
+        return True
+    room = max(FIRST, 2 * s.room[i])
+    place = _take(s, room)
+    if place == _NONE:
+        return False
+    for k in range(size):
+        old, new = s.first[i] + k, place + k
+        s.start[new], s.high[new], s.low[new] = s.start[old], s.high[old], s.low[old]
+    release(s, i)
+    s.size[i], s.first[i], s.room[i] = size, place, room
+    return True

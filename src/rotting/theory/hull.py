@@ -1,0 +1,50 @@
+"""The windows that can have the tightest bound: the upper hull of an arm's prefix sums (docs/hull.md)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import LARGEST
+from rotting.errors import InvalidValueError
+from rotting.parts.hull import push, top
+from rotting.parts.stack_pool import FIRST, enlarged, has_room, new_stacks
+from rotting.problems.decays import vector
+
+
+def _check(rewards: object) -> Floats:
+    values = vector("rewards", rewards)
+    for k in np.flatnonzero(np.abs(values) > LARGEST)[:1]:
+        raise InvalidValueError(f"rewards[{k}] must be a finite number of at most {LARGEST:g} in size, got {values[k]}")
+    return values
+
+
+def hull(rewards: Sequence[float] | Floats | Ints) -> Ints:
+    """Return the starts of the windows that can have the tightest bound, from the oldest, 0, to the newest.
+
+    Start k stands for the window of all rewards but the first k, `rewards[k:]`. The starts are the vertices of the least
+    concave majorant of the points (k, P_k), where P_k is the sum of the first k rewards; but for its right end, the newest
+    point, from which no window starts. For every level, RAW-UCB's index is the smallest bound of these windows alone, and so
+    is RAW-klUCB's. From start to start, the mean of the window falls.
+
+    Vertices are decided from sums of 106 bits, as the policies do it: exactly, but for points that are closer to a line than
+    about 1e-25 of the sums. A point on the line between two others is no vertex.
+
+    Args:
+        rewards: those of one arm, in the order of its pulls; finite numbers of at most 1e100 in size.
+
+    Example:
+        >>> hull([0.8, 1.0, 0.0]).tolist()
+        [0, 2]
+        >>> hull([3.0, 2.0, 1.0]).tolist(), hull([1.0, 2.0, 3.0]).tolist(), hull([1.0, 1.0, 1.0]).tolist()
+        ([0, 1, 2], [0], [0])
+
+    Reference: docs/hull.md in the repository has the theorem, its proof, and how many starts to expect.
+    """
+    stacks = new_stacks(1, FIRST)
+    for reward in _check(rewards).tolist():
+        while not has_room(stacks, 0):
+            stacks = enlarged(stacks, 2 * stacks.start.size)
+        push(stacks, 0, reward)
+    first = int(stacks.first[0])
+    return stacks.start[first : top(stacks, 0)].astype(np.int64)

@@ -1,0 +1,244 @@
+"""`sigma="estimate"`: the choices of the slow references, the same for rewards in any unit, and the rest of a policy's life."""
+
+import json
+import math
+import pickle
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rotting import theory
+from rotting.kernels.nested import flatten
+from rotting.live.bandit import Bandit
+from rotting.live.checks import check_policy
+from rotting.parts.doubling import doubling
+from rotting.policies.d_ucb import DUCB
+from rotting.policies.glr_ucb import GLRUCB
+from rotting.policies.sw_ucb import SWUCB
+from rotting.policy import Policy
+from rotting.problems import two_arms
+from rotting.registry import from_json, list_policies, make
+from rotting.simulation.simulate import simulate
+from rotting.theory.theorems import why_no_bounds
+from tests.conftest import INTERPRETED
+from tests.helpers.games import Player, play, play_naive, tables
+from tests.reference.noise import estimated_sigma
+
+HORIZON = 60 if INTERPRETED else 250
+
+ESTIMATED = [
+    make(name, sigma="estimate")
+    for name in (
+        *("raw-ucb", "eff-raw-ucb", "raw-ucb-pp", "eff-raw-ucb-pp", "fewa", "eff-fewa", "ucb1"),
+        *("sw-ucb", "d-ucb", "glr-ucb"),
+    )
+]
+VARIANTS = [
+    *ESTIMATED,
+    make("raw-ucb", alpha=0.1, sigma="estimate"),
+    make("eff-raw-ucb", alpha=0.3, m=1.1, sigma="estimate"),
+    make("raw-ucb-pp", alpha=0.3, beta=2, sigma="estimate"),
+    make("fewa", alpha=4, sigma="estimate"),
+    make("eff-fewa", alpha=1, m=1.5, sigma="estimate"),
+    SWUCB(tau=20, sigma="estimate"),
+    DUCB(gamma=0.9, sigma="estimate"),
+    DUCB(gamma=0.99, sigma=0.3),
+    SWUCB(tau=40, sigma=0.3),
+    GLRUCB(delta=0.9, sigma="estimate", restart="global", c=0.0),
+]
+
+
+def by_name(policy: Policy) -> str:
+    return policy.name
+
+
+def test_these_are_all_policies_that_estimate() -> None:
+    def takes_it(policy: type[Policy]) -> bool:
+        rules = {each.name: each.rule for each in policy.parameters()}
+        return "sigma" in rules and "'estimate'" in rules["sigma"].text
+
+    assert {each.name for each in ESTIMATED} == {each.name for each in list_policies() if takes_it(each)}
+
+
+# --- The choices -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", VARIANTS, ids=repr)
+def test_choices_equal_the_reference(policy: Policy) -> None:
+    for name, table in tables(3, HORIZON).items():
+        assert play(policy, table.tolist(), HORIZON) == play_naive(policy, table.tolist(), HORIZON), name
+
+
+@pytest.mark.parametrize("policy", VARIANTS, ids=repr)
+def test_choices_among_the_available_arms_equal_the_reference(policy: Policy) -> None:
+    for n_arms, horizon in [(1, 40), (5, 3), (7, 7), (2, 1)]:
+        table = tables(n_arms, horizon)["noise"].tolist()
+        assert play(policy, table, horizon) == play_naive(policy, table, horizon), (n_arms, horizon)
+
+    def available(t: int) -> list[int]:
+        return [i for i in range(4) if (t // 5) % 4 != i and (t % 7 != 0 or i < 2)]
+
+    for name in ("falling", "coins", "constant"):
+        table = tables(4, HORIZON)[name].tolist()
+        assert play(policy, table, HORIZON, available=available) == play_naive(policy, table, HORIZON, available), name
+
+
+@pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
+@given(data=st.data())
+def test_ties_equal_the_reference(policy: Policy, data: st.DataObject) -> None:
+    """Few distinct values: arms that got the same rewards in another order are as good as each other, to the last bit."""
+    n_arms = data.draw(st.integers(1, 4))
+    values = st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3])
+    offset = data.draw(st.sampled_from([0.0, 1e6, -1e9]))
+    rows = data.draw(st.lists(st.lists(values, min_size=30, max_size=30), min_size=n_arms, max_size=n_arms))
+    table = [[offset + x for x in row] for row in rows]
+    assert play(policy, table, 30) == play_naive(policy, table, 30)
+
+
+@pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
+@pytest.mark.parametrize("factor", [1024.0, 2.0**-30])
+def test_the_unit_of_the_rewards_changes_no_choice(policy: Policy, factor: float) -> None:
+    """Powers of two, so that nothing is rounded differently."""
+    found = tables(4, HORIZON)
+    for name in ("noise", "falling", "coins", "constant", "tiny"):
+        table = found[name]
+        assert play(policy, table.tolist(), HORIZON) == play(policy, (factor * table).tolist(), HORIZON), name
+
+
+@pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
+def test_a_sigma_that_is_given_has_a_unit(policy: Policy) -> None:
+    """Else the test above would show nothing."""
+    table = tables(4, HORIZON)["noise"]
+    told = type(policy)(sigma=1.0)
+    assert play(told, table.tolist(), HORIZON) != play(told, (1024 * table).tolist(), HORIZON)
+
+
+@pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
+@pytest.mark.parametrize("rewards", [[0.0], [1e-200], [-1e-200, 0.0, 2e-200], [2e-162, 0.0], [1e100], [-1e100, 1e100], [0.1]])
+def test_no_reward_makes_a_width_of_nothing_or_without_an_end(policy: Policy, rewards: list[float]) -> None:
+    for n_arms in (1, 3):
+        player, arms = Player(policy, n_arms, 40, fast=False), np.arange(n_arms)
+        for t in range(1, 40):
+            player.update(t, player.choose(t, arms), rewards[t % len(rewards)])
+            if t < 2 * n_arms:
+                continue
+            assert policy.kernel.explain is not None
+            for i in range(n_arms):
+                reason = policy.kernel.explain(policy.params, player.state, t + 1, arms, i)
+                if reason.window > 0 or policy.name == "d-ucb":  # else it has no mean either: not pulled since a restart
+                    least = -1.0 if policy.name.endswith("-pp") else 0.0  # theirs is 0 for windows longer than t / K
+                    assert least < reason.width < math.inf, (t, i)
+
+
+# --- What a policy is asked for besides --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
+def test_it_is_a_value_like_others(policy: Policy) -> None:
+    assert policy.sigma == "estimate"
+    assert "sigma='estimate'" in repr(policy)
+    assert policy.to_json()["params"]["sigma"] == "estimate"
+    assert from_json(json.loads(json.dumps(policy.to_json()))) == policy
+    assert pickle.loads(pickle.dumps(policy)) == policy
+    assert type(policy)(**policy.params._asdict()) == policy
+    assert policy != type(policy)()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
+def test_it_keeps_the_contract(policy: Policy) -> None:
+    check_policy(policy)
+
+
+@pytest.mark.parametrize(
+    "policy", [GLRUCB.from_horizon(30, sigma="estimate"), SWUCB.from_breakpoints(30, 2, sigma="estimate")], ids=by_name
+)
+def test_a_doubled_game_estimates_anew(policy: Policy) -> None:
+    """Round 31 starts a game of 60 rounds: its choices are those of a policy that saw nothing before."""
+    table = tables(3, 90)["noise"].tolist()
+    chosen = play(doubling(policy), table, 90)[30:]
+    left = [table[i][play(policy, table, 30).count(i) :] for i in range(3)]
+    assert chosen == play(type(policy)(**{**policy.params._asdict(), "horizon": 60}), left, 60)
+
+
+def test_a_simulation_knows_it() -> None:
+    policy = make("raw-ucb", sigma="estimate")
+    result = simulate([policy, make("raw-ucb")], two_arms(1.0, HORIZON, sigma=0.1), runs=2, seed=0, workers=1)
+    assert result.policies[0] == policy
+    assert result.regret[0].tolist() != result.regret[1].tolist()
+
+
+# --- Live --------------------------------------------------------------------------------------------------------
+
+
+def fed(policy: Policy, rewards: dict[Any, list[float]]) -> Bandit:
+    """A bandit that was told these rewards of its arms, in turn."""
+    bandit = Bandit(policy, arms=rewards, seed=0)
+    for k in range(max(map(len, rewards.values()))):
+        for arm, paid in rewards.items():
+            if k < len(paid):
+                bandit.update(arm, paid[k])
+    return bandit
+
+
+def test_explain_shows_the_estimated_widths() -> None:
+    rng = np.random.default_rng(0)
+    rewards = {"loud": (10 * rng.normal(size=30)).tolist(), "quiet": rng.normal(size=30).tolist()}
+    bandit = fed(make("ucb1", sigma="estimate"), rewards)
+    for i, arm in enumerate(rewards):
+        width = estimated_sigma(list(rewards.values()), i) * math.sqrt(2 * math.log(61) / 30)
+        assert bandit.explain()[arm].width == pytest.approx(width, rel=1e-14)
+    assert bandit.explain()["loud"].width > 1.1 * bandit.explain()["quiet"].width
+
+
+@pytest.mark.parametrize("policy", [make("raw-ucb", sigma="estimate"), make("fewa", sigma="estimate")], ids=by_name)
+def test_a_restored_bandit_goes_on(policy: Policy) -> None:
+    table = tables(3, 60)["falling"].tolist()
+    bandit = fed(policy, {i: table[i][:10] for i in range(3)})
+    twin = Bandit.from_state(json.loads(json.dumps(bandit.get_state())))
+    assert list(map(repr, twin.explain().values())) == list(map(repr, bandit.explain().values()))  # FEWA has no index: NaN
+    for t in range(20):
+        arm = bandit.pull()
+        assert twin.pull() == arm
+        for each in (bandit, twin):
+            each.update(arm, table[arm][10 + t])
+
+
+@pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
+def test_arms_come_and_go(policy: Policy) -> None:
+    """A removed arm takes its differences with it, and a new one starts from the pool of the others."""
+    table = (tables(3, 20)["coins"] * 3).tolist()  # whole numbers: sums are exact in any order
+    rounds = 20 if policy.name != "glr-ucb" else 3  # no alarm so early
+    without = fed(policy, {"a": table[0][:rounds], "b": table[1][:rounds]})
+    bandit = fed(policy, {"a": table[0][:rounds], "b": table[1][:rounds], "c": [1000.0 * x for x in table[2][:rounds]]})
+    noise = bandit._state.noise
+    bandit.remove_arm("c")
+    assert noise.pool.tolist() == without._state.noise.pool.tolist()
+    assert noise.pairs.tolist() == without._state.noise.pairs.tolist()
+    bandit.add_arm("d")
+    without.add_arm("d")
+    for each in (bandit, without):
+        assert each.pull() == "d"
+        each.update("d", 1.0)
+    for name, array in flatten(bandit._state.noise).items():
+        assert array.tolist() == flatten(without._state.noise)[name].tolist(), name
+
+
+# --- Theory ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa"])
+def test_no_theorem_covers_it(name: str) -> None:
+    policy, problem = make(name, alpha=5, sigma="estimate"), two_arms(1.0, 100)
+    refused = r"^sigma must be given for the theorems of [\w-]+, got 'estimate', which none covers$"
+    assert theory.bounds(problem, make(name, alpha=5))
+    assert not theory.bounds(problem, policy)
+    (why,) = why_no_bounds(problem, policy)
+    assert re.match(refused, why)
+    for asked in (theory.constant, lambda each: theory.unfavourable(each, 10, 2)):
+        with pytest.raises(ValueError, match=refused):
+            asked(policy)
