@@ -290,7 +290,7 @@ class OwnRAWUCB(kit.Policy):
 
 class OwnRAWUCBOfAnyWidth(kit.Policy):
     name = "own-raw-ucb-of-any-width"
-    kernel = kit.Kernel(Params, blocks_of_windows, **kit.by_any_tightest_bound(level_at, width))
+    kernel = kit.Kernel(Params, blocks_of_windows, **kit.by_block_bound(level_at, width))
 
 
 class OwnEffRAWUCB(kit.Policy):

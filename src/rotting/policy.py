@@ -103,6 +103,11 @@ class Parameter(NamedTuple):
     doc: str
 
     @property
+    def shown_default(self) -> Any:
+        """The default as people write it."""
+        return self.default if self.required else self.rule.show(self.default)
+
+    @property
     def required(self) -> bool:
         """Whether there is no default."""
         return self.default is Argument.empty
@@ -180,7 +185,7 @@ class Policy:
         hints = get_type_hints(params, include_extras=True)
         cls._parameters = tuple(_read(hints[name], name, params._field_defaults) for name in params._fields)
         arguments = [
-            Argument(each.name, Argument.POSITIONAL_OR_KEYWORD, default=each.default, annotation=float)
+            Argument(each.name, Argument.POSITIONAL_OR_KEYWORD, default=each.shown_default, annotation=float)
             for each in cls._parameters
         ]
         cls.__signature__ = Signature(arguments)  # type: ignore[attr-defined]

@@ -127,7 +127,10 @@ def new_state(policy: Policy, n_arms: int, capacity: int) -> Any:
     init = policy.kernel.init
     state = telling(policy, init, init)(policy.params, n_arms, capacity)
     with blaming(policy):
-        return check_state(state)
+        check_state(state)
+        if policy.kernel.enlarge is not None and "full" not in state._fields:
+            raise KernelError("a state that can be enlarged must have a field `full`, which says when it must be, got none")
+    return state
 
 
 def _no_arm(choose: Kernels, choice: object) -> str:
