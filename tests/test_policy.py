@@ -33,7 +33,7 @@ def test_parameters_have_a_rule_a_meaning_and_a_place_in_the_signature(policy: P
     for each in parameters:
         assert each.rule.text
         assert each.doc
-        assert getattr(policy, each.name) == getattr(policy.params, each.name)
+        assert each.rule.check(each.name, getattr(policy, each.name)) == getattr(policy.params, each.name)
 
 
 def test_wrong_parameters_are_named() -> None:

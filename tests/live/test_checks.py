@@ -446,7 +446,7 @@ def enlarges_what_is_never_full(p: Any, s: ucb1.State, capacity: int) -> ucb1.St
 
 def test_a_state_that_can_be_enlarged_must_say_when_it_is_full() -> None:
     policy = broken(enlarge=enlarges_what_is_never_full)
-    for refused in (check_policy, lambda each: Bandit(each, "ab")):
+    for refused in (check_policy, lambda each: Bandit(each, ["a", "b"])):
         with pytest.raises((CheckError, KernelError), match="a state that can be enlarged must have a field `full`"):
             refused(policy)
 
