@@ -244,7 +244,7 @@ class WithoutBase:
         (NoDataclass(0.5), r"a noise must survive JSON \(NoDataclass: .*sigma"),
         (
             WithoutScale(),
-            r"^noise must have a property `scale`, .* gets of its fields \(b, c\), got WithoutScale\(.*\), whose draw gets 0.0$",
+            r"^noise must have a property `scale`, .* of its fields \(b, c\), got WithoutScale\(.*\), whose draw gets 0.0$",
         ),
         (Tuples(), "a noise must survive JSON, under a name that no other noise has"),
     ],
