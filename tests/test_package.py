@@ -352,7 +352,10 @@ def test_the_kit_is_enough_for_the_policies_of_the_paper(tmp_path: Path) -> None
 
 @pytest.mark.skipif(INTERPRETED, reason="once is enough")
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=["lint", "format"])
-@pytest.mark.parametrize(("where", "number"), [("src/rotting/policies/recent_ucb.py", 1), ("src/my_noises.py", 2)])
+@pytest.mark.parametrize(
+    ("where", "number"),
+    [("src/rotting/policies/recent_ucb.py", 3), ("src/my_noises.py", 1), ("src/rotting/policies/my_policies.py", 0)],
+)
 def test_the_worked_examples_have_the_style_of_the_library(where: str, number: int, command: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ruff", *command, "--stdin-filename", where, "-"],

@@ -238,7 +238,7 @@ def _mistake_place(function: Kernels, error: Exception, found: Exception | None)
         if not is_own(frame.f_globals["__name__"]):
             return [frame.f_code], f"{place(frame.f_code, line)}: {words}"
     for frame, _ in frames:
-        if frame.f_code is draw_checked.__code__:  # which is right, so the reward is not
+        if frame.f_code is draw_checked.__code__ and "reward" in frame.f_locals:  # it is right, so the reward is not
             return _no_reward(function, frame.f_locals["reward"])
         if frame.f_code is play.__code__ and "i" in frame.f_locals:  # the loop itself is right, so the arm is not
             choose = frame.f_globals["choose"]
