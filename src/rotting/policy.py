@@ -1,9 +1,12 @@
 """What a policy is: plain functions for the compiler (`Kernel`), and a value for people (`Policy`)."""
 
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from inspect import Parameter as Argument
 from inspect import Signature
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
 from rotting.common.rules import FINITE, NumberOrWord, Rule, suggest
@@ -124,6 +127,13 @@ defined: dict[str, "type[Policy]"] = {}
 """Every policy class by its name: a class is known as soon as its module is imported, and its last definition counts."""
 
 
+@cache
+def _library_names() -> dict[str, str]:
+    """Return the names of the library's policies, each with its module: the files tell, so that none has to be loaded."""
+    modules = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent / "policies")])]
+    return {name.replace("_", "-"): f"rotting.policies.{name}" for name in modules}
+
+
 class Policy:
     """A policy with its parameters: an immutable value that can be compared, hashed, printed and written as JSON.
 
@@ -193,6 +203,10 @@ class Policy:
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             both = " and ".join(f"{each.__qualname__} of {each.__module__}" for each in (known, cls))
             raise InvalidValueError(f"name must be that of one policy, got {cls.name!r} for {both}")
+        taken = _library_names().get(cls.name, cls.__module__)
+        if taken != cls.__module__:
+            here = f"{cls.__qualname__} of {cls.__module__}"
+            raise InvalidValueError(f"name must be that of one policy, got {cls.name!r} for the policy of {taken} and {here}")
         defined[cls.name] = cls
 
     def __init__(self, *args: float | str, **kwargs: float | str) -> None:
