@@ -19,7 +19,7 @@ from docs.make_hull import filled
 from docs.make_policies import COLUMNS, SEED, Setting, given_to, table
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
-from rotting.experiments.unknown_noise import N_ARMS, fading_clicks, falling_counts
+from rotting.experiments.unknown_noise import N_ARMS, fading_clicks, falling_counts, steady_clicks
 from rotting.kernels.binding import bind_all
 from rotting.parts.noise_scale import prior_pairs
 from rotting.policies.d_ucb import DUCB
@@ -33,7 +33,7 @@ from rotting.policies.raw_ucb_pp import RAWUCBpp
 from rotting.policies.sw_ucb import SWUCB
 from rotting.policies.ucb1 import UCB1
 from rotting.policy import Kernel, Policy
-from rotting.problems import Abrupt, Constant, Exponential, Linear, Problem
+from rotting.problems import Abrupt, Constant, Exponential, Problem
 from rotting.problems.noise import Bernoulli
 from rotting.simulation.comparisons import mean_ratio
 from rotting.simulation.simulate import simulate
@@ -58,7 +58,6 @@ def _counts_and_clicks() -> tuple[Case, ...]:
     coin = Bernoulli()
     rates = [0.002 + 0.004 * i for i in range(N_ARMS)]  # 0.2 % to 3.8 %: 2 % on average
     tiring = [Exponential(rate, math.log(2) / 1_000) for rate in rates]
-    steady = [Linear(0.02, slope=-0.01 / (1_000 * (i + 1)), floor=0.01) for i in range(N_ARMS)]
     abrupt = [Constant(0.01), *(Abrupt(0.02, 0.005, at=250 * i) for i in range(1, N_ARMS))]
     Y = N_ARMS  # what policies that must know the number of changes are told: one an arm
 
@@ -81,7 +80,7 @@ def _counts_and_clicks() -> tuple[Case, ...]:
         ),
         case(
             "clicks, steady",
-            Problem.rested(steady, coin, HORIZON),
+            steady_clicks(HORIZON),
             0.14,
             "rested, all rates fall evenly from 2 % to 1 %: the first within 1,000 of its own pulls, the last within 10,000",
         ),

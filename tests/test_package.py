@@ -175,11 +175,35 @@ print("kept")
 """
 
 
-def worked_examples() -> tuple[str, str, str]:
-    """The naive reference, the policy's file, and the noise's."""
+def worked_examples() -> tuple[str, str, str, str]:
+    """The files of a policy and of a noise of one's own; the naive reference and the file of a policy of the library."""
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    naive, policy, noise = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    return naive, policy, noise
+    own, noise, naive, policy = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return own, noise, naive, policy
+
+
+CHECK_FIRST = """
+import sys
+sys.path[:0] = sys.argv[1:]
+import doctest, my_policies, rotting
+
+policy = my_policies.EpsilonGreedy(epsilon=1, decay=0.5)
+rotting.check_policy(policy)
+bandit = rotting.Bandit(policy, arms=["a", "b"])
+for arm in ("a", "b"):
+    assert bandit.propensities()[arm] == 1.0
+    bandit.update(bandit.pull(), 1.0 if arm == "b" else 0.0)
+assert bandit.propensities() == {"a": 0.125, "b": 0.875}
+assert rotting.simulate(policy, rotting.problems.two_arms(horizon=50), runs=3).pulls.sum() == 150
+assert doctest.testmod(my_policies) == (0, 1)
+print("kept")
+"""
+
+
+def test_the_policy_in_ones_own_file_of_contributing_works(tmp_path: Path) -> None:
+    (tmp_path / "my_policies.py").write_text(worked_examples()[0], "utf-8")
+    done = python(CHECK_FIRST, str(tmp_path), timeout=300)
+    assert (done.stdout, done.stderr) == ("kept\n", "")
 
 
 CHECK = """
@@ -206,7 +230,7 @@ print("kept")
 
 
 def test_the_worked_example_of_contributing_works(tmp_path: Path) -> None:
-    naive, policy, _ = worked_examples()
+    *_, naive, policy = worked_examples()
     (tmp_path / "naive_example.py").write_text(
         f"from tests.reference.ucb import *\nfrom tests.reference.ucb import Sequence\n\n{naive}", "utf-8"
     )
@@ -216,7 +240,7 @@ def test_the_worked_example_of_contributing_works(tmp_path: Path) -> None:
 
 
 def test_the_worked_noise_of_contributing_works(tmp_path: Path) -> None:
-    (tmp_path / "my_noises.py").write_text(worked_examples()[2], "utf-8")
+    (tmp_path / "my_noises.py").write_text(worked_examples()[1], "utf-8")
     done = python(CHECK_NOISE, str(tmp_path), timeout=300)
     assert (done.stdout, done.stderr) == ("kept\n", "")
 
@@ -233,7 +257,7 @@ def test_documents_are_as_wide_as_the_code(document: Path) -> None:
     assert not [line for line in lines if len(line) > 128 and not line.startswith("|")]  # a row of a table is one line
 
 
-@pytest.mark.parametrize("number", [1, 2], ids=["policy", "noise"])
+@pytest.mark.parametrize("number", [0, 1, 3], ids=["own", "noise", "policy"])
 def test_the_worked_examples_import_from_the_kit_alone(number: int) -> None:
     imports = [node for node in ast.walk(ast.parse(worked_examples()[number])) if isinstance(node, ast.ImportFrom)]
     assert [node.module for node in imports if (node.module or "").startswith("rotting")] == ["rotting.kit"]
@@ -290,7 +314,7 @@ class OwnRAWUCB(kit.Policy):
 
 class OwnRAWUCBOfAnyWidth(kit.Policy):
     name = "own-raw-ucb-of-any-width"
-    kernel = kit.Kernel(Params, blocks_of_windows, **kit.by_any_tightest_bound(level_at, width))
+    kernel = kit.Kernel(Params, blocks_of_windows, **kit.by_block_bound(level_at, width))
 
 
 class OwnEffRAWUCB(kit.Policy):
@@ -328,7 +352,10 @@ def test_the_kit_is_enough_for_the_policies_of_the_paper(tmp_path: Path) -> None
 
 @pytest.mark.skipif(INTERPRETED, reason="once is enough")
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=["lint", "format"])
-@pytest.mark.parametrize(("where", "number"), [("src/rotting/policies/recent_ucb.py", 1), ("src/my_noises.py", 2)])
+@pytest.mark.parametrize(
+    ("where", "number"),
+    [("src/rotting/policies/recent_ucb.py", 3), ("src/my_noises.py", 1), ("src/rotting/policies/my_policies.py", 0)],
+)
 def test_the_worked_examples_have_the_style_of_the_library(where: str, number: int, command: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ruff", *command, "--stdin-filename", where, "-"],

@@ -9,6 +9,8 @@ import pytest
 
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
 from rotting.policies import ucb1
+from rotting.policies.glr_ucb import GLRUCB
+from rotting.policies.sw_ucb import SWUCB
 from rotting.policy import Kernel, Policy, defined
 from rotting.registry import from_json, make
 from tests.helpers.games import examples
@@ -31,7 +33,7 @@ def test_parameters_have_a_rule_a_meaning_and_a_place_in_the_signature(policy: P
     for each in parameters:
         assert each.rule.text
         assert each.doc
-        assert getattr(policy, each.name) == getattr(policy.params, each.name)
+        assert each.rule.check(each.name, getattr(policy, each.name)) == getattr(policy.params, each.name)
 
 
 def test_wrong_parameters_are_named() -> None:
@@ -87,3 +89,8 @@ def test_two_classes_of_one_name_are_refused_and_a_new_definition_of_one_is_not(
             define(*other)
     again = define("Mine")
     assert type(from_json(again().to_json())) is again
+
+
+def test_a_signature_shows_defaults_as_people_write_them() -> None:
+    assert inspect.signature(SWUCB).parameters["sigma"].default == "range"
+    assert inspect.signature(GLRUCB).parameters["restart"].default == "local"

@@ -1,14 +1,18 @@
 """Policies by name."""
 
 import json
+import pkgutil
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from rotting import policies
 from rotting.errors import InvalidValueError
 from rotting.experiments.exact_windows import RAWUCBScan
 from rotting.parts.doubling import doubling
-from rotting.policy import Policy
+from rotting.policy import Policy, _library_names
 from rotting.registry import find, from_json, list_policies, make
 from tests.helpers.games import examples
 
@@ -31,6 +35,43 @@ def test_what_is_not_listed_is_found_by_its_name_alone() -> None:
     with pytest.raises(InvalidValueError) as refused:
         make("raw-ucb-scam")
     assert "raw-ucb-scan" not in str(refused.value)
+
+
+def test_the_files_of_the_library_tell_the_names_of_its_policies() -> None:
+    modules = [f"{policies.__name__}.{each.name}" for each in pkgutil.iter_modules(policies.__path__)]
+    assert {each.name: each.__module__ for each in list_policies() if each.__module__ in modules} == _library_names()
+
+
+UNLOADED = """
+import sys
+from typing import NamedTuple
+import numpy as np
+from rotting.policy import Kernel, Policy
+
+class Params(NamedTuple):
+    pass
+
+def init(p, n_arms, capacity):
+    return None
+
+def choose(p, s, t, key, arms):
+    return arms[0]
+
+def update(p, s, t, arm, reward):
+    pass
+
+try:
+    type("Mine", (Policy,), {"name": "raw-ucb", "kernel": Kernel(Params, init, choose, update)})
+except ValueError as error:
+    print(error)
+print([name for name in sys.modules if name.startswith("rotting.policies")])
+"""
+
+
+def test_a_name_of_the_library_is_taken_before_its_policy_is_loaded() -> None:
+    done = subprocess.run([sys.executable, "-c", UNLOADED], capture_output=True, text=True, check=True, timeout=120)
+    message = "name must be that of one policy, got 'raw-ucb' for the policy of rotting.policies.raw_ucb and Mine of __main__"
+    assert done.stdout.splitlines() == [message, "[]"]
 
 
 def test_a_wrong_name_gets_a_suggestion() -> None:

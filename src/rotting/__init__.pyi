@@ -624,7 +624,8 @@ class GLRKLUCB(Policy):
         s kl(mean_1:s, mean_1:n) + (n - s) kl(mean_s+1:n, mean_1:n) >= beta(n, delta),
 
     with `beta = ln(3 n^(3/2) / delta)` in practice, and in theory as in `GLRUCB`. An arm without a sample since its restart
-    goes first. The test skips the blocks of splits that cannot raise the alarm; its alarms are those of the full scan.
+    goes first. The test looks only at splits that can have the largest statistic, vertices of two hulls; its alarms are those
+    of the full scan, up to the last digit of the statistic.
 
     Args:
         delta: chance of a false alarm; 0 is an infinite threshold, a kl-UCB that never forgets. Not to be given with a
@@ -697,7 +698,7 @@ class GLRUCB(Policy):
     with `beta = (1 + 1/n) ln(2 n^(3/2) / delta)` in practice. In theory `beta = 2 T(ln(3 n^(3/2) / delta) / 2) +
     6 ln(1 + ln n)`, where we take `x + 4 ln(1 + x + sqrt(2 x))` for `T(x)`. An arm without a sample since its restart goes
     first. The test looks only at splits that can have the largest statistic, vertices of two hulls; its alarms are those of the
-    full scan.
+    full scan, up to the last digit of the statistic.
 
     Args:
         delta: chance of a false alarm; 0 is an infinite threshold, a UCB that never forgets. Not to be given with a horizon.

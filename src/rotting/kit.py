@@ -10,6 +10,7 @@ Rules of its parameters
     FRACTION, PROBABILITY, ABOVE_ONE in (0, 1]; in [0, 1]; above 1
     COUNT, INDEX                     a whole number, from 1 on; from 0 on
     SPREAD                           the scale of a noise
+    SCALE                            a policy's sigma: a positive number, or "estimate"
     Rule, option                     a rule of your own; one of a few words
     OUTSIDE, check_range, to_unit    rewards in a declared range: the word for those outside, the check, the way to [0, 1]
 
@@ -18,7 +19,7 @@ Index policies
     restarting                       the same after new arms and forced exploration, for policies that restart
     by_tightest_bound                the smallest upper bound over all windows, of width level / sqrt(h)
     Windows, new_windows             the state that it works on
-    by_any_tightest_bound            the same for widths of any other form
+    by_block_bound                   the same for widths of any other form
     BlockWindows, new_block_windows  the state that it works on, with a History in its field `history`
     by_delayed_bound                 the smallest upper bound over delayed windows
     DelayedWindows, new_delayed_windows
@@ -30,6 +31,12 @@ Windows
     History, new_history, record     every reward of every arm
     window_mean, mean_range          the mean over one window, and bounds of the means over many, from a History
     Grid, new_grid, eff_update       the delayed windows of EFF_UPDATE
+
+The scale of the noise, given or estimated
+    NoiseScale, new_noise_scale      what it is estimated from, in a field `noise` of the state
+    observe_noise, forget_noise      for `update` and `forget`
+    sigma_of, scale_of               the scale of an arm's noise; the same over the sigma that was given
+    given_sigma, is_estimated        for levels and for the three `by_..._bound`
 
 Numbers
     add, difference, times           exact sums, kept as pairs
@@ -88,6 +95,7 @@ from rotting.common.rules import (
     NONNEGATIVE,
     POSITIVE,
     PROBABILITY,
+    SCALE,
     SPREAD,
     Rule,
     option,
@@ -96,13 +104,23 @@ from rotting.kernels.binding import bind, bind_all, slot
 from rotting.kernels.exact_sums import add, difference, times
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform, uniform
 from rotting.parts import lazy_choice
-from rotting.parts.block_windows import BlockWindows, by_any_tightest_bound
+from rotting.parts.block_windows import BlockWindows, by_block_bound
 from rotting.parts.block_windows import new_windows as new_block_windows
 from rotting.parts.confidence import width
 from rotting.parts.delayed_windows import DelayedWindows, Grid, by_delayed_bound, eff_update, new_delayed_windows, new_grid
 from rotting.parts.doubling import doubling
 from rotting.parts.hull_windows import Windows, by_tightest_bound, new_windows
 from rotting.parts.largest_index import by_index
+from rotting.parts.noise_scale import (
+    NoiseScale,
+    forget_noise,
+    given_sigma,
+    is_estimated,
+    new_noise_scale,
+    observe_noise,
+    scale_of,
+    sigma_of,
+)
 from rotting.parts.prefix_blocks import History, mean_range, new_history, record, window_mean
 from rotting.parts.restarts import restarting
 from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
@@ -123,6 +141,7 @@ __all__ = [
     "OUTSIDE",
     "POSITIVE",
     "PROBABILITY",
+    "SCALE",
     "SPREAD",
     "BlockWindows",
     "DelayedWindows",
@@ -132,6 +151,7 @@ __all__ = [
     "Ints",
     "Kernel",
     "Noise",
+    "NoiseScale",
     "Policy",
     "Reason",
     "Rule",
@@ -139,7 +159,7 @@ __all__ = [
     "add",
     "bind",
     "bind_all",
-    "by_any_tightest_bound",
+    "by_block_bound",
     "by_delayed_bound",
     "by_index",
     "by_tightest_bound",
@@ -149,18 +169,25 @@ __all__ = [
     "difference",
     "doubling",
     "eff_update",
+    "forget_noise",
+    "given_sigma",
+    "is_estimated",
     "lazy_choice",
     "mean_range",
     "new_block_windows",
     "new_delayed_windows",
     "new_grid",
     "new_history",
+    "new_noise_scale",
     "new_windows",
     "normal_quantile",
+    "observe_noise",
     "option",
     "record",
     "restarting",
     "reward_uniform",
+    "scale_of",
+    "sigma_of",
     "slot",
     "times",
     "to_unit",

@@ -1,9 +1,12 @@
 """What a policy is: plain functions for the compiler (`Kernel`), and a value for people (`Policy`)."""
 
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from inspect import Parameter as Argument
 from inspect import Signature
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
 from rotting.common.rules import FINITE, NumberOrWord, Rule, suggest
@@ -103,6 +106,11 @@ class Parameter(NamedTuple):
     doc: str
 
     @property
+    def shown_default(self) -> Any:
+        """The default as people write it."""
+        return self.default if self.required else self.rule.show(self.default)
+
+    @property
     def required(self) -> bool:
         """Whether there is no default."""
         return self.default is Argument.empty
@@ -117,6 +125,13 @@ def _read(hint: Any, name: str, defaults: dict[str, Any]) -> Parameter:
 
 defined: dict[str, "type[Policy]"] = {}
 """Every policy class by its name: a class is known as soon as its module is imported, and its last definition counts."""
+
+
+@cache
+def _library_names() -> dict[str, str]:
+    """Return the names of the library's policies, each with its module: the files tell, so that none has to be loaded."""
+    modules = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent / "policies")])]
+    return {name.replace("_", "-"): f"rotting.policies.{name}" for name in modules}
 
 
 class Policy:
@@ -180,7 +195,7 @@ class Policy:
         hints = get_type_hints(params, include_extras=True)
         cls._parameters = tuple(_read(hints[name], name, params._field_defaults) for name in params._fields)
         arguments = [
-            Argument(each.name, Argument.POSITIONAL_OR_KEYWORD, default=each.default, annotation=float)
+            Argument(each.name, Argument.POSITIONAL_OR_KEYWORD, default=each.shown_default, annotation=float)
             for each in cls._parameters
         ]
         cls.__signature__ = Signature(arguments)  # type: ignore[attr-defined]
@@ -188,6 +203,10 @@ class Policy:
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             both = " and ".join(f"{each.__qualname__} of {each.__module__}" for each in (known, cls))
             raise InvalidValueError(f"name must be that of one policy, got {cls.name!r} for {both}")
+        taken = _library_names().get(cls.name, cls.__module__)
+        if taken != cls.__module__:
+            here = f"{cls.__qualname__} of {cls.__module__}"
+            raise InvalidValueError(f"name must be that of one policy, got {cls.name!r} for the policy of {taken} and {here}")
         defined[cls.name] = cls
 
     def __init__(self, *args: float | str, **kwargs: float | str) -> None:

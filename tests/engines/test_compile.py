@@ -207,7 +207,7 @@ class Package:
             text=True,
         )
 
-    def play(self, script: str = PLAY, **env: str) -> dict[str, Any]:
+    def play(self, script: str = PLAY, **env: str) -> Any:
         return result(self.start(script, **env))
 
     def few(self, *names: str) -> None:
@@ -221,11 +221,10 @@ class Package:
         return {path.name: path.stat().st_mtime_ns for path in self.cache.rglob("*.nb*")}
 
 
-def result(process: "subprocess.Popen[str]") -> dict[str, Any]:
+def result(process: "subprocess.Popen[str]") -> Any:
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    found: dict[str, Any] = json.loads(out)
-    return found
+    return json.loads(out)
 
 
 @pytest.fixture
@@ -279,6 +278,42 @@ def test_without_a_folder_to_write_to_it_compiles_anew(package: Package) -> None
     assert not package.stamps()
     (warning,) = found["warnings"]
     assert "RuntimeWarning: compiled code is not kept for the next process: cannot cache function" in warning
+
+
+ENTRY = """
+from rotting.kernels.binding import slot
+
+
+@slot
+def part(x):
+    raise NotImplementedError
+
+
+def entry(x):
+    return part(x) + 1
+"""
+BOUND = """
+import importlib, json, os, sys
+
+from plain import entry
+from rotting.engines.compile import compiled
+from rotting.kernels.binding import bind
+
+module = importlib.import_module(os.environ["PART"])
+fast = compiled(bind(entry.entry, {entry.part: module.part}))
+value = fast(1)
+print(json.dumps([value, sum(fast.stats.cache_hits.values()), sorted(name for name in sys.modules if name.endswith("_part"))]))
+"""
+
+
+@compiled_only
+def test_code_that_was_copied_does_not_bring_in_its_old_module(package: Package) -> None:
+    package.file("entry").write_text(ENTRY)
+    for name in ("old_part", "new_part"):
+        package.file(name).write_text("def part(x):\n    return 2 * x\n")
+    assert package.play(BOUND, PART="plain.old_part") == [3, 0, ["plain.old_part"]]
+    for hits in (0, 1):
+        assert package.play(BOUND, PART="plain.new_part") == [3, hits, ["plain.new_part"]]
 
 
 HARMS: dict[str, Callable[[bytes], bytes]] = {

@@ -17,6 +17,10 @@ def refused(call: str) -> str:
             refused("setitem(State(array(int64, 1d, C), array(float64, 1d, C)), int64, int64)"),
             "int cannot be written into State",
         ),
+        (
+            refused("setitem(readonly array(float64, 1d, C), Literal[int](0), float64)"),
+            "an array of a module must not be written to: what changes belongs into the state",
+        ),
         (refused("getitem(Params(float64 x 1), unicode_type)"), "Params cannot be indexed by str"),
         (refused("add(none, int64)"), "None + int is not allowed in compiled code"),
         (refused("iadd(float64, unicode_type)"), "float + str is not allowed in compiled code"),

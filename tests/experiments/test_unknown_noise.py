@@ -15,7 +15,7 @@ from rotting.report.claims import Verdict
 def measured(estimated: float, given: dict[int, float]) -> _Measured:
     """Regrets near 1, but for these, in 40 runs of every problem."""
     rng = np.random.default_rng(0)
-    regret = 1.0 + 0.01 * rng.normal(size=(4, len(FACTORS) + 1, 40, 1))
+    regret = 1.0 + 0.01 * rng.normal(size=(5, len(FACTORS) + 1, 40, 1))
     regret[:, -1] *= estimated
     for place, factor in given.items():
         regret[:, place] *= factor
@@ -45,6 +45,10 @@ def test_the_problems_rot_as_the_report_says() -> None:
     assert clicks.mean(0, T, 0) == pytest.approx(0.001, rel=1e-3)
     assert [counts.mean(i, 1, 0) for i in (0, 9)] == pytest.approx([4.5, 9.0])
     assert counts.mean(9, T, T // 20) == pytest.approx(6.5)
+    steady = found["steady-clicks"].problem
+    assert {steady.mean(i, 1, 0) for i in range(10)} == {0.02}
+    assert [steady.mean(i, T, (i + 1) * T // 20) for i in (0, 9)] == pytest.approx([0.01, 0.01])
+    assert steady.mean(9, T, T // 4) == pytest.approx(0.015)
     assert found["clicks"].sigma == pytest.approx(np.sqrt(0.02 * 0.98), abs=1e-4)
 
 
@@ -67,7 +71,7 @@ def test_claims_are_decided_by_the_regrets_that_they_name() -> None:
 def test_the_estimate_is_a_line_across_all_sigmas() -> None:
     (outcome,) = experiments.run(["unknown-noise"], workers=1, progress=False)
     (figure,) = outcome.section.findings.figures
-    assert len(figure.panels) == len(outcome.results) == 4
+    assert len(figure.panels) == len(outcome.results) == 5
     for panel, result in zip(figure.panels, outcome.results.values(), strict=True):
         told, line = panel.curves
         assert told.x.tolist() == line.x.tolist() == list(FACTORS)

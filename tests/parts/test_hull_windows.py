@@ -18,7 +18,10 @@ from rotting.parts.prefix_blocks import window_mean
 from rotting.parts.tournament import MANY
 from rotting.policies.raw_ucb import RAWUCB, level_at
 from rotting.policy import Policy
+from rotting.problems import Linear, Problem
+from rotting.problems.noise import Gaussian
 from rotting.registry import make
+from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 from tests.helpers.games import Player, compiled_kernels, play, play_naive, reference, tables
 from tests.helpers.streams import rounds_to_check, streams
@@ -249,3 +252,15 @@ def test_tables_of_games_with_many_arms_equal_the_reference() -> None:
     n_arms = MANY + 3
     for name, table in tables(n_arms, 3 * n_arms).items():
         assert play(RAWUCB(), table.tolist(), 3 * n_arms) == play_naive(RAWUCB(), table.tolist(), 3 * n_arms), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_a_million_rounds_equal_the_search_of_blocks(offset: float) -> None:
+    """Steadily falling arms, whose hulls are long, at every thousandth round."""
+    arms = [Linear(offset + 1.0 - 0.05 * i, slope=-1e-6) for i in range(2)]
+    problem, marks = Problem.restless(arms, Gaussian(0.1)), range(1_000, 1_000_001, 1_000)
+    policies = [RAWUCB(sigma=0.1), RAWUCBByBlocks(sigma=0.1)]
+    result = simulate(policies, problem, 1_000_000, runs=1, checkpoints=marks, progress=False)
+    assert np.array_equal(result.regret[0], result.regret[1])
+    assert np.array_equal(result.pulls[0], result.pulls[1])

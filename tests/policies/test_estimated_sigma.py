@@ -61,7 +61,8 @@ def test_these_are_all_policies_that_estimate() -> None:
         rules = {each.name: each.rule for each in policy.parameters()}
         return "sigma" in rules and "'estimate'" in rules["sigma"].text
 
-    assert {each.name for each in ESTIMATED} == {each.name for each in list_policies() if takes_it(each)}
+    ours = [each for each in list_policies() if each.__module__.startswith("rotting.policies.")]
+    assert {each.name for each in ESTIMATED} == {each.name for each in ours if takes_it(each)}
 
 
 # --- The choices -------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 from rotting.common.arrays import Ints
-from rotting.parts.block_windows import by_any_tightest_bound
+from rotting.parts.block_windows import by_block_bound
 from rotting.parts.block_windows import new_windows as new_block_windows
 from rotting.parts.divergences import upper
 from rotting.parts.hull_windows import Lines
@@ -97,7 +97,7 @@ class RAWUCBByBlocks(Policy):
     """RAW-UCB by the search of blocks, as RAW-UCB++ is computed."""
 
     name = "raw-ucb-by-blocks"
-    kernel = Kernel(raw_ucb.Params, _block_init, **by_any_tightest_bound(level_at, width))
+    kernel = Kernel(raw_ucb.Params, _block_init, **by_block_bound(level_at, width))
 
 
 for _policy in (RAWUCBWithHistory, RAWKLUCBWithHistory, RAWUCBByBlocks):

@@ -122,6 +122,8 @@ class NumberOrWord(Rule):
             if value not in known:
                 raise InvalidValueError(f"{name} must be {self.text}, got {value!r}{suggest(value, known)}")
             return known[value]
+        if any(value == number for _, number in self.words):  # a policy can be made of another's parameters
+            return float(value)  # type: ignore[arg-type]
         return super().check(name, value)
 
     def show(self, value: float) -> Any:
@@ -142,9 +144,8 @@ COUNT = Rule("a whole number, 1 or more", low=1, high=2**53, whole=True)
 INDEX = Rule("a whole number, 0 or more", low=0, whole=True)
 
 
-# What stands for a word must pass as a number, so that a policy can be made of another's parameters, and must never be meant as
-# one: these are the smallest numbers there are.
-ESTIMATE, HALF_RANGE = 5e-324, 1e-323
+# What stands for a word, to kernels and in a policy's `params`. No scale is negative, and nobody means these.
+ESTIMATE, HALF_RANGE = -1e300, -2e300
 SCALE = NumberOrWord("a positive finite number or 'estimate'", low=0.0, open_low=True, words=(("estimate", ESTIMATE),))
 RANGE_SCALE = NumberOrWord(
     "a positive finite number, 'estimate' or 'range'",

@@ -4,7 +4,9 @@ Numba caches a function on disk under its name and its file's stamp, so an edit 
 is therefore compiled under a name that carries a digest of its code and of all it calls and of the types it is for, and says
 whether its indices are checked: the cache is hit after a restart, and never stale after an edit. (The types, because Numba's
 index of a function refers to the types it was called with: one that was renamed since would make the index unreadable for all
-others.) What an entry point calls is part of its compiled code and needs no cache of its own.
+others. The modules of code that is not the library's own, because Numba imports them when it reads what it kept: code that was
+copied would bring in the module that it was copied from.) What an entry point calls is part of its compiled code and needs no
+cache of its own.
 
 The cache only saves time. One that cannot be read is made anew; one that cannot be written is done without.
 """
@@ -22,11 +24,12 @@ from typing import Any, NamedTuple
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from rotting.engines.kernel_errors import blaming, compile_error, is_own_work, new_state, telling
-from rotting.errors import InvalidValueError
+from rotting.engines.kernel_errors import blaming, compile_error, is_own, is_own_work, new_state, no_number, telling
+from rotting.errors import InvalidValueError, KernelError
 from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
 from rotting.kernels.nested import classes
 from rotting.policy import Policy
+from rotting.problems.noise import Noise
 
 
 class _Options(NamedTuple):
@@ -65,9 +68,11 @@ def compiled(
     with blaming(policy):
         plain = plain_function("function", function)
         mark = digest(plain)
+    names = sorted({each.__module__ for each in reached_functions(plain) if not is_own(each.__module__)})
     if policy is not None:
         kinds: list[Any] = [policy.kernel.params, *classes(new_state(policy, 1, 1))]
-        names = [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in kinds]
+        names += [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in kinds]
+    if names:
         mark = hashlib.sha256("|".join([mark, *names]).encode()).hexdigest()[:16]
     always = indices_checked()
     options = _Options(allocates, checked if always is None else always)
@@ -84,7 +89,12 @@ def _compiled_parts(function: FunctionType, options: _Options) -> dict[str, Any]
 
 
 def compiled_for(
-    function: Callable[..., Any], policy: Policy, *example: object, allocates: bool = False, checked: bool = False
+    function: Callable[..., Any],
+    policy: Policy,
+    *example: object,
+    allocates: bool = False,
+    checked: bool = False,
+    noise: Noise | None = None,
 ) -> Callable[..., Any]:
     """Return `function` compiled for arguments of the types of `example`, and for no others.
 
@@ -97,6 +107,7 @@ def compiled_for(
         example: the arguments of a call.
         allocates: as for `compiled`.
         checked: as for `compiled`.
+        noise: whose `draw` is among what `function` calls, if any: a mistake there is told as the noise's, not the policy's.
     """
     general: Any = compiled(function, policy, allocates, checked)
     if not hasattr(general, "overloads"):  # nothing is compiled
@@ -104,9 +115,22 @@ def compiled_for(
     types = tuple(map(numba.typeof, example))
     try:
         general.compile(types)
-    except Exception as error:  # there is no end to what it raises at code that it does not know
-        raise compile_error(function, policy, error) from error
+    except Exception as error:  # noqa: BLE001 (there is no end to what it raises at code that it does not know)
+        told = None if noise is None else draw_error(noise)
+        raise told or compile_error(function, policy, error) from None  # its pages stay at hand as the context
     return general.overloads[types].entry_point  # type: ignore[no-any-return]
+
+
+def draw_error(noise: Noise) -> KernelError | None:
+    """Return why `draw` does not compile by itself, or that it returns no number; None if it is sound."""
+    made: Any = compiled(noise.draw)
+    types: Any = (numba.float64, numba.float64, *[numba.int64] * 4)
+    try:
+        made.compile(types)
+    except Exception as error:  # noqa: BLE001 (as above)
+        return compile_error(noise.draw, noise, error)
+    returned = made.overloads[types].signature.return_type
+    return None if isinstance(returned, numba.types.Number | numba.types.Boolean) else no_number(noise, str(returned))
 
 
 def guarded_for(function: Callable[..., Any], policy: Policy, *example: object, allocates: bool = False) -> Callable[..., Any]:

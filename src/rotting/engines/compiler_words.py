@@ -3,9 +3,11 @@
 import re
 
 _CREATED = "nothing may be created in compiled code, neither arrays nor lists nor texts"
+_DICT = r"DictType|build_map|typed[./]typeddict|typed/dictobject|[Dd]ict\["
 _CAUSES = [
+    (r">>> setitem\(readonly ", "an array of a module must not be written to: what changes belongs into the state"),
     (r"Unsupported array index type (\w+)", "an index must be a whole number, got {0}"),
-    (r"DictType|build_map|typed[./]typeddict|typed/dictobject|[Dd]ict\[", "a dict is not allowed in compiled code"),
+    (_DICT, "a dict is not allowed in compiled code"),
     (r"Unknown attribute '(\w+)' of type (\w+)", "{1} has no {0}"),
     (r"Cannot unify (.+?) and (.+?) for '(\w+)", "{2} must keep its type, got {0} and {1}"),
     (r"NRT required|Only accept returning of array|format spec in f-strings", _CREATED),
@@ -25,7 +27,7 @@ _OPERATORS = {
 
 def is_about_a_dict(text: str) -> bool:
     """Tell whether the compiler stumbled over a dict."""
-    return re.search(_CAUSES[1][0], text) is not None
+    return re.search(_DICT, text) is not None
 
 
 def cause(text: str) -> str:

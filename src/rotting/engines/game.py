@@ -5,13 +5,14 @@ other. Both call the policy (`init`, `choose`, `update`), the noise (`draw`) and
 that `link` fills.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import allocates_nothing, bind, slot
+from rotting.kernels.binding import allocates_nothing, bind, raises, slot
 from rotting.kernels.exact_sums import add, difference
 from rotting.kernels.random_numbers import subkey
 from rotting.policy import Policy, small_capacity
@@ -71,6 +72,21 @@ def visit(b: Board, i: int) -> None:
 def visit_checked(b: Board, i: int) -> None:
     """Refuse an arm that is not there; a negative one would count from the last arm, wherever indices are checked."""
     b.pulls[i if i >= 0 else b.pulls.size] += 0
+
+
+@slot
+def draw_of_noise(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    """Stand for the noise's `draw` where the rewards are looked at."""
+    raise NotImplementedError
+
+
+@raises
+def draw_checked(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    """Refuse a reward that is no finite number: a policy would go on with it in silence."""
+    reward = draw_of_noise(mean, scale, key, run, arm, clock)
+    if not math.isfinite(reward):
+        raise FloatingPointError
+    return reward
 
 
 def reveal(s: Any, m: Means, b: Board, t: int) -> None:
@@ -179,7 +195,7 @@ def play_runs(
 
 
 def link(policy: Policy, noise: Noise, checked: bool = False) -> Callable[..., None]:
-    """Return `play_runs` bound to this policy and this noise, still a plain function; `checked`, it looks at every choice."""
+    """Return `play_runs` bound to this policy and this noise, still plain; `checked`, it looks at choices and rewards."""
     kernel = policy.kernel
     parts: dict[Any, Any] = {init: kernel.init, choose: kernel.choose, update: kernel.update, draw: noise.draw}
     if policy.sees_means:
@@ -187,5 +203,5 @@ def link(policy: Policy, noise: Noise, checked: bool = False) -> Callable[..., N
     if kernel.enlarge is not None:
         parts |= {room_at_first: small_capacity, is_full: says_full, enlarge: kernel.enlarge}
     if checked:
-        parts[visit] = visit_checked
+        parts |= {visit: visit_checked, draw: draw_checked, draw_of_noise: noise.draw}
     return bind(play_runs, parts)

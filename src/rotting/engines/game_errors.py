@@ -34,4 +34,4 @@ def game_error(task: Task, chunk: Chunk, error: Exception) -> KernelError:
     found: Exception | None = error if frames_of(linked, error) else None
     if found is None and t <= _REPLAY_ROUNDS:
         found = replay(type(error), linked, *game.arguments(run, task.blank().first(1), _UntilRound(t)))
-    return mistake(game.policy, linked, error, found, f", in round {t} of run {run}")
+    return mistake(game.policy, linked, error, found, f", in round {t} of run {run}", game.setting.noise)

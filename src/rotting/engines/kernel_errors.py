@@ -10,57 +10,68 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.engines.compiler_words import cause, is_about_a_dict, type_name
-from rotting.engines.game import mean_now, play, visit_checked
+from rotting.engines.game import draw_checked, mean_now, play, visit_checked
 from rotting.errors import KernelError, KernelIndexError
 from rotting.kernels.binding import reached_functions
 from rotting.kernels.nested import check_state
 from rotting.kernels.refusals import line_of_dict, place
 from rotting.policy import Policy, Reason
+from rotting.problems.noise import Noise
 
 Kernels = Callable[..., Any]
 """A plain function and all that it reaches."""
+Owner = Policy | Noise
+"""Whose function it is."""
 
 
 @contextmanager
-def blaming(policy: Policy | None) -> Iterator[None]:
-    """Say which policy it is that a kernel error speaks of."""
+def blaming(owner: Owner | None) -> Iterator[None]:
+    """Say which policy or noise it is that a kernel error speaks of."""
     try:
         yield
     except KernelError as error:
-        if policy is None:
+        if owner is None:
             raise
-        raise KernelError(f"{_whose(policy)}{error}") from None
+        raise KernelError(f"{_whose(owner)}{error}") from None
 
 
-def _whose(policy: Policy | None) -> str:
-    return "" if policy is None else f"{policy!r}: "
+def _whose(*owners: Owner | None) -> str:
+    """Return the beginning of a message about one of `owners`."""
+    named = [repr(each) for each in owners if each is not None]
+    return f"{' or '.join(named)}: " if named else ""
 
 
-def _is_own(module: str) -> bool:
+def is_own(module: str) -> bool:
+    """Return whether a module is the library's own."""
     return module.startswith("rotting.")
 
 
 def is_own_work(function: Kernels) -> bool:
     """Return whether a function, and all that it reaches, is the library's own."""
-    return all(_is_own(each.__module__) for each in reached_functions(function))
+    return all(is_own(each.__module__) for each in reached_functions(function))
 
 
 # What the compiler refuses.
 
 
-def compile_error(function: Kernels, policy: Policy | None, error: Exception) -> KernelError:
+def compile_error(function: Kernels, owner: Owner | None, error: Exception) -> KernelError:
     """Return what the compiler said of `function` in one sentence."""
     text = str(error)
     return KernelError(
-        f"{_whose(policy)}{_refused_choice(function, text) or f'{_refused_place(function, text)}: {cause(text)}'}"
+        f"{_whose(owner)}{_refused_choice(function, text) or f'{_refused_place(function, text)}: {cause(text)}'}"
     )
+
+
+def no_number(noise: Noise, kind: str) -> KernelError:
+    """Return that `draw` returns something else, of a kind that the compiler calls so."""
+    return KernelError(f"{_whose(noise)}{place(noise.draw.__code__)} must return a number, got {type_name(kind)}")
 
 
 def _refused_choice(function: Kernels, text: str) -> str | None:
@@ -68,10 +79,15 @@ def _refused_choice(function: Kernels, text: str) -> str | None:
     looks_at_the_choice = {mean_now.__code__.co_filename: _lines(mean_now) | _lines(visit_checked)}
     if not any(line in looks_at_the_choice.get(file, set()) for file, line in _named_lines(text)[:1]):
         return None
-    (loop,) = (each for each in reached_functions(function) if each.__code__ is play.__code__)
     found = re.search(r"Unsupported array index type (\w+)|[(<](none|float64|OptionalType\(.*?\))", text)
     got = "" if found is None else f", got {type_name(found[1] or found[2])}"
-    return f"{place(loop.__globals__['choose'].__code__)} must return a whole number{got}"
+    return f"{place(_callee(function, play, 'choose').__code__)} must return a whole number{got}"
+
+
+def _callee(function: Kernels, caller: Kernels, name: str) -> Any:
+    """Return what `caller` calls by a name, as `function` reaches it: what a slot was filled with."""
+    (bound,) = (each for each in reached_functions(function) if each.__code__ is caller.__code__)
+    return bound.__globals__[name]
 
 
 def _lines(function: Kernels) -> set[int | None]:
@@ -86,22 +102,26 @@ def _named_lines(text: str) -> list[tuple[str, int]]:
 
 def _refused_place(function: Kernels, text: str) -> str:
     functions = reached_functions(function)
-    foreign = [each for each in functions if not _is_own(each.__module__)]
+    foreign = [each for each in functions if not is_own(each.__module__)]
     for candidates in (foreign, functions):
         for file, line in _named_lines(text):
             for each in candidates:
                 code = each.__code__
                 if code.co_filename == file and line in _lines(each):
-                    fits = "" if candidates is foreign or not foreign else "what the policy or the noise returns does not fit "
+                    fits = "" if candidates is foreign or not foreign else "what is returned does not fit "
                     return fits + place(code, (line_of_dict(code) if is_about_a_dict(text) else None) or line)
-    return _suspects(function)
+    return _listed(_suspects(function))
 
 
-def _suspects(function: Kernels) -> str:
+def _suspects(function: Kernels) -> list[CodeType]:
     """Return the functions that are not the library's own, any of which may be meant."""
     functions = reached_functions(function)
-    foreign = [each for each in functions if not _is_own(each.__module__)]
-    return " or ".join(place(each.__code__) for each in foreign or functions[-1:])
+    foreign = [each for each in functions if not is_own(each.__module__)]
+    return [each.__code__ for each in foreign or functions[-1:]]
+
+
+def _listed(codes: list[CodeType]) -> str:
+    return " or ".join(map(place, codes))
 
 
 # Mistakes while the code runs: an index out of bounds, and all else that Python tells by an error of its own.
@@ -109,7 +129,7 @@ def _suspects(function: Kernels) -> str:
 MISTAKES = (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError)
 
 
-def telling(policy: Policy | None, function: Kernels, call: Callable[..., Any]) -> Callable[..., Any]:
+def telling(owner: Owner | None, function: Kernels, call: Callable[..., Any]) -> Callable[..., Any]:
     """Return `call`, which is `function` with its indices checked; its mistakes are told with function and line."""
 
     def told(*arguments: Any) -> Any:
@@ -117,7 +137,7 @@ def telling(policy: Policy | None, function: Kernels, call: Callable[..., Any]) 
             return call(*arguments)
         except MISTAKES as error:
             found = error if frames_of(function, error) else replay(type(error), function, *deepcopy(arguments))
-            raise mistake(policy, function, error, found) from error
+            raise mistake(owner, function, error, found) from None
 
     return told
 
@@ -127,17 +147,30 @@ def new_state(policy: Policy, n_arms: int, capacity: int) -> Any:
     init = policy.kernel.init
     state = telling(policy, init, init)(policy.params, n_arms, capacity)
     with blaming(policy):
-        return check_state(state)
+        check_state(state)
+        if policy.kernel.enlarge is not None and "full" not in state._fields:
+            raise KernelError("a state that can be enlarged must have a field `full`, which says when it must be, got none")
+    return state
 
 
 def _no_arm(choose: Kernels, choice: object) -> str:
-    name = "choose" if _is_own(choose.__module__) else place(choose.__code__)
+    name = "choose" if is_own(choose.__module__) else place(choose.__code__)
+    if not _is_whole(choice):
+        return f"{name} must return a whole number, got {_kind(choice)}"
     return f"{name} must return one of `arms`, got {choice!r}"
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else type_name(type(value).__name__)
 
 
 def check_choice(policy: Policy, choice: object, arms: Ints) -> None:
     """Refuse what `choose` returned if it is none of `arms`."""
-    if not isinstance(choice, int | np.integer) or choice not in arms:
+    if not _is_whole(choice) or choice not in arms:
         raise KernelIndexError(f"{policy!r}: {_no_arm(policy.kernel.choose, choice)}")
 
 
@@ -169,27 +202,67 @@ def frames_of(function: Kernels, error: BaseException) -> list[tuple[FrameType, 
     return [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code in codes][::-1]
 
 
-def mistake(policy: Policy | None, function: Kernels, error: Exception, found: Exception | None, when: str = "") -> KernelError:
-    """Return what went wrong in a call, and where, as far as the error that was `found` in an interpreted call tells."""
+def mistake(
+    owner: Owner | None,
+    function: Kernels,
+    error: Exception,
+    found: Exception | None,
+    when: str = "",
+    noise: Noise | None = None,
+) -> KernelError:
+    """Return what went wrong in a call, and where, as far as the error that was `found` in an interpreted call tells.
+
+    Args:
+        owner: whose `function` is.
+        function: what was called.
+        error: what the call raised.
+        found: what the same call raises when it is interpreted, if that is known.
+        when: the end of the sentence.
+        noise: whose functions are among those that `function` reaches, and not the owner's.
+    """
     kind = KernelIndexError if isinstance(error, IndexError) else KernelError
-    return kind(f"{_whose(policy)}{_mistake_place(function, error, found)}{when}")
+    codes, what = _mistake_place(function, error, found)
+    drawing = set() if noise is None else {each.__code__ for each in reached_functions(noise.draw)}
+    owners = (owner if {*codes} - drawing else None, noise if {*codes} & drawing else None)
+    return kind(f"{_whose(*owners)}{what}{when}")
 
 
-def _mistake_place(function: Kernels, error: Exception, found: Exception | None) -> str:
+def _mistake_place(function: Kernels, error: Exception, found: Exception | None) -> tuple[list[CodeType], str]:
+    """Return the functions that may be meant, and a sentence about them."""
     outside = isinstance(error, IndexError)
     frames = [] if found is None else frames_of(function, found)
+    if isinstance(error, FloatingPointError) and not frames:  # which `draw_checked` alone raises in compiled code
+        return _no_reward(function)
     if not frames:
-        return f"{_suspects(function)} reaches outside an array" if outside else f"{_suspects(function)}: {_words(error)}"
-    words = f"{found}" if outside else _words(error)
+        suspects = _suspects(function)
+        return suspects, f"{_listed(suspects)} reaches outside an array" if outside else f"{_listed(suspects)}: {_words(error)}"
+    words = _words(found if outside and found is not None else error)
     for frame, line in frames:
-        if not _is_own(frame.f_globals["__name__"]):
-            return f"{place(frame.f_code, line)}: {words}"
+        if not is_own(frame.f_globals["__name__"]):
+            return [frame.f_code], f"{place(frame.f_code, line)}: {words}"
     for frame, _ in frames:
+        if frame.f_code is draw_checked.__code__ and "reward" in frame.f_locals:  # it is right, so the reward is not
+            return _no_reward(function, frame.f_locals["reward"])
         if frame.f_code is play.__code__ and "i" in frame.f_locals:  # the loop itself is right, so the arm is not
-            return _no_arm(frame.f_globals["choose"], frame.f_locals["i"])
+            choose = frame.f_globals["choose"]
+            return [choose.__code__], _no_arm(choose, frame.f_locals["i"])
     frame, line = frames[0]
-    return f"{place(frame.f_code, line)}: {words}"
+    return [frame.f_code], f"{place(frame.f_code, line)}: {words}"
+
+
+def _no_reward(function: Kernels, *reward: object) -> tuple[list[CodeType], str]:
+    """Return what is said of a `draw`, with the reward if it is known."""
+    draw = _callee(function, draw_checked, "draw_of_noise")
+    numbers = all(isinstance(each, float | int | np.number) for each in reward)
+    got = "".join(f", got {each!r}" for each in reward)
+    return [draw.__code__], f"{place(draw.__code__)} must return a {'finite ' if numbers else ''}number{got}"
 
 
 def _words(error: Exception) -> str:
+    """Return what Python said; what the compiler says too, in the same words."""
+    if isinstance(error, AttributeError) and error.name is not None:
+        owner = error.obj.__name__ if isinstance(error.obj, ModuleType) else type(error.obj).__name__
+        return f"{owner} has no {error.name}"
+    if isinstance(error, IndexError):
+        return "an index must be a whole number" if str(error).startswith("only integers") else str(error)
     return f"{type(error).__name__}, {error}"

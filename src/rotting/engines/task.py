@@ -91,7 +91,9 @@ class Game:
         return self._link(checked=True)
 
     def _link(self, checked: bool) -> Callable[..., None]:
-        with blaming(self.policy):
+        with blaming(self.setting.noise):
+            digest(self.setting.noise.draw)  # type: ignore[arg-type]
+        with blaming(self.policy):  # whose is what is refused of the rest
             return link(self.policy, self.setting.noise, checked)
 
     def __getstate__(self) -> dict[str, Any]:

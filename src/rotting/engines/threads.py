@@ -28,7 +28,7 @@ class Threads:
     """Play tasks on threads; the next game is compiled while others are at play.
 
     Code that is not the library's own plays its first and its last run with every index checked: an index out of bounds would
-    kill the process otherwise, and that of a noise may grow with the run.
+    kill the process otherwise, and that of a noise may grow with the run. A reward that is not finite is found there, too.
 
     Args:
         workers: number of threads.
@@ -69,9 +69,9 @@ class Threads:
 
 
 def _trait(game: Game) -> tuple[object, ...]:
-    """Return what decides how far a game's indices go, but for its rewards."""
+    """Return what decides how far a game's indices go, but for its rewards, and the scale of these."""
     setting = game.setting
-    return (game.code, game.policy.params, setting.horizon, setting.n_arms)
+    return (game.code, game.policy.params, setting.noise.scale, setting.horizon, setting.n_arms)
 
 
 def _last_safe_run(game: Game) -> float:
@@ -92,7 +92,8 @@ def _ready(game: Game, bar: Progress, checked: bool = False) -> Loop:
     bar.advance(0)
     example = game.arguments(0, Task(game, 0, 1).blank(), np.zeros(2, np.int64))
     checked = checked or (bool(indices_checked()) and not is_own_work(game.linked))
-    loop = compiled_for(game.checked if checked else game.linked, game.policy, *example, allocates=True, checked=checked)
+    linked, noise = game.checked if checked else game.linked, game.setting.noise
+    loop = compiled_for(linked, game.policy, *example, allocates=True, checked=checked, noise=noise)
     bar.status = ""
     return loop
 
@@ -103,7 +104,7 @@ def _play(task: Task, loop: Loop, signal: Ints) -> Chunk:
     try:
         loop(*task.game.arguments(task.first_run, chunk, signal))
     except MISTAKES as error:
-        raise game_error(task, chunk, error) from error
+        raise game_error(task, chunk, error) from None
     return chunk._replace(seconds=time.thread_time() - began)
 
 

@@ -184,7 +184,7 @@ def _trace(policy: Policy, problem: Problem, rounds: Ints, run: int, seed: int) 
                 state = kernel.enlarge(policy.params, state, capacity)  # type: ignore[misc]
             else:
                 board.passed[0] = until
-        seen.append(int(state.hull.size.sum()))
+        seen.append(int(np.maximum(state.hull.size - 1, 0).sum()))  # windows start from all points but the newest
     return seen, _kilobytes(state)
 
 

@@ -68,6 +68,12 @@ def allocates_nothing(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
+def raises(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark a function of the library that raises, compiled too: what it raises is caught and told. No kernel may."""
+    function.raises = True  # type: ignore[attr-defined]
+    return function
+
+
 def bind(root: Callable[P, R], parts: Parts) -> Callable[P, R]:
     """Return a copy of `root` in which other functions stand in the place of some that it reaches.
 

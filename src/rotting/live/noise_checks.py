@@ -8,14 +8,14 @@ from collections.abc import Callable
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.compile import compiled
+from rotting.engines.compile import compiled, draw_error
 from rotting.engines.game import draw
-from rotting.engines.kernel_errors import compile_error, telling
+from rotting.engines.kernel_errors import blaming, compile_error, telling
 from rotting.errors import CheckError, InvalidTypeError, InvalidValueError, KernelError
-from rotting.kernels.binding import bind
+from rotting.kernels.binding import bind, digest
 from rotting.kernels.random_numbers import derive_key
 from rotting.live.checks import require
-from rotting.problems.noise import Noise, check_kernel, from_json
+from rotting.problems.noise import Noise, check_kernel, from_json, no_noise
 
 _MEANS = (-2.5, 0.3, 0.8, 4.0)
 _SMALL = 100.0  # some noises take time in proportion to the mean
@@ -50,11 +50,11 @@ def _check_value(noise: Noise) -> None:
     try:
         hash(noise)
     except TypeError as error:
-        raise CheckError(f"a noise must be hashable ({kind}: {error})") from error
+        raise CheckError(f"a noise must be hashable ({kind}: {error})") from None
     try:
         again = from_json(json.loads(json.dumps(noise.to_json(), allow_nan=False)))
     except (TypeError, ValueError) as error:
-        raise CheckError(f"a noise must survive JSON ({kind}: {error})") from error
+        raise CheckError(f"a noise must survive JSON ({kind}: {error})") from None
     require("a noise must survive JSON, under a name that no other noise has", again == noise, f"{noise} became {again}")
 
 
@@ -95,8 +95,10 @@ def farthest(rewards: Floats, mean: float, low: float, high: float) -> float:
 def _check_draws(noise: Noise) -> None:
     low, high = noise.support
     plain = bind(_fill, {draw: noise.draw})
-    fast = telling(None, plain, compiled(plain, checked=True))  # which looks at the code: it tells causes that games do not
-    draw_plain, fill_plain = (telling(None, each, each) for each in (noise.draw, plain))
+    with blaming(noise):
+        digest(noise.draw)  # type: ignore[arg-type]
+    fast = telling(noise, plain, compiled(plain, checked=True))  # which looks at the code: it tells causes that games do not
+    draw_plain, fill_plain = (telling(noise, each, each) for each in (noise.draw, plain))
     few = _everywhere(_FEW)
     for mean in _means(noise):
         try:
@@ -104,8 +106,8 @@ def _check_draws(noise: Noise) -> None:
             first, second = (_sample(fill_plain, noise, mean, _FEW, **few) for _ in range(2))
         except KernelError:
             raise
-        except Exception as error:
-            raise CheckError(f"draw must return a number (mean {mean}: {type(error).__name__}, {error})") from error
+        except Exception as error:  # noqa: BLE001 (others' code, interpreted, can raise anything)
+            raise CheckError(f"draw must return a number (mean {mean}: {type(error).__name__}, {error})") from None
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         require("draw must return a number", number, f"mean {mean}: {value!r}")
         same = np.array_equal(first, second, equal_nan=True)
@@ -114,8 +116,8 @@ def _check_draws(noise: Noise) -> None:
             fast_first = _sample(fast, noise, mean, _FEW, **few)
         except KernelError:
             raise
-        except Exception as error:
-            raise CheckError(f"draw must compile ({compile_error(plain, None, error)})") from error
+        except Exception as error:  # noqa: BLE001 (and the compiler at code that it does not know)
+            raise draw_error(noise) or compile_error(plain, noise, error) from None
         where = np.flatnonzero(~((first == fast_first) | (np.isnan(first) & np.isnan(fast_first))))
         told = f"mean {mean}: {fast_first[where[0]]!s} against {first[where[0]]!s}" if where.size else ""
         if np.allclose(fast_first, first, rtol=_ROUNDING, equal_nan=True):
@@ -160,14 +162,14 @@ def check_noise(noise: Noise) -> None:
         >>> check_noise(rotting.Gaussian(0.5))
     """
     if not isinstance(noise, Noise):
-        raise InvalidTypeError(f"noise must be a noise such as Gaussian(1.0), got {noise!r}")
+        raise no_noise(noise)
     try:
         check_kernel(noise)
     except (InvalidTypeError, InvalidValueError) as error:
-        raise CheckError(str(error)) from error
+        raise CheckError(str(error)) from None
     _check_value(noise)
     _check_ranges(noise)
     try:
         _check_draws(noise)
     except KernelError as error:
-        raise CheckError(str(error)) from error
+        raise CheckError(str(error)) from None

@@ -44,8 +44,8 @@ and which policy uses which (Uniform and the greedy oracle need none):
     raw_ucb              confidence, hull_windows, noise_scale
     raw_ucb_pp           block_windows, noise_scale
     raw_kl_ucb           divergences, hull_windows, lazy_choice, reward_scale, stack_pool
-    eff_raw_ucb          delayed_windows
-    eff_raw_ucb_pp       delayed_windows
+    eff_raw_ucb          delayed_windows, noise_scale
+    eff_raw_ucb_pp       delayed_windows, noise_scale
     fewa                 arm_filter, noise_scale, prefix_blocks
     eff_fewa             arm_filter, delayed_windows, noise_scale
     ucb1                 confidence, largest_index, noise_scale
@@ -60,7 +60,7 @@ and which policy uses which (Uniform and the greedy oracle need none):
     discounted_ts        posteriors, reward_scale
     sliding_window_ts    posteriors, reward_scale, sliding_window
     glr_ucb              divergences, glr_test, hull, noise_scale, restarts, stack_pool
-    glr_kl_ucb           divergences, restarts, reward_scale
+    glr_kl_ucb           divergences, noise_scale, restarts, reward_scale
     cusum_ucb            largest_index, restarts, reward_scale
     m_ucb                restarts, reward_scale
     ad_switch            restarts, reward_scale

@@ -13,7 +13,15 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import bind, slot
 from rotting.parts.lazy_choice import choose_lazily, level_at, line, pulled, search
-from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, scale_of
+from rotting.parts.noise_scale import (
+    NoiseScale,
+    forget_noise,
+    is_estimated,
+    is_never_estimated,
+    new_noise_scale,
+    observe_noise,
+    scale_of,
+)
 from rotting.parts.prefix_blocks import (
     FAN,
     History,
@@ -125,10 +133,12 @@ def _explain(p: Any, s: BlockWindows, t: int, arms: Ints, i: int) -> Reason:
     return best
 
 
-def by_any_tightest_bound(policy_level: Callable[..., float], window_width: Callable[..., float]) -> dict[str, Any]:
+def by_block_bound(
+    policy_level: Callable[..., float],
+    window_width: Callable[..., float],
+    estimated: Callable[..., bool] = is_never_estimated,
+) -> dict[str, Any]:
     """Return the entries of the kernel, but for `init`, of the policy with index `min over h of mean^h + width(h)`.
-
-    The width is multiplied by the scale of the arm's noise where that is estimated: by 1 where `p.sigma` is given.
 
     Each arm goes first once, in order; then the arm with the largest index, the lowest of them on a tie. That arm is found
     without computing every index, and without looking at every window. The state is `BlockWindows`.
@@ -137,11 +147,13 @@ def by_any_tightest_bound(policy_level: Callable[..., float], window_width: Call
         policy_level: `policy_level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
         window_width: `window_width(p, level, h, root)`, the width of window h, with root = sqrt(h); it must not increase
             with h.
+        estimated: `estimated(p)`, whether the width is multiplied by the estimated scale of the arm's noise, as
+            `noise_scale.is_estimated` says of policies with a `sigma`.
     """
-    parts = {pulled: _was_pulled, level_at: policy_level, width: window_width, search: _search, line: _line}
+    shared: dict[Any, Any] = {level_at: policy_level, width: window_width, is_estimated: estimated}
     return {
-        **choose_lazily(parts),
-        "update": _update,
+        **choose_lazily({**shared, pulled: _was_pulled, search: _search, line: _line}),
+        "update": bind(_update, {is_estimated: estimated}),
         "forget": _forget,
-        "explain": bind(_explain, {level_at: policy_level, width: window_width}),
+        "explain": bind(_explain, shared),
     }

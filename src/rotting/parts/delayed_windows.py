@@ -14,7 +14,15 @@ from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.exact_sums import add, difference
 from rotting.parts.lazy_choice import choose_lazily, learn, level_at, level_rises, line, pulled, search, with_tournament
-from rotting.parts.noise_scale import NoiseScale, forget_noise, is_estimated, new_noise_scale, observe_noise, scale_of
+from rotting.parts.noise_scale import (
+    NoiseScale,
+    forget_noise,
+    is_estimated,
+    is_never_estimated,
+    new_noise_scale,
+    observe_noise,
+    scale_of,
+)
 from rotting.parts.tournament import Tournament, intercept, new_tournament, reopen, root
 from rotting.policy import Reason
 
@@ -207,13 +215,15 @@ def _explain(p: Any, s: DelayedWindows, t: int, arms: Ints, i: int) -> Reason:
 
 
 def by_delayed_bound(
-    policy_level: Callable[..., float], window_width: Callable[..., float], linear_in_level: bool
+    policy_level: Callable[..., float],
+    window_width: Callable[..., float],
+    linear_in_level: bool,
+    estimated: Callable[..., bool] = is_never_estimated,
 ) -> dict[str, Any]:
     """Return the entries of the kernel, but for `init`, of the policy with index `min over h_j of mean^{h_j} + width(h_j)`.
 
-    The state is `DelayedWindows`. The width is multiplied by the scale of the arm's noise where that is estimated: by 1 where
-    `p.sigma` is given. Each arm goes first once, in order; then the arm with the largest index, the lowest of them on a tie.
-    That arm is found without computing every index.
+    The state is `DelayedWindows`. Each arm goes first once, in order; then the arm with the largest index, the lowest of them
+    on a tie. That arm is found without computing every index.
 
     Args:
         policy_level: `policy_level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
@@ -221,10 +231,13 @@ def by_delayed_bound(
         linear_in_level: whether the width is `level / root`, with a level that never falls. Then an arm keeps a lower bound of
             its index, lowered as windows are refreshed, and is searched again only when that does not decide; and many arms
             play a tournament.
+        estimated: `estimated(p)`, whether the width is multiplied by the estimated scale of the arm's noise, as
+            `noise_scale.is_estimated` says of policies with a `sigma`.
     """
-    parts: dict[Any, Any] = {pulled: _pulled, level_at: policy_level, width: window_width, line: _line}
-    explain = bind(_explain, {level_at: policy_level, width: window_width})
+    parts: dict[Any, Any] = {pulled: _pulled, level_at: policy_level, width: window_width, line: _line, is_estimated: estimated}
+    explain = bind(_explain, {level_at: policy_level, width: window_width, is_estimated: estimated})
     if not linear_in_level:
-        return {**choose_lazily({**parts, search: _search_all}), "update": _update, "forget": _forget, "explain": explain}
+        update = bind(_update, {is_estimated: estimated})
+        return {**choose_lazily({**parts, search: _search_all}), "update": update, "forget": _forget, "explain": explain}
     lined = {learn: _update, refreshed: _lower_floor, intercept: _intercept, root: _root, level_rises: _level_rises}
     return {**with_tournament({**parts, **lined, search: _search}), "forget": _forget_line, "explain": explain}

@@ -8,7 +8,7 @@ With n samples, their mean m and prefix sums P, the statistic of split k is
 upper or of the lower hull of the points (k, P_k) (`hull.py`; the lower hull is the upper one of the negated samples). Romano,
 Eckley, Fearnhead, Rigaill, "Fast online changepoint detection via functional pruning CUSUM statistics", JMLR 2023, found it
 for the Gaussian test, Ward, Romano, Eckley, Fearnhead 2024 for exponential families. So the test looks at O(log n) splits on
-average instead of n, and raises the alarms of the full scan.
+average instead of n, and raises the alarms of the full scan, but for the last digit of a statistic.
 
 With `D = P_k - k m`, and for every v with `kl(x, m) <= (x - m)^2 / v`, which is `2 sigma^2` for the Gaussian divergence and
 `m (1 - m)` for Bernoulli's, G is at most `D^2 n / (k (n - k) v)`. That rules out most vertices without a division or a

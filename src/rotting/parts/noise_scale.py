@@ -2,12 +2,12 @@
 
 Neighbouring rewards of an arm have nearly the same mean, however it changes in the long run. So half the mean square of their
 differences estimates the variance of the noise. With D_i the sum of the squared differences of arm i and n_i their number, the
-arms are drawn towards the pool of all by a few pairs that are made up:
+arms are drawn towards the pool of all, which weighs as much as c pairs of their own:
 
     v_i = (D_i + 2 c V) / (2 (n_i + c)),    V = sum of D / (2 sum of n),    c = 150.
 
 Until two neighbours differ, V is the variance of the arms' first rewards, or the square of the largest of them if they are all
-alike, or 1 if they are all 0: some scale, so that no width is 0. All of it scales with the rewards: none is assumed.
+alike, or 1 if they are all 0: some scale, so that no scale is 0. All of it scales with the rewards: none is assumed.
 
 No theorem covers an index with an estimated scale.
 """
@@ -64,6 +64,11 @@ def is_estimated(p: Any) -> bool:
     return bool(p.sigma == ESTIMATE)
 
 
+def is_never_estimated(p: Any) -> bool:
+    """Take the place of `is_estimated` for a policy that has no such sigma."""
+    return False
+
+
 def given_sigma(p: Any) -> float:
     """Return the sigma that was given, or 1 for a policy that multiplies by `scale_of` what it estimates."""
     return 1.0 if is_estimated(p) else float(p.sigma)
@@ -99,7 +104,10 @@ def forget_noise(s: NoiseScale, arm: int) -> None:
 
 
 def prior_pairs() -> float:
-    """Return c. With fewer, arms of rare successes, which seem to have no noise, are given up too soon."""
+    """Return c. With fewer, arms of rare successes, which seem to have no noise, are given up too soon.
+
+    It is a function so that another one can be bound in its place: docs/unknown-noise.md compares them.
+    """
     return 150.0
 
 

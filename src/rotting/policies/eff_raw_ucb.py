@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 
 from rotting.common.rules import ABOVE_ONE, POSITIVE, SCALE
 from rotting.parts.delayed_windows import DelayedWindows, by_delayed_bound, new_delayed_windows
+from rotting.parts.noise_scale import is_estimated
 from rotting.policies.raw_ucb import level_at, width
 from rotting.policy import Kernel, Policy
 
@@ -47,7 +48,7 @@ class EffRAWUCB(Policy):
     """
 
     name = "eff-raw-ucb"
-    kernel = Kernel(Params, init, **by_delayed_bound(level_at, width, linear_in_level=True))
+    kernel = Kernel(Params, init, **by_delayed_bound(level_at, width, linear_in_level=True, estimated=is_estimated))
     rested = True
     restless = True
     cost = "O(K + log t)"

@@ -4,6 +4,7 @@ from typing import Annotated, NamedTuple
 
 from rotting.common.rules import ABOVE_ONE, NONNEGATIVE, POSITIVE, SCALE
 from rotting.parts.delayed_windows import DelayedWindows, by_delayed_bound, new_delayed_windows
+from rotting.parts.noise_scale import is_estimated
 from rotting.policies.raw_ucb_pp import level_at, width
 from rotting.policy import Kernel, Policy
 
@@ -45,7 +46,7 @@ class EffRAWUCBpp(Policy):
     """
 
     name = "eff-raw-ucb-pp"
-    kernel = Kernel(Params, init, **by_delayed_bound(level_at, width, linear_in_level=False))
+    kernel = Kernel(Params, init, **by_delayed_bound(level_at, width, linear_in_level=False, estimated=is_estimated))
     rested = True
     restless = True
     cost = "O(K + log t)"

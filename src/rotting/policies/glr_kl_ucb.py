@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 
 from rotting.common.rules import FINITE, INDEX, NONNEGATIVE, PROBABILITY
 from rotting.parts.divergences import kl_bernoulli, kl_bernoulli_upper
+from rotting.parts.noise_scale import is_estimated, is_never_estimated
 from rotting.parts.restarts import RESTART
 from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policies import glr_ucb
@@ -36,14 +37,6 @@ def curvature(p: Params, mean: float) -> float:
     return mean * (1.0 - mean)
 
 
-def units(p: Params, s: State, i: int) -> float:
-    return 1.0
-
-
-def learn_noise(p: Params, s: State, i: int, reward: float) -> None:
-    """Leave the noise alone: the divergence needs no scale."""
-
-
 def practical(n: int, delta: float) -> float:
     """Return the Bernoulli threshold `ln(3 n^(3/2) / delta)`."""
     return math.log(3.0 * n**1.5 / delta)
@@ -63,7 +56,8 @@ class GLRKLUCB(GLRUCB):
         s kl(mean_1:s, mean_1:n) + (n - s) kl(mean_s+1:n, mean_1:n) >= beta(n, delta),
 
     with `beta = ln(3 n^(3/2) / delta)` in practice, and in theory as in `GLRUCB`. An arm without a sample since its restart
-    goes first. The test skips the blocks of splits that cannot raise the alarm; its alarms are those of the full scan.
+    goes first. The test looks only at splits that can have the largest statistic, vertices of two hulls; its alarms are those
+    of the full scan, up to the last digit of the statistic.
 
     Args:
         delta: chance of a false alarm; 0 is an infinite threshold, a kl-UCB that never forgets. Not to be given with a
@@ -96,8 +90,7 @@ class GLRKLUCB(GLRUCB):
             glr_ucb.kl: kl,
             glr_ucb.curvature: curvature,
             glr_ucb.practical: practical,
-            glr_ucb.units: units,
-            glr_ucb.learn_noise: learn_noise,
+            is_estimated: is_never_estimated,
             glr_ucb.sample: sample,
         },
     )

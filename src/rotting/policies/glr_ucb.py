@@ -140,14 +140,10 @@ def sample(p: Any, reward: float) -> float:
     return reward
 
 
-def learn_noise(p: Any, s: State, i: int, reward: float) -> None:
-    observe_noise(p, s.noise, i, reward)
-
-
 def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
     if not observe(s, arm, sample(p, reward)):
         return
-    learn_noise(p, s, arm, reward)
+    observe_noise(p, s.noise, arm, reward)
     if alarm(p, s, arm):
         for i in range(s.restart.size):
             if i == arm or p.restart == GLOBAL:
@@ -170,7 +166,7 @@ def glr_kernel(params: type, replaced: Parts) -> Kernel:
     Args:
         params: the policy's `Params`.
         replaced: `upper`, `kl`, `curvature`, `practical` and `sample`, or some of them: the bound of the index, the divergence
-            of the test, its threshold, and the mapping of rewards to samples.
+            of the test, its threshold, and the mapping of rewards to samples; `is_estimated` if the policy has no sigma.
     """
     made = bind_all({"update": update, **restarting(index, explore, has_sample)}, replaced)
     return Kernel(params, init, reset=reset, forget=forget, enlarge=enlarge, **made)
@@ -188,7 +184,7 @@ class GLRUCB(Policy):
     with `beta = (1 + 1/n) ln(2 n^(3/2) / delta)` in practice. In theory `beta = 2 T(ln(3 n^(3/2) / delta) / 2) +
     6 ln(1 + ln n)`, where we take `x + 4 ln(1 + x + sqrt(2 x))` for `T(x)`. An arm without a sample since its restart goes
     first. The test looks only at splits that can have the largest statistic, vertices of two hulls; its alarms are those of the
-    full scan.
+    full scan, up to the last digit of the statistic.
 
     Args:
         delta: chance of a false alarm; 0 is an infinite threshold, a UCB that never forgets. Not to be given with a horizon.

@@ -68,7 +68,8 @@ def line(p: Params, s: State, level: float, i: int) -> float:
     value, more = s.tangents.value[i], level - s.tangents.level[i]
     if more == 0.0 or value == math.inf:
         return float(value)
-    return float(value + s.tangents.slope[i] * more + _SLACK * (abs(value) + p.sigma))
+    unit = 1.0 if p.kind == BERNOULLI else p.sigma
+    return float(value + s.tangents.slope[i] * more + _SLACK * (abs(value) + unit))
 
 
 def bound(p: Params, level: float, mean: float, h: float, best: float) -> float:

@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 from rotting.common.rules import POSITIVE, SCALE
 from rotting.parts.confidence import HasConfidence
 from rotting.parts.hull_windows import Windows, by_tightest_bound, new_windows
-from rotting.parts.noise_scale import given_sigma
+from rotting.parts.noise_scale import given_sigma, is_estimated
 from rotting.policy import Kernel, Policy
 
 
@@ -58,7 +58,7 @@ class RAWUCB(Policy):
     """
 
     name = "raw-ucb"
-    kernel = Kernel(Params, init, **by_tightest_bound(level_at))
+    kernel = Kernel(Params, init, **by_tightest_bound(level_at, is_estimated))
     rested = True
     restless = True
     cost = "O(K + log t)"

@@ -4,8 +4,8 @@ import math
 from typing import Annotated, NamedTuple
 
 from rotting.common.rules import NONNEGATIVE, POSITIVE, SCALE
-from rotting.parts.block_windows import BlockWindows, by_any_tightest_bound, new_windows
-from rotting.parts.noise_scale import given_sigma
+from rotting.parts.block_windows import BlockWindows, by_block_bound, new_windows
+from rotting.parts.noise_scale import given_sigma, is_estimated
 from rotting.policy import Kernel, Policy
 
 
@@ -59,7 +59,7 @@ class RAWUCBpp(Policy):
     """
 
     name = "raw-ucb-pp"
-    kernel = Kernel(Params, init, **by_any_tightest_bound(level_at, width))
+    kernel = Kernel(Params, init, **by_block_bound(level_at, width, is_estimated))
     rested = True
     restless = True
     cost = "O(K + log t)"

@@ -5,7 +5,7 @@ Each noise is a value (`Gaussian(1.0)`) with one kernel for the game (`draw(mean
 """
 
 import math
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from inspect import signature
 from types import FunctionType
 from typing import Any, ClassVar
@@ -277,6 +277,12 @@ class Noiseless(Noise):
     draw = staticmethod(_draw_gaussian)
 
 
+def no_noise(value: object) -> InvalidTypeError:
+    """Return the error for what is no noise; a class with a `draw` of its own lacks its base."""
+    hint = "; its class must inherit from rotting.kit.Noise" if hasattr(value, "draw") and not isinstance(value, type) else ""
+    return InvalidTypeError(f"noise must be a noise such as Gaussian(1.0), got {value!r}{hint}")
+
+
 def check_kernel(noise: Noise) -> None:
     """Refuse a noise that is no value, or whose `draw` or `scale` a game cannot use."""
     kind = type(noise).__name__
@@ -289,6 +295,12 @@ def check_kernel(noise: Noise) -> None:
     given = signature(noise.draw).parameters
     if len(given) != len(_ARGUMENTS):
         raise InvalidTypeError(f"noise must have a draw({', '.join(_ARGUMENTS)}), got {kind}.draw({', '.join(given)})")
+    names = [each.name for each in fields(noise)]
+    if names and type(noise).scale is Noise.scale:  # a static method sees nothing of the noise but its scale
+        raise InvalidTypeError(
+            f"noise must have a property `scale`, the one number that draw gets of its fields ({', '.join(names)}), "
+            f"got {noise!r}, whose draw gets 0.0"
+        )
     FINITE.check(f"{kind}.scale", noise.scale)
 
 
@@ -313,11 +325,11 @@ def from_json(data: dict[str, Any]) -> Noise:
         >>> from_json(Binomial(10).to_json())
         Binomial(n=10)
     """
-    fields = dict(data)
-    kind, known = fields.pop("noise", None), known_kinds()
+    given = dict(data)
+    kind, known = given.pop("noise", None), known_kinds()
     if kind not in known:
         raise InvalidValueError(
             f"noise must be one of {', '.join(known)}, got {kind!r} "
             f"(if it is your own, import the module that defines it){suggest(str(kind), known)}"
         )
-    return known[kind](**fields)
+    return known[kind](**given)

@@ -14,7 +14,7 @@ from rotting.errors import AxesWarning, InvalidTypeError, InvalidValueError
 from rotting.problems.arms import Arm, Rested, Restless, check_size
 from rotting.problems.decays import Decay, Table, as_decay
 from rotting.problems.mean_table import Means, Rise, first_rise, join, lookup, mean_bounds
-from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel
+from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel, no_noise
 
 STANDARD = Gaussian(1.0)
 _MANY_ARMS = 20  # in a smaller table, an exchange is not obvious
@@ -72,7 +72,7 @@ class Problem:
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", _checked_arms(self.arms))
         if not isinstance(self.noise, Noise):
-            raise InvalidTypeError(f"noise must be a noise such as Gaussian(1.0), got {self.noise!r}")
+            raise no_noise(self.noise)
         check_kernel(self.noise)
         if self.name is not None and not isinstance(self.name, str):
             raise InvalidTypeError(f"name must be a string or None, got {self.name!r}")
