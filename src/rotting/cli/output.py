@@ -1,12 +1,13 @@
 """Output of the commands: strict JSON on standard output, messages on standard error."""
 
-import json
 import sys
 from typing import Any
 
 
 def json_text(data: Any) -> str:
     """Return strict JSON: a NaN is refused."""
+    import json  # few commands need it, and `--help` none
+
     return json.dumps(data, indent=2, allow_nan=False)
 
 

@@ -3,7 +3,6 @@
 A rule is a value: the same object checks an argument, appears in the error, and is printed by `rotting list`.
 """
 
-import difflib
 import math
 import numbers
 from collections.abc import Iterable
@@ -198,6 +197,8 @@ def suggest(word: str, known: Iterable[str]) -> str:
         >>> suggest("raw_ucb", ["FEWA", "RAWUCB"])
         "; did you mean 'RAWUCB'?"
     """
+    import difflib  # noqa: PLC0415 - only mistakes need it
+
     listed = list(known)
     same = [each for each in listed if _letters(each) == _letters(word)]
     close = same or difflib.get_close_matches(word, listed, n=1)
