@@ -486,7 +486,7 @@ def test_removing_the_last_arm_is_refused() -> None:
 def edits() -> dict[str, Callable[[dict[str, Any]], Any]]:
     return {
         "version": lambda s: {**s, "version": 99},
-        "old version": lambda s: {**s, "version": 1},
+        "old version": lambda s: {**s, "version": 2},
         "format": lambda s: {**s, "format": "other"},
         "rounds": lambda s: {**s, "rounds": s["rounds"] + 1},
         "arms": lambda s: {**s, "arms": s["arms"][:-1]},

@@ -22,7 +22,7 @@ from rotting.live import policy_state as states
 from rotting.policy import Policy, Reason
 from rotting.registry import from_json as policy_from_json
 
-_FORMAT, _VERSION = "rotting-bandit", 2
+_FORMAT, _VERSION = "rotting-bandit", 3
 _FIRST_CAPACITY = 64
 _LISTED = 6  # arms in an error message
 
