@@ -10,7 +10,7 @@ import rotting
 from benchmarks.measure import Contestant, Pulls, Sample
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
-from rotting.engines.game import Board, choose, draw, is_full, mean_now, says_full, update
+from rotting.engines.game import Board, choose, draw, is_full, mean_now, new_board, says_full, update
 from rotting.kernels.binding import bind
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
@@ -114,13 +114,7 @@ class Stretches:
         n_arms = problem.n_arms
         self.capacity = states.first_capacity(policy, n_arms, capacity)
         self.state = states.new_state(policy, n_arms, self.capacity)
-        self.board = Board(
-            np.zeros(n_arms, np.int64),
-            self.means.round_first[:-1].copy(),
-            self.means.pull_first[:-1].copy(),
-            np.zeros(2, np.int64),
-            np.zeros(2),
-        )
+        self.board = new_board(self.means, np.zeros(n_arms, np.int64))
         self.arms = np.arange(n_arms)
         self.rounds = 0
 
@@ -163,13 +157,7 @@ def _fill(m: Means, b: Board, scale: float, noise_key: int, table: Floats) -> No
 def reward_table(problem: Problem, horizon: int) -> Floats:
     """Return what the n-th pull of each arm of a rested problem pays in run 0: [K, horizon]."""
     m, noise = problem.means(horizon), problem.noise
-    board = Board(
-        np.zeros(problem.n_arms, np.int64),
-        m.round_first[:-1].copy(),
-        m.pull_first[:-1].copy(),
-        np.zeros(2, np.int64),
-        np.zeros(2),
-    )
+    board = new_board(m, np.zeros(problem.n_arms, np.int64))
     table = np.zeros((problem.n_arms, horizon))
     fill: Callable[..., None] = compiled(bind(_fill, {draw: noise.draw}))
     fill(m, board, noise.scale, derive_key(SEED, "noise"), table)

@@ -1,7 +1,6 @@
 """Exact windows: the scan is the definition, states are looked into truly, and both costs are told."""
 
 from dataclasses import replace
-from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -17,9 +16,11 @@ from rotting.problems.noise import Gaussian
 from rotting.report.claims import Verdict
 from rotting.report.model import Findings
 from rotting.simulation.result import Result
-from rotting.simulation.simulate import simulate, simulate_all
+from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 from tests.helpers import games
+from tests.helpers.tiny_experiments import play_plan
+from tests.reference.hull import vertices
 
 SHORT, LONG = (20, 60) if INTERPRETED else (100, 400)
 SMALL = experiment.Settings(lengths=((SHORT, 3), (LONG, 2)), scanned=SHORT, traced=2, marks=8)
@@ -33,7 +34,7 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def played(plan: Plan) -> dict[str, Result]:
-    return dict(zip(plan.games, simulate_all(list(plan.games.values()), 1, progress=False), strict=True))
+    return play_plan(plan)
 
 
 @pytest.fixture(scope="module")
@@ -48,18 +49,8 @@ def test_the_scan_chooses_by_the_definition(name: str) -> None:
 
 
 def hull_size(rewards: list[float]) -> int:
-    """Count the vertices of the least concave majorant of the prefix sums, both ends included."""
-    if not rewards:
-        return 0
-    sums = [Fraction(0)]
-    for reward in rewards:
-        sums.append(sums[-1] + Fraction(reward))
-    vertices = [0]
-    while vertices[-1] < len(rewards):
-        k = vertices[-1]
-        later = range(k + 1, len(sums))
-        vertices.append(max(later, key=lambda j: ((sums[j] - sums[k]) / (j - k), j)))
-    return len(vertices) - 1  # no window starts from the newest point
+    """Count the vertices of the least concave majorant of the prefix sums, but for the newest: no window starts there."""
+    return len(vertices(rewards)) - 1
 
 
 def test_vertices_are_counted_as_the_definition_says() -> None:

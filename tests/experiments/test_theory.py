@@ -16,7 +16,7 @@ from rotting.report.claims import Claim, Verdict
 from rotting.report.model import Findings
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
-from rotting.simulation.simulate import simulate_all
+from tests.helpers.tiny_experiments import play_plan
 
 SMALL = replace(
     experiment.SIZES["quick"],
@@ -37,7 +37,7 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def played(plan: Plan) -> dict[str, Result]:
-    return dict(zip(plan.games, simulate_all(list(plan.games.values()), 1, progress=False), strict=True))
+    return play_plan(plan)
 
 
 @pytest.fixture(scope="module")

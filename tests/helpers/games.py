@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from hypothesis import strategies as st
 
 from rotting.common.arrays import Ints
 from rotting.engines.compile import compiled_for
@@ -105,6 +106,24 @@ def play(
         pulls[arm] += 1
         chosen.append(arm)
     return chosen
+
+
+ODD_SIZES = [(1, 40), (5, 3), (7, 7), (2, 1)]  # arms and rounds
+
+
+def changing_arms(t: int) -> list[int]:
+    """Which of four arms are available: one has left in turn, and now and then only the first two are there."""
+    return [i for i in range(4) if (t // 5) % 4 != i and (t % 7 != 0 or i < 2)]
+
+
+@st.composite
+def tied_tables(draw: st.DrawFn, rounds: int) -> list[list[float]]:
+    """Few distinct values, so that ties abound; now and then an offset."""
+    n_arms = draw(st.integers(1, 4))
+    values = st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3])
+    offset = draw(st.sampled_from([0.0, 1e6, -1e9]))
+    rows = draw(st.lists(st.lists(values, min_size=rounds, max_size=rounds), min_size=n_arms, max_size=n_arms))
+    return [[offset + x for x in row] for row in rows]
 
 
 def tables(n_arms: int, horizon: int) -> dict[str, np.ndarray]:

@@ -8,7 +8,9 @@ import pytest
 
 from rotting import experiments
 from rotting.datasets import Night, Nights
-from rotting.experiments import rested_two_arms, restless_nights
+from rotting.experiments import Plan, rested_two_arms, restless_nights
+from rotting.simulation.result import Result
+from rotting.simulation.simulate import simulate_all
 
 REPORT = ("matplotlib", "plotly", "polars")
 
@@ -42,3 +44,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         }
         fields = {field.name for field in dataclasses.fields(quick)}
         monkeypatch.setitem(sizes, "quick", dataclasses.replace(quick, **{k: v for k, v in small.items() if k in fields}))
+
+
+def play_plan(plan: Plan) -> dict[str, Result]:
+    """The games of an experiment, on one thread."""
+    return dict(zip(plan.games, simulate_all(list(plan.games.values()), 1, progress=False), strict=True))

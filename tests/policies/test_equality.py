@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from rotting.policy import Policy
 from rotting.registry import list_policies, make
 from tests.conftest import INTERPRETED
-from tests.helpers.games import play, play_naive, tables
+from tests.helpers.games import ODD_SIZES, play, play_naive, tables, tied_tables
 from tests.reference.by_name import NAIVE
 
 HORIZON = 60 if INTERPRETED else 250
@@ -36,23 +35,13 @@ def test_choices_equal_the_reference(policy: Policy) -> None:
 
 @pytest.mark.parametrize("policy", variants(), ids=repr)
 def test_odd_sizes_equal_the_reference(policy: Policy) -> None:
-    for n_arms, horizon in [(1, 40), (5, 3), (7, 7), (2, 1)]:
+    for n_arms, horizon in ODD_SIZES:
         table = tables(n_arms, horizon)["noise"].tolist()
         assert play(policy, table, horizon) == play_naive(policy, table, horizon), (n_arms, horizon)
 
 
-@st.composite
-def small_tables(draw: st.DrawFn) -> list[list[float]]:
-    """Few distinct values, so that ties abound; now and then an offset."""
-    n_arms = draw(st.integers(1, 4))
-    values = st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3])
-    offset = draw(st.sampled_from([0.0, 1e6, -1e9]))
-    rows = draw(st.lists(st.lists(values, min_size=40, max_size=40), min_size=n_arms, max_size=n_arms))
-    return [[offset + x for x in row] for row in rows]
-
-
 @pytest.mark.parametrize("policy", variants(), ids=repr)
-@given(table=small_tables())
+@given(table=tied_tables(40))
 def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> None:
     assert play(policy, table, 40) == play_naive(policy, table, 40)
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from rotting import theory
 from rotting.kernels.nested import flatten
@@ -25,7 +24,7 @@ from rotting.registry import from_json, list_policies, make
 from rotting.simulation.simulate import simulate
 from rotting.theory.theorems import why_no_bounds
 from tests.conftest import INTERPRETED
-from tests.helpers.games import Player, play, play_naive, tables
+from tests.helpers.games import ODD_SIZES, Player, changing_arms, play, play_naive, tables, tied_tables
 from tests.reference.noise import estimated_sigma
 
 HORIZON = 60 if INTERPRETED else 250
@@ -76,27 +75,19 @@ def test_choices_equal_the_reference(policy: Policy) -> None:
 
 @pytest.mark.parametrize("policy", VARIANTS, ids=repr)
 def test_choices_among_the_available_arms_equal_the_reference(policy: Policy) -> None:
-    for n_arms, horizon in [(1, 40), (5, 3), (7, 7), (2, 1)]:
+    for n_arms, horizon in ODD_SIZES:
         table = tables(n_arms, horizon)["noise"].tolist()
         assert play(policy, table, horizon) == play_naive(policy, table, horizon), (n_arms, horizon)
 
-    def available(t: int) -> list[int]:
-        return [i for i in range(4) if (t // 5) % 4 != i and (t % 7 != 0 or i < 2)]
-
     for name in ("falling", "coins", "constant"):
         table = tables(4, HORIZON)[name].tolist()
-        assert play(policy, table, HORIZON, available=available) == play_naive(policy, table, HORIZON, available), name
+        assert play(policy, table, HORIZON, available=changing_arms) == play_naive(policy, table, HORIZON, changing_arms), name
 
 
 @pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
-@given(data=st.data())
-def test_ties_equal_the_reference(policy: Policy, data: st.DataObject) -> None:
+@given(table=tied_tables(30))
+def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> None:
     """Few distinct values: arms that got the same rewards in another order are as good as each other, to the last bit."""
-    n_arms = data.draw(st.integers(1, 4))
-    values = st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3])
-    offset = data.draw(st.sampled_from([0.0, 1e6, -1e9]))
-    rows = data.draw(st.lists(st.lists(values, min_size=30, max_size=30), min_size=n_arms, max_size=n_arms))
-    table = [[offset + x for x in row] for row in rows]
     assert play(policy, table, 30) == play_naive(policy, table, 30)
 
 

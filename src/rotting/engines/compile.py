@@ -169,7 +169,7 @@ def _compile(linked: Callable[..., Any], mark: str, options: _Options, entry: bo
         _nrt=options.allocates,
         boundscheck=options.checked,
         forceinline=not entry,
-        no_cpython_wrapper=not entry,
+        no_cpython_wrapper=not entry,  # only entry points are called from Python, and wrappers take as long to compile as code
         no_cfunc_wrapper=True,
     )(linked)
     if entry and made is not linked:  # which it is where nothing is compiled

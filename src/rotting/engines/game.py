@@ -34,6 +34,11 @@ class Board(NamedTuple):
     collected: Floats  # [2] the sum of the means of the arms pulled, as high + low
 
 
+def new_board(m: Means, pulls: Ints) -> Board:
+    """Return the board of a game that begins, which counts the pulls in `pulls`."""
+    return Board(pulls, m.round_first[:-1].copy(), m.pull_first[:-1].copy(), np.zeros(2, np.int64), np.zeros(2))
+
+
 @slot
 def init(p: Any, n_arms: int, capacity: int) -> Any:
     """Stand for the policy's `init`."""
@@ -184,7 +189,7 @@ def play_runs(
         run = first_run + r
         capacity = room_at_first(n_arms, checkpoints[-1])
         s = init(p, n_arms, capacity)
-        b = Board(pulls[r], m.round_first[:-1].copy(), m.pull_first[:-1].copy(), np.zeros(2, np.int64), np.zeros(2))
+        b = new_board(m, pulls[r])
         key = subkey(policy_key, run)
         while True:  # one call: its code is compiled in place
             play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], signal)

@@ -12,7 +12,7 @@ from rotting.common.statistics import Interval, mean_interval, quantiles
 from rotting.display.figures import BAND, Curve, Figure, Panel, mean_points
 from rotting.display.tables import Column, Table, interval_column
 from rotting.engines.compile import compiled
-from rotting.engines.game import Board, choose, draw, is_full, play, says_full, update
+from rotting.engines.game import choose, draw, is_full, new_board, play, says_full, update
 from rotting.experiments import Experiment, Plan, Results
 from rotting.kernels.binding import bind
 from rotting.kernels.random_numbers import derive_key
@@ -167,13 +167,7 @@ def _trace(policy: Policy, problem: Problem, rounds: Ints, run: int, seed: int) 
     go_on = compiled(bind(play, parts), policy)
     capacity = states.first_capacity(policy, n_arms, int(rounds[-1]))
     state, means = states.new_state(policy, n_arms, capacity), problem.means(int(rounds[-1]))
-    board = Board(
-        np.zeros(n_arms, np.int64),
-        means.round_first[:-1].copy(),
-        means.pull_first[:-1].copy(),
-        np.zeros(2, np.int64),
-        np.zeros(2),
-    )
+    board = new_board(means, np.zeros(n_arms, np.int64))
     seen = []
     for until in rounds:
         rest = (np.arange(n_arms), np.array([until]), np.zeros(1), np.zeros(1), np.zeros(2, np.int64))

@@ -5,8 +5,9 @@ import json
 import math
 import numbers
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import asdict, dataclass, fields
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -64,10 +65,10 @@ def _check_arm(arm: object) -> Hashable:
     raise InvalidTypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
 
 
-def _listed(arms: Iterable[Hashable]) -> str:
+def _listed(arms: Collection[Hashable]) -> str:
     """Return the arms for an error message: all if they are few, else the first of them and how many there are."""
-    names = [brief(arm) for arm in arms]
-    return ", ".join(names) if len(names) <= _LISTED else f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} others"
+    names = ", ".join(brief(arm) for arm in islice(arms, _LISTED))
+    return names if len(arms) <= _LISTED else f"{names} and {len(arms) - _LISTED} others"
 
 
 def _check_iterable(arms: object) -> None:

@@ -15,7 +15,7 @@ from rotting.kernels.binding import bind, slot
 from rotting.parts.lazy_choice import choose_lazily, level_at, line, pulled, search
 from rotting.parts.noise_scale import (
     NoiseScale,
-    forget_noise,
+    forget,
     is_estimated,
     is_never_estimated,
     new_noise_scale,
@@ -116,10 +116,6 @@ def _update(p: Any, s: BlockWindows, t: int, arm: int, reward: float) -> None:
     observe_noise(p, s.noise, arm, reward)
 
 
-def _forget(p: Any, s: BlockWindows, arm: int) -> None:
-    forget_noise(s.noise, arm)
-
-
 def _was_pulled(s: BlockWindows, i: int) -> bool:
     return bool(s.history.pulls[i] > 0)
 
@@ -154,6 +150,6 @@ def by_block_bound(
     return {
         **choose_lazily({**shared, pulled: _was_pulled, search: _search, line: _line}),
         "update": bind(_update, {is_estimated: estimated}),
-        "forget": _forget,
+        "forget": forget,
         "explain": bind(_explain, shared),
     }

@@ -13,17 +13,28 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.exact_sums import add, difference
-from rotting.parts.lazy_choice import choose_lazily, learn, level_at, level_rises, line, pulled, search, with_tournament
+from rotting.parts.lazy_choice import (
+    choose_lazily,
+    learn,
+    level_at,
+    level_rises,
+    line,
+    pulled,
+    search,
+    unlearn,
+    with_tournament,
+)
 from rotting.parts.noise_scale import (
     NoiseScale,
-    forget_noise,
+    forget,
     is_estimated,
+    is_given,
     is_never_estimated,
     new_noise_scale,
     observe_noise,
     scale_of,
 )
-from rotting.parts.tournament import Tournament, intercept, new_tournament, reopen, root
+from rotting.parts.tournament import Tournament, intercept, new_tournament, root
 from rotting.policy import Reason
 
 _FARTHEST = 1 << 61  # a window that no history reaches; beyond it, compiled integers overflow
@@ -168,7 +179,7 @@ def _search_all(p: Any, s: DelayedWindows, level: float, i: int, threshold: floa
 
 def _search(p: Any, s: DelayedWindows, level: float, i: int, threshold: float) -> float:
     s.tournament.level[0] = level
-    if s.floor[i] > threshold and _level_rises(p):
+    if s.floor[i] > threshold and is_given(p):
         return _line(p, s, level, i)
     s.floor[i] = _search_all(p, s, level, i, threshold)
     return float(s.floor[i])
@@ -182,10 +193,6 @@ def _root(s: DelayedWindows, i: int) -> float:
     return float(s.grid.root[s.line[i]])
 
 
-def _level_rises(p: Any) -> bool:
-    return not is_estimated(p)
-
-
 def _lower_floor(s: DelayedWindows, i: int, j: int) -> None:
     # The width is that of a round not after the next one. Bounds grow with t, so this stays a lower bound.
     s.floor[i] = min(s.floor[i], s.grid.mean[i, j] + s.tournament.level[0] / s.grid.root[j])
@@ -194,15 +201,6 @@ def _lower_floor(s: DelayedWindows, i: int, j: int) -> None:
 def _update(p: Any, s: DelayedWindows, t: int, arm: int, reward: float) -> None:
     eff_update(s, arm, reward)
     observe_noise(p, s.noise, arm, reward)
-
-
-def _forget(p: Any, s: DelayedWindows, arm: int) -> None:
-    forget_noise(s.noise, arm)
-
-
-def _forget_line(p: Any, s: DelayedWindows, arm: int) -> None:
-    reopen(s)
-    forget_noise(s.noise, arm)
 
 
 def _explain(p: Any, s: DelayedWindows, t: int, arms: Ints, i: int) -> Reason:
@@ -238,6 +236,13 @@ def by_delayed_bound(
     explain = bind(_explain, {level_at: policy_level, width: window_width, is_estimated: estimated})
     if not linear_in_level:
         update = bind(_update, {is_estimated: estimated})
-        return {**choose_lazily({**parts, search: _search_all}), "update": update, "forget": _forget, "explain": explain}
-    lined = {learn: _update, refreshed: _lower_floor, intercept: _intercept, root: _root, level_rises: _level_rises}
-    return {**with_tournament({**parts, **lined, search: _search}), "forget": _forget_line, "explain": explain}
+        return {**choose_lazily({**parts, search: _search_all}), "update": update, "forget": forget, "explain": explain}
+    lined = {
+        learn: _update,
+        unlearn: forget,
+        refreshed: _lower_floor,
+        intercept: _intercept,
+        root: _root,
+        level_rises: is_given,
+    }
+    return {**with_tournament({**parts, **lined, search: _search}), "explain": explain}

@@ -102,14 +102,14 @@ def _is_quiet(s: Stacks, i: int, bar: float) -> bool:
     return _none_can_fire(s.start[first:newest], s.high[first:newest], n, total / n, total, bar)
 
 
-def _fires(p: Any, s: Stacks, i: int, sign: float, beta: float) -> bool:
+def _fires(p: Any, s: Stacks, i: int, sign: float, threshold: float) -> bool:
     """Tell whether a split at a vertex raises the alarm, of sums that were multiplied by `sign`."""
     newest = top(s, i)
     n, whole = s.start[newest], sign * (s.high[newest] / s.start[newest])
     for place in range(s.first[i] + 1, newest):
         k = s.start[place]
         left, right = sign * (s.high[place] / k), sign * window_mean(s, newest, place)
-        if k * kl(p, left, whole) + (n - k) * kl(p, right, whole) >= beta:
+        if k * kl(p, left, whole) + (n - k) * kl(p, right, whole) >= threshold:
             return True
     return False
 

@@ -50,7 +50,7 @@ def push(s: Stacks, i: int, reward: float) -> None:
     s.size[i] = newest - first + 1
 
 
-def _is_dominated(s: Stacks, place: int, n: int, high: float, low: float) -> bool:
+def _is_dominated(s: Stacks, place: int, n: float, high: float, low: float) -> bool:
     """Tell whether the point at `place` is on or under the chord from the point before it to (n, high + low)."""
     before, here, after = s.high[place - 1], s.high[place], high
     left, right = s.start[place] - s.start[place - 1], n - s.start[place]

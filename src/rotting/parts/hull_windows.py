@@ -31,18 +31,19 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import bind, slot
 from rotting.parts.hull import SLACK, push, top, window_mean
-from rotting.parts.lazy_choice import learn, level_at, level_rises, line, pulled, search, with_tournament
+from rotting.parts.lazy_choice import learn, level_at, level_rises, line, pulled, search, unlearn, with_tournament
 from rotting.parts.noise_scale import (
     NoiseScale,
     forget_noise,
     is_estimated,
+    is_given,
     is_never_estimated,
     new_noise_scale,
     observe_noise,
     scale_of,
 )
 from rotting.parts.stack_pool import Stacks, enlarged, has_room, new_stacks, release
-from rotting.parts.tournament import Tournament, intercept, new_tournament, reopen, root
+from rotting.parts.tournament import Tournament, intercept, new_tournament, root
 from rotting.policy import Reason
 
 _LONG = 96  # vertices from which on leaps are faster than a look at all
@@ -228,10 +229,6 @@ def _update(p: Any, s: Windows, t: int, arm: int, reward: float) -> None:
         observe_noise(p, s.noise, arm, reward)
 
 
-def _level_rises(p: Any) -> bool:
-    return not is_estimated(p)
-
-
 def _intercept(s: Windows, i: int) -> float:
     return float(s.lines.mean[i]) if s.hull.size[i] > 0 else math.inf
 
@@ -240,8 +237,7 @@ def _root(s: Windows, i: int) -> float:
     return float(s.lines.root[i])
 
 
-def _forget(p: Any, s: Windows, arm: int) -> None:
-    reopen(s)
+def _unlearn(p: Any, s: Windows, arm: int) -> None:
     forget(p, s, arm)
     forget_noise(s.noise, arm)
 
@@ -269,10 +265,9 @@ def by_tightest_bound(
     """
     parts: dict[Any, Any] = {pulled: was_pulled, level_at: policy_level, bound: _bound, is_estimated: estimated}
     searched = {search: _search, square: _square, line_bound: _line_bound}
-    lined = {learn: _update, line: _line, intercept: _intercept, root: _root, level_rises: _level_rises}
+    lined = {learn: _update, unlearn: _unlearn, line: _line, intercept: _intercept, root: _root, level_rises: is_given}
     return {
         **with_tournament({**parts, **searched, **lined}),
-        "forget": _forget,
         "explain": bind(_explain, {level_at: policy_level, bound: _bound, is_estimated: estimated}),
         "enlarge": enlarge,
     }

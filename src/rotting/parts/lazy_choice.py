@@ -39,6 +39,12 @@ def learn(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
 
 
 @slot
+def unlearn(p: Any, s: Any, arm: int) -> None:
+    """Stand for the policy's own `forget`."""
+    raise NotImplementedError
+
+
+@slot
 def search(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
     """Stand for the search of arm i.
 
@@ -108,9 +114,10 @@ def _choose_of_many(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
             if not pulled(s, leader):
                 break
             before, after = runners_up(s, level, leader)
+            top = height(s, level, leader)
         else:
             leader, before, after = _in_front(p, s, level, arms)
-        top = height(s, level, leader)
+            top = -math.inf
         value = search(p, s, level, leader, max(before, after))
         if many and height(s, level, leader) < top:  # also for the arm that is chosen: its reward may come late
             replay_path(s, level, leader)
@@ -126,6 +133,7 @@ def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
 
 
 def _forget(p: Any, s: Any, arm: int) -> None:
+    unlearn(p, s, arm)
     reopen(s)
 
 
@@ -146,8 +154,8 @@ def with_tournament(parts: Parts) -> dict[str, Callable[..., Any]]:
 
     Args:
         parts: fill the slots `pulled`; `level_at`, which must not fall from round to round; `search`, which must also write the
-            level to `s.tournament.level[0]`; `learn`; and the tournament's `intercept` and `root`. Where the level is not the
-            same for all arms, or may fall, `level_rises` says so, and `line` has the lines.
+            level to `s.tournament.level[0]`; `learn` and `unlearn`; and the tournament's `intercept` and `root`. Where the
+            level is not the same for all arms, or may fall, `level_rises` says so, and `line` has the lines.
     """
-    roots = {"choose": _choose_of_many, "update": _update}
-    return {**bind_all(roots, {line: _height_line, **parts}), "forget": _forget}
+    roots = {"choose": _choose_of_many, "update": _update, "forget": _forget}
+    return bind_all(roots, {line: _height_line, **parts})

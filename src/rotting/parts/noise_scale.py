@@ -64,6 +64,11 @@ def is_estimated(p: Any) -> bool:
     return bool(p.sigma == ESTIMATE)
 
 
+def is_given(p: Any) -> bool:
+    """Tell whether the policy was told its sigma: then the level of its widths is the same for all arms, and never falls."""
+    return not is_estimated(p)
+
+
 def is_never_estimated(p: Any) -> bool:
     """Take the place of `is_estimated` for a policy that has no such sigma."""
     return False
@@ -101,6 +106,11 @@ def forget_noise(s: NoiseScale, arm: int) -> None:
         s.pool[0], s.pool[1] = add(high, low, s.low[i])
         s.pairs[0] += max(0, s.seen[i] - 1)
     s.variance[0] = _pooled(s)
+
+
+def forget(p: Any, s: Any, arm: int) -> None:
+    """Forget an arm, for a state that has nothing of it outside its own rows but what is in `s.noise`."""
+    forget_noise(s.noise, arm)
 
 
 def prior_pairs() -> float:

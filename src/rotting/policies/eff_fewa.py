@@ -11,7 +11,7 @@ from rotting.kernels.binding import bind_all
 from rotting.parts import arm_filter
 from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled
 from rotting.parts.delayed_windows import Grid, eff_update, new_grid
-from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise
+from rotting.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise
 from rotting.policies.raw_ucb import level_at, width
 from rotting.policy import Kernel, Policy, Reason
 
@@ -72,10 +72,6 @@ def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     eff_update(s, arm, reward)
     observe_noise(p, s.noise, arm, reward)
-
-
-def forget(p: Params, s: State, arm: int) -> None:
-    forget_noise(s.noise, arm)
 
 
 class EffFEWA(Policy):

@@ -18,7 +18,7 @@ from rotting.common.rules import POSITIVE, SCALE
 from rotting.kernels.binding import bind_all
 from rotting.parts import arm_filter
 from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled, skip_windows
-from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise
+from rotting.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise
 from rotting.parts.prefix_blocks import History, new_history, record, window_mean
 from rotting.policies.raw_ucb import level_at, width
 from rotting.policy import Kernel, Policy, Reason
@@ -82,10 +82,6 @@ def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     record(s.history, arm, reward)
     observe_noise(p, s.noise, arm, reward)
-
-
-def forget(p: Params, s: State, arm: int) -> None:
-    forget_noise(s.noise, arm)
 
 
 class FEWA(Policy):

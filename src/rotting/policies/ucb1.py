@@ -10,7 +10,7 @@ from rotting.common.rules import SCALE
 from rotting.kernels.exact_sums import add
 from rotting.parts.confidence import width
 from rotting.parts.largest_index import by_index
-from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, sigma_of
+from rotting.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise, sigma_of
 from rotting.policy import Kernel, Policy, Reason
 
 
@@ -41,10 +41,6 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], reward)
     s.pulls[arm] += 1
     observe_noise(p, s.noise, arm, reward)
-
-
-def forget(p: Params, s: State, arm: int) -> None:
-    forget_noise(s.noise, arm)
 
 
 class UCB1(Policy):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
@@ -22,7 +21,7 @@ from rotting.policy import Policy
 from rotting.problems import Problem
 from rotting.registry import from_json
 from rotting.simulation.simulate import simulate
-from tests.helpers.games import play, play_naive, tables
+from tests.helpers.games import ODD_SIZES, changing_arms, play, play_naive, tables, tied_tables
 from tests.helpers.variants import HORIZON, RANDOMISED, WINDOWED
 
 VARIANTS = RANDOMISED + WINDOWED
@@ -36,28 +35,20 @@ def test_choices_equal_the_reference(policy: Policy) -> None:
 
 @pytest.mark.parametrize("policy", VARIANTS, ids=repr)
 def test_odd_sizes_and_changing_arms_equal_the_reference(policy: Policy) -> None:
-    for n_arms, horizon in [(1, 40), (5, 3), (7, 7), (2, 1)]:
+    for n_arms, horizon in ODD_SIZES:
         table = tables(n_arms, horizon)["noise"].tolist()
         assert play(policy, table, horizon) == play_naive(policy, table, horizon), (n_arms, horizon)
 
-    def available(t: int) -> list[int]:
-        return [i for i in range(4) if (t // 5) % 4 != i and (t % 7 != 0 or i < 2)]
-
     table = tables(4, HORIZON)["falling"].tolist()
-    assert play(policy, table, HORIZON, available=available) == play_naive(policy, table, HORIZON, available)
+    assert play(policy, table, HORIZON, available=changing_arms) == play_naive(policy, table, HORIZON, changing_arms)
 
 
 TIED = [Exp3(gamma=0.3), Exp3S(gamma=0.2, alpha=0.01), SWUCB(tau=7), DUCB(gamma=1.0), DUCB(gamma=0.5), SWA(M=3), WSWA()]
 
 
 @pytest.mark.parametrize("policy", TIED, ids=repr)
-@given(data=st.data())
-def test_ties_equal_the_reference(policy: Policy, data: st.DataObject) -> None:
-    n_arms = data.draw(st.integers(1, 4))
-    values = st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3])
-    offset = data.draw(st.sampled_from([0.0, 1e6, -1e9]))
-    rows = data.draw(st.lists(st.lists(values, min_size=30, max_size=30), min_size=n_arms, max_size=n_arms))
-    table = [[offset + x for x in row] for row in rows]
+@given(table=tied_tables(30))
+def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> None:
     assert play(policy, table, 30) == play_naive(policy, table, 30)
 
 
