@@ -3,8 +3,8 @@
 SQLite comes with `apsw`, which brings a current one. The one of Python's own `sqlite3` is whatever the system ships: those
 before 3.51.3 can damage a file that is written ahead when one connection writes while another one copies its log back.
 
-Beside `songs.rot` there are, while it is open, `songs.rot-wal` and `songs.rot-shm`, which belong to SQLite, and `songs.rot-lock`,
-an empty file that the writer holds. To make a backup, copy the file while nobody writes, or let SQLite do it.
+Beside `songs.rot` there are, while it is open, `songs.rot-wal` and `songs.rot-shm`, which belong to SQLite, and an empty file
+that the writer holds, `songs.rot-lock`. To make a backup, copy the file while nobody writes, or let SQLite do it.
 """
 
 import os
@@ -98,7 +98,7 @@ class SQLiteStore:
                 if not os.path.lexists(self._path):
                     _make(self._path)
             self._db = _connect(self._path, readonly)
-            with self._telling():
+            with self._using():
                 self._recognise()
                 if not readonly:
                     self._take_over()
@@ -109,6 +109,8 @@ class SQLiteStore:
     def _recognise(self) -> None:
         """Check that the file is a whole store, and read what is small."""
         _check_header(self._path, self._db)
+        self._id: str
+        self._epoch: int
         self._id, made_by, found = self._row("SELECT id, made_by, digest FROM store")
         if found != digest(self._id, made_by):
             raise self._damaged("its name is not what was written")
@@ -183,7 +185,7 @@ class SQLiteStore:
     def add_bandit(self, name: str, meta: Payload) -> None:
         """Add a bandit whose events will follow."""
         content = encode("meta", meta)
-        with self._writing():
+        with self._using(writing=True):
             check_new(name, self._bandits)
             number = len(self._bandits) + 1
             row = (number, name, content, digest(self._id, number, name, content))
@@ -198,7 +200,7 @@ class SQLiteStore:
         With durability "disk" they are on the disk when this returns. If the disk is full, nothing was appended.
         """
         given = [(name, encode("payload", payload)) for name, payload in events]
-        with self._writing():
+        with self._using(writing=True):
             rows, last, before = [], self._last, self._digest
             for name, content in given:
                 check_bandit(name, self._bandits)
@@ -281,7 +283,7 @@ class SQLiteStore:
     def save_snapshot(self, bandit: str, number: int, state: Payload) -> None:
         """Keep the state of a bandit after all its events up to `number`; the newest two of each bandit are kept."""
         content = encode("state", state)
-        with self._writing():
+        with self._using(writing=True):
             check_bandit(bandit, self._bandits)
             place = check_snapshot(number, self._last)
             self.flush()
@@ -329,7 +331,7 @@ class SQLiteStore:
             try:
                 if not (self._why_not or self._readonly):
                     self.flush()
-                    with suppress(StoreLockedError), self._telling(), self._transaction():
+                    with suppress(StoreLockedError), self._using(writing=True), self._transaction():
                         self._count(len(self._bandits))
                         self._db.execute("UPDATE writer SET clean = 1")
             finally:
@@ -374,33 +376,23 @@ class SQLiteStore:
             raise
 
     @contextmanager
-    def _using(self) -> Iterator[None]:
+    def _using(self, writing: bool = False) -> Iterator[None]:
+        """Hold the store, if it can be used, and say in one sentence what SQLite finds meanwhile."""
         if os.getpid() != self._process:  # before the mutex, which a thread of the parent may have held
             raise StoreFailedError(f"{self._path} was opened by the parent of this process: open it again")
+        if writing and self._readonly:
+            raise StoreReadOnlyError(f"{self._path} was opened for reading: it cannot be written to")
         with self._mutex:
             if self._why_not:
                 raise StoreFailedError(self._why_not)
-            with self._telling():
+            try:
                 yield
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        if self._readonly:
-            raise StoreReadOnlyError(f"{self._path} was opened for reading: it cannot be written to")
-        with self._using():
-            yield
-
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Say in one sentence what SQLite found; after a failed write the store must be opened again."""
-        try:
-            yield
-        except apsw.IOError as error:
-            # What the disk has is not known. A new writer reads what is there, and makes sure of it.
-            self._why_not = f"{self._path} could not be read or written ({error}): open it again"
-            raise StoreFailedError(self._why_not) from error
-        except (apsw.Error, UnicodeDecodeError) as error:
-            raise _told(self._path, error) from error
+            except apsw.IOError as error:
+                # What the disk has is not known. The next writer reads what is there, and makes sure of it.
+                self._why_not = f"{self._path} could not be read or written ({error}): open it again"
+                raise StoreFailedError(self._why_not) from error
+            except (apsw.Error, UnicodeDecodeError) as error:
+                raise _told(self._path, error) from error
 
     def _row(self, asked: str) -> Any:
         row = self._db.execute(asked).fetchone()
