@@ -46,7 +46,7 @@ def decode(text: bytes) -> Any:
 
 
 def digest(*parts: bytes | int | str) -> bytes:
-    """Return eight bytes that stand for the parts, each with its kind and its length: no two lists of parts are alike.
+    """Return eight bytes that stand for the parts, each with its length, so that one part cannot pass for two.
 
     Example:
         >>> digest("ab", "c") == digest("a", "bc")

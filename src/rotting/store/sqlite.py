@@ -93,12 +93,16 @@ class SQLiteStore:
         self._held: list[tuple[int, int, int, bytes, bytes]] = []
         self._guard: apsw.Connection | None = None
         try:
-            if not readonly:
-                self._guard = _lock(self._path)
-                if not os.path.lexists(self._path):
-                    _make(self._path)
-            self._db = _connect(self._path, readonly)
             with self._using():
+                if readonly:
+                    self._db = _look(self._path)
+                else:
+                    if self._path.exists():  # a stranger's file is only looked at, and gets no lock beside it
+                        _look(self._path).close(True)
+                    self._guard = _lock(self._path)
+                    if not self._path.exists():
+                        _make(self._path)
+                    self._db = _open(str(self._path), apsw.SQLITE_OPEN_READWRITE)
                 self._recognise()
                 if not readonly:
                     self._take_over()
@@ -107,23 +111,26 @@ class SQLiteStore:
             raise
 
     def _recognise(self) -> None:
-        """Check that the file is a whole store, and read what is small."""
-        _check_header(self._path, self._db)
+        """Check that the store is whole, and read what is small."""
         self._id: str
         self._epoch: int
         self._id, made_by, found = self._row("SELECT id, made_by, digest FROM store")
         if found != digest(self._id, made_by):
             raise self._damaged("its name is not what was written")
-        self._epoch, clean, bandits, last = self._row("SELECT epoch, clean, bandits, last FROM writer")
+        self._epoch, clean, bandits, last = self._writer()
         self._load_bandits()
         # A page that lost its last rows is still a page: what the last writer counted must be there.
-        if len(self._bandits) < bandits or self._tail()[0] < last:
+        if len(self._bandits) < bandits:
+            raise self._damaged(f"the last of its {bandits} bandits are missing")
+        if self._tail()[0] < last:
             raise self._damaged(f"the last of its {last} events are missing")
         if not (self._readonly or clean):
             self._check_pages("quick_check")
 
     def _take_over(self) -> None:
         """Become the writer, in a new epoch."""
+        if self._db.readonly("main"):
+            raise StoreReadOnlyError(f"{self._path} is read-only: it cannot be written to")
         self._db.pragma("journal_mode", "wal")
         self._db.pragma("synchronous", "full" if self._durability == "disk" else "normal")
         self._db.wal_autocheckpoint(_WAL_PAGES)
@@ -135,6 +142,13 @@ class SQLiteStore:
         self._last, self._digest, latest = self._tail()
         self._epoch = max(self._epoch, latest) + 1
         self._db.execute("UPDATE writer SET epoch = ?, clean = 0", (self._epoch,))
+
+    def _writer(self) -> tuple[int, int, int, int]:
+        """Return the epoch of the latest writer, whether it closed in order, and how many bandits and events it counted."""
+        epoch, clean, bandits, last = self._row("SELECT epoch, clean, bandits, last FROM writer")
+        if not all(isinstance(each, int) for each in (epoch, clean, bandits, last)):
+            raise self._damaged("what its writer counted is not what was written")
+        return epoch, clean, bandits, last
 
     def _tail(self) -> tuple[int, bytes, int]:
         """Return the number, the digest and the epoch of the last event, which is checked."""
@@ -167,7 +181,7 @@ class SQLiteStore:
         """The epoch of this writer; for a reader, that of the latest writer."""
         if self._readonly:
             with self._using():
-                self._epoch = self._row("SELECT epoch FROM writer")[0]
+                self._epoch = self._writer()[0]
         return self._epoch
 
     @property
@@ -278,7 +292,9 @@ class SQLiteStore:
         if number == 0:
             return digest(self._id)
         row = self._db.execute("SELECT digest FROM events WHERE number = ?", (number,)).fetchone()
-        return None if row is None else bytes(row[0])
+        if row is not None and not isinstance(row[0], bytes):
+            raise self._damaged(f"event {number} is not what was written")
+        return None if row is None else row[0]
 
     def save_snapshot(self, bandit: str, number: int, state: Payload) -> None:
         """Keep the state of a bandit after all its events up to `number`; the newest two of each bandit are kept."""
@@ -355,7 +371,7 @@ class SQLiteStore:
         self._db.execute("UPDATE writer SET bandits = ?, last = ?", (bandits, self._last))
 
     def _check_epoch(self) -> None:
-        (epoch,) = self._row("SELECT epoch FROM writer")
+        epoch = self._writer()[0]
         if epoch != self._epoch:
             raise StoreLockedError(
                 f"{self._path} is locked: the writer of epoch {epoch} has replaced that of epoch {self._epoch}"
@@ -425,8 +441,8 @@ def _told(path: Path, error: Exception) -> Exception:
     return StoreDamagedError(f"{path} is damaged: {error}")
 
 
-def _connect(path: Path, readonly: bool) -> apsw.Connection:
-    """Open a file that is there, without trusting what is in it."""
+def _look(path: Path) -> apsw.Connection:
+    """Open a file for reading, if it is a store."""
     if path.is_dir():
         raise NotAStoreError(f"{path} must be a store, but it is a folder")
     try:
@@ -435,38 +451,31 @@ def _connect(path: Path, readonly: bool) -> apsw.Connection:
         raise PathMissingError(f"no such store: {path}") from None
     if size == 0:  # SQLite would take it for a new database, and drop the log ahead
         raise NotAStoreError(f"{path} must be a store, but it is an empty file")
-    # A stranger's file is only looked at.
-    looked = _open(path, apsw.SQLITE_OPEN_READONLY)
-    if readonly:
-        return looked
+    connection = _open(str(path), apsw.SQLITE_OPEN_READONLY)
     try:
-        _check_header(path, looked)
-    finally:
-        looked.close(True)
-    connection = _open(path, apsw.SQLITE_OPEN_READWRITE)
-    if connection.readonly("main"):
+        _check_header(path, connection)
+    except BaseException as error:
         connection.close(True)
-        raise StoreReadOnlyError(f"{path} is read-only: it cannot be written to")
+        if not isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError) or path.with_name(f"{path.name}-wal").exists():
+            raise
+        # In a folder that cannot be written to there is no room for a log ahead, so nobody writes, and the file is all there is.
+        connection = _open(f"{path.as_uri()}?immutable=1", apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        _check_header(path, connection)
     return connection
 
 
-def _open(path: Path, flags: int) -> apsw.Connection:
-    try:
-        connection = apsw.Connection(str(path), flags=flags)
-        connection.set_busy_timeout(_PATIENCE_MS)
-        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        connection.pragma("cell_size_check", 1)
-    except apsw.Error as error:
-        raise _told(path, error) from error
+def _open(name: str, flags: int) -> apsw.Connection:
+    """Open a file that is there, without trusting what is in it."""
+    connection = apsw.Connection(name, flags=flags)
+    connection.set_busy_timeout(_PATIENCE_MS)
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.pragma("cell_size_check", 1)
     return connection
 
 
 def _check_header(path: Path, connection: apsw.Connection) -> None:
-    try:
-        application, version = connection.pragma("application_id"), connection.pragma("user_version")
-    except apsw.Error as error:
-        raise _told(path, error) from error
+    application, version = connection.pragma("application_id"), connection.pragma("user_version")
     if application != APPLICATION_ID:
         raise NotAStoreError(f"{path} must be a store, but it is another program's database (application id {application})")
     if version != FORMAT:
@@ -489,8 +498,6 @@ def _make(path: Path) -> None:
         connection.close()
         partial.rename(path)
         _sync_folder(path.parent)
-    except apsw.Error as error:
-        raise _told(path, error) from error
     finally:
         for each in ("", "-wal", "-shm", "-journal"):
             partial.with_name(partial.name + each).unlink(missing_ok=True)
@@ -511,6 +518,8 @@ def _lock(path: Path) -> apsw.Connection:
 
     It is a file of its own, locked by way of SQLite, which knows how on every system. The file stays empty.
     """
+    if not path.parent.is_dir():
+        raise PathMissingError(f"no such folder: {path.parent}")
     beside = path.with_name(path.name + "-lock")
     try:
         guard = apsw.Connection(str(beside))
