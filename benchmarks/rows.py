@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Iterator
 
 import rotting
-from benchmarks import before, drift, limit, numpy_style, ours, packages, resources, samples
+from benchmarks import before, drift, durable, limit, numpy_style, ours, packages, resources, samples
 from benchmarks.measure import Check, Contestant, Goal, Race, Row, Sample, Size
 from benchmarks.ours import Stretches, many_arms
 from rotting.experiments import exact_windows
@@ -15,6 +15,7 @@ from tests.reference import full_scan
 
 OURS, NUMPY, C, C_LAZY, SCAN = "rotting", "NumPy style", "C", "C, lazy", "compiled scan"
 EFF, UCB1, BLOCKS = "EffRAWUCB(m=2)", "UCB1", "blocks"
+ON_DISK, RAW_SQLITE = "rotting, 'disk'", "SQLite itself"
 NUMPY_PENDING = "NumPy style, EFF with m = 1"
 
 # What is and is not timed, and why that is fair.
@@ -257,6 +258,18 @@ def filters(name: str, policy: Policy) -> Callable[[Size], dict[str, Contestant]
     return contestants
 
 
+def durable_events(size: Size) -> dict[str, Contestant]:
+    """Events on the disk, one a transaction and many."""
+    count = 200 if size.repeats > 1 else 3
+    return {
+        ON_DISK: durable.store(count, 1),
+        RAW_SQLITE: durable.sqlite(count),
+        f"{ON_DISK}, batches of 1,000": durable.store(max(1, count // 20), 1_000),
+        "rotting, 'os'": durable.store(10 * count, 1, "os"),
+        "rotting, 'memory'": durable.store(10 * count, 1, "memory"),
+    }
+
+
 ROWS: tuple[Row, ...] = (
     Race(
         "eff-raw-ucb",
@@ -340,6 +353,16 @@ ROWS: tuple[Row, ...] = (
         live,
         (Goal("live, K = 10: EffRAWUCB over River's UCB", OURS, "River UCB", "at most", 1.0, 0.5),),
         (_LIVE,),
+    ),
+    Race(
+        "durable",
+        "an event appended to a store, on the disk when the call returns; wall-clock time",
+        durable_events,
+        (
+            Goal("appending, one event a transaction: SQLite itself over rotting", RAW_SQLITE, ON_DISK, "at least", 0.6),
+            Goal("batches of 1,000 over one event", f"{ON_DISK}, batches of 1,000", ON_DISK, "at most", 0.1),
+        ),
+        ("SQLite itself writes the same bytes into two columns, in the same mode, without digests and epochs.",),
     ),
     Check(
         "memory",

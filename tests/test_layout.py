@@ -53,6 +53,7 @@ OF_SEVERAL_MODULES = {
     "policies/test_endings.py": "every kernel ends",
     "policies/test_equality.py": "every policy against its slow reference",
     "policies/test_tunings.py": "the constants of every tuning",
+    "store/test_crashes.py": "stores that are killed, cut, damaged, full",
     "report/test_browser.py": "the page and its script, in a browser",
     "simulation/test_unchanged_games.py": "digests of every policy's games",
     "test_architecture.py": "ARCHITECTURE.md",

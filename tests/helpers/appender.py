@@ -1,4 +1,4 @@
-"""A program that appends to a store and says what it was told is durable: `python -m tests.helpers.appender FILE [DURABILITY]`."""
+"""A program that appends to a store, and says what is durable: `python -m tests.helpers.appender FILE [DURABILITY]`."""
 
 import random
 import sys

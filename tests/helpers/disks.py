@@ -1,4 +1,4 @@
-"""A disk that fails as disks do: what was not synchronised is lost with the power, writes and synchronisations fail, it is full.
+"""A disk that fails as disks do: what was not synchronised is lost with the power, a synchronisation fails, it is full.
 
 SQLite reads and writes by way of it; what other programs would see is in the real files.
 """
@@ -14,8 +14,8 @@ import apsw
 class Disk(apsw.VFS):
     """Stands between SQLite and the files, as long as it is there.
 
-    A file that is opened for the first time counts as synchronised. When a synchronisation fails, what it should have brought to
-    the disk is never brought there, as the operating system takes it for written: it is readable until the power is cut.
+    A file that is opened for the first time counts as synchronised. When a synchronisation fails, what it should have brought
+    to the disk is never brought there, as the operating system takes it for written: it is readable until the power is cut.
     """
 
     def __init__(self) -> None:
@@ -43,8 +43,8 @@ class Disk(apsw.VFS):
 class _File(apsw.VFSFile):
     def __init__(self, disk: Disk, name: Any, flags: Any) -> None:
         super().__init__(disk.below, name, flags)
-        self.disk, self.name = disk, name if isinstance(name, str) or name is None else name.filename()
-        if self.name is not None and self.name not in disk.on_disk:
+        self.disk, self.name = disk, str(name.filename() if isinstance(name, apsw.URIFilename) else name)
+        if name is not None and self.name not in disk.on_disk:
             path = Path(self.name)
             disk.on_disk[self.name] = bytearray(path.read_bytes() if path.exists() else b"")
 

@@ -1,4 +1,4 @@
-"""What was acknowledged is there, once, after a process was killed, the power was cut, or the disk failed; nothing wrong ever is."""
+"""What was acknowledged is there, once, after a process was killed, the power was cut, or the disk failed."""
 
 import os
 import random
@@ -256,12 +256,17 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
+def fill(store: SQLiteStore) -> None:
+    """Append until that is refused."""
+    while True:
+        store.append(numbered(store.last + 1, store.last + 50))
+
+
 def test_a_real_disk_fills_up(small_disk: Path) -> None:
     path = small_disk / "songs.rot"
     with new_store(path, 0) as store:
         with pytest.raises(StoreFullError):
-            while True:
-                store.append(numbered(store.last + 1, store.last + 50))
+            fill(store)
         last = store.last
         assert last > 1_000
         with pytest.raises(StoreFullError):

@@ -133,6 +133,12 @@ def test_there_is_one_writer_and_its_successor_has_a_higher_epoch(here: Place) -
         assert second.epoch == first.epoch + 1
 
 
+def append_and_flush(store: Store, batch: list[tuple[str, Any]]) -> None:
+    """What is held back finds out when it is handed over."""
+    store.append(batch)
+    store.flush()
+
+
 def test_a_writer_that_lost_its_lock_is_refused(here: Place) -> None:
     first = started(here)
     first.append(numbered(1, 1))
@@ -142,8 +148,7 @@ def test_a_writer_that_lost_its_lock_is_refused(here: Place) -> None:
         second.append(numbered(2, 2))
         for batch in (numbered(3, 3), numbered(3, 4)):
             with pytest.raises(StoreLockedError, match="the writer of epoch 2 has replaced that of epoch 1"):
-                first.append(batch)
-                first.flush()
+                append_and_flush(first, batch)
         with pytest.raises(StoreLockedError):
             first.save_snapshot("songs", 1, {})
         with pytest.raises(StoreLockedError):
@@ -231,7 +236,8 @@ steps = st.one_of(
 def test_a_store_does_what_a_list_does(kind: str, script: list[tuple[str, Any]]) -> None:
     with TemporaryDirectory() as folder:
         here = place(kind, Path(folder))
-        store, log, kept, epoch = started(here), [], None, 1
+        store, kept, epoch = started(here), None, 1
+        log: list[Event] = []
         for what, given_ in script:
             if what == "append":
                 log += [Event(len(log) + 1 + i, epoch, "songs", payload) for i, payload in enumerate(given_)]

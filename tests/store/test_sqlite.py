@@ -1,6 +1,5 @@
 """The file of a store: what is no store, or a damaged one, is refused in one sentence, and left as it is."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -49,7 +48,7 @@ def run(code: str, *arguments: object, **options: Any) -> str:
     command = [sys.executable, "-c", code, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return str(done.stdout)
 
 
 def text_file(path: Path) -> None:

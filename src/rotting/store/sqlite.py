@@ -458,7 +458,7 @@ def _look(path: Path) -> apsw.Connection:
         connection.close(True)
         if not isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError) or path.with_name(f"{path.name}-wal").exists():
             raise
-        # In a folder that cannot be written to there is no room for a log ahead, so nobody writes, and the file is all there is.
+        # In a folder that cannot be written to there is no room for a log ahead: nobody writes, and the file is all there is.
         connection = _open(f"{path.as_uri()}?immutable=1", apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         _check_header(path, connection)
     return connection
