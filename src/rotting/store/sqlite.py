@@ -159,7 +159,9 @@ class SQLiteStore:
         before = self._digest_of(number - 1)
         if before is None:
             raise self._damaged(f"event {number - 1} is missing")
-        self._checked(before, number - 1, self._rows_after(number - 1))
+        _, damage = self._checked(before, number - 1, self._rows_after(number - 1))
+        if damage is not None:
+            raise damage
         return number, found, epoch
 
     def _load_bandits(self) -> None:
@@ -265,27 +267,29 @@ class SQLiteStore:
                 rows = self._rows_after(start)
                 if any(row[2] not in self._names for row in rows):
                     self._load_bandits()
-                events = self._checked(before, start, rows)
+                events, damage = self._checked(before, start, rows)
+            yield from (event for event in events if bandit in {None, event.bandit})
+            if damage is not None:
+                raise damage
             if not events:
                 return
             start, before = events[-1].number, rows[-1][4]
-            yield from (event for event in events if bandit in {None, event.bandit})
 
     def _rows_after(self, number: int) -> list[Any]:
         asked = "SELECT number, epoch, bandit, payload, digest FROM events WHERE number > ? ORDER BY number LIMIT ?"
         return self._db.execute(asked, (number, _CHUNK)).fetchall()
 
-    def _checked(self, before: bytes, start: int, rows: list[Any]) -> list[Event]:
-        """Return rows as events, if they follow the event `start`, whose digest is `before`."""
-        events = []
+    def _checked(self, before: bytes, start: int, rows: list[Any]) -> tuple[list[Event], StoreDamagedError | None]:
+        """Return rows as events, if they follow the event `start`, whose digest is `before`: those up to the first damage."""
+        events: list[Event] = []
         for due, (number, epoch, bandit, payload, found) in enumerate(rows, start + 1):
             if number != due:
-                raise self._damaged(f"event {due} is missing")
+                return events, self._damaged(f"event {due} is missing")
             before = digest(before, number, epoch, bandit, payload)
             if before != found or bandit not in self._names:
-                raise self._damaged(f"event {number} is not what was written")
+                return events, self._damaged(f"event {number} is not what was written")
             events.append(Event(number, epoch, self._names[bandit], decode(payload)))
-        return events
+        return events, None
 
     def _digest_of(self, number: int) -> bytes | None:
         """Return the digest of an event, or None if it is not there; that before the first event is the store's own."""
