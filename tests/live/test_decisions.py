@@ -4,17 +4,19 @@ import json
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from rotting.errors import RewardsWarning
 from rotting.live.bandit import Bandit
-from rotting.live.decisions import Decision
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import examples
+
+if TYPE_CHECKING:
+    from rotting.live.decisions import Decision
 
 LEARNERS = [each for each in examples() if not each.sees_means]
 WEIGHERS = [make("exp3", gamma=0.1), make("exp3-s", gamma=0.1), make("rexp3", horizon=500)]

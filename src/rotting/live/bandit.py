@@ -19,7 +19,7 @@ from rotting.live.arms import Arms, check_arm, restore_arm
 from rotting.live.decisions import Decision, Entry, Key, Ledger, Outcome
 from rotting.live.events import Event, Listener, check_event
 from rotting.live.explanations import ArmExplanation, Explanation
-from rotting.live.learner import Learner
+from rotting.live.learner import UNKNOWN, Learner
 from rotting.live.reporting import Reporting
 from rotting.live.saved_state import seal, unseal
 from rotting.live.under_way import UnderWay
@@ -113,13 +113,13 @@ class Bandit:
     def _set_up(self, learner: Learner, pending: str) -> None:
         """Make the bandit ready to decide, once its arms and its ledger are filled."""
         self._policy, self._settled, self._pending = learner.policy, learner, pending
-        self._ahead: Learner | None = None  # the settled state with the rewards that wait for their turn, once it is needed
         self._under_way = UnderWay(learner, pending == "young")
         self._lock = threading.RLock()
         self._max_rounds = math.inf if self._policy.max_rounds is None else self._policy.max_rounds
         self._range = self._policy.reward_range or (-math.inf, math.inf)
         self._listener: Listener | None = None
         self._events: list[Event] = []
+        self._warnings: list[str] = []
         self._full_told = False
 
     @property
@@ -187,6 +187,7 @@ class Bandit:
         """Decide as recorded."""
         arms, without = (None if each is None else map(restore_arm, each) for each in (data["arms"], data["without"]))
         entry, _ = self._decide(self._arms.available(arms, without), data["id"], False)
+        entry.propensity = data["propensity"]
         arm = self._arms.names[entry.slot]
         if arm != restore_arm(data["arm"]) or entry.round != data["round"]:
             raise InvalidValueError(
@@ -204,27 +205,35 @@ class Bandit:
                 f"rotting.doubling(policy) plays without a horizon"
             )
 
-    def _current(self) -> Learner:
-        """Return what decides: all rewards that have come, each arm's in the order of its decisions."""
-        if not self._ledger.early:
-            return self._settled
-        if self._ahead is None:
-            waiting = self._ledger.waiting()
-            ahead, came = self._settled.copy(), max(each.came for each in waiting)
-            for each in waiting:
-                ahead.learn(came, each.slot, each.reward)  # type: ignore[arg-type]
-            self._ahead = ahead
-        return self._ahead
+    def _current(self, trial: bool = False) -> Learner:
+        """Return what decides: all rewards that have come, each arm's in the order of its decisions.
+
+        Args:
+            trial: whether it must be a copy, because choosing and explaining may change it.
+        """
+        ledger = self._ledger
+        learner = self._settled.copy() if trial or ledger.early else self._settled
+        if ledger.early:
+            learner.learn_early([(each.came, each.slot, each.reward) for each in ledger.waiting()])
+        return learner
 
     def _decide(self, available: Ints, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
         """Choose one of the slots `available`; `wanted`: with its propensity and the reason."""
         t = self._rounds + 1
         while self._ledger.is_full:
             self._end(self._ledger.oldest(), "expired", None)  # type: ignore[arg-type]
+            if not self._full_told:
+                self._full_told = True
+                self._warnings.append(
+                    f"{self._ledger.max_pending} decisions wait for a reward (max_pending): from now on the oldest expires "
+                    f"with each new one"
+                )
         learner, under_way, reason = self._current(), self._under_way, None
         randomised = self._policy.randomised
         before = learner.copy() if wanted and randomised and not learner.weighs else None
         choice = under_way.choose(learner, t, self._key, available)
+        if learner is not self._settled and choice.asked is not None:  # which must hold what the policy notes when it chooses
+            self._settled.choose(t, self._key, choice.asked)
         slot = choice.slot
         propensity = None if randomised else 1.0
         if learner.weighs:
@@ -233,7 +242,7 @@ class Bandit:
             out = under_way.probabilities(before, t, self._key, available)
             propensity = float(out[np.searchsorted(available, slot)])
         if wanted:
-            index, mean, window, width = learner.explain(t, choice.asked, slot)
+            index, mean, window, width = UNKNOWN if choice.asked is None else learner.explain(t, choice.asked, slot)
             index = index if choice.joined is None else choice.joined
             pulls, pending = under_way.rewards[slot], under_way.pending[slot]
             reason = ArmExplanation(float(index), float(mean), int(window), float(width), pulls, pending)
@@ -278,7 +287,6 @@ class Bandit:
             if number > most:
                 raise InvalidValueError(f"count must be at most {most}, the arms there are to choose from, got {count!r}")
             self._check_round(self._rounds + number)
-            full = self._ledger.is_full
             try:
                 for _ in range(number):
                     entry, reason = self._decide(available, secrets.token_urlsafe(16), True)
@@ -288,8 +296,7 @@ class Bandit:
                         available = available[available != entry.slot]
             finally:
                 self._tell()
-        if full:
-            self._warn_of_expiry()
+        self._warn()
         return made[0] if count is None else tuple(made)
 
     def pull(self, arms: Iterable[Hashable] | None = None) -> Hashable:
@@ -303,25 +310,18 @@ class Bandit:
         with self._lock:
             available = self._arms.available(arms)
             self._check_round(self._rounds + 1)
-            full = self._ledger.is_full
             try:
                 entry, _ = self._decide(available, self._rounds + 1, False)
             finally:
                 self._tell()
             arm = self._arms.names[entry.slot]
-        if full:
-            self._warn_of_expiry()
+        self._warn()
         return arm
 
-    def _warn_of_expiry(self) -> None:
-        if not self._full_told:
-            self._full_told = True
-            warnings.warn(
-                f"{self._ledger.max_pending} decisions wait for a reward (max_pending): from now on the oldest expires with "
-                f"each new one",
-                RewardsWarning,
-                stacklevel=3,
-            )
+    def _warn(self) -> None:
+        """Say what should be known, after the lock is released: a warning may be an error."""
+        while self._warnings:
+            warnings.warn(self._warnings.pop(), RewardsWarning, stacklevel=3)
 
     # --- Learning ---------------------------------------------------------------------------------------------------------
 
@@ -334,7 +334,7 @@ class Bandit:
             )
         return value
 
-    def _reward(self, entry: Entry, value: float, by_id: bool = True) -> None:
+    def _reward(self, entry: Entry, value: float) -> None:
         """Learn the reward of an open decision: now, or when those before it have come."""
         slot, ledger = entry.slot, self._ledger
         if self._settled.weighs or ledger.first(slot) is entry:
@@ -344,13 +344,19 @@ class Bandit:
             entry.reward, entry.came = value, self._rounds
             ledger.early += 1
         self._under_way.learned(slot, value, True)
-        self._reporting.note(value, self._rounds - entry.round if by_id else None)
         self._note("rewarded", id=entry.key, reward=value)
         self._settle(slot)
+        self._reporting.note(value, self._rounds - entry.round if isinstance(entry.key, str) else None)
+        oldest = ledger.oldest()
+        if oldest is not None and self._reporting.seems_partial(self.pending, self._rounds - oldest.round):
+            self._warnings.append(
+                f"no reward was 0 so far, and {self.pending} decisions have none: a decision that paid nothing must be "
+                f"rewarded with 0, else all arms look good"
+            )
 
     def _settle(self, slot: int) -> None:
         """Learn the rewards of a slot whose turn has come."""
-        ledger, self._ahead = self._ledger, None
+        ledger = self._ledger
         while ledger.early:
             entry = ledger.first(slot)
             if entry is None or entry.reward is None:
@@ -384,7 +390,6 @@ class Bandit:
         self._check_round(rounds)
         propensity = self.propensities()[arm] if weighs else None
         self._settled.learn(rounds, slot, value, propensity)
-        self._ahead = None
         self._rounds = rounds
         self._under_way.learned(slot, value, False)
         self._note("learned", arm=arm, reward=value)
@@ -415,9 +420,7 @@ class Bandit:
                 outcome = self._answer(key, value)
             finally:
                 self._tell()
-            partial = self._seems_partial()
-        if partial:
-            self._warn_of_zeros()
+        self._warn()
         return outcome
 
     def reward_many(self, rewards: Iterable[tuple[str, float]]) -> list[Outcome]:
@@ -438,9 +441,7 @@ class Bandit:
                 outcomes = [self._answer(key, value) for key, value in pairs]
             finally:
                 self._tell()
-            partial = self._seems_partial()
-        if partial:
-            self._warn_of_zeros()
+        self._warn()
         return outcomes
 
     def update(self, arm: Hashable, reward: float) -> None:
@@ -460,24 +461,10 @@ class Bandit:
                 if entry is None:
                     self._learn(arm, value)
                 else:
-                    self._reward(entry, value, by_id=False)
+                    self._reward(entry, value)
             finally:
                 self._tell()
-            partial = self._seems_partial()
-        if partial:
-            self._warn_of_zeros()
-
-    def _seems_partial(self) -> bool:
-        oldest = self._ledger.oldest()
-        return oldest is not None and self._reporting.seems_partial(self.pending, self._rounds - oldest.round)
-
-    def _warn_of_zeros(self) -> None:
-        warnings.warn(
-            f"no reward was 0 so far, and {self.pending} decisions have none: a decision that paid nothing must be rewarded "
-            f"with 0, else all arms look good",
-            RewardsWarning,
-            stacklevel=3,
-        )
+        self._warn()
 
     def cancel(self, id: str) -> Outcome:  # noqa: A002
         """End a decision that was never shown: all goes on as if it had not been made, but the number of its round is used.
@@ -557,7 +544,6 @@ class Bandit:
             self._under_way.add_slot()
         slot = self._arms.add(arm)
         self._settled.forget(slot)
-        self._ahead = None
         self._note("added", arm=arm, prior=None)
 
     def _retire(self, arm: Hashable) -> None:
@@ -574,7 +560,6 @@ class Bandit:
             self._ledger.close(entry, None)
         self._settled.forget(slot)
         self._under_way.forget(slot)
-        self._ahead = None
         if told:
             self._note("forgotten", arm=arm)
 
@@ -671,7 +656,7 @@ class Bandit:
         """
         with self._lock:
             available, t = self._arms.available(arms), self._rounds + 1
-            trial, under_way = self._current().copy(), self._under_way.copy()  # a choice changes the state
+            trial, under_way = self._current(trial=True), self._under_way.copy()  # a choice changes the state
             names = [self._arms.names[slot] for slot in available]
         out = under_way.probabilities(trial, t, self._key, available)
         return dict(zip(names, out.tolist(), strict=True))
@@ -688,7 +673,7 @@ class Bandit:
         """
         with self._lock:
             slots, t = self._arms.slots, self._rounds + 1
-            trial = self._current().copy()  # explain may change the state
+            trial = self._current(trial=True)  # explain may change the state
             rows = [(self._arms.names[i], int(i), self._under_way.rewards[i], self._under_way.pending[i]) for i in slots]
         explanation = Explanation()
         for arm, slot, pulls, pending in rows:

@@ -14,7 +14,8 @@ from rotting.live import policy_state as states
 from rotting.policy import Policy, Reason
 
 FIRST_CAPACITY = 64
-_UNKNOWN = Reason(math.nan, math.nan, 0, math.nan)
+UNKNOWN = Reason(math.nan, math.nan, 0, math.nan)
+"""Of a policy that does not say, or was not asked."""
 
 
 class _Functions(NamedTuple):
@@ -88,6 +89,12 @@ class Learner:
             self.state, self.capacity = self._enlarge(self.policy.params, self.state, capacity), capacity
             self._functions.update(self.policy.params, self.state, t, slot, reward)
 
+    def learn_early(self, rewards: list[tuple[int, int, Any]]) -> None:
+        """Learn rewards that wait for their turn, of (round, slot, reward), as if it had come for all of them with the last."""
+        t = max(each[0] for each in rewards)
+        for _, slot, reward in rewards:
+            self.learn(t, slot, reward)
+
     @property
     def explains(self) -> bool:
         """Whether the policy says what decides."""
@@ -96,7 +103,7 @@ class Learner:
     def explain(self, t: int, arms: Ints, slot: int) -> Reason:
         """Return what decides about one of `arms` in round t; it may change the working space of the state."""
         if self._functions.explain is None:
-            return _UNKNOWN
+            return UNKNOWN
         reason: Reason = self._functions.explain(self.policy.params, self.state, t, arms, slot)
         check_reason(self.policy, reason)
         return reason

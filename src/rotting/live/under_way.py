@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.errors import KernelError
 from rotting.live.learner import Learner
 from rotting.policy import Policy, Reason
 
@@ -30,7 +31,7 @@ class Choice(NamedTuple):
 
     slot: int
     joined: float | None  # the index with which a young arm joined and won
-    asked: Ints  # the arms that the policy was asked about
+    asked: Ints | None  # the arms that the policy was asked about, if it was
 
 
 def has_index(policy: Policy, learner: Learner) -> bool:
@@ -39,8 +40,11 @@ def has_index(policy: Policy, learner: Learner) -> bool:
         return False
     low, high = policy.reward_range or (0.0, 1.0)
     trial, arms = Learner.new(policy, 1), np.zeros(1, np.int64)
-    trial.learn(1, 0, (low + high) / 2.0)
-    return not math.isnan(trial.explain(2, arms, 0).value)
+    try:
+        trial.learn(1, 0, (low + high) / 2.0)
+        return not math.isnan(trial.explain(2, arms, 0).value)
+    except KernelError:  # which is told where it matters: when the bandit learns, or explains
+        return False
 
 
 class UnderWay:
@@ -56,6 +60,10 @@ class UnderWay:
         self.rewards = [0] * learner.n_slots
         self.total, self.number = 0.0, 0  # of all rewards
         self._young: set[int] = set()
+        p = learner.policy.params
+        clips = learner.policy.reward_range is None and hasattr(p, "low") and hasattr(p, "high")
+        self._least: float = p.low if clips else -math.inf
+        self._most: float = p.high if clips else math.inf
         self._counts = counts and learner.explains and not learner.weighs
         self._by_index = self._counts and has_index(learner.policy, learner)
 
@@ -88,7 +96,7 @@ class UnderWay:
         """Count a reward: one of a decision, or another."""
         self.pending[slot] -= was_decided
         self.rewards[slot] += 1
-        self.total += reward
+        self.total += min(max(reward, self._least), self._most)
         self.number += 1
         self.refresh(slot)
 
@@ -116,7 +124,7 @@ class UnderWay:
             return Choice(learner.choose(t, key, arms), None, arms)
         chosen = learner.choose(t, key, settled) if settled.size else -1
         if not self._by_index:
-            return Choice(chosen if settled.size else self._fewest(arms), None, settled if settled.size else arms)
+            return Choice(chosen, None, settled) if settled.size else Choice(self._fewest(arms), None, None)
         return self._join(learner, t, arms, settled, chosen)
 
     def probabilities(self, learner: Learner, t: int, key: int, arms: Ints) -> Floats:
@@ -151,7 +159,7 @@ class UnderWay:
                 chosen, best, changed = slot, index, True
                 level = _level(reason) if settled.size == 0 else level
         if chosen < 0:
-            return Choice(self._fewest(arms), None, arms)
+            return Choice(self._fewest(arms), None, None)
         for slot in bare:
             index = self.total / self.number + level / math.sqrt(self.pending[slot])
             if index > best or (index == best and slot < chosen):
