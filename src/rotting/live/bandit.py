@@ -214,7 +214,10 @@ class Bandit:
         ledger = self._ledger
         learner = self._settled.copy() if trial or ledger.early else self._settled
         if ledger.early:
-            learner.learn_early([(each.came, each.slot, each.reward) for each in ledger.waiting()])
+            waiting = ledger.waiting()
+            rounds = np.full(len(waiting), max(each.came for each in waiting))  # as if their turn had come with the last
+            slots, rewards = np.array([each.slot for each in waiting]), np.array([each.reward for each in waiting], np.float64)
+            learner.learn_all(rounds, slots, rewards)
         return learner
 
     def _decide(self, available: Ints, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:

@@ -10,6 +10,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import guarded_for
 from rotting.engines.kernel_errors import check_choice, check_reason, is_own_work
 from rotting.errors import InvalidTypeError
+from rotting.kernels.binding import bind, slot
 from rotting.live import policy_state as states
 from rotting.policy import Policy, Reason
 
@@ -18,9 +19,39 @@ UNKNOWN = Reason(math.nan, math.nan, 0, math.nan)
 """Of a policy that does not say, or was not asked."""
 
 
+@slot
+def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
+    """Stand for the policy's own `update`."""
+    raise NotImplementedError
+
+
+@slot
+def is_full(s: Any) -> bool:
+    """Stand for whether the last update found no room."""
+    raise NotImplementedError
+
+
+def _has_no_room(s: Any) -> bool:
+    return bool(s.full[0] != 0)
+
+
+def _has_room(s: Any) -> bool:
+    return False
+
+
+def learn_all(p: Any, s: Any, first: int, rounds: Ints, slots: Ints, rewards: Floats) -> int:
+    """Learn many rewards from number `first` on, and return the number of the one that found no room, or how many there are."""
+    for k in range(first, slots.size):
+        update(p, s, rounds[k], slots[k], rewards[k])
+        if is_full(s):
+            return k
+    return slots.size
+
+
 class _Functions(NamedTuple):
     choose: Callable[..., Any]
     update: Callable[..., Any]
+    learn_all: Callable[..., Any]
     explain: Callable[..., Any] | None
     propensities: Callable[..., Any] | None
 
@@ -33,9 +64,11 @@ class Learner:
     def __init__(self, policy: Policy, n_slots: int, capacity: int, state: Any) -> None:
         self.policy, self.n_slots, self.capacity, self.state = policy, n_slots, capacity, state
         kernel, arms = policy.kernel, np.zeros(1, np.int64)
+        bound = bind(learn_all, {update: kernel.update, is_full: _has_room if kernel.enlarge is None else _has_no_room})
         self._functions = _Functions(
             guarded_for(kernel.choose, policy, policy.params, state, 1, 1, arms),
             guarded_for(kernel.update, policy, policy.params, state, 1, 0, 0.0),
+            guarded_for(bound, policy, policy.params, state, 0, arms, arms, np.zeros(1)),
             self._optional(kernel.explain, arms, 0),
             self._optional(kernel.propensities, arms, np.zeros(1)),
         )
@@ -84,16 +117,21 @@ class Learner:
             self.state.propensity[slot] = propensity
         self._functions.update(self.policy.params, self.state, t, slot, reward)
         while self._enlarge is not None and self.state.full[0]:
-            self.state.full[0] = 0  # also if there is no memory for more room, and the reward is not learned
-            capacity = 2 * self.capacity
-            self.state, self.capacity = self._enlarge(self.policy.params, self.state, capacity), capacity
+            self._double_room()
             self._functions.update(self.policy.params, self.state, t, slot, reward)
 
-    def learn_early(self, rewards: list[tuple[int, int, Any]]) -> None:
-        """Learn rewards that wait for their turn, of (round, slot, reward), as if it had come for all of them with the last."""
-        t = max(each[0] for each in rewards)
-        for _, slot, reward in rewards:
-            self.learn(t, slot, reward)
+    def _double_room(self) -> None:
+        self.state.full[0] = 0  # also if there is no memory for more room, and the reward is not learned
+        capacity = 2 * self.capacity
+        self.state, self.capacity = self._enlarge(self.policy.params, self.state, capacity), capacity  # type: ignore[misc]
+
+    def learn_all(self, rounds: Ints, slots: Ints, rewards: Floats) -> None:
+        """Learn many rewards, one after the other, as `learn` would."""
+        self.make_room(int(rounds.max(initial=0)))
+        done = self._functions.learn_all(self.policy.params, self.state, 0, rounds, slots, rewards)
+        while done < slots.size:
+            self._double_room()
+            done = self._functions.learn_all(self.policy.params, self.state, done, rounds, slots, rewards)
 
     @property
     def explains(self) -> bool:

@@ -42,7 +42,7 @@ def has_index(policy: Policy, learner: Learner) -> bool:
     trial, arms = Learner.new(policy, 1), np.zeros(1, np.int64)
     try:
         trial.learn(1, 0, (low + high) / 2.0)
-        return not math.isnan(trial.explain(2, arms, 0).value)
+        return not math.isnan(trial.explain(1, arms, 0).value)  # of round 1: another may begin an epoch, which knows nothing
     except KernelError:  # which is told where it matters: when the bandit learns, or explains
         return False
 
@@ -60,6 +60,7 @@ class UnderWay:
         self.rewards = [0] * learner.n_slots
         self.total, self.number = 0.0, 0  # of all rewards
         self._young: set[int] = set()
+        self._new_first = learner.policy.first_pulls
         p = learner.policy.params
         clips = learner.policy.reward_range is None and hasattr(p, "low") and hasattr(p, "high")
         self._least: float = p.low if clips else -math.inf
@@ -111,11 +112,15 @@ class UnderWay:
         self.refresh(slot)
 
     def settled(self, arms: Ints) -> Ints:
-        """Return the arms that the policy chooses from: those that are not young, or all if all are and it has no index."""
+        """Return the arms that the policy chooses from: those that are not young, and those never chosen before others."""
         if not self._young:
             return arms
         young = np.fromiter(self._young, np.int64, len(self._young))
-        return arms[~np.isin(arms, young)]
+        settled: Ints = arms[~np.isin(arms, young)]
+        if not self._new_first and settled.size < arms.size:
+            new = [slot for slot in settled if self.rewards[slot] == self.pending[slot] == 0]
+            return np.array(new, np.int64) if new else settled
+        return settled
 
     def choose(self, learner: Learner, t: int, key: int, arms: Ints) -> Choice:
         """Choose one of `arms` in round t."""
