@@ -21,7 +21,8 @@
 
     RottingWarning                   a UserWarning: the work goes on, but something should be known
     |-- DataWarning                  about a data file that was read
-    `-- AxesWarning                  a table of means seems to have its axes exchanged
+    |-- AxesWarning                  a table of means seems to have its axes exchanged
+    `-- RewardsWarning               rewards of decisions seem to be missing
 
 Each is also the exception of Python's own that one would expect, so `except ValueError` works as it always did.
 
@@ -46,6 +47,7 @@ __all__ = [
     "NotAStoreError",
     "PathExistsError",
     "PathMissingError",
+    "RewardsWarning",
     "RottingError",
     "RottingWarning",
     "StoreDamagedError",
@@ -140,3 +142,7 @@ class DataWarning(RottingWarning):
 
 class AxesWarning(RottingWarning):
     """A table of means has far more arms than rounds: its axes seem to be exchanged."""
+
+
+class RewardsWarning(RottingWarning):
+    """Rewards of decisions seem to be missing, or come later than is waited for."""
