@@ -27,6 +27,7 @@ from rotting.registry import list_policies as list_policies
 from rotting.registry import make as make
 from rotting.simulation.result import Result as Result
 from rotting.simulation.simulate import simulate as simulate
+from rotting.store.durable import open as open
 
 __all__ = [
     "AdSwitch",
@@ -76,6 +77,7 @@ __all__ = [
     "kit",
     "list_policies",
     "make",
+    "open",
     "problems",
     "registry",
     "simulate",
@@ -245,9 +247,9 @@ class DUCB(Policy):
 
     Example:
         >>> DUCB.from_breakpoints(10_000, breakpoints=4)
-        DUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4)
+        DUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
         >>> DUCB(gamma=0.99)
-        DUCB(gamma=0.99, xi=0.6, B=1.0, horizon=0)
+        DUCB(gamma=0.99, xi=0.6, B=1.0, horizon=0, sigma='range')
 
     Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011; the idea is
     from Kocsis, Szepesvári, "Discounted UCB", PASCAL workshop 2006.
@@ -1127,9 +1129,9 @@ class SWUCB(Policy):
 
     Example:
         >>> SWUCB.from_breakpoints(10_000, breakpoints=4)
-        SWUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4)
+        SWUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
         >>> SWUCB(tau=500)
-        SWUCB(tau=500, xi=0.6, B=1.0, horizon=0)
+        SWUCB(tau=500, xi=0.6, B=1.0, horizon=0, sigma='range')
 
     Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011.
     """

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import rotting
 from rotting import cli
 from rotting.cli import command_line
 from rotting.store.sqlite import SQLiteStore
@@ -61,15 +62,25 @@ def test_events_are_exported(store: str, suffix: str, capsys: pytest.CaptureFixt
     assert table["payload_number"].to_list() == [None, None, "own", None]
 
 
-def test_a_whole_store_verifies(store: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["log", store, "--verify"]) == 0
-    assert capsys.readouterr().out == "songs.rot: 4 events, all as they were written\n"
+@pytest.fixture
+def played() -> str:
+    """The store of a bandit with three events."""
+    with rotting.open("songs.rot", rotting.UCB1(), arms=["a", "b"]) as bandit:
+        for reward in (0.25, 0.5, 0.75):
+            bandit.update("a", reward)
+    return "songs.rot"
 
 
-def test_a_damaged_store_does_not_verify(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_whole_store_verifies(played: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["log", played, "--verify"]) == 0
+    assert capsys.readouterr().out == "songs.rot: 3 events, all as they were written, and every choice the same again\n"
+
+
+def test_a_damaged_store_does_not_verify(played: str, capsys: pytest.CaptureFixture[str]) -> None:
+    store = played
     content = Path(store).read_bytes()
-    place = content.index(b'"id":"x2"')
-    Path(store).write_bytes(content[: place + 6] + b"y" + content[place + 7 :])
+    place = content.index(b'"reward":0.5')
+    Path(store).write_bytes(content[: place + 11] + b"6" + content[place + 12 :])
     assert cli.main(["log", store, "--verify"]) == command_line.FAILED
     out, err = capsys.readouterr()
     assert out == f"{Path(store).resolve()} is damaged: event 2 is not what was written\n"

@@ -43,14 +43,15 @@ def _opened(file: str) -> "SQLiteStore":
 
 
 def _verify(store: "SQLiteStore", file: str) -> None:
+    from rotting.store.durable import replaying
     from rotting.store.verify import verify
 
-    found = verify(store)
+    found = verify(store, replaying(store))
     for problem in found.problems:
         print(problem)
     if found.problems:
         raise StoreDamagedError(f"{file} is damaged: {len(found.problems)} found in {found.events} events")
-    print(f"{file}: {found.events} events, all as they were written")
+    print(f"{file}: {found.events} events, all as they were written, and every choice the same again")
 
 
 def _text(value: object) -> str:
@@ -114,4 +115,4 @@ def add(command: "Command") -> None:
     ways = log.add_mutually_exclusive_group()
     ways.add_argument("--json", action="store_true", help="strict JSON on standard output, one event a line")
     ways.add_argument("--out", metavar="FILE.csv|FILE.parquet", help="export the events into a new file")
-    ways.add_argument("--verify", action="store_true", help="check that every event is there, as it was written")
+    ways.add_argument("--verify", action="store_true", help="check that every event is as it was written, and play them again")
