@@ -47,7 +47,7 @@ class DurableBandit(Bandit):
     def _set_up(self, learner: Learner, pending: str) -> None:
         super()._set_up(learner, pending)
         self._gate = _Gate()
-        self._lock = self._gate  # type: ignore[assignment] - it does what a bandit asks of a lock
+        self._lock = self._gate  # type: ignore[assignment]  # it does what a bandit asks of a lock
 
     def _live_in(self, store: Store, name: str) -> None:
         """From now on, keep every event in a store that holds all events so far."""
