@@ -180,6 +180,43 @@ def test_a_change_that_is_not_kept_is_not_told_and_ends_the_bandit(tmp_path: Pat
             assert bandit.reward(decision.id, 1.0) == "applied"
 
 
+def test_a_snapshot_that_finds_no_room_harms_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "_SNAPSHOT_EVERY", 3)
+    path = tmp_path / "songs.rot"
+
+    def full(*arguments: object) -> None:
+        raise StoreFullError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SQLiteStore, "save_snapshot", full)
+        with play(path) as bandit:
+            for _ in range(5):
+                bandit.update("a", 1.0)
+    with play(path) as bandit:
+        assert bandit.rounds == 5
+    with SQLiteStore(path, readonly=True) as store:
+        assert store.snapshot("bandit") is None
+    with play(path) as bandit:
+        bandit.update("a", 1.0)
+    with SQLiteStore(path, readonly=True) as store:
+        kept = store.snapshot("bandit")
+        assert kept is not None
+        assert kept.number == 6
+
+
+def test_what_is_held_back_is_written_when_the_bandit_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with play(path, durability="memory") as bandit, SQLiteStore(path, readonly=True) as reader:
+        decision = bandit.decide()
+        assert reader.last == 0
+        bandit.flush()
+        assert reader.last == 1
+        assert bandit.reward(decision.id, 1.0) == "applied"
+        assert reader.last == 1
+    with play(path) as bandit:
+        assert bandit.reward(decision.id, 1.0) == "duplicate"
+
+
 def test_a_closed_bandit_says_so(tmp_path: Path) -> None:
     bandit = play(tmp_path / "songs.rot")
     bandit.close()

@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from rotting.common.rules import brief
-from rotting.errors import InvalidValueError, RottingError, StoreFailedError
+from rotting.errors import InvalidValueError, RottingError, StoreError, StoreFailedError, StoreFullError
 from rotting.live.arms import restore_arm
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
@@ -60,7 +61,8 @@ class DurableBandit(Bandit):
             number = self._store.append((self._name, event) for event in events)
             self._unsaved += len(events)
             if self._unsaved >= _SNAPSHOT_EVERY:
-                self._save(number)
+                with suppress(StoreFullError):  # the event is kept, which is what counts
+                    self._save(number)
         except BaseException as error:
             self._gate.why_not = f"the bandit is ahead of its store: open it again, after this went wrong: {error}"
             raise
@@ -80,8 +82,8 @@ class DurableBandit(Bandit):
             with self._lock:
                 if self._unsaved:
                     self._save(self._store.last)
-        except StoreFailedError:
-            pass  # closed already, or ahead of the store: the log has all that was told
+        except StoreError:
+            pass  # closed already, ahead of the store, or no room for a snapshot: the log has all that was told
         finally:
             self._gate.why_not = self._gate.why_not or "the bandit is closed: open it again"
             self._store.close()
