@@ -127,9 +127,10 @@ def test_a_bandit_in_a_store_decides_as_one_without(tmp_path: Path) -> None:
 def test_another_bandit_than_the_one_that_is_there_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = tmp_path / "songs.rot"
     play(path).close()
-    with pytest.raises(InvalidValueError, match=f"^{message}$"):
+    with pytest.raises(InvalidValueError, match=f"^{message}$") as caught:
         rotting.open(path, **change)
-    play(path).close()  # and nothing stays locked
+    play(path).close()  # and nothing stays locked, also while somebody looks at the error
+    assert caught.tb is not None
 
 
 def test_arms_may_be_those_of_the_beginning_or_those_of_now(tmp_path: Path) -> None:

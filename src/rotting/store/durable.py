@@ -17,7 +17,7 @@ from rotting.registry import from_json as policy_from_json
 from rotting.store.protocol import Durability, Event, Payload, Store
 from rotting.store.verify import Replay
 
-_SNAPSHOT_EVERY = 10_000  # events: to open a store plays at most so many again
+_SNAPSHOT_EVERY = 100_000  # events: a second or two to play again when a store is opened; a snapshot takes time too
 
 
 class _Gate:
