@@ -175,7 +175,7 @@ class Bandit:
                 elif kind == "learned":
                     self._learn(restore_arm(data["arm"]), data["reward"])
                 elif kind == "added":
-                    self._add(restore_arm(data["arm"]))
+                    self._add(restore_arm(data["arm"]), data["prior"])
                 else:
                     {"retired": self._retire, "revived": self._revive, "forgotten": self._forget}[kind](
                         restore_arm(data["arm"])
@@ -539,7 +539,7 @@ class Bandit:
 
     # --- Arms -------------------------------------------------------------------------------------------------------------
 
-    def _add(self, arm: Hashable) -> None:
+    def _add(self, arm: Hashable, prior: tuple[float, int] | None) -> None:
         if arm in self._arms.retired:
             self._forget(arm, told=False)
         if not self._arms.has_free:
@@ -547,14 +547,22 @@ class Bandit:
             self._under_way.add_slot()
         slot = self._arms.add(arm)
         self._settled.forget(slot)
-        self._note("added", arm=arm, prior=None)
+        self._settled.set_present(self._arms.slots)
+        if prior is not None:
+            mean, weight = prior
+            for _ in range(weight):
+                self._settled.learn(max(1, self._rounds), slot, mean)
+                self._under_way.learned(slot, mean, False)
+        self._note("added", arm=arm, prior=None if prior is None else list(prior))
 
     def _retire(self, arm: Hashable) -> None:
         self._arms.retire(arm)
+        self._settled.set_present(self._arms.slots)
         self._note("retired", arm=arm)
 
     def _revive(self, arm: Hashable) -> None:
         self._arms.revive(arm)
+        self._settled.set_present(self._arms.slots)
         self._note("revived", arm=arm)
 
     def _forget(self, arm: Hashable, told: bool = True) -> None:
@@ -562,11 +570,31 @@ class Bandit:
         for entry in self._ledger.of(slot):
             self._ledger.close(entry, None)
         self._settled.forget(slot)
+        self._settled.set_present(self._arms.slots)
         self._under_way.forget(slot)
         if told:
             self._note("forgotten", arm=arm)
 
-    def add_arm(self, arm: Hashable, resume: bool = False) -> None:
+    def _checked_prior(self, prior: object) -> tuple[float, int]:
+        """Return the mean and the weight that are meant."""
+        if self._settled.weighs:
+            raise InvalidValueError(
+                f"prior must be left out for {self._policy!r}, which starts a new arm level with the best, got {prior!r}"
+            )
+        if prior == "like the others":
+            if not self._under_way.number:
+                raise InvalidValueError(f"prior must be a mean and a weight as long as there are no rewards, got {prior!r}")
+            return self._under_way.total / self._under_way.number, 1
+        if not isinstance(prior, tuple | list) or len(prior) != 2:
+            raise InvalidValueError(f"prior must be a mean and a weight, or 'like the others', got {prior!r}")
+        return self._checked(prior[0]), positive_int("weight", prior[1])
+
+    def add_arm(
+        self,
+        arm: Hashable,
+        resume: bool = False,
+        prior: tuple[float, int] | Literal["like the others"] | None = None,
+    ) -> None:
         """Let `arm` be chosen from now on, as the paper treats a new arm: it is explored at the next decision.
 
         A tuning that depends on the number of arms is computed again; what was learned stays. Of an arm that was retired under
@@ -575,9 +603,14 @@ class Bandit:
         Args:
             arm: its id.
             resume: `revive` the arm, which was retired, instead of starting afresh.
+            prior: what to assume of a new arm: a mean and a weight, as if it had paid that mean so many times; or "like the
+                others", the mean of all rewards so far, once. It is not explored first then, and competes at once.
         """
         check_arm(arm)
         with self._lock:
+            if resume and prior is not None:
+                raise InvalidValueError(f"prior must be left out with resume, which keeps what was learned, got {prior!r}")
+            assumed = None if prior is None else self._checked_prior(prior)
             if arm in self._arms.active:
                 raise InvalidValueError(f"arm must be new, got {arm!r}, which is there already")
             if resume and arm not in self._arms.retired:
@@ -586,7 +619,7 @@ class Bandit:
                 if resume:
                     self._revive(arm)
                 else:
-                    self._add(arm)
+                    self._add(arm, assumed)
             finally:
                 self._tell()
 

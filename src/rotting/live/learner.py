@@ -167,6 +167,10 @@ class Learner:
         self.state = states.grow(self.policy, self.state, n_slots, capacity)
         self.n_slots, self.capacity = n_slots, capacity
 
+    def set_present(self, slots: Ints) -> None:
+        """Tell the policy which arms are there."""
+        states.set_present(self.policy, self.state, slots)
+
     def forget(self, slot: int) -> None:
         """Make a slot as if its arm had never been pulled."""
         states.forget_arm(self.policy, self.state, slot, self.capacity)
