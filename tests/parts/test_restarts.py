@@ -31,7 +31,7 @@ def test_turns_come_once_a_period_to_arms_that_are_there(period: int, elapsed: i
 
 def test_a_period_may_be_longer_than_any_game() -> None:
     assert round_robin(new_presence(5), 1e300, 3, np.arange(5)) == 3
-    assert round_robin(math.inf, 7, np.arange(5)) == -1
+    assert round_robin(new_presence(5), math.inf, 7, np.arange(5)) == -1
 
 
 @given(st.lists(st.sampled_from([1e100, -1e100, 1e6, 0.1, 1 / 3]), max_size=20))

@@ -12,6 +12,7 @@ from rotting.engines.kernel_errors import check_choice, check_reason, is_own_wor
 from rotting.errors import InvalidTypeError
 from rotting.kernels.binding import bind, slot
 from rotting.live import policy_state as states
+from rotting.parts.tournament import MANY
 from rotting.policy import Policy, Reason
 
 FIRST_CAPACITY = 64
@@ -54,12 +55,13 @@ class _Functions(NamedTuple):
     learn_all: Callable[..., Any]
     explain: Callable[..., Any] | None
     propensities: Callable[..., Any] | None
+    admit: Callable[..., Any] | None
 
 
 class Learner:
     """The state of a policy, and what changes it."""
 
-    __slots__ = ("_enlarge", "_functions", "_is_own", "capacity", "n_slots", "policy", "state", "weighs")
+    __slots__ = ("_admitted", "_enlarge", "_functions", "_is_own", "capacity", "n_slots", "policy", "state", "weighs")
 
     def __init__(self, policy: Policy, n_slots: int, capacity: int, state: Any) -> None:
         self.policy, self.n_slots, self.capacity, self.state = policy, n_slots, capacity, state
@@ -71,7 +73,9 @@ class Learner:
             guarded_for(bound, policy, policy.params, state, 0, arms, arms, np.zeros(1)),
             self._optional(kernel.explain, arms, 0),
             self._optional(kernel.propensities, arms, np.zeros(1)),
+            None if kernel.admit is None else guarded_for(kernel.admit, policy, policy.params, state, arms),
         )
+        self._admitted: Ints | None = None  # the arms that the state is ready for
         self._is_own, self._enlarge = is_own_work(kernel.choose), kernel.enlarge
         self.weighs = "propensity" in state._fields
         """Whether it divides rewards by the probability of their decision."""
@@ -103,8 +107,12 @@ class Learner:
             self.capacity = capacity
 
     def choose(self, t: int, key: int, arms: Ints) -> int:
-        """Return the slot that the policy chooses in round t."""
+        """Return the slot that the policy chooses in round t; `arms` must not change as long as it is used again."""
         self.make_room(t)
+        admit = self._functions.admit
+        if admit is not None and arms is not self._admitted and arms.size >= MANY:
+            admit(self.policy.params, self.state, arms)
+            self._admitted = arms
         slot = self._functions.choose(self.policy.params, self.state, t, key, arms)
         if not self._is_own:
             check_choice(self.policy, slot, arms)
