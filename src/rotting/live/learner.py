@@ -76,7 +76,8 @@ class Learner:
             None if kernel.admit is None else guarded_for(kernel.admit, policy, policy.params, state, arms),
         )
         self._admitted: Ints | None = None  # the arms that the state is ready for
-        self._is_own, self._enlarge = is_own_work(kernel.choose), kernel.enlarge
+        self._is_own = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
+        self._enlarge = kernel.enlarge
         self.weighs = "propensity" in state._fields
         """Whether it divides rewards by the probability of their decision."""
 
@@ -108,7 +109,8 @@ class Learner:
 
     def choose(self, t: int, key: int, arms: Ints) -> int:
         """Return the slot that the policy chooses in round t; `arms` must not change as long as it is used again."""
-        self.make_room(t)
+        if t > self.capacity:
+            self.make_room(t)
         admit = self._functions.admit
         if admit is not None and arms is not self._admitted and arms.size >= MANY:
             admit(self.policy.params, self.state, arms)
@@ -120,7 +122,8 @@ class Learner:
 
     def learn(self, t: int, slot: int, reward: float, propensity: float | None = None) -> None:
         """Learn a reward in round t, all of it or, if there is no memory, nothing."""
-        self.make_room(t)
+        if t > self.capacity:
+            self.make_room(t)
         if propensity is not None and self.weighs:
             self.state.propensity[slot] = propensity
         self._functions.update(self.policy.params, self.state, t, slot, reward)
@@ -151,7 +154,8 @@ class Learner:
         if self._functions.explain is None:
             return UNKNOWN
         reason: Reason = self._functions.explain(self.policy.params, self.state, t, arms, slot)
-        check_reason(self.policy, reason)
+        if not self._is_own:
+            check_reason(self.policy, reason)
         return reason
 
     def probabilities(self, t: int, arms: Ints) -> Floats | None:
