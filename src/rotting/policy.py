@@ -49,6 +49,8 @@ class Kernel:
             together, instead of rounds. Then `capacity` is how many of them it can keep, and it has a field `full` [1]. An
             `update` that finds no room sets `full[0] = 1` and changes nothing else that a choice depends on. The state is then
             enlarged, and `choose`, in a simulation, and `update` are called again for that round.
+        admit: `admit(p, s, arms)`, for a state that is kept up to date for one set of available arms: makes it ready for
+            another. A bandit calls it before `choose` when it has many arms and their set is not that of the last call.
     """
 
     params: type
@@ -62,6 +64,7 @@ class Kernel:
     reset: Callable[..., None] | None = None
     tune: Callable[..., None] | None = None
     enlarge: Callable[..., Any] | None = None
+    admit: Callable[..., None] | None = None
 
 
 def small_capacity(n_arms: int, rounds: int) -> int:
@@ -80,6 +83,7 @@ _ARGUMENTS = {
     "reset": ("p", "s", "horizon"),
     "tune": ("p", "s"),
     "enlarge": ("p", "s", "capacity"),
+    "admit": ("p", "s", "arms"),
 }
 
 

@@ -206,7 +206,7 @@ def test_nothing_is_left_of_a_kept_arm_that_is_added_afresh(policy: Policy) -> N
     rows = states.has_arm_axis(policy)
     kept_arrays, gone_arrays = flatten(kept._settled.state), flatten(gone._settled.state)
     for (name, a), by_arm, b in zip(kept_arrays.items(), rows, gone_arrays.values(), strict=True):
-        if by_arm:
+        if by_arm and name != "presence.here":
             fresh = flatten(states.new_state(policy, 1, kept._settled.capacity))[name]
             assert a[1].tolist() == fresh[0].tolist(), name
         assert a.tolist() == b.tolist(), name

@@ -76,6 +76,7 @@ class Arms:
     def refresh(self) -> None:
         """Note the slots of the active arms, in their order."""
         self.slots: Ints = np.array(sorted(self.active.values()), np.int64)
+        self._mask: tuple[object, Ints] = ((), self.slots)  # the last tuple of arms, which cannot change, and its slots
 
     def known(self, arm: Hashable, retired: bool = False) -> int:
         """Return the slot of an arm that is active or, if `retired`, of one that is either."""
@@ -103,11 +104,15 @@ class Arms:
         """Return the slots of these arms in increasing order; of all that are active for None, `without` some."""
         if arms is None:
             return self.slots if without is None else np.setdiff1d(self.slots, [self.known(arm) for arm in without])
+        if arms is self._mask[0] and arms != ():
+            return self._mask[1]
         check_iterable(arms)
-        slots = sorted({self.known(arm) for arm in arms})
-        if not slots:
+        slots = np.array(sorted({self.known(arm) for arm in arms}), np.int64)
+        if not slots.size:
             raise InvalidValueError("arms must hold at least one arm, got none")
-        return np.array(slots, np.int64)
+        if type(arms) is tuple:
+            self._mask = (arms, slots)
+        return slots
 
     def described(self, slots: Ints) -> tuple[list[Hashable] | None, list[Hashable] | None]:
         """Return the arguments of `available` for these slots, in short: None, or the fewer of those in it and not in it."""

@@ -2,7 +2,7 @@
 
 import math
 import numbers
-import secrets
+import os
 import threading
 import warnings
 from collections.abc import Hashable, Iterable
@@ -20,6 +20,7 @@ from rotting.live.decisions import Decision, Entry, Key, Ledger, Outcome
 from rotting.live.events import Event, Listener, check_event
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.live.learner import UNKNOWN, Learner
+from rotting.live.processes import Refusal, own_stream, watch
 from rotting.live.reporting import Reporting
 from rotting.live.saved_state import seal, unseal
 from rotting.live.under_way import UnderWay
@@ -64,6 +65,9 @@ class Bandit:
     its decisions. One that comes early counts at once, and takes its place when those before it have come; a policy that
     divides by the probability of the draw learns each when it comes, with the probability of its own decision. All methods may
     be called from several threads.
+
+    A copy (`copy`, `deepcopy`, `pickle`) is a bandit of its own, with the same random numbers to come. In a forked process a
+    bandit goes on by itself, with random numbers of its own.
 
     Args:
         policy: any policy but an oracle.
@@ -114,7 +118,8 @@ class Bandit:
         """Make the bandit ready to decide, once its arms and its ledger are filled."""
         self._policy, self._settled, self._pending = learner.policy, learner, pending
         self._under_way = UnderWay(learner, pending == "young")
-        self._lock = threading.RLock()
+        self._lock: Any = threading.RLock()
+        watch(self)
         self._max_rounds = math.inf if self._policy.max_rounds is None else self._policy.max_rounds
         self._range = self._policy.reward_range or (-math.inf, math.inf)
         self._listener: Listener | None = None
@@ -152,10 +157,23 @@ class Bandit:
             self._events.append({"event": event, **more})
 
     def _tell(self) -> None:
-        """Tell the listener of what has happened since it was last told."""
-        if self._events and self._listener is not None:
-            events, self._events = self._events, []
-            self._listener(events)
+        """Tell the listener of what has happened since it was last told; if it fails, what it knows is not what is true."""
+        events, self._events = self._events, []
+        if isinstance(self._lock, Refusal):
+            self._lock.__enter__()  # a thread that waited for the lock meanwhile
+        if self._listener is not None:
+            try:
+                self._listener(events)
+            except BaseException as error:
+                self._lock = Refusal(f"bandit must be opened again, since its record could not be written: {error}")
+                raise
+
+    def _after_fork(self) -> None:
+        """Become a bandit of this process, which was forked."""
+        if self._listener is not None:
+            self._lock = Refusal("bandit must be opened again in this process: its record belongs to the one that opened it")
+        else:
+            self._lock, self._key = threading.RLock(), own_stream()
 
     def _apply(self, event: Event) -> None:
         """Make the change that was recorded as an event, and check that a decision is the same."""
@@ -175,13 +193,14 @@ class Bandit:
                 elif kind == "learned":
                     self._learn(restore_arm(data["arm"]), data["reward"])
                 elif kind == "added":
-                    self._add(restore_arm(data["arm"]))
+                    self._add(restore_arm(data["arm"]), data["prior"])
                 else:
                     {"retired": self._retire, "revived": self._revive, "forgotten": self._forget}[kind](
                         restore_arm(data["arm"])
                     )
             finally:
-                self._tell()
+                if self._events:
+                    self._tell()
 
     def _repeat(self, data: Event) -> None:
         """Decide as recorded."""
@@ -292,14 +311,16 @@ class Bandit:
             self._check_round(self._rounds + number)
             try:
                 for _ in range(number):
-                    entry, reason = self._decide(available, secrets.token_urlsafe(16), True)
+                    entry, reason = self._decide(available, os.urandom(16).hex(), True)
                     arm = self._arms.names[entry.slot]
                     made.append(Decision(entry.key, arm, entry.round, entry.propensity, reason))  # type: ignore[arg-type]
                     if number > 1:
                         available = available[available != entry.slot]
             finally:
-                self._tell()
-        self._warn()
+                if self._events:
+                    self._tell()
+        if self._warnings:
+            self._warn()
         return made[0] if count is None else tuple(made)
 
     def pull(self, arms: Iterable[Hashable] | None = None) -> Hashable:
@@ -316,9 +337,11 @@ class Bandit:
             try:
                 entry, _ = self._decide(available, self._rounds + 1, False)
             finally:
-                self._tell()
+                if self._events:
+                    self._tell()
             arm = self._arms.names[entry.slot]
-        self._warn()
+        if self._warnings:
+            self._warn()
         return arm
 
     def _warn(self) -> None:
@@ -347,8 +370,10 @@ class Bandit:
             entry.reward, entry.came = value, self._rounds
             ledger.early += 1
         self._under_way.learned(slot, value, True)
-        self._note("rewarded", id=entry.key, reward=value)
-        self._settle(slot)
+        if self._listener is not None:
+            self._note("rewarded", id=entry.key, reward=value)
+        if ledger.early:
+            self._settle(slot)
         self._reporting.note(value, self._rounds - entry.round if isinstance(entry.key, str) else None)
         oldest = ledger.oldest()
         if oldest is not None and self._reporting.seems_partial(self.pending, self._rounds - oldest.round):
@@ -422,8 +447,10 @@ class Bandit:
             try:
                 outcome = self._answer(key, value)
             finally:
-                self._tell()
-        self._warn()
+                if self._events:
+                    self._tell()
+        if self._warnings:
+            self._warn()
         return outcome
 
     def reward_many(self, rewards: Iterable[tuple[str, float]]) -> list[Outcome]:
@@ -443,8 +470,10 @@ class Bandit:
             try:
                 outcomes = [self._answer(key, value) for key, value in pairs]
             finally:
-                self._tell()
-        self._warn()
+                if self._events:
+                    self._tell()
+        if self._warnings:
+            self._warn()
         return outcomes
 
     def update(self, arm: Hashable, reward: float) -> None:
@@ -466,8 +495,10 @@ class Bandit:
                 else:
                     self._reward(entry, value)
             finally:
-                self._tell()
-        self._warn()
+                if self._events:
+                    self._tell()
+        if self._warnings:
+            self._warn()
 
     def cancel(self, id: str) -> Outcome:  # noqa: A002
         """End a decision that was never shown: all goes on as if it had not been made, but the number of its round is used.
@@ -534,12 +565,13 @@ class Bandit:
                 for entry in old:
                     self._end(entry, "expired", value)
             finally:
-                self._tell()
+                if self._events:
+                    self._tell()
             return len(old)
 
     # --- Arms -------------------------------------------------------------------------------------------------------------
 
-    def _add(self, arm: Hashable) -> None:
+    def _add(self, arm: Hashable, prior: tuple[float, int] | None) -> None:
         if arm in self._arms.retired:
             self._forget(arm, told=False)
         if not self._arms.has_free:
@@ -547,14 +579,22 @@ class Bandit:
             self._under_way.add_slot()
         slot = self._arms.add(arm)
         self._settled.forget(slot)
-        self._note("added", arm=arm, prior=None)
+        self._settled.set_present(self._arms.slots)
+        if prior is not None:
+            mean, weight = prior
+            for _ in range(weight):
+                self._settled.learn(max(1, self._rounds), slot, mean)
+                self._under_way.learned(slot, mean, False)
+        self._note("added", arm=arm, prior=None if prior is None else list(prior))
 
     def _retire(self, arm: Hashable) -> None:
         self._arms.retire(arm)
+        self._settled.set_present(self._arms.slots)
         self._note("retired", arm=arm)
 
     def _revive(self, arm: Hashable) -> None:
         self._arms.revive(arm)
+        self._settled.set_present(self._arms.slots)
         self._note("revived", arm=arm)
 
     def _forget(self, arm: Hashable, told: bool = True) -> None:
@@ -562,11 +602,31 @@ class Bandit:
         for entry in self._ledger.of(slot):
             self._ledger.close(entry, None)
         self._settled.forget(slot)
+        self._settled.set_present(self._arms.slots)
         self._under_way.forget(slot)
         if told:
             self._note("forgotten", arm=arm)
 
-    def add_arm(self, arm: Hashable, resume: bool = False) -> None:
+    def _checked_prior(self, prior: object) -> tuple[float, int]:
+        """Return the mean and the weight that are meant."""
+        if self._settled.weighs:
+            raise InvalidValueError(
+                f"prior must be left out for {self._policy!r}, which starts a new arm level with the best, got {prior!r}"
+            )
+        if prior == "like the others":
+            if not self._under_way.number:
+                raise InvalidValueError(f"prior must be a mean and a weight as long as there are no rewards, got {prior!r}")
+            return self._under_way.total / self._under_way.number, 1
+        if not isinstance(prior, tuple | list) or len(prior) != 2:
+            raise InvalidValueError(f"prior must be a mean and a weight, or 'like the others', got {prior!r}")
+        return self._checked(prior[0]), positive_int("weight", prior[1])
+
+    def add_arm(
+        self,
+        arm: Hashable,
+        resume: bool = False,
+        prior: tuple[float, int] | Literal["like the others"] | None = None,
+    ) -> None:
         """Let `arm` be chosen from now on, as the paper treats a new arm: it is explored at the next decision.
 
         A tuning that depends on the number of arms is computed again; what was learned stays. Of an arm that was retired under
@@ -575,9 +635,14 @@ class Bandit:
         Args:
             arm: its id.
             resume: `revive` the arm, which was retired, instead of starting afresh.
+            prior: what to assume of a new arm: a mean and a weight, as if it had paid that mean so many times; or "like the
+                others", the mean of all rewards so far, once. It is not explored first then, and competes at once.
         """
         check_arm(arm)
         with self._lock:
+            if resume and prior is not None:
+                raise InvalidValueError(f"prior must be left out with resume, which keeps what was learned, got {prior!r}")
+            assumed = None if prior is None else self._checked_prior(prior)
             if arm in self._arms.active:
                 raise InvalidValueError(f"arm must be new, got {arm!r}, which is there already")
             if resume and arm not in self._arms.retired:
@@ -586,9 +651,10 @@ class Bandit:
                 if resume:
                     self._revive(arm)
                 else:
-                    self._add(arm)
+                    self._add(arm, assumed)
             finally:
-                self._tell()
+                if self._events:
+                    self._tell()
 
     def remove_arm(self, arm: Hashable, keep: bool = False) -> None:
         """Never choose `arm` again: `retire` it, or `forget` it.
@@ -616,7 +682,8 @@ class Bandit:
             try:
                 self._retire(arm)
             finally:
-                self._tell()
+                if self._events:
+                    self._tell()
 
     def revive(self, arm: Hashable) -> None:
         """Let `arm`, which was retired, be chosen again, with what was learned of it.
@@ -640,7 +707,8 @@ class Bandit:
             try:
                 self._forget(arm)
             finally:
-                self._tell()
+                if self._events:
+                    self._tell()
 
     # --- Asking -----------------------------------------------------------------------------------------------------------
 
@@ -683,6 +751,20 @@ class Bandit:
             index, mean, window, width = trial.explain(t, slots, slot)
             explanation[arm] = ArmExplanation(float(index), float(mean), int(window), float(width), pulls, pending)
         return explanation
+
+    def warm_up(self) -> None:
+        """Run all that decides and learns once, on a copy: the first users need not wait for anything to be compiled."""
+        with self._lock:
+            trial, under_way, t = self._settled.copy(), self._under_way.copy(), self._rounds + 1
+            slots = self._arms.slots
+        if t > self._max_rounds:
+            return
+        low, high = (each if math.isfinite(each) else 0.0 for each in self._range)
+        slot = under_way.choose(trial, t, self._key, slots).slot
+        trial.learn_all(np.full(1, t), np.full(1, slot), np.full(1, (low + high) / 2.0))
+        trial.learn(t, slot, (low + high) / 2.0)
+        trial.explain(t, slots, slot)
+        under_way.probabilities(trial, t, self._key, slots)
 
     def get_state(self) -> dict[str, Any]:
         """Return the policy, the arms, the statistics, the decisions and the randomness as JSON-able data, for `from_state`."""

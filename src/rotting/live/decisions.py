@@ -115,10 +115,7 @@ class Ledger:
     def close(self, entry: Entry, answer: float | None) -> None:
         """Take a decision out, and remember its answer if its id is known to somebody."""
         del self.entries[entry.key]
-        tail = self.tails[entry.slot]
-        del tail[entry.key]
-        if not tail:
-            del self.tails[entry.slot]
+        del self.tails[entry.slot][entry.key]
         self.early -= entry.reward is not None
         if isinstance(entry.key, str):
             self.answers[entry.key] = answer

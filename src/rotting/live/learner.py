@@ -12,6 +12,7 @@ from rotting.engines.kernel_errors import check_choice, check_reason, is_own_wor
 from rotting.errors import InvalidTypeError
 from rotting.kernels.binding import bind, slot
 from rotting.live import policy_state as states
+from rotting.parts.tournament import MANY
 from rotting.policy import Policy, Reason
 
 FIRST_CAPACITY = 64
@@ -54,12 +55,13 @@ class _Functions(NamedTuple):
     learn_all: Callable[..., Any]
     explain: Callable[..., Any] | None
     propensities: Callable[..., Any] | None
+    admit: Callable[..., Any] | None
 
 
 class Learner:
     """The state of a policy, and what changes it."""
 
-    __slots__ = ("_enlarge", "_functions", "_is_own", "capacity", "n_slots", "policy", "state", "weighs")
+    __slots__ = ("_admitted", "_enlarge", "_functions", "_is_own", "capacity", "n_slots", "policy", "state", "weighs")
 
     def __init__(self, policy: Policy, n_slots: int, capacity: int, state: Any) -> None:
         self.policy, self.n_slots, self.capacity, self.state = policy, n_slots, capacity, state
@@ -71,8 +73,11 @@ class Learner:
             guarded_for(bound, policy, policy.params, state, 0, arms, arms, np.zeros(1)),
             self._optional(kernel.explain, arms, 0),
             self._optional(kernel.propensities, arms, np.zeros(1)),
+            None if kernel.admit is None else guarded_for(kernel.admit, policy, policy.params, state, arms),
         )
-        self._is_own, self._enlarge = is_own_work(kernel.choose), kernel.enlarge
+        self._admitted: Ints | None = None  # the arms that the state is ready for
+        self._is_own = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
+        self._enlarge = kernel.enlarge
         self.weighs = "propensity" in state._fields
         """Whether it divides rewards by the probability of their decision."""
 
@@ -103,8 +108,13 @@ class Learner:
             self.capacity = capacity
 
     def choose(self, t: int, key: int, arms: Ints) -> int:
-        """Return the slot that the policy chooses in round t."""
-        self.make_room(t)
+        """Return the slot that the policy chooses in round t; `arms` must not change as long as it is used again."""
+        if t > self.capacity:
+            self.make_room(t)
+        admit = self._functions.admit
+        if admit is not None and arms is not self._admitted and arms.size >= MANY:
+            admit(self.policy.params, self.state, arms)
+            self._admitted = arms
         slot = self._functions.choose(self.policy.params, self.state, t, key, arms)
         if not self._is_own:
             check_choice(self.policy, slot, arms)
@@ -112,7 +122,8 @@ class Learner:
 
     def learn(self, t: int, slot: int, reward: float, propensity: float | None = None) -> None:
         """Learn a reward in round t, all of it or, if there is no memory, nothing."""
-        self.make_room(t)
+        if t > self.capacity:
+            self.make_room(t)
         if propensity is not None and self.weighs:
             self.state.propensity[slot] = propensity
         self._functions.update(self.policy.params, self.state, t, slot, reward)
@@ -143,7 +154,8 @@ class Learner:
         if self._functions.explain is None:
             return UNKNOWN
         reason: Reason = self._functions.explain(self.policy.params, self.state, t, arms, slot)
-        check_reason(self.policy, reason)
+        if not self._is_own:
+            check_reason(self.policy, reason)
         return reason
 
     def probabilities(self, t: int, arms: Ints) -> Floats | None:
@@ -166,6 +178,10 @@ class Learner:
         capacity = max(self.capacity, states.first_capacity(self.policy, n_slots, FIRST_CAPACITY))
         self.state = states.grow(self.policy, self.state, n_slots, capacity)
         self.n_slots, self.capacity = n_slots, capacity
+
+    def set_present(self, slots: Ints) -> None:
+        """Tell the policy which arms are there."""
+        states.set_present(self.policy, self.state, slots)
 
     def forget(self, slot: int) -> None:
         """Make a slot as if its arm had never been pulled."""

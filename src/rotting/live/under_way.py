@@ -77,8 +77,10 @@ class UnderWay:
 
     def refresh(self, slot: int) -> None:
         """Note whether a slot is young, after its counts have changed."""
+        if not self._counts:
+            return
         pending, rewards = self.pending[slot], self.rewards[slot]
-        if self._counts and pending > 0 and (rewards < pending if self._by_index else rewards == 0):
+        if pending > 0 and (rewards < pending if self._by_index else rewards == 0):
             self._young.add(slot)
         else:
             self._young.discard(slot)
@@ -97,9 +99,10 @@ class UnderWay:
         """Count a reward: one of a decision, or another."""
         self.pending[slot] -= was_decided
         self.rewards[slot] += 1
-        self.total += min(max(reward, self._least), self._most)
+        self.total += reward if self._least <= reward <= self._most else min(max(reward, self._least), self._most)
         self.number += 1
-        self.refresh(slot)
+        if was_decided:
+            self.refresh(slot)
 
     def add_slot(self) -> None:
         """Count for one more arm."""
@@ -124,6 +127,8 @@ class UnderWay:
 
     def choose(self, learner: Learner, t: int, key: int, arms: Ints) -> Choice:
         """Choose one of `arms` in round t."""
+        if not self._young:
+            return Choice(learner.choose(t, key, arms), None, arms)
         settled = self.settled(arms)
         if settled.size == arms.size:
             return Choice(learner.choose(t, key, arms), None, arms)
