@@ -6,13 +6,14 @@ import pickle
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rotting
-from rotting.errors import InvalidTypeError, InvalidValueError, StoreFailedError, StoreFullError, StoreLockedError
+from rotting.errors import InvalidTypeError, InvalidValueError, RottingError, StoreFailedError, StoreFullError, StoreLockedError
 from rotting.live.bandit import Bandit
 from rotting.live.decisions import Decision
 from rotting.policy import Policy
@@ -171,14 +172,38 @@ def test_a_change_that_is_not_kept_is_not_told_and_ends_the_bandit(tmp_path: Pat
             bandit.reward(decision.id, 1.0)
         disk.full = False
         for verb in (bandit.decide, lambda: bandit.reward(decision.id, 1.0), bandit.get_state):
-            with pytest.raises(
-                StoreFailedError, match="^the bandit is ahead of its store: open it again, after this went wrong"
-            ):
+            with pytest.raises(RottingError, match="^bandit must be opened again, since .*the disk is full"):
                 verb()
         bandit.close()
         with play(path) as bandit:
             assert (bandit.rounds, bandit.pending) == (1, 1)
             assert bandit.reward(decision.id, 1.0) == "applied"
+
+
+def test_who_waited_while_a_change_was_not_kept_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[object] = []
+    with play(tmp_path / "songs.rot") as bandit:
+        decision = bandit.decide()
+
+        def again() -> None:
+            try:
+                said.append(bandit.reward(decision.id, 1.0))
+            except RottingError as error:
+                said.append(error)
+
+        other = threading.Thread(target=again)
+
+        def full(*arguments: object) -> None:
+            other.start()
+            other.join(0.2)  # it waits for the lock, which this thread has
+            raise StoreFullError("no room")
+
+        monkeypatch.setattr(SQLiteStore, "append", full)
+        with pytest.raises(StoreFullError):
+            bandit.reward(decision.id, 1.0)
+        other.join()
+    assert [type(each) for each in said] == [StoreFailedError]
+    assert "ahead of its store: open it again, after this went wrong: no room" in str(said[0])
 
 
 def test_a_snapshot_that_finds_no_room_harms_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

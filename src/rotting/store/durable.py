@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from rotting.common.rules import brief
-from rotting.errors import InvalidValueError, RottingError, StoreError, StoreFailedError, StoreFullError
+from rotting.errors import InvalidValueError, RottingError, StoreFailedError, StoreFullError
 from rotting.live.arms import restore_arm
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
@@ -21,7 +21,11 @@ _SNAPSHOT_EVERY = 100_000  # events: a second or two to play again when a store 
 
 
 class _Gate:
-    """The lock of a bandit, which lets nobody in when what the bandit holds is no longer what the store holds."""
+    """The lock of a bandit, which lets nobody in when what the bandit holds is no longer what the store holds.
+
+    Who waited for it meanwhile is refused as well, also where nothing would change: a reward that was not kept must not be
+    called a duplicate.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -48,7 +52,7 @@ class DurableBandit(Bandit):
     def _set_up(self, learner: Learner, pending: str) -> None:
         super()._set_up(learner, pending)
         self._gate = _Gate()
-        self._lock = self._gate  # type: ignore[assignment]  # it does what a bandit asks of a lock
+        self._lock = self._gate
 
     def _live_in(self, store: Store, name: str) -> None:
         """From now on, keep every event in a store that holds all events so far."""
@@ -82,7 +86,7 @@ class DurableBandit(Bandit):
             with self._lock:
                 if self._unsaved:
                     self._save(self._store.last)
-        except StoreError:
+        except RottingError:
             pass  # closed already, ahead of the store, or no room for a snapshot: the log has all that was told
         finally:
             self._gate.why_not = self._gate.why_not or "the bandit is closed: open it again"
