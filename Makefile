@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
 
-.PHONY: help reproduce docs stubs intervals noise bench mutants test lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs stubs intervals noise bench mutants stress test lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,6 +62,9 @@ interpreted: $(READY)  ## The same tests without the compiler, in small sizes
 
 mutants: $(READY)  ## Change the code in small places: does a test notice? Report in build/mutants (ARGS=--help)
 	$(BIN)/python -m tools.mutants $(ARGS)
+
+stress: $(READY)  ## Kill and damage stores again and again: 200 kills, every byte (a quarter of an hour)
+	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 0 -q tests/store/test_crashes.py tests/store/test_durable.py
 
 lock:  ## Pin the development environment anew
 	rm -rf $(VENV).lock && $(PYTHON) -m venv $(VENV).lock

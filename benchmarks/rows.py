@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Iterator
 
 import rotting
-from benchmarks import before, drift, limit, numpy_style, ours, packages, resources, samples
+from benchmarks import before, drift, durable, limit, numpy_style, ours, packages, resources, samples
 from benchmarks.measure import Check, Contestant, Goal, Race, Row, Sample, Size
 from benchmarks.ours import Stretches, many_arms
 from rotting.experiments import exact_windows
@@ -340,6 +340,12 @@ ROWS: tuple[Row, ...] = (
         live,
         (Goal("live, K = 10: EffRAWUCB over River's UCB", OURS, "River UCB", "at most", 1.0, 0.5),),
         (_LIVE,),
+    ),
+    Check(
+        "durable",
+        "an event that is on the disk when the call returns; wall-clock time",
+        durable.measure,
+        ("SQLite itself writes the same bytes into two columns, in the same mode, without digests and epochs.",),
     ),
     Check(
         "memory",

@@ -34,6 +34,8 @@ TESTED_WITH = {
     "engines/game_errors.py": "engines/test_kernel_errors.py",
     "engines/task.py": "engines/test_chunk_store.py",
     "kernels/refusals.py": "engines/test_kernel_errors.py",
+    "live/explanations.py": "live/test_bandit.py",
+    "live/reporting.py": "live/test_decisions.py",
     "simulation/plan.py": "simulation/test_simulate.py",
 }
 """Modules that are tested with another one, whose file it is."""
@@ -47,6 +49,8 @@ OF_SEVERAL_MODULES = {
     "theory/test_defaults_of_games.py": "defaults of the games and bounds",
     "experiments/test_experiments.py": "the package itself: what holds for every experiment",
     "live/test_growth.py": "every policy in a bandit that grows",
+    "live/test_order_of_learning.py": "rewards of an arm, in the order of its decisions",
+    "live/test_state_machine.py": "a bandit against a slow model, in any order of calls",
     "policies/families/test_detectors.py": "policies that detect changes",
     "policies/families/test_kl_and_thompson.py": "kl-UCB, RAW-UCB++, RAW-klUCB and Thompson sampling",
     "policies/families/test_weights_and_forgetting.py": "Exp3 and its kin; SW-UCB, D-UCB, SWA and wSWA",
@@ -54,6 +58,7 @@ OF_SEVERAL_MODULES = {
     "policies/test_estimated_sigma.py": "every policy that can estimate sigma",
     "policies/test_equality.py": "every policy against its slow reference",
     "policies/test_tunings.py": "the constants of every tuning",
+    "store/test_crashes.py": "stores that are killed, cut, damaged, full",
     "report/test_browser.py": "the page and its script, in a browser",
     "simulation/test_unchanged_games.py": "digests of every policy's games",
     "test_architecture.py": "ARCHITECTURE.md",

@@ -45,6 +45,7 @@ NAMES = {
     "kit",
     "list_policies",
     "make",
+    "open",
     "problems",
     "registry",
     "simulate",

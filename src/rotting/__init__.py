@@ -20,6 +20,7 @@ Policies
     list_policies, make, registry    policies by name
 
 Decide live
+    open                             a bandit in a file: what it replied outlives the process
     Bandit                           pull and update, with arms that come and go and a state that can be saved
 
 Theory
@@ -65,6 +66,7 @@ _HOMES = {
     "kit": "",
     "list_policies": "registry",
     "make": "registry",
+    "open": "store.durable",
     "problems": "",
     "registry": "",
     "simulate": "simulation.simulate",

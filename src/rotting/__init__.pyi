@@ -27,6 +27,7 @@ from rotting.registry import list_policies as list_policies
 from rotting.registry import make as make
 from rotting.simulation.result import Result as Result
 from rotting.simulation.simulate import simulate as simulate
+from rotting.store.durable import open as open
 
 __all__ = [
     "AdSwitch",
@@ -76,6 +77,7 @@ __all__ = [
     "kit",
     "list_policies",
     "make",
+    "open",
     "problems",
     "registry",
     "simulate",

@@ -9,11 +9,20 @@
     |-- CheckError                   an AssertionError: `check_policy` or `check_noise` found a broken rule
     |-- PathMissingError             a FileNotFoundError: what should be read is not there
     |   `-- MissingDataError         a data file that people fetch themselves; the message says where to get it
-    `-- MissingExtraError            an ImportError: an optional dependency is not installed; the message says which
+    |-- MissingExtraError            an ImportError: an optional dependency is not installed; the message says which
+    `-- StoreError                   an OSError: something is wrong with the file in which events are kept
+        |-- NotAStoreError           another program's file, or none that can be a store
+        |-- StoreFormatError         written by a newer or an older version of the library
+        |-- StoreDamagedError        not what was written: it is not used, and not repaired by guessing
+        |-- StoreLockedError         a BlockingIOError: another writer has it
+        |-- StoreReadOnlyError       a PermissionError: it cannot be written to, or was opened for reading
+        |-- StoreFullError           the disk is full: nothing was written, and the same can be tried again
+        `-- StoreFailedError         a write failed, or the store is closed: it must be opened again
 
     RottingWarning                   a UserWarning: the work goes on, but something should be known
     |-- DataWarning                  about a data file that was read
-    `-- AxesWarning                  a table of means seems to have its axes exchanged
+    |-- AxesWarning                  a table of means seems to have its axes exchanged
+    `-- RewardsWarning               rewards of decisions seem to be missing
 
 Each is also the exception of Python's own that one would expect, so `except ValueError` works as it always did.
 
@@ -35,10 +44,19 @@ __all__ = [
     "KernelIndexError",
     "MissingDataError",
     "MissingExtraError",
+    "NotAStoreError",
     "PathExistsError",
     "PathMissingError",
+    "RewardsWarning",
     "RottingError",
     "RottingWarning",
+    "StoreDamagedError",
+    "StoreError",
+    "StoreFailedError",
+    "StoreFormatError",
+    "StoreFullError",
+    "StoreLockedError",
+    "StoreReadOnlyError",
 ]
 
 
@@ -82,6 +100,38 @@ class MissingExtraError(RottingError, ImportError):
     """An optional dependency is not installed; the message says which, and how to install it."""
 
 
+class StoreError(RottingError, OSError):
+    """Something is wrong with the file in which events are kept; the message names the file."""
+
+
+class NotAStoreError(StoreError):
+    """A file that is no store: another program's, an empty one, a folder."""
+
+
+class StoreFormatError(StoreError):
+    """A store of a format that this version of the library does not read; the message says which one it is."""
+
+
+class StoreDamagedError(StoreError):
+    """A store that does not hold what was written; the message says where."""
+
+
+class StoreLockedError(StoreError, BlockingIOError):
+    """A store that another writer has, or has taken over."""
+
+
+class StoreReadOnlyError(StoreError, PermissionError):
+    """A store that cannot be written to, or that was opened for reading."""
+
+
+class StoreFullError(StoreError):
+    """The disk is full: nothing was written, and the same can be tried again when there is room."""
+
+
+class StoreFailedError(StoreError):
+    """A store that cannot go on, since a write failed or since it is closed; it must be opened again."""
+
+
 class RottingWarning(UserWarning):
     """The work goes on, but something should be known."""
 
@@ -92,3 +142,7 @@ class DataWarning(RottingWarning):
 
 class AxesWarning(RottingWarning):
     """A table of means has far more arms than rounds: its axes seem to be exchanged."""
+
+
+class RewardsWarning(RottingWarning):
+    """Rewards of decisions seem to be missing, or come later than is waited for."""

@@ -53,6 +53,8 @@ class Kernel:
             `update` that finds no room sets `full[0] = 1` and changes nothing else that a choice depends on. The state is then
             enlarged, and `choose`, in a simulation, and `update` are called again for that round. A bandit instead copies it
             into a state that `init` made with a larger capacity: the same must come of it.
+        admit: `admit(p, s, arms)`, for a state that is kept up to date for one set of available arms: makes it ready for
+            another. A bandit calls it before `choose` when it has many arms and their set is not that of the last call.
     """
 
     params: type
@@ -66,6 +68,7 @@ class Kernel:
     reset: Callable[..., None] | None = None
     tune: Callable[..., None] | None = None
     enlarge: Callable[..., Any] | None = None
+    admit: Callable[..., None] | None = None
 
 
 def small_capacity(n_arms: int, rounds: int) -> int:
@@ -84,6 +87,7 @@ _ARGUMENTS = {
     "reset": ("p", "s", "horizon"),
     "tune": ("p", "s"),
     "enlarge": ("p", "s", "capacity"),
+    "admit": ("p", "s", "arms"),
 }
 
 

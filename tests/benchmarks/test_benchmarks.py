@@ -10,7 +10,7 @@ import pytest
 
 import rotting
 from benchmarks import __main__ as command
-from benchmarks import before, drift, limit, numpy_style, ours, packages, resources, rows, samples, scaling
+from benchmarks import before, drift, durable, limit, numpy_style, ours, packages, resources, rows, samples, scaling
 from benchmarks.measure import TINY, Check, Contestant, Finding, Goal, Outcome, Race, Sample, UnavailableError
 from benchmarks.report import markdown, write
 from rotting.live import policy_state as states
@@ -285,3 +285,9 @@ def test_the_command_runs_a_row_and_a_plot(tmp_path: Path, capsys: pytest.Captur
     assert "equal pulls: 1 of 1" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command.main(["--only", "nothing"])
+
+
+def test_durable_events_are_timed() -> None:
+    findings = durable.measure(TINY)
+    assert [found.verdict == "not measured" for found in findings] == [False] * 3
+    assert all(found.value is not None and found.value > 0 for found in findings)

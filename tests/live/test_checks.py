@@ -12,7 +12,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import POSITIVE, Rule
 from rotting.errors import CheckError, KernelError
 from rotting.kernels.random_numbers import uniform
-from rotting.live import bandit, checks
+from rotting.live import checks, learner
 from rotting.live.bandit import Bandit
 from rotting.live.checks import _ROUNDS, _check_mask, _game, check_policy
 from rotting.parts.block_windows import by_block_bound
@@ -386,7 +386,7 @@ class PullsARemovedArm(Policy):
 def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CheckError, match=r"once \(test_checks.py, line .*\) must return one of `arms`, got 0"):
         check_policy(PullsARemovedArm())
-    monkeypatch.setattr(bandit, "is_own_work", lambda function: True)  # a bandit trusts these; the check does not
+    monkeypatch.setattr(learner, "is_own_work", lambda function: True)  # a bandit trusts these; the check does not
     with pytest.raises(CheckError, match="an arm that was removed must never be pulled"):
         check_policy(PullsARemovedArm())
 

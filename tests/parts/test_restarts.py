@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting.common.arrays import Ints
+from rotting.parts.presence import new_presence
 from rotting.parts.restarts import append, first_new, restarting, round_robin
 from rotting.policy import Reason
 
@@ -25,12 +26,12 @@ def test_the_first_new_arm_is_the_lowest_without_samples(pulls: list[int], arms:
 @given(st.integers(1, 12), st.integers(0, 50), ARMS)
 def test_turns_come_once_a_period_to_arms_that_are_there(period: int, elapsed: int, arms: list[int]) -> None:
     turn = elapsed % period
-    assert round_robin(float(period), elapsed, np.array(arms)) == (turn if turn in arms else -1)
+    assert round_robin(new_presence(12), float(period), elapsed, np.array(arms)) == (turn if turn in arms else -1)
 
 
 def test_a_period_may_be_longer_than_any_game() -> None:
-    assert round_robin(1e300, 3, np.arange(5)) == 3
-    assert round_robin(math.inf, 7, np.arange(5)) == -1
+    assert round_robin(new_presence(5), 1e300, 3, np.arange(5)) == 3
+    assert round_robin(new_presence(5), math.inf, 7, np.arange(5)) == -1
 
 
 @given(st.lists(st.sampled_from([1e100, -1e100, 1e6, 0.1, 1 / 3]), max_size=20))

@@ -188,3 +188,26 @@ def test_an_arm_with_a_new_line_enters(seed: int) -> None:
             if s.tournament.entrants[0]:
                 bound["replay_path"](s, level, i)
         assert bound["champion"](s, level) == highest(s, level), level
+
+
+@pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb"])
+@given(st.lists(st.integers(0, 4), min_size=40, max_size=40))
+def test_masks_and_removals_stay_in_the_tournament_and_keep_the_choices(name: str, order: list[int]) -> None:
+    """Against a bandit that does not admit: it looks at every arm when some are masked."""
+    policy = make(name, sigma=0.3)
+    fast, slow = Bandit(policy, arms=range(MANY + 8)), Bandit(policy, arms=range(MANY + 8))
+    slow._settled._functions = slow._settled._functions._replace(admit=None)
+    every = tuple(range(MANY + 8))
+    masks = [every, every[2:], every[:-6], every[:3] + every[5:], every[::2]]
+    for k in range(4 * len(order)):
+        if k == 100:
+            fast.remove_arm(0)
+            slow.remove_arm(0)
+        mask = tuple(arm for arm in masks[order[k // 4]] if arm in fast.arms)
+        arm = fast.pull(arms=mask)
+        assert slow.pull(arms=mask) == arm
+        for each in (fast, slow):
+            each.update(arm, (hash((arm, k // 3)) % 7) / 6)
+        if len(mask) >= MANY:
+            assert fast._settled.state.tournament.missing[0] == len(every) - len(mask)
+            assert fast._settled.state.tournament.entrants[0] == len(every)

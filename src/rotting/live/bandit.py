@@ -1,79 +1,33 @@
-"""A policy inside a user's program: named arms that come and go, rewards that may come late, a state to save."""
+"""A policy inside a user's program: named arms that come and go, rewards that come late, twice or never, a state to save."""
 
-import hashlib
-import json
 import math
 import numbers
+import os
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterable
-from dataclasses import asdict, dataclass, fields
-from itertools import islice
-from typing import Any
+import warnings
+from collections.abc import Hashable, Iterable
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import LARGEST, brief, nonnegative_int, suggest
-from rotting.display.tables import Column, Table
-from rotting.engines.compile import guarded_for
-from rotting.engines.kernel_errors import check_choice, check_reason, is_own_work
-from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.common.rules import LARGEST, nonnegative_int, positive_int
+from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
-from rotting.policy import Policy, Reason
+from rotting.live.arms import Arms, check_arm, restore_arm
+from rotting.live.decisions import Decision, Entry, Key, Ledger, Outcome
+from rotting.live.events import Event, Listener, check_event
+from rotting.live.explanations import ArmExplanation, Explanation
+from rotting.live.learner import UNKNOWN, Learner
+from rotting.live.processes import Refusal, own_stream, watch
+from rotting.live.reporting import Reporting
+from rotting.live.saved_state import seal, unseal
+from rotting.live.under_way import UnderWay
+from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 
-_FORMAT, _VERSION = "rotting-bandit", 3
-_FIRST_CAPACITY = 64
-_LISTED = 6  # arms in an error message
-
-
-@dataclass(frozen=True)
-class ArmExplanation:
-    """Why one arm is or is not pulled; NaN and 0 stand for what the policy does not compute."""
-
-    index: float
-    mean: float
-    window: int
-    width: float
-    pulls: int
-
-
-class Explanation(dict[Hashable, ArmExplanation]):
-    """One `ArmExplanation` for each arm, in a dict; printed as a table."""
-
-    def __str__(self) -> str:
-        def number(name: str) -> Column:
-            return Column(name, lambda row: f"{row[name]:.6g}")
-
-        rows = [{"arm": arm, **asdict(choice)} for arm, choice in self.items()]
-        names = [each.name for each in fields(ArmExplanation)]
-        columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, names))
-        return str(Table((), columns, rows))
-
-
-def _check_arm(arm: object) -> Hashable:
-    """Accept what JSON can store and a dict can look up: str, int, float, bool, None, and tuples of these."""
-    if isinstance(arm, tuple):
-        for part in arm:
-            _check_arm(part)
-        return arm
-    if arm is None or type(arm) in {str, int, bool}:
-        return arm
-    if type(arm) is float and math.isfinite(arm):
-        return arm
-    raise InvalidTypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
-
-
-def _listed(arms: Collection[Hashable]) -> str:
-    """Return the arms for an error message: all if they are few, else the first of them and how many there are."""
-    names = ", ".join(brief(arm) for arm in islice(arms, _LISTED))
-    return names if len(arms) <= _LISTED else f"{names} and {len(arms) - _LISTED} others"
-
-
-def _check_iterable(arms: object) -> None:
-    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-        raise InvalidTypeError(f"arms must be a list of arms, got {arms!r}")
+_MAX_PENDING = 10_000
 
 
 def _check_reward(reward: object) -> float:
@@ -88,104 +42,90 @@ def _check_reward(reward: object) -> float:
     return value
 
 
-def _restore_arm(arm: Any) -> Hashable:
-    return _check_arm(tuple(_restore_arm(part) for part in arm) if isinstance(arm, list) else arm)
-
-
-def _plain(value: Any) -> Any:
-    """Write 1.0 as 1: some JSON tools do, and the digest must not change."""
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _state_digest(data: dict[str, Any]) -> str:
-    text = json.dumps(
-        _plain({name: value for name, value in data.items() if name != "digest"}), sort_keys=True, allow_nan=False
-    )
-    return hashlib.sha256(text.encode()).hexdigest()
+def _check_id(id: object) -> str:  # noqa: A002 - the name of the argument
+    if not isinstance(id, str):
+        raise InvalidTypeError(f"id must be the id of a Decision, a string, got {id!r}")
+    return id
 
 
 class Bandit:
-    """A policy that decides live: `pull` an arm, `update` it with the reward.
+    """A policy that decides live: `decide` on an arm, and `reward` the decision.
 
-    No horizon is needed, unless the policy is tuned to one: the state grows with the rounds. A round is a pull, or an update
-    without a pull (past rewards can be replayed with `update` alone). Rewards may come late. Those of one arm are matched to
-    its pulls in the order of the pulls, which matters only to policies that divide by the probability of the draw. Until a
-    reward comes, a deterministic policy tends to return the same arm. To pull several arms at once, leave out those that are
-    waiting (`pull(arms=...)`), or use a randomised policy. All methods may be called from several threads.
+        decision = bandit.decide()              # an arm, and an id
+        bandit.reward(decision.id, 1.0)         # now or much later, in any order; twice does no harm
+
+    `pull` and `update` are the simple form of the same, for rewards that come one after the other.
+
+    **A reward of 0 must be reported too.** A decision without an answer is still waited for: it does not count as 0. Who
+    reports only the clicks teaches the bandit that all arms are equally good. For decisions whose answer will never come there
+    is `expire`; for those that were never shown, `cancel`.
+
+    No horizon is needed, unless the policy is tuned to one: the state grows with the rounds. A round is a decision, or an
+    update without one (past rewards can be replayed with `update` alone). The rewards of one arm are learned in the order of
+    its decisions. One that comes early counts at once, and takes its place when those before it have come; a policy that
+    divides by the probability of the draw learns each when it comes, with the probability of its own decision. All methods may
+    be called from several threads.
+
+    A copy (`copy`, `deepcopy`, `pickle`) is a bandit of its own, with the same random numbers to come. In a forked process a
+    bandit goes on by itself, with random numbers of its own.
 
     Args:
         policy: any policy but an oracle.
         arms: ids of the arms: strings, numbers, None or tuples of these, each once, at least one.
         seed: seed of the policy's own randomness.
+        pending: "young": decisions under way count for arms that have fewer rewards than those, so that no arm is chosen again
+            and again before its first rewards come. "ignore": they do not count.
+        max_pending: the most decisions that are waited for. When there is one more, the oldest expires, without a reward. So
+            many answers are remembered, too; a second reward for an older id is `unknown`.
 
     Example:
         >>> from rotting.policies.eff_raw_ucb import EffRAWUCB
         >>> bandit = Bandit(EffRAWUCB(sigma=0.5), arms=["a", "b"], seed=0)
         >>> for _ in range(10):
-        ...     arm = bandit.pull()
-        ...     bandit.update(arm, 1.0 if arm == "a" else 0.0)
-        >>> bandit.pull()
+        ...     decision = bandit.decide()
+        ...     outcome = bandit.reward(decision.id, 1.0 if decision.arm == "a" else 0.0)
+        >>> bandit.decide().arm
         'a'
+        >>> bandit.reward(decision.id, 1.0), bandit.reward(decision.id, 0.5), bandit.reward("?", 1.0)
+        ('duplicate', 'conflict', 'unknown')
         >>> bandit.add_arm("c")
-        >>> bandit.pull()
+        >>> bandit.decide().arm
         'c'
     """
 
-    def __init__(self, policy: Policy, arms: Iterable[Hashable], seed: int = 0) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        arms: Iterable[Hashable],
+        seed: int = 0,
+        pending: Literal["young", "ignore"] = "young",
+        max_pending: int = _MAX_PENDING,
+    ) -> None:
         if not isinstance(policy, Policy):
             raise InvalidTypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {policy!r}")
         if policy.sees_means:
             raise InvalidTypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
-        _check_iterable(arms)
-        names = [_check_arm(arm) for arm in arms]
-        if not names:
-            raise InvalidValueError("arms must hold at least one arm, got none")
-        for place, arm in enumerate(names):
-            if arm in names[:place]:
-                raise InvalidValueError(f"arms must be distinct, got {arm!r} twice")
-        key = derive_key(nonnegative_int("seed", seed), "policy")
-        self._make_slots(len(names))
-        self._slots[:] = names
-        self._slot_of.update((arm, slot) for slot, arm in enumerate(names))
-        capacity = states.first_capacity(policy, len(names), _FIRST_CAPACITY)
-        self._set_up(policy, key, 0, capacity, states.new_state(policy, len(names), capacity))
+        if pending not in {"young", "ignore"}:
+            raise InvalidValueError(f"pending must be 'young' or 'ignore', got {pending!r}")
+        self._arms = Arms(arms)
+        self._key = derive_key(nonnegative_int("seed", seed), "policy")
+        self._ledger = Ledger(positive_int("max_pending", max_pending))
+        self._reporting = Reporting()
+        self._rounds = 0
+        self._set_up(Learner.new(policy, len(self._arms.names)), pending)
 
-    def _make_slots(self, count: int) -> None:
-        """Make empty slots; an arm in use has one, also if it was removed with `keep=True`."""
-        self._slots: list[Hashable | None] = [None] * count  # the arm of each slot; meaningless where it is not in use
-        self._slot_of: dict[Hashable, int] = {}
-        self._kept: dict[Hashable, int] = {}  # arms removed with keep=True
-        self._pulls = [0] * count
-        self._pending = [0] * count  # pulls of each slot whose reward has not come yet
-        self._propensities: list[list[float]] = [[] for _ in range(count)]  # of those pulls, if the policy divides by them
-
-    def _set_up(self, policy: Policy, key: int, rounds: int, capacity: int, state: Any) -> None:
-        """Make the bandit ready to decide, once its slots are filled."""
-        self._policy, self._key, self._rounds, self._capacity, self._state = policy, key, rounds, capacity, state
-        self._lock = threading.RLock()
-        self._active: Ints
-        self._refresh()
-        self._choose = guarded_for(policy.kernel.choose, policy, policy.params, state, 1, self._key, self._active)
-        self._is_own = is_own_work(policy.kernel.choose)
-        self._update = guarded_for(policy.kernel.update, policy, policy.params, state, 1, 0, 0.0)
-        self._explain = self._optional(policy.kernel.explain, self._active, 0)
-        self._propensities_now = self._optional(policy.kernel.propensities, self._active, np.zeros(1))
-        self._may_be_full = policy.kernel.enlarge is not None
-        self._uses_propensities = "propensity" in self._state._fields
-        self._max_rounds = math.inf if policy.max_rounds is None else policy.max_rounds
-        self._range = policy.reward_range or (-math.inf, math.inf)
-
-    def _optional(self, kernel: Callable[..., Any] | None, *rest: object) -> Callable[..., Any] | None:
-        if kernel is None:
-            return None
-        return guarded_for(kernel, self._policy, self._policy.params, self._state, 1, *rest, allocates=True)
-
-    def _refresh(self) -> None:
-        self._active = np.array(sorted(self._slot_of.values()), np.int64)
+    def _set_up(self, learner: Learner, pending: str) -> None:
+        """Make the bandit ready to decide, once its arms and its ledger are filled."""
+        self._policy, self._settled, self._pending = learner.policy, learner, pending
+        self._under_way = UnderWay(learner, pending == "young")
+        self._lock: Any = threading.RLock()
+        watch(self)
+        self._max_rounds = math.inf if self._policy.max_rounds is None else self._policy.max_rounds
+        self._range = self._policy.reward_range or (-math.inf, math.inf)
+        self._listener: Listener | None = None
+        self._events: list[Event] = []
+        self._warnings: list[str] = []
+        self._full_told = False
 
     @property
     def policy(self) -> Policy:
@@ -194,39 +134,87 @@ class Bandit:
 
     @property
     def arms(self) -> tuple[Hashable, ...]:
-        """The arms that may be pulled, in the order of their slots."""
-        return tuple(self._slots[slot] for slot in self._active)
+        """The arms that may be chosen, in the order of their slots."""
+        return tuple(self._arms.names[slot] for slot in self._arms.slots)
 
     @property
     def rounds(self) -> int:
         """Rounds played so far: the paper's t - 1."""
         return self._rounds
 
+    @property
+    def pending(self) -> int:
+        """Decisions whose reward has not come yet."""
+        return len(self._ledger.entries) - self._ledger.early
+
     def __repr__(self) -> str:
         return f"Bandit({self._policy!r}, arms={list(self.arms)!r}, rounds={self._rounds})"
 
-    def _known(self, arm: Hashable, kept: bool = False) -> int:
-        """Return the slot of an arm that was added or, if `kept`, of one that was removed with its statistics kept."""
-        try:
-            slot = self._slot_of.get(arm)
-            if slot is None and kept:
-                slot = self._kept.get(arm)
-        except TypeError:  # not hashable
-            slot = None
-        if slot is None:
-            known = [each for each in self._slot_of if isinstance(each, str)]
-            hint = suggest(arm, known) if isinstance(arm, str) else ""
-            raise InvalidValueError(f"arm must be one of {_listed(self._slot_of)}, got {arm!r}{hint}")
-        return slot
+    # --- Events: every change is made by one of these, whether somebody calls a verb or a recorded event is applied -------
 
-    def _available(self, arms: Iterable[Hashable] | None) -> Ints:
-        if arms is None:
-            return self._active
-        _check_iterable(arms)
-        slots = sorted({self._known(arm) for arm in arms})
-        if not slots:
-            raise InvalidValueError("arms must hold at least one arm, got none")
-        return np.array(slots, np.int64)
+    def _note(self, event: str, **more: object) -> None:
+        if self._listener is not None:
+            self._events.append({"event": event, **more})
+
+    def _tell(self) -> None:
+        """Tell the listener of what has happened since it was last told; if it fails, what it knows is not what is true."""
+        events, self._events = self._events, []
+        if isinstance(self._lock, Refusal):
+            self._lock.__enter__()  # a thread that waited for the lock meanwhile
+        if self._listener is not None:
+            try:
+                self._listener(events)
+            except BaseException as error:
+                self._lock = Refusal(f"bandit must be opened again, since its record could not be written: {error}")
+                raise
+
+    def _after_fork(self) -> None:
+        """Become a bandit of this process, which was forked."""
+        if self._listener is not None:
+            self._lock = Refusal("bandit must be opened again in this process: its record belongs to the one that opened it")
+        else:
+            self._lock, self._key = threading.RLock(), own_stream()
+
+    def _apply(self, event: Event) -> None:
+        """Make the change that was recorded as an event, and check that a decision is the same."""
+        kind, data = check_event(event)
+        with self._lock:
+            try:
+                if kind == "decided":
+                    self._repeat(data)
+                elif kind in {"rewarded", "cancelled", "expired"}:
+                    entry = self._ledger.entries.get(data["id"])
+                    if entry is None or entry.reward is not None:
+                        raise InvalidValueError(f"event must be about a decision that is open, got {event!r}")
+                    if kind == "rewarded":
+                        self._reward(entry, data["reward"])
+                    else:
+                        self._end(entry, kind, data.get("reward"))
+                elif kind == "learned":
+                    self._learn(restore_arm(data["arm"]), data["reward"])
+                elif kind == "added":
+                    self._add(restore_arm(data["arm"]), data["prior"])
+                else:
+                    {"retired": self._retire, "revived": self._revive, "forgotten": self._forget}[kind](
+                        restore_arm(data["arm"])
+                    )
+            finally:
+                if self._events:
+                    self._tell()
+
+    def _repeat(self, data: Event) -> None:
+        """Decide as recorded."""
+        arms, without = (None if each is None else map(restore_arm, each) for each in (data["arms"], data["without"]))
+        entry, _ = self._decide(self._arms.available(arms, without), data["id"], False)
+        entry.propensity = data["propensity"]
+        arm = self._arms.names[entry.slot]
+        if arm != restore_arm(data["arm"]) or entry.round != data["round"]:
+            raise InvalidValueError(
+                f"event must be the decision that follows from those before it, for {arm!r} in round {entry.round}, "
+                f"got {data['arm']!r} in round {data['round']}"
+            )
+
+    # --- Deciding ---------------------------------------------------------------------------------------------------------
 
     def _check_round(self, rounds: int) -> None:
         limit = self._max_rounds
@@ -236,130 +224,498 @@ class Bandit:
                 f"rotting.doubling(policy) plays without a horizon"
             )
 
-    def _make_room(self, rounds: int) -> None:
-        if rounds > self._capacity and not self._may_be_full:
-            capacity = max(rounds, 2 * self._capacity)
-            self._state = states.grow(self._policy, self._state, len(self._slots), capacity)
-            self._capacity = capacity
+    def _current(self, trial: bool = False) -> Learner:
+        """Return what decides: all rewards that have come, each arm's in the order of its decisions.
+
+        Args:
+            trial: whether it must be a copy, because choosing and explaining may change it.
+        """
+        ledger = self._ledger
+        learner = self._settled.copy() if trial or ledger.early else self._settled
+        if ledger.early:
+            waiting = ledger.waiting()
+            rounds = np.full(len(waiting), max(each.came for each in waiting))  # as if their turn had come with the last
+            slots, rewards = np.array([each.slot for each in waiting]), np.array([each.reward for each in waiting], np.float64)
+            learner.learn_all(rounds, slots, rewards)
+        return learner
+
+    def _decide(self, available: Ints, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
+        """Choose one of the slots `available`; `wanted`: with its propensity and the reason."""
+        t = self._rounds + 1
+        while self._ledger.is_full:
+            self._end(self._ledger.oldest(), "expired", None)  # type: ignore[arg-type]
+            if not self._full_told:
+                self._full_told = True
+                self._warnings.append(
+                    f"{self._ledger.max_pending} decisions wait for a reward (max_pending): from now on the oldest expires "
+                    f"with each new one"
+                )
+        learner, under_way, reason = self._current(), self._under_way, None
+        randomised = self._policy.randomised
+        before = learner.copy() if wanted and randomised and not learner.weighs else None
+        choice = under_way.choose(learner, t, self._key, available)
+        if learner is not self._settled and choice.asked is not None:  # which must hold what the policy notes when it chooses
+            self._settled.choose(t, self._key, choice.asked)
+        slot = choice.slot
+        propensity = None if randomised else 1.0
+        if learner.weighs:
+            propensity = float(learner.state.propensity[slot])
+        elif before is not None:
+            out = under_way.probabilities(before, t, self._key, available)
+            propensity = float(out[np.searchsorted(available, slot)])
+        if wanted:
+            index, mean, window, width = UNKNOWN if choice.asked is None else learner.explain(t, choice.asked, slot)
+            index = index if choice.joined is None else choice.joined
+            pulls, pending = under_way.rewards[slot], under_way.pending[slot]
+            reason = ArmExplanation(float(index), float(mean), int(window), float(width), pulls, pending)
+        entry = Entry(key, slot, t, propensity)
+        self._rounds = t
+        self._ledger.add(entry)
+        under_way.decided(slot)
+        if self._listener is not None:
+            arms, without = self._arms.described(available)
+            arm = self._arms.names[slot]
+            self._note("decided", id=key, round=t, arm=arm, arms=arms, without=without, propensity=propensity)
+        return entry, reason
+
+    @overload
+    def decide(self, arms: Iterable[Hashable] | None = None, count: None = None) -> Decision: ...
+
+    @overload
+    def decide(self, arms: Iterable[Hashable] | None = None, *, count: int) -> tuple[Decision, ...]: ...
+
+    def decide(self, arms: Iterable[Hashable] | None = None, count: int | None = None) -> Decision | tuple[Decision, ...]:
+        """Choose an arm now, and wait for its reward.
+
+        With a `count`, so many distinct arms for one page, best first: they are chosen one after the other, each without those
+        before it. Each is a decision and a round of its own, with a reward of its own. Its propensity is the probability of
+        that arm at that place, given those before it; the propensity of the page is their product.
+
+        Args:
+            arms: the arms available this time; all by default.
+            count: how many arms to choose.
+
+        Example:
+            >>> from rotting.policies.uniform import Uniform
+            >>> page = Bandit(Uniform(), arms=["a", "b", "c"]).decide(count=2)
+            >>> [decision.propensity for decision in page], [decision.round for decision in page]
+            ([0.3333333333333333, 0.5], [1, 2])
+        """
+        number = 1 if count is None else positive_int("count", count)
+        made: list[Decision] = []
+        with self._lock:
+            available = self._arms.available(arms)
+            most = min(available.size, self._ledger.max_pending)
+            if number > most:
+                raise InvalidValueError(f"count must be at most {most}, the arms there are to choose from, got {count!r}")
+            self._check_round(self._rounds + number)
+            try:
+                for _ in range(number):
+                    entry, reason = self._decide(available, os.urandom(16).hex(), True)
+                    arm = self._arms.names[entry.slot]
+                    made.append(Decision(entry.key, arm, entry.round, entry.propensity, reason))  # type: ignore[arg-type]
+                    if number > 1:
+                        available = available[available != entry.slot]
+            finally:
+                if self._events:
+                    self._tell()
+        if self._warnings:
+            self._warn()
+        return made[0] if count is None else tuple(made)
 
     def pull(self, arms: Iterable[Hashable] | None = None) -> Hashable:
-        """Return the arm to play now.
+        """Return the arm to play now: the simple form of `decide`, to be answered with `update`.
+
+        **A reward of 0 must be reported too**, as for `decide`.
 
         Args:
             arms: the arms available this time; all by default.
         """
         with self._lock:
-            available = self._available(arms)
+            available = self._arms.available(arms)
             self._check_round(self._rounds + 1)
-            self._make_room(self._rounds + 1)
-            slot = self._choose(self._policy.params, self._state, self._rounds + 1, self._key, available)
-            if not self._is_own:
-                check_choice(self._policy, slot, available)
-            slot = int(slot)
-            self._rounds += 1
-            self._pending[slot] += 1
-            if self._uses_propensities:
-                self._propensities[slot].append(float(self._state.propensity[slot]))
-            return self._slots[slot]
+            try:
+                entry, _ = self._decide(available, self._rounds + 1, False)
+            finally:
+                if self._events:
+                    self._tell()
+            arm = self._arms.names[entry.slot]
+        if self._warnings:
+            self._warn()
+        return arm
 
-    def update(self, arm: Hashable, reward: float) -> None:
-        """Learn that `arm` paid `reward`; an arm that was removed with `keep=True` can still be updated."""
+    def _warn(self) -> None:
+        """Say what should be known, after the lock is released: a warning may be an error."""
+        while self._warnings:
+            warnings.warn(self._warnings.pop(), RewardsWarning, stacklevel=3)
+
+    # --- Learning ---------------------------------------------------------------------------------------------------------
+
+    def _checked(self, reward: object) -> float:
         value = _check_reward(reward)
         low, high = self._range
         if not low <= value <= high:
             raise InvalidValueError(
                 f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {reward!r}"
             )
+        return value
+
+    def _reward(self, entry: Entry, value: float) -> None:
+        """Learn the reward of an open decision: now, or when those before it have come."""
+        slot, ledger = entry.slot, self._ledger
+        if self._settled.weighs or ledger.first(slot) is entry:
+            self._settled.learn(self._rounds, slot, value, entry.propensity)
+            ledger.close(entry, value)
+        else:
+            entry.reward, entry.came = value, self._rounds
+            ledger.early += 1
+        self._under_way.learned(slot, value, True)
+        if self._listener is not None:
+            self._note("rewarded", id=entry.key, reward=value)
+        if ledger.early:
+            self._settle(slot)
+        self._reporting.note(value, self._rounds - entry.round if isinstance(entry.key, str) else None)
+        oldest = ledger.oldest()
+        if oldest is not None and self._reporting.seems_partial(self.pending, self._rounds - oldest.round):
+            self._warnings.append(
+                f"no reward was 0 so far, and {self.pending} decisions have none: a decision that paid nothing must be "
+                f"rewarded with 0, else all arms look good"
+            )
+
+    def _settle(self, slot: int) -> None:
+        """Learn the rewards of a slot whose turn has come."""
+        ledger = self._ledger
+        while ledger.early:
+            entry = ledger.first(slot)
+            if entry is None or entry.reward is None:
+                return
+            self._settled.learn(self._rounds, slot, entry.reward)
+            ledger.close(entry, entry.answer)
+
+    def _end(self, entry: Entry, event: str, value: float | None) -> None:
+        """End an open decision without its reward; learn `value` at its place, if there is one."""
+        slot = entry.slot
+        if value is not None:
+            if self._settled.weighs or self._ledger.first(slot) is entry:
+                self._settled.learn(self._rounds, slot, value, entry.propensity)
+                self._ledger.close(entry, None)
+            else:
+                entry.reward, entry.came, entry.lapsed = value, self._rounds, True
+                self._ledger.early += 1
+            self._under_way.learned(slot, value, True)
+        else:
+            self._ledger.close(entry, None)
+            self._under_way.ended(slot)
+        self._note(event, id=entry.key, **({"reward": value} if event == "expired" else {}))
+        self._settle(slot)
+
+    def _learn(self, arm: Hashable, value: float) -> None:
+        """Learn a reward that nobody decided on: a round of its own."""
+        slot, rounds = self._arms.known(arm, retired=True), self._rounds + 1
+        weighs = self._settled.weighs
+        if weighs and arm not in self._arms.active:
+            raise InvalidValueError(f"arm must have been pulled, or be one that may be, got {arm!r}, which was removed")
+        self._check_round(rounds)
+        propensity = self.propensities()[arm] if weighs else None
+        self._settled.learn(rounds, slot, value, propensity)
+        self._rounds = rounds
+        self._under_way.learned(slot, value, False)
+        self._note("learned", arm=arm, reward=value)
+
+    def _answer(self, id: str, value: float) -> Outcome:  # noqa: A002
+        entry = self._ledger.entries.get(id)
+        if entry is None or entry.reward is not None:
+            return self._ledger.remembered(id, value)
+        self._reward(entry, value)
+        return "applied"
+
+    def reward(self, id: str, reward: float) -> Outcome:  # noqa: A002 - what decisions call it
+        """Learn what a decision paid, and return what became of it.
+
+        "applied": it counts. "duplicate": the same reward came before, and nothing happens. "conflict": another reward came
+        before, which stays. "unknown": there is no such decision, or it was answered too long ago to be remembered. "expired":
+        the decision was cancelled, or expired, or its arm was forgotten.
+
+        **A reward of 0 must be reported too**: a decision without an answer is still waited for.
+
+        Args:
+            id: that of the decision.
+            reward: a finite number; True and False are refused, since they are mostly the answer to another question.
+        """
+        value, key = self._checked(reward), _check_id(id)
         with self._lock:
-            slot = self._known(arm, kept=True)
-            pulled = self._pending[slot] > 0
-            if self._uses_propensities and not pulled and arm not in self._slot_of:
-                raise InvalidValueError(f"arm must have been pulled, or be one that may be, got {arm!r}, which was removed")
-            rounds = self._rounds if pulled else self._rounds + 1
-            self._check_round(rounds)
-            self._make_room(rounds)
-            if self._uses_propensities:
-                self._state.propensity[slot] = self._propensities[slot][0] if pulled else self.propensities()[arm]
-            self._update(self._policy.params, self._state, rounds, slot, value)
-            while self._may_be_full and self._state.full[0]:
-                self._state.full[0] = 0  # also if there is no memory for more room, and the reward is not learned
-                capacity = 2 * self._capacity
-                self._state = states.grow(self._policy, self._state, len(self._slots), capacity)
-                self._capacity = capacity
-                self._update(self._policy.params, self._state, rounds, slot, value)
-            self._rounds = rounds
-            self._pulls[slot] += 1
-            if pulled:
-                self._pending[slot] -= 1
-                del self._propensities[slot][:1]
+            try:
+                outcome = self._answer(key, value)
+            finally:
+                if self._events:
+                    self._tell()
+        if self._warnings:
+            self._warn()
+        return outcome
 
-    def add_arm(self, arm: Hashable, resume: bool = False) -> None:
-        """Let `arm` be pulled from now on, as the paper treats a new arm: it is explored at the next pull.
+    def reward_many(self, rewards: Iterable[tuple[str, float]]) -> list[Outcome]:
+        """Learn what many decisions paid, in this order, and return what became of each; all or, if one is refused, none.
 
-        A tuning that depends on the number of arms is computed again; what was learned stays.
+        Args:
+            rewards: pairs of an id and a reward, as for `reward`.
+
+        Example:
+            >>> from rotting.policies.uniform import Uniform
+            >>> bandit = Bandit(Uniform(), arms=["a", "b", "c"])
+            >>> bandit.reward_many([(decision.id, 1.0) for decision in bandit.decide(count=2)])
+            ['applied', 'applied']
+        """
+        pairs = [(_check_id(id), self._checked(reward)) for id, reward in rewards]  # noqa: A001
+        with self._lock:
+            try:
+                outcomes = [self._answer(key, value) for key, value in pairs]
+            finally:
+                if self._events:
+                    self._tell()
+        if self._warnings:
+            self._warn()
+        return outcomes
+
+    def update(self, arm: Hashable, reward: float) -> None:
+        """Learn that `arm` paid `reward`: the simple form of `reward`.
+
+        It is the reward of the arm's oldest decision that has none, or, if there is no such decision, a round of its own. An
+        arm that was retired can still be updated. **A reward of 0 must be reported too.**
 
         Args:
             arm: its id.
-            resume: continue with the statistics it had when it was removed with `keep=True`, instead of starting afresh.
+            reward: a finite number.
         """
-        _check_arm(arm)
+        value = self._checked(reward)
         with self._lock:
-            if arm in self._slot_of:
+            entry = self._ledger.first(self._arms.known(arm, retired=True))
+            try:
+                if entry is None:
+                    self._learn(arm, value)
+                else:
+                    self._reward(entry, value)
+            finally:
+                if self._events:
+                    self._tell()
+        if self._warnings:
+            self._warn()
+
+    def cancel(self, id: str) -> Outcome:  # noqa: A002
+        """End a decision that was never shown: all goes on as if it had not been made, but the number of its round is used.
+
+        Returns "applied"; or "conflict" if it was rewarded, "expired" if it had ended before, "unknown" as `reward` does.
+
+        Args:
+            id: that of the decision.
+        """
+        with self._lock:
+            return self._end_open(_check_id(id), "cancelled", None)
+
+    def _end_open(self, id: str, event: str, value: float | None) -> Outcome:  # noqa: A002
+        entry = self._ledger.entries.get(id)
+        if entry is None or entry.reward is not None:
+            return self._ledger.remembered(id, math.nan)
+        try:
+            self._end(entry, event, value)
+        finally:
+            self._tell()
+        return "applied"
+
+    @overload
+    def expire(self, id: str, *, missing: float | Literal["drop"] = "drop") -> Outcome: ...
+
+    @overload
+    def expire(self, *, older_than_rounds: int, missing: float | Literal["drop"] = "drop") -> int: ...
+
+    def expire(
+        self,
+        id: str | None = None,  # noqa: A002
+        *,
+        older_than_rounds: int | None = None,
+        missing: float | Literal["drop"] = "drop",
+    ) -> Outcome | int:
+        """End a decision that was shown and will have no answer, or all that are older than some rounds.
+
+        A reward that comes afterwards is `expired`. An arm that wears out with its pulls has worn: what its next reward shows
+        is one pull later, whether this one is learned or not.
+
+        Returns what became of the decision, as `cancel` does; with `older_than_rounds`, how many decisions ended.
+
+        Args:
+            id: that of the decision; or
+            older_than_rounds: end all decisions that were made more than so many rounds ago.
+            missing: "drop": learn nothing; or the reward to learn in its place, such as 0.0 if no answer means no click.
+
+        Example:
+            >>> from rotting.policies.ucb1 import UCB1
+            >>> bandit = Bandit(UCB1(), arms=["a", "b"])
+            >>> old, new = bandit.decide(), bandit.decide()
+            >>> bandit.expire(older_than_rounds=0, missing=0.0), bandit.reward(old.id, 1.0), bandit.explain()["a"].mean
+            (1, 'expired', 0.0)
+        """
+        if (id is None) == (older_than_rounds is None):
+            raise InvalidTypeError("expire needs either an id or older_than_rounds, got both or none")
+        value = None if isinstance(missing, str) and missing == "drop" else self._checked(missing)
+        with self._lock:
+            if id is not None:
+                return self._end_open(_check_id(id), "expired", value)
+            last = self._rounds - nonnegative_int("older_than_rounds", older_than_rounds) - 1
+            old = [each for each in self._ledger.entries.values() if each.round <= last and each.reward is None]
+            try:
+                for entry in old:
+                    self._end(entry, "expired", value)
+            finally:
+                if self._events:
+                    self._tell()
+            return len(old)
+
+    # --- Arms -------------------------------------------------------------------------------------------------------------
+
+    def _add(self, arm: Hashable, prior: tuple[float, int] | None) -> None:
+        if arm in self._arms.retired:
+            self._forget(arm, told=False)
+        if not self._arms.has_free:
+            self._settled.add_slot()
+            self._under_way.add_slot()
+        slot = self._arms.add(arm)
+        self._settled.forget(slot)
+        self._settled.set_present(self._arms.slots)
+        if prior is not None:
+            mean, weight = prior
+            for _ in range(weight):
+                self._settled.learn(max(1, self._rounds), slot, mean)
+                self._under_way.learned(slot, mean, False)
+        self._note("added", arm=arm, prior=None if prior is None else list(prior))
+
+    def _retire(self, arm: Hashable) -> None:
+        self._arms.retire(arm)
+        self._settled.set_present(self._arms.slots)
+        self._note("retired", arm=arm)
+
+    def _revive(self, arm: Hashable) -> None:
+        self._arms.revive(arm)
+        self._settled.set_present(self._arms.slots)
+        self._note("revived", arm=arm)
+
+    def _forget(self, arm: Hashable, told: bool = True) -> None:
+        slot = self._arms.forget(arm)
+        for entry in self._ledger.of(slot):
+            self._ledger.close(entry, None)
+        self._settled.forget(slot)
+        self._settled.set_present(self._arms.slots)
+        self._under_way.forget(slot)
+        if told:
+            self._note("forgotten", arm=arm)
+
+    def _checked_prior(self, prior: object) -> tuple[float, int]:
+        """Return the mean and the weight that are meant."""
+        if self._settled.weighs:
+            raise InvalidValueError(
+                f"prior must be left out for {self._policy!r}, which starts a new arm level with the best, got {prior!r}"
+            )
+        if prior == "like the others":
+            if not self._under_way.number:
+                raise InvalidValueError(f"prior must be a mean and a weight as long as there are no rewards, got {prior!r}")
+            return self._under_way.total / self._under_way.number, 1
+        if not isinstance(prior, tuple | list) or len(prior) != 2:
+            raise InvalidValueError(f"prior must be a mean and a weight, or 'like the others', got {prior!r}")
+        return self._checked(prior[0]), positive_int("weight", prior[1])
+
+    def add_arm(
+        self,
+        arm: Hashable,
+        resume: bool = False,
+        prior: tuple[float, int] | Literal["like the others"] | None = None,
+    ) -> None:
+        """Let `arm` be chosen from now on, as the paper treats a new arm: it is explored at the next decision.
+
+        A tuning that depends on the number of arms is computed again; what was learned stays. Of an arm that was retired under
+        this id, all is forgotten: rewards that are under way to it will not reach the new one.
+
+        Args:
+            arm: its id.
+            resume: `revive` the arm, which was retired, instead of starting afresh.
+            prior: what to assume of a new arm: a mean and a weight, as if it had paid that mean so many times; or "like the
+                others", the mean of all rewards so far, once. It is not explored first then, and competes at once.
+        """
+        check_arm(arm)
+        with self._lock:
+            if resume and prior is not None:
+                raise InvalidValueError(f"prior must be left out with resume, which keeps what was learned, got {prior!r}")
+            assumed = None if prior is None else self._checked_prior(prior)
+            if arm in self._arms.active:
                 raise InvalidValueError(f"arm must be new, got {arm!r}, which is there already")
-            if resume:
-                if arm not in self._kept:
-                    raise InvalidValueError(f"resume needs an arm that was removed with keep=True, got {arm!r}")
-                slot = self._kept.pop(arm)
-            else:
-                slot = self._free_slot()
-                self._slots[slot] = arm
-                old = self._kept.pop(arm, None)
-                if old is not None:
-                    self._clear(old)
-            self._slot_of[arm] = slot
-            self._refresh()
-
-    def _free_slot(self) -> int:
-        """Return a slot that no arm uses, cleared."""
-        taken = {*self._slot_of.values(), *self._kept.values()}
-        slot = next((each for each in range(len(self._slots)) if each not in taken), len(self._slots))
-        if slot == len(self._slots):
-            # One at a time: some policies use the number of slots as the number of arms.
-            n_arms = len(self._slots) + 1
-            self._capacity = max(self._capacity, states.first_capacity(self._policy, n_arms, _FIRST_CAPACITY))
-            self._state = states.grow(self._policy, self._state, n_arms, self._capacity)
-            self._slots.append(None)
-            self._pulls.append(0)
-            self._pending.append(0)
-            self._propensities.append([])
-        self._clear(slot)
-        return slot
-
-    def _clear(self, slot: int) -> None:
-        """Forget everything about the arm in a slot."""
-        states.forget_arm(self._policy, self._state, slot, self._capacity)
-        self._pulls[slot], self._pending[slot], self._propensities[slot] = 0, 0, []
+            if resume and arm not in self._arms.retired:
+                raise InvalidValueError(f"resume needs an arm that was removed with keep=True, got {arm!r}")
+            try:
+                if resume:
+                    self._revive(arm)
+                else:
+                    self._add(arm, assumed)
+            finally:
+                if self._events:
+                    self._tell()
 
     def remove_arm(self, arm: Hashable, keep: bool = False) -> None:
-        """Never pull `arm` again.
+        """Never choose `arm` again: `retire` it, or `forget` it.
 
         Args:
             arm: its id.
             keep: keep its statistics, for `add_arm(arm, resume=True)`.
         """
         with self._lock:
-            slot = self._known(arm)
-            if len(self._slot_of) == 1:
-                raise InvalidValueError(f"arm must not be the last one, got {arm!r}")
-            del self._slot_of[arm]
+            self._arms.known(arm)
             if keep:
-                self._kept[arm] = slot
+                self.retire(arm)
             else:
-                self._clear(slot)
-            self._refresh()
+                self.forget(arm)
+
+    def retire(self, arm: Hashable) -> None:
+        """Do not choose `arm` any more, and keep what was learned, for `revive`; rewards under way still reach it.
+
+        Args:
+            arm: its id.
+        """
+        with self._lock:
+            self._arms.known(arm)
+            self._arms.check_not_last(arm)
+            try:
+                self._retire(arm)
+            finally:
+                if self._events:
+                    self._tell()
+
+    def revive(self, arm: Hashable) -> None:
+        """Let `arm`, which was retired, be chosen again, with what was learned of it.
+
+        Args:
+            arm: its id.
+        """
+        self.add_arm(arm, resume=True)
+
+    def forget(self, arm: Hashable) -> None:
+        """Forget all about `arm`, active or retired; a reward that is under way to it will be `expired`.
+
+        The id may be used again, for a new arm.
+
+        Args:
+            arm: its id.
+        """
+        with self._lock:
+            self._arms.known(arm, retired=True)
+            self._arms.check_not_last(arm)
+            try:
+                self._forget(arm)
+            finally:
+                if self._events:
+                    self._tell()
+
+    # --- Asking -----------------------------------------------------------------------------------------------------------
 
     def propensities(self, arms: Iterable[Hashable] | None = None) -> dict[Hashable, float]:
-        """Return the probability with which the next pull would return each arm.
+        """Return the probability with which the next decision would choose each arm.
+
+        To log it with a decision, take `Decision.propensity`: between two calls, another thread may decide.
 
         Args:
             arms: the arms available; all by default.
@@ -370,23 +726,14 @@ class Bandit:
             {'a': 0.5, 'b': 0.5}
         """
         with self._lock:
-            available = self._available(arms)
-            t = self._rounds + 1
-            self._make_room(t)
-            out = np.zeros(available.size)
-            trial = states.copy(self._state)  # choose and propensities may change the state
-            if self._policy.randomised and self._policy.kernel.propensities is None:
-                raise InvalidTypeError(
-                    f"policy must give its propensities, got {self._policy!r}, which draws and does not; see rotting.Kernel"
-                )
-            if self._propensities_now is not None:
-                self._propensities_now(self._policy.params, trial, t, available, out)
-            else:
-                out[np.searchsorted(available, self._choose(self._policy.params, trial, t, self._key, available))] = 1.0
-            return {self._slots[slot]: float(probability) for slot, probability in zip(available, out, strict=True)}
+            available, t = self._arms.available(arms), self._rounds + 1
+            trial, under_way = self._current(trial=True), self._under_way.copy()  # a choice changes the state
+            names = [self._arms.names[slot] for slot in available]
+        out = under_way.probabilities(trial, t, self._key, available)
+        return dict(zip(names, out.tolist(), strict=True))
 
     def explain(self) -> Explanation:
-        """Return for each arm what decides whether it is pulled next: index, mean, chosen window, width, pulls.
+        """Return for each arm what decides whether it is chosen next: index, mean, chosen window, width, rewards, pending.
 
         Example:
             >>> from rotting.policies.ucb1 import UCB1
@@ -396,45 +743,52 @@ class Bandit:
             (3.0, inf)
         """
         with self._lock:
-            explanation = Explanation()
-            trial = states.copy(self._state)  # explain may change the state
-            for arm in self.arms:
-                slot = self._slot_of[arm]
-                reason = Reason(math.nan, math.nan, 0, math.nan)
-                if self._explain is not None:
-                    reason = self._explain(self._policy.params, trial, self._rounds + 1, self._active, slot)
-                    check_reason(self._policy, reason)
-                value, mean, window, width = reason
-                explanation[arm] = ArmExplanation(float(value), float(mean), int(window), float(width), self._pulls[slot])
-            return explanation
+            slots, t = self._arms.slots, self._rounds + 1
+            trial = self._current(trial=True)  # explain may change the state
+            rows = [(self._arms.names[i], int(i), self._under_way.rewards[i], self._under_way.pending[i]) for i in slots]
+        explanation = Explanation()
+        for arm, slot, pulls, pending in rows:
+            index, mean, window, width = trial.explain(t, slots, slot)
+            explanation[arm] = ArmExplanation(float(index), float(mean), int(window), float(width), pulls, pending)
+        return explanation
+
+    def warm_up(self) -> None:
+        """Run all that decides and learns once, on a copy: the first users need not wait for anything to be compiled."""
+        with self._lock:
+            trial, under_way, t = self._settled.copy(), self._under_way.copy(), self._rounds + 1
+            slots = self._arms.slots
+        if t > self._max_rounds:
+            return
+        low, high = (each if math.isfinite(each) else 0.0 for each in self._range)
+        slot = under_way.choose(trial, t, self._key, slots).slot
+        trial.learn_all(np.full(1, t), np.full(1, slot), np.full(1, (low + high) / 2.0))
+        trial.learn(t, slot, (low + high) / 2.0)
+        trial.explain(t, slots, slot)
+        under_way.probabilities(trial, t, self._key, slots)
 
     def get_state(self) -> dict[str, Any]:
-        """Return the policy, the arms, the statistics and the randomness as JSON-able data, for `from_state`."""
+        """Return the policy, the arms, the statistics, the decisions and the randomness as JSON-able data, for `from_state`."""
         with self._lock:
+            learner, under_way, ledger = self._settled.copy(), self._under_way, self._ledger
             data: dict[str, Any] = {
-                "format": _FORMAT,
-                "version": _VERSION,
                 "policy": self._policy.to_json(),
                 "key": f"{self._key:x}",  # a string: some JSON readers keep fewer than 63 bits of a number
                 "rounds": self._rounds,
-                "capacity": self._capacity,
-                "slots": len(self._slots),
+                "capacity": learner.capacity,
+                "slots": learner.n_slots,
+                "pending": self._pending,
+                "max_pending": ledger.max_pending,
                 "arms": [
-                    {
-                        "arm": arm,
-                        "slot": slot,
-                        "kept": kept,
-                        "pulls": self._pulls[slot],
-                        "pending": self._pending[slot],
-                        "propensities": self._propensities[slot],
-                    }
-                    for kept, group in ((False, self._slot_of), (True, self._kept))
+                    {"arm": arm, "slot": slot, "retired": retired, "pulls": under_way.rewards[slot]}
+                    for retired, group in ((False, self._arms.active), (True, self._arms.retired))
                     for arm, slot in group.items()
                 ],
-                "state": states.to_json(self._state),
+                "decisions": [entry.to_json() for entry in ledger.entries.values()],
+                "answers": list(ledger.answers.items()),
+                "rewards": [under_way.total, under_way.number],
+                "reporting": self._reporting.to_json(),
             }
-            plain: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
-            return {**plain, "digest": _state_digest(plain)}
+        return seal({**data, "state": states.to_json(learner.state)})
 
     @classmethod
     def from_state(cls, state: Any) -> "Bandit":
@@ -447,26 +801,30 @@ class Bandit:
             >>> [bandit.pull() for _ in range(9)] == [twin.pull() for _ in range(9)]
             True
         """
-        if not isinstance(state, dict) or state.get("format") != _FORMAT:
-            raise InvalidValueError(f"state must be what Bandit.get_state returned (format {_FORMAT!r}), got {brief(state)}")
-        if state.get("version") != _VERSION:
-            got = state.get("version")
-            raise InvalidValueError(f"state version must be {_VERSION}, the only one that can be read, got {got!r}")
-        try:
-            intact = state.get("digest") == _state_digest(state)
-        except (TypeError, ValueError):
-            intact = False
-        if not intact:
-            raise InvalidValueError("state must be complete and unedited, got one whose digest does not match its content")
+        data = unseal(state)
         bandit = cls.__new__(cls)
-        bandit._make_slots(state["slots"])
-        for each in state["arms"]:
-            arm, slot = _restore_arm(each["arm"]), each["slot"]
-            bandit._slots[slot] = arm
-            (bandit._kept if each["kept"] else bandit._slot_of)[arm] = slot
-            bandit._pulls[slot], bandit._pending[slot] = each["pulls"], each["pending"]
-            bandit._propensities[slot] = each["propensities"]
-        policy, capacity = policy_from_json(state["policy"]), state["capacity"]
-        arrays = states.from_json(policy, state["state"], state["slots"], capacity)
-        bandit._set_up(policy, int(state["key"], 16), state["rounds"], capacity, arrays)
+        active: dict[Hashable, int] = {}
+        retired: dict[Hashable, int] = {}
+        for each in data["arms"]:
+            (retired if each["retired"] else active)[restore_arm(each["arm"])] = each["slot"]
+        bandit._arms = Arms.restored(data["slots"], active, retired)
+        bandit._key, bandit._rounds = int(data["key"], 16), data["rounds"]
+        bandit._reporting = Reporting(*data["reporting"])
+        bandit._ledger = Ledger(data["max_pending"])
+        policy, capacity = policy_from_json(data["policy"]), data["capacity"]
+        arrays = states.from_json(policy, data["state"], data["slots"], capacity)
+        bandit._set_up(Learner(policy, data["slots"], capacity, arrays), data["pending"])
+        under_way = bandit._under_way
+        for each in data["arms"]:
+            under_way.rewards[each["slot"]] = each["pulls"]
+        under_way.total, under_way.number = float(data["rewards"][0]), data["rewards"][1]
+        bandit._ledger.answers.update((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
+        for each in data["decisions"]:
+            entry = Entry(*each)
+            bandit._ledger.add(entry)
+            if entry.reward is None:
+                under_way.decided(entry.slot)
         return bandit
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_state, (self.get_state(),)  # so a copy, also in another process, is a bandit of its own

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rotting.common.arrays import Ints
 from rotting.engines.kernel_errors import new_state as new_state  # noqa: PLC0414 - found here with what else a state can do
 from rotting.engines.kernel_errors import telling
 from rotting.errors import InvalidValueError
@@ -37,10 +38,25 @@ def grow(policy: Policy, state: Any, n_arms: int, capacity: int) -> Any:
     larger = new_state(policy, n_arms, capacity)
     for old, new in zip(arrays(state), arrays(larger), strict=True):
         new[tuple(slice(0, size) for size in old.shape)] = old
+    if "presence" in larger._fields:
+        larger.presence.number[0] = larger.presence.here.sum()
+    _tune(policy, larger)
+    return larger
+
+
+def _tune(policy: Policy, state: Any) -> None:
     tune = policy.kernel.tune
     if tune is not None:
-        telling(policy, tune, tune)(policy.params, larger)
-    return larger
+        telling(policy, tune, tune)(policy.params, state)
+
+
+def set_present(policy: Policy, state: Any, arms: Ints) -> None:
+    """Tell the state which arms are there, if it asks for that."""
+    if "presence" in state._fields:
+        state.presence.here[:] = 0
+        state.presence.here[arms] = 1
+        state.presence.number[0] = arms.size
+        _tune(policy, state)
 
 
 def has_arm_axis(policy: Policy) -> list[bool]:

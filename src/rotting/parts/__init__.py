@@ -20,6 +20,7 @@ A file in `policies/` has a policy's parameters and its formulas. What several p
     glr_test             the generalised likelihood ratio test for a change
     divergences          Kullback-Leibler divergences and the bounds they give
     noise_scale          the scale of the noise, given or estimated
+    presence             which arms are there, where their number counts
     confidence           the width of a confidence bound, and the parameters it takes
     reward_scale         rewards in a declared range, or Gaussian
     doubling             the doubling trick
@@ -28,7 +29,7 @@ A part leaves open what its policies choose: a function marked `@slot` (`kernels
 `by_tightest_bound` or `restarting` fill the slots with a policy's own functions, and return entries of its `Kernel`. Which part
 uses which:
 
-    restarts             largest_index
+    restarts             largest_index, presence
     hull_windows         hull, lazy_choice, noise_scale, stack_pool, tournament
     block_windows        lazy_choice, noise_scale, prefix_blocks
     hull                 stack_pool
@@ -36,7 +37,7 @@ uses which:
     lazy_choice          tournament
     arm_filter           noise_scale, prefix_blocks
     glr_test             hull, stack_pool
-    exponential_weights  reward_scale
+    exponential_weights  presence, reward_scale
     posteriors           reward_scale
 
 and which policy uses which (Uniform and the greedy oracle need none):
@@ -52,6 +53,7 @@ and which policy uses which (Uniform and the greedy oracle need none):
     kl_ucb               divergences, largest_index, reward_scale
     sw_ucb               largest_index, noise_scale, sliding_window
     d_ucb                discounts, largest_index, noise_scale
+    swa                  presence
     wswa                 doubling
     exp3                 exponential_weights, reward_scale
     exp3_s               exponential_weights, reward_scale
@@ -59,9 +61,9 @@ and which policy uses which (Uniform and the greedy oracle need none):
     thompson_sampling    posteriors, reward_scale
     discounted_ts        posteriors, reward_scale
     sliding_window_ts    posteriors, reward_scale, sliding_window
-    glr_ucb              divergences, glr_test, hull, noise_scale, restarts, stack_pool
+    glr_ucb              divergences, glr_test, hull, noise_scale, presence, restarts, stack_pool
     glr_kl_ucb           divergences, noise_scale, restarts, reward_scale
     cusum_ucb            largest_index, restarts, reward_scale
-    m_ucb                restarts, reward_scale
-    ad_switch            restarts, reward_scale
+    m_ucb                presence, restarts, reward_scale
+    ad_switch            presence, restarts, reward_scale
 """

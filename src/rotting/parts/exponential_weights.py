@@ -13,6 +13,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.random_numbers import uniform
+from rotting.parts.presence import Presence, new_presence
 from rotting.parts.reward_scale import to_unit
 
 
@@ -25,6 +26,7 @@ class Weights(NamedTuple):
     rates: Floats  # [2] gamma and alpha: of exploration, and of sharing (Exp3.S)
     batch: Ints  # [2] rounds between two restarts (Rexp3; 0 = none), and restarts so far
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+    presence: Presence
 
 
 def new_weights(n_arms: int) -> Weights:
@@ -36,6 +38,7 @@ def new_weights(n_arms: int) -> Weights:
         rates=np.zeros(2),
         batch=np.zeros(2, np.int64),
         epoch=np.zeros(2, np.int64),
+        presence=new_presence(n_arms),
     )
 
 
@@ -98,18 +101,21 @@ def forget(p: Any, s: Weights, arm: int) -> None:
     """Make the largest log-weight of the other arms zero: a new arm starts there, equal to their leader."""
     top = -math.inf
     for i in range(s.log_weights.size):
-        if i != arm:
+        if i != arm and s.presence.here[i] == 1:
             top = max(top, s.log_weights[i])
+    if top == -math.inf:
+        return
     for i in range(s.log_weights.size):
         if i != arm:
             s.log_weights[i] -= top
 
 
 def _rescale(s: Weights) -> None:
-    """Make the largest log-weight zero."""
+    """Make the largest log-weight of the arms that are there zero."""
     top = -math.inf
     for i in range(s.log_weights.size):
-        top = max(top, s.log_weights[i])
+        if s.presence.here[i] == 1:
+            top = max(top, s.log_weights[i])
     for i in range(s.log_weights.size):
         s.log_weights[i] -= top
 
@@ -117,7 +123,7 @@ def _rescale(s: Weights) -> None:
 def _boost(p: Any, s: Weights, arm: int, reward: float) -> None:
     """Multiply the arm's weight by `exp(gamma xhat / K)`, with `xhat` its reward over the probability of its draw."""
     xhat = to_unit(p.low, p.high, reward) / s.propensity[arm]
-    s.log_weights[arm] += s.rates[0] * xhat / s.log_weights.size
+    s.log_weights[arm] += s.rates[0] * xhat / s.presence.number[0]
 
 
 def update(p: Any, s: Weights, t: int, arm: int, reward: float) -> None:
@@ -134,15 +140,17 @@ def _log_add(a: float, b: float) -> float:
 
 def update_and_share(p: Any, s: Weights, t: int, arm: int, reward: float) -> None:
     """Learn as Exp3.S does: then add `(e alpha / K) W` to every weight, with W the total before."""
-    alpha, n_arms = s.rates[1], s.log_weights.size
+    alpha, n_arms = s.rates[1], s.presence.number[0]
     if alpha == 0.0:
         update(p, s, t, arm, reward)
         return
     total = 0.0
-    for x in s.log_weights:
-        total += math.exp(x)
+    for i in range(s.log_weights.size):
+        if s.presence.here[i] == 1:
+            total += math.exp(s.log_weights[i])
     _boost(p, s, arm, reward)
     shared = 1.0 + math.log(alpha) + math.log(total / n_arms)
-    for i in range(n_arms):
-        s.log_weights[i] = _log_add(s.log_weights[i], shared)
+    for i in range(s.log_weights.size):
+        if s.presence.here[i] == 1:
+            s.log_weights[i] = _log_add(s.log_weights[i], shared)
     _rescale(s)

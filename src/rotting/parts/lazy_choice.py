@@ -11,7 +11,7 @@ from typing import Any
 
 from rotting.common.arrays import Ints
 from rotting.kernels.binding import Parts, bind_all, slot
-from rotting.parts.tournament import MANY, champion, height, reopen, replay_path, runners_up
+from rotting.parts.tournament import MANY, admit, champion, height, reopen, replay_path, runners_up
 
 
 @slot
@@ -100,7 +100,8 @@ def level_rises(p: Any) -> bool:
 
 
 def _choose_of_many(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    many = arms.size >= MANY and arms.size == s.tournament.winner.size and level_rises(p)
+    # Those that `admit` has let in, as their number tells: it is called before when it is another set.
+    many = arms.size >= MANY and arms.size == s.tournament.winner.size - s.tournament.missing[0] and level_rises(p)
     leader = -1
     if not many:
         reopen(s)  # the lines move, and the matches are not played again now
@@ -148,7 +149,7 @@ def choose_lazily(parts: Parts, **more: Callable[..., Any]) -> dict[str, Callabl
 
 
 def with_tournament(parts: Parts) -> dict[str, Callable[..., Any]]:
-    """Return `choose`, `update` and `forget` for lines that are `intercept_i + level / root_i`, fast for many arms.
+    """Return `choose`, `update`, `admit` and `forget` for lines that are `intercept_i + level / root_i`, fast for many arms.
 
     The state has a field `tournament`.
 
@@ -157,5 +158,5 @@ def with_tournament(parts: Parts) -> dict[str, Callable[..., Any]]:
             level to `s.tournament.level[0]`; `learn` and `unlearn`; and the tournament's `intercept` and `root`. Where the
             level is not the same for all arms, or may fall, `level_rises` says so, and `line` has the lines.
     """
-    roots = {"choose": _choose_of_many, "update": _update, "forget": _forget}
+    roots = {"choose": _choose_of_many, "update": _update, "forget": _forget, "admit": admit}
     return bind_all(roots, {line: _height_line, **parts})

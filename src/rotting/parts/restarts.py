@@ -8,6 +8,7 @@ from rotting.common.rules import option
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.exact_sums import add
 from rotting.parts.largest_index import by_index
+from rotting.parts.presence import Presence, arm_of_rank
 from rotting.policy import Reason
 
 RESTART = option("local", "global")
@@ -46,15 +47,17 @@ def append(s: Any, i: int, sample: float) -> None:
     s.pulls[i] = n + 1
 
 
-def round_robin(period: float, elapsed: int, arms: Ints) -> int:
-    """Return arm `a = elapsed mod period` if it is one of `arms`, or -1.
+def round_robin(s: Presence, period: float, elapsed: int, arms: Ints) -> int:
+    """Return arm `a = elapsed mod period` of those that are there if it is one of `arms`, or -1.
 
     Args:
+        s: which arms are there.
         period: a whole number, of any size.
         elapsed: rounds since the exploration began.
         arms: the available arms.
     """
     a = elapsed if elapsed < period else elapsed % int(period)
+    a = arm_of_rank(s, a)
     for i in arms:
         if i == a:
             return int(i)

@@ -28,12 +28,19 @@ class Tournament(NamedTuple):
     certain: Floats  # [K] the level up to which the winner is certain, also in the matches below
     entrants: Ints  # [1] number of arms when all matches were last played; 0 if they must be played again
     level: Floats  # [1] level of the last search: the one at which an arm with a new reward plays its matches
+    out: Ints  # [K] 1 for an arm that does not play: it loses to all others
+    missing: Ints  # [1] how many do not play
 
 
 def new_tournament(n_arms: int) -> Tournament:
     """Return a tournament that has not been played."""
     return Tournament(
-        winner=np.zeros(n_arms, np.int64), certain=np.zeros(n_arms), entrants=np.zeros(1, np.int64), level=np.zeros(1)
+        winner=np.zeros(n_arms, np.int64),
+        certain=np.zeros(n_arms),
+        entrants=np.zeros(1, np.int64),
+        level=np.zeros(1),
+        out=np.zeros(n_arms, np.int64),
+        missing=np.zeros(1, np.int64),
     )
 
 
@@ -54,6 +61,10 @@ def height(s: Any, level: float, i: int) -> float:
     return intercept(s, i) + level / root(s, i)
 
 
+def _score(s: Any, level: float, i: int) -> float:
+    return height(s, level, i) if s.tournament.out[i] == 0 else -math.inf
+
+
 def _winner_of(s: Any, node: int) -> int:
     """Return the arm that comes out of a node: leaves K, ..., 2K - 1 are the arms, the others are matches."""
     n = s.tournament.winner.size
@@ -64,11 +75,11 @@ def _play_match(s: Any, level: float, node: int) -> None:
     """Play the match at `node`, after those of its two sides."""
     n = s.tournament.winner.size
     first, second = _winner_of(s, 2 * node), _winner_of(s, 2 * node + 1)
-    high, low = height(s, level, first), height(s, level, second)
+    high, low = _score(s, level, first), _score(s, level, second)
     if low > high or (low == high and second < first):
         first, second, high, low = second, first, low, high
     until = math.inf
-    if high < math.inf:
+    if high < math.inf and low > -math.inf:
         gain = 1.0 / root(s, second) - 1.0 / root(s, first)  # how fast the loser catches up
         apart = high - low
         if gain == 0.0 and intercept(s, first) == intercept(s, second):
@@ -94,6 +105,20 @@ def replay_path(s: Any, level: float, i: int) -> None:
     while node >= 1:
         _play_match(s, level, node)
         node //= 2
+
+
+def admit(p: Any, s: Any, arms: Ints) -> None:
+    """Let these arms play, and no others; an arm that comes or goes plays its matches."""
+    t = s.tournament
+    k = 0
+    for i in range(t.out.size):
+        plays = k < arms.size and arms[k] == i
+        k += plays
+        if plays == (t.out[i] == 1):
+            t.out[i] = 0 if plays else 1
+            if t.entrants[0] == t.winner.size:
+                replay_path(s, t.level[0], i)
+    t.missing[0] = t.out.size - arms.size
 
 
 def champion(s: Any, level: float) -> int:
@@ -123,7 +148,7 @@ def runners_up(s: Any, level: float, first: int) -> tuple[float, float]:
     node = s.tournament.winner.size + first
     while node > 1:
         rival = _winner_of(s, node ^ 1)
-        value = height(s, level, rival)
+        value = _score(s, level, rival)
         if rival < first:
             before = max(before, value)
         else:

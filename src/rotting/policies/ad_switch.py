@@ -9,6 +9,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, POSITIVE, Rule
 from rotting.kernels.exact_sums import difference
 from rotting.kernels.random_numbers import uniform
+from rotting.parts.presence import Presence, new_presence
 from rotting.parts.restarts import append
 from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policy import Kernel, Policy, Reason
@@ -41,6 +42,7 @@ class State(NamedTuple):
     recent: Floats  # [K] working space of the eviction
     episode: Ints  # [2] number of the episode, its first round
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length
+    presence: Presence
 
 
 def new_episode(s: State, number: int, start: int) -> None:
@@ -77,6 +79,7 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
         recent=np.zeros(n_arms),
         episode=np.zeros(2, np.int64),
         epoch=np.zeros(2, np.int64),
+        presence=new_presence(n_arms),
     )
     reset(p, s, p.horizon)
     return s
@@ -85,7 +88,7 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
 def forget(p: Params, s: State, arm: int) -> None:
     latest = 0
     for i in range(s.pulls.size):
-        if i != arm and s.pulls[i] > 0 and s.bad[i] == 0:
+        if i != arm and s.presence.here[i] == 1 and s.pulls[i] > 0 and s.bad[i] == 0:
             return
         latest = max(latest, s.last[i])
     # All other arms were evicted because of the one that is gone: how they compare with each other is not known.
@@ -103,7 +106,7 @@ def radius(s: State, n: int) -> float:
 
 def check_probability(s: State, step: float) -> float:
     """Return `step sqrt(l / (K T ln T))`: the probability that a check for a change of `step = 2^-i` begins now."""
-    return step * math.sqrt(s.episode[0] / (s.pulls.size * s.epoch[1] * log_horizon(s)))
+    return step * math.sqrt(s.episode[0] / (s.presence.number[0] * s.epoch[1] * log_horizon(s)))
 
 
 def is_open(s: State, i: int) -> bool:
@@ -128,7 +131,7 @@ def least_recent(s: State, arms: Ints, only_open: bool) -> int:
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     draw = 0
     for a in range(s.pulls.size):
-        if s.bad[a] == 1:
+        if s.bad[a] == 1 and s.presence.here[a] == 1:
             step = 0.5
             while step >= s.gap[a] / 16.0:
                 if uniform(key, t, draw) < check_probability(s, step):
@@ -198,7 +201,7 @@ def evict(p: Params, s: State, t: int) -> None:
         best, most = -math.inf, 0
         for i in range(s.pulls.size):
             n = s.pulls[i]
-            if n == 0 or (s.bad[i] == 1 and s.unseen[i] == 0):
+            if n == 0 or s.presence.here[i] == 0 or (s.bad[i] == 1 and s.unseen[i] == 0):
                 continue
             # Samples before the round `start`: this only grows, and the mean is needed anew only when it does.
             f = max(0, s.first[i])
@@ -215,7 +218,13 @@ def evict(p: Params, s: State, t: int) -> None:
             return
         for i in range(s.pulls.size):
             n = s.pulls[i] - s.first[i]
-            if s.bad[i] == 0 and s.pulls[i] > 0 and n >= 2 and best - s.recent[i] > math.sqrt(C / (n - 1)):
+            if (
+                s.bad[i] == 0
+                and s.presence.here[i] == 1
+                and s.pulls[i] > 0
+                and n >= 2
+                and best - s.recent[i] > math.sqrt(C / (n - 1))
+            ):
                 s.bad[i], s.unseen[i] = 1, 1
                 s.mean[i], s.gap[i] = s.recent[i], best - s.recent[i]
 

@@ -27,7 +27,7 @@ class Params(NamedTuple):
 
 def tune(p: Params, s: Weights) -> None:
     horizon = int(s.epoch[1])
-    s.rates[0] = gamma_of_horizon(s.log_weights.size, horizon) if horizon > 0 else p.gamma
+    s.rates[0] = gamma_of_horizon(s.presence.number[0], horizon) if horizon > 0 else p.gamma
 
 
 reset = starting(tune)

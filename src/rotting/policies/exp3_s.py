@@ -35,7 +35,7 @@ def tuned_gamma(n_arms: int, horizon: int, segments: int, budget: float) -> floa
 def tune(p: Params, s: Weights) -> None:
     horizon = int(s.epoch[1])
     if horizon > 0:
-        s.rates[0], s.rates[1] = tuned_gamma(s.log_weights.size, horizon, p.segments, p.budget), 1.0 / horizon
+        s.rates[0], s.rates[1] = tuned_gamma(s.presence.number[0], horizon, p.segments, p.budget), 1.0 / horizon
     else:
         s.rates[0], s.rates[1] = p.gamma, p.alpha
 

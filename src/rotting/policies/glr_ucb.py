@@ -23,6 +23,7 @@ from rotting.parts.noise_scale import (
     scale_of,
     sigma_of,
 )
+from rotting.parts.presence import Presence, new_presence
 from rotting.parts.restarts import GLOBAL, RESTART, restarting, round_robin
 from rotting.parts.stack_pool import Stacks, enlarged, new_stacks
 from rotting.policy import Kernel, Policy, Reason
@@ -48,6 +49,7 @@ class State(NamedTuple):
     least: Floats  # [K] what the threshold is at least
     restart: Ints  # [K] round of the last restart
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+    presence: Presence
     full: Ints  # [1] an update found no room
 
 
@@ -72,6 +74,7 @@ def init(p: Any, n_arms: int, capacity: int) -> State:
         least=np.zeros(n_arms),
         restart=np.zeros(n_arms, np.int64),
         epoch=np.zeros(2, np.int64),
+        presence=new_presence(n_arms),
         full=np.zeros(1, np.int64),
     )
     reset(p, s, p.horizon)
@@ -98,7 +101,7 @@ def has_sample(s: State, i: int) -> bool:
 def explore(p: Any, s: State, t: int, key: int, arms: Ints) -> int:
     if p.rate == 0.0:
         return -1
-    return round_robin(float(math.floor(s.restart.size / p.rate)), t - 1, arms)
+    return round_robin(s.presence, float(math.floor(s.presence.number[0] / p.rate)), t - 1, arms)
 
 
 def kl(p: Params, x: float, y: float) -> float:
@@ -157,7 +160,7 @@ def forget(p: Any, s: State, arm: int) -> None:
 
 def enlarge(p: Any, s: State, capacity: int) -> State:
     upper, lower = enlarged(s.upper, capacity), enlarged(s.lower, capacity)
-    return State(upper, lower, s.noise, s.least, s.restart, s.epoch, full=np.zeros(1, np.int64))
+    return State(upper, lower, s.noise, s.least, s.restart, s.epoch, s.presence, full=np.zeros(1, np.int64))
 
 
 def glr_kernel(params: type, replaced: Parts) -> Kernel:

@@ -9,6 +9,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule, positive_int
 from rotting.errors import InvalidValueError
 from rotting.kernels.exact_sums import difference
+from rotting.parts.presence import Presence, new_presence
 from rotting.parts.restarts import append, restarting, round_robin
 from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policy import Kernel, Policy, Reason
@@ -35,6 +36,7 @@ class State(NamedTuple):
     low: Floats
     restart: Ints  # [1] round of the last restart
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+    presence: Presence
 
 
 def reset(p: Params, s: State, horizon: int) -> None:
@@ -50,6 +52,7 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
         low=np.zeros((n_arms, capacity + 1)),
         restart=np.zeros(1, np.int64),
         epoch=np.zeros(2, np.int64),
+        presence=new_presence(n_arms),
     )
     reset(p, s, p.horizon)
     return s
@@ -60,7 +63,7 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
 
 def window(p: Params, s: State) -> int:
     """Return w: `(4 / change^2) (sqrt(ln(2 K T^2)) + sqrt(ln(2 T)))^2` rounded up to an even number, or w as given."""
-    K, T = s.pulls.size, float(s.epoch[1])
+    K, T = s.presence.number[0], float(s.epoch[1])
     if T == 0.0 or p.change == 0.0:
         return p.w
     w = (4.0 / p.change**2) * (math.sqrt(math.log(2.0 * K * T**2)) + math.sqrt(math.log(2.0 * T))) ** 2
@@ -69,13 +72,13 @@ def window(p: Params, s: State) -> int:
 
 def threshold(p: Params, s: State, w: int) -> float:
     """Return `b = sqrt(w ln(2 K T^2) / 2)`, or b as given."""
-    K, T = s.pulls.size, float(s.epoch[1])
+    K, T = s.presence.number[0], float(s.epoch[1])
     return math.sqrt(w * math.log(2.0 * K * T**2) / 2.0) if T > 0.0 else p.b
 
 
 def exploration_rate(p: Params, s: State) -> float:
     """Return `gamma = sqrt(Y K (2 b + 3 sqrt(w)) / (2 T))`, cut at 1, or gamma as given."""
-    K, T = s.pulls.size, float(s.epoch[1])
+    K, T = s.presence.number[0], float(s.epoch[1])
     if T == 0.0:
         return p.gamma
     w = window(p, s)
@@ -94,7 +97,7 @@ def explore(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     gamma = exploration_rate(p, s)
     if gamma == 0.0:
         return -1
-    return round_robin(float(math.ceil(s.pulls.size / gamma)), t - s.restart[0] - 1, arms)
+    return round_robin(s.presence, float(math.ceil(s.presence.number[0] / gamma)), t - s.restart[0] - 1, arms)
 
 
 def alarm(p: Params, s: State, i: int) -> bool:

@@ -29,7 +29,7 @@ def tuned_batch(n_arms: int, horizon: int, budget: float) -> int:
 
 
 def tune(p: Params, s: Weights) -> None:
-    n_arms, horizon = s.log_weights.size, int(s.epoch[1])
+    n_arms, horizon = s.presence.number[0], int(s.epoch[1])
     batch, gamma = p.batch, p.gamma
     if horizon > 0:
         batch = tuned_batch(n_arms, horizon, p.budget)

@@ -8,6 +8,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, INDEX, POSITIVE, positive_int
 from rotting.kernels.exact_sums import add, difference
+from rotting.parts.presence import Presence, new_presence
 from rotting.policy import Kernel, Policy, Reason
 
 
@@ -24,6 +25,7 @@ class State(NamedTuple):
     low: Floats
     window: Ints  # [1] M
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+    presence: Presence
 
 
 def new_state(n_arms: int, capacity: int) -> State:
@@ -34,6 +36,7 @@ def new_state(n_arms: int, capacity: int) -> State:
         low=np.zeros((n_arms, capacity + 1)),
         window=np.zeros(1, np.int64),
         epoch=np.zeros(2, np.int64),
+        presence=new_presence(n_arms),
     )
 
 
@@ -46,7 +49,7 @@ def tuned_window(n_arms: int, horizon: int, alpha: float, sigma: float) -> int:
 
 def tune(p: Params, s: State) -> None:
     horizon = int(s.epoch[1])
-    s.window[0] = tuned_window(s.pulls.size, horizon, p.alpha, p.sigma) if horizon > 0 else p.M
+    s.window[0] = tuned_window(s.presence.number[0], horizon, p.alpha, p.sigma) if horizon > 0 else p.M
 
 
 def reset(p: Any, s: State, horizon: int) -> None:

@@ -17,7 +17,7 @@ class Params(NamedTuple):
 
 
 def tune(p: Params, s: State) -> None:
-    s.window[0] = tuned_window(s.pulls.size, int(s.epoch[1]), p.alpha, p.sigma)
+    s.window[0] = tuned_window(s.presence.number[0], int(s.epoch[1]), p.alpha, p.sigma)
 
 
 reset = bind(swa.reset, {swa.tune: tune})

@@ -175,7 +175,7 @@ def test_propensities_match_the_frequencies(policy: Policy) -> None:
             for some in (arms, arms[1:]):
                 out = np.full(some.size, np.nan)
                 propensities(policy.params, state, t, some, out)
-                drawn = [choose(policy.params, type(state)(*map(np.copy, state)), t, key, some) for key in range(draws)]
+                drawn = [choose(policy.params, states.copy(state), t, key, some) for key in range(draws)]
                 share = np.bincount(drawn, minlength=n_arms)[some] / draws
                 assert (np.abs(share - out) <= 5 * np.sqrt(out * (1 - out) / draws) + 1e-12).all()
         arm = choose(policy.params, state, t, KEY, arms)

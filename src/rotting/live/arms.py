@@ -1,0 +1,160 @@
+"""The arms of a bandit: their ids, and the slots of the policy's state that they live in.
+
+An arm is active (it may be chosen), retired (it keeps its slot and what was learned), or forgotten: then its slot is free for
+the next arm. An id that is used again after that is another arm.
+"""
+
+import heapq
+import math
+from collections.abc import Hashable, Iterable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from rotting.common.arrays import Ints
+from rotting.common.rules import brief, suggest
+from rotting.errors import InvalidTypeError, InvalidValueError
+
+_LISTED = 6  # arms in an error message
+_SEARCHED = 500  # arms among which a misspelt one is looked for: it takes a millisecond
+
+
+def check_arm(arm: object) -> Hashable:
+    """Accept what JSON can store and a dict can look up: str, int, float, bool, None, and tuples of these."""
+    if isinstance(arm, tuple):
+        for part in arm:
+            check_arm(part)
+        return arm
+    if arm is None or type(arm) in {str, int, bool}:
+        return arm
+    if type(arm) is float and math.isfinite(arm):
+        return arm
+    raise InvalidTypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
+
+
+def check_iterable(arms: object) -> None:
+    """Refuse what is no list of arms."""
+    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+        raise InvalidTypeError(f"arms must be a list of arms, got {arms!r}")
+
+
+def restore_arm(arm: Any) -> Hashable:
+    """Return the arm that JSON carried: it has lists for tuples."""
+    return check_arm(tuple(restore_arm(part) for part in arm) if isinstance(arm, list | tuple) else arm)
+
+
+class Arms:
+    """Which arm is in which slot."""
+
+    def __init__(self, names: Iterable[object]) -> None:
+        check_iterable(names)
+        self.names: list[Hashable] = [check_arm(arm) for arm in names]  # of each slot; meaningless where it is free
+        if not self.names:
+            raise InvalidValueError("arms must hold at least one arm, got none")
+        self.active = {arm: slot for slot, arm in enumerate(self.names)}
+        if len(self.active) < len(self.names):
+            twice = next(arm for slot, arm in enumerate(self.names) if self.active[arm] != slot)
+            raise InvalidValueError(f"arms must be distinct, got {twice!r} twice")
+        self.retired: dict[Hashable, int] = {}
+        self._free: list[int] = []  # a heap: the lowest free slot is used next
+        self.refresh()
+
+    @classmethod
+    def restored(cls, n_slots: int, active: dict[Hashable, int], retired: dict[Hashable, int]) -> "Arms":
+        """Return arms that are in these slots."""
+        arms = cls.__new__(cls)
+        arms.names = [None] * n_slots
+        for group in (active, retired):
+            for arm, slot in group.items():
+                arms.names[slot] = arm
+        arms.active, arms.retired = active, retired
+        arms._free = sorted(set(range(n_slots)).difference(active.values(), retired.values()))
+        arms.refresh()
+        return arms
+
+    def refresh(self) -> None:
+        """Note the slots of the active arms, in their order."""
+        self.slots: Ints = np.array(sorted(self.active.values()), np.int64)
+        self._mask: tuple[object, Ints] = ((), self.slots)  # the last tuple of arms, which cannot change, and its slots
+
+    def known(self, arm: Hashable, retired: bool = False) -> int:
+        """Return the slot of an arm that is active or, if `retired`, of one that is either."""
+        try:
+            slot = self.active.get(arm)
+            if slot is None and retired:
+                slot = self.retired.get(arm)
+        except TypeError:  # not hashable
+            slot = None
+        if slot is None:
+            raise InvalidValueError(f"arm must be one of {self._listed()}, got {arm!r}{self._hint(arm)}")
+        return slot
+
+    def _listed(self) -> str:
+        """Return the arms for an error message: all if they are few, else the first of them and how many there are."""
+        names, more = [brief(arm) for arm in islice(self.active, _LISTED)], len(self.active) - _LISTED
+        return ", ".join(names) if more <= 0 else f"{', '.join(names)} and {more} others"
+
+    def _hint(self, arm: Hashable) -> str:
+        if not isinstance(arm, str) or len(self.active) > _SEARCHED:
+            return ""
+        return suggest(arm, [each for each in self.active if isinstance(each, str)])
+
+    def available(self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None) -> Ints:
+        """Return the slots of these arms in increasing order; of all that are active for None, `without` some."""
+        if arms is None:
+            return self.slots if without is None else np.setdiff1d(self.slots, [self.known(arm) for arm in without])
+        if arms is self._mask[0] and arms != ():
+            return self._mask[1]
+        check_iterable(arms)
+        slots = np.array(sorted({self.known(arm) for arm in arms}), np.int64)
+        if not slots.size:
+            raise InvalidValueError("arms must hold at least one arm, got none")
+        if type(arms) is tuple:
+            self._mask = (arms, slots)
+        return slots
+
+    def described(self, slots: Ints) -> tuple[list[Hashable] | None, list[Hashable] | None]:
+        """Return the arguments of `available` for these slots, in short: None, or the fewer of those in it and not in it."""
+        if slots.size == self.slots.size:
+            return None, None
+        if 2 * slots.size <= self.slots.size:
+            return [self.names[slot] for slot in slots], None
+        return None, [self.names[slot] for slot in np.setdiff1d(self.slots, slots)]
+
+    def check_not_last(self, arm: Hashable) -> None:
+        """Refuse to leave no arm to choose."""
+        if len(self.active) == 1 and arm in self.active:
+            raise InvalidValueError(f"arm must not be the last one, got {arm!r}")
+
+    @property
+    def has_free(self) -> bool:
+        """Whether there is a free slot for a new arm."""
+        return bool(self._free)
+
+    def add(self, arm: Hashable) -> int:
+        """Put a new arm into the lowest free slot, or into one more."""
+        slot = heapq.heappop(self._free) if self._free else len(self.names)
+        if slot == len(self.names):
+            self.names.append(arm)
+        self.names[slot] = arm
+        self.active[arm] = slot
+        self.refresh()
+        return slot
+
+    def retire(self, arm: Hashable) -> None:
+        """Let an active arm keep its slot, and be chosen no more."""
+        self.retired[arm] = self.active.pop(arm)
+        self.refresh()
+
+    def revive(self, arm: Hashable) -> None:
+        """Let a retired arm be chosen again."""
+        self.active[arm] = self.retired.pop(arm)
+        self.refresh()
+
+    def forget(self, arm: Hashable) -> int:
+        """Free the slot of an arm, and return it."""
+        slot = self.retired.pop(arm) if arm in self.retired else self.active.pop(arm)
+        heapq.heappush(self._free, slot)
+        self.refresh()
+        return slot

@@ -1,0 +1,34 @@
+"""Why an arm is chosen, or is not."""
+
+from collections.abc import Hashable
+from dataclasses import asdict, dataclass, fields
+
+from rotting.display.tables import Column, Table
+
+
+@dataclass(frozen=True, slots=True)
+class ArmExplanation:
+    """Why one arm is or is not chosen; NaN and 0 stand for what the policy does not compute.
+
+    `pulls` are the rewards that were learned, `pending` the decisions whose reward has not come yet.
+    """
+
+    index: float
+    mean: float
+    window: int
+    width: float
+    pulls: int
+    pending: int = 0
+
+
+class Explanation(dict[Hashable, ArmExplanation]):
+    """One `ArmExplanation` for each arm, in a dict; printed as a table."""
+
+    def __str__(self) -> str:
+        def number(name: str) -> Column:
+            return Column(name, lambda row: f"{row[name]:.6g}")
+
+        rows = [{"arm": arm, **asdict(choice)} for arm, choice in self.items()]
+        names = [each.name for each in fields(ArmExplanation)]
+        columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, names))
+        return str(Table((), columns, rows))

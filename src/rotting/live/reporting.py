@@ -1,0 +1,48 @@
+"""Are rewards of 0 reported? Who reports only the clicks teaches a bandit to prefer the worst arm.
+
+A decision that paid nothing must be answered with a reward of 0: one without an answer is still waited for. This cannot be told
+from rewards that are late, but two signs are plain, as long as no reward is 0 and most decisions have no answer: all rewards
+are the same (clicks), or decisions wait four times as long as any answer took.
+"""
+
+from typing import Any
+
+_ENOUGH = 20  # answers
+_LONG = 4  # times the longest delay of an answer
+
+
+class Reporting:
+    """What the rewards of decisions had in common so far."""
+
+    def __init__(
+        self, answers: int = 0, value: float | None = None, differ: bool = False, longest: int | None = None, told: bool = False
+    ) -> None:
+        self._answers, self._value, self._differ, self._longest, self._told = answers, value, differ, longest, told
+
+    def to_json(self) -> list[Any]:
+        """Return the arguments."""
+        return [self._answers, self._value, self._differ, self._longest, self._told]
+
+    def note(self, reward: float, delay: int | None) -> None:
+        """Note the reward of a decision, and how many rounds it took, if it came with its id."""
+        if reward == 0.0:
+            self._told = True  # zeros are reported: there is nothing to tell
+        self._answers += 1
+        self._differ = self._differ or (self._value is not None and self._value != reward)
+        self._value = reward
+        if delay is not None:
+            self._longest = max(self._longest or 0, delay)
+
+    def seems_partial(self, waiting: int, age: int) -> bool:
+        """Tell once that zeros seem not to be reported.
+
+        Args:
+            waiting: decisions without an answer.
+            age: rounds since the oldest of them.
+        """
+        if self._told or self._answers < _ENOUGH or waiting <= self._answers:
+            return False
+        if self._differ and (self._longest is None or age <= _LONG * (self._longest + 1)):
+            return False
+        self._told = True
+        return True

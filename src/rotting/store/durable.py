@@ -1,0 +1,230 @@
+"""A bandit that outlives its process: every change is in a store before the caller has the reply."""
+
+import threading
+from collections.abc import Hashable, Iterable
+from contextlib import suppress
+from os import PathLike
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from rotting.common.rules import brief
+from rotting.errors import InvalidValueError, RottingError, StoreFailedError, StoreFullError
+from rotting.live.arms import restore_arm
+from rotting.live.bandit import Bandit
+from rotting.live.learner import Learner
+from rotting.policy import Policy
+from rotting.registry import from_json as policy_from_json
+from rotting.store.protocol import Durability, Event, Payload, Store
+from rotting.store.verify import Replay
+
+_SNAPSHOT_EVERY = 100_000  # events: a second or two to play again when a store is opened; a snapshot takes time too
+
+
+class _Gate:
+    """The lock of a bandit, which lets nobody in when what the bandit holds is no longer what the store holds.
+
+    Who waited for it meanwhile is refused as well, also where nothing would change: a reward that was not kept must not be
+    called a duplicate.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self.why_not = ""
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self.why_not:
+            self._lock.release()
+            raise StoreFailedError(self.why_not)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._lock.release()
+
+
+class DurableBandit(Bandit):
+    """A bandit in a store; `rotting.open` makes one.
+
+    It is used as a `Bandit` is, in a `with` block or with a `close` in the end. A reply means that what it tells is in the
+    store, as durable as was asked for. When the store refuses a change, so does the bandit, and it lets nobody in any more:
+    open it again. A copy, also in another process, is a bandit of its own, without a store.
+    """
+
+    def _set_up(self, learner: Learner, pending: str) -> None:
+        super()._set_up(learner, pending)
+        self._gate = _Gate()
+        self._lock = self._gate
+
+    def _live_in(self, store: Store, name: str) -> None:
+        """From now on, keep every event in a store that holds all events so far."""
+        self._store, self._name, self._unsaved = store, name, 0
+        self._listener = self._keep
+
+    def _keep(self, events: list[Payload]) -> None:
+        """Called under the lock, when the bandit has changed and before it replies."""
+        try:
+            number = self._store.append((self._name, event) for event in events)
+            self._unsaved += len(events)
+            if self._unsaved >= _SNAPSHOT_EVERY:
+                with suppress(StoreFullError):  # the event is kept, which is what counts
+                    self._save(number)
+        except BaseException as error:
+            self._gate.why_not = f"the bandit is ahead of its store: open it again, after this went wrong: {error}"
+            raise
+
+    def _save(self, number: int) -> None:
+        self._store.save_snapshot(self._name, number, self.get_state())
+        self._unsaved = 0
+
+    def flush(self) -> None:
+        """Hand over to the operating system what was held back with durability "memory"."""
+        with self._lock:
+            self._store.flush()
+
+    def close(self) -> None:
+        """Save the state and close the store. A second call does nothing."""
+        try:
+            with self._lock:
+                if self._unsaved:
+                    self._save(self._store.last)
+        except RottingError:
+            pass  # closed already, ahead of the store, or no room for a snapshot: the log has all that was told
+        finally:
+            self._gate.why_not = self._gate.why_not or "the bandit is closed: open it again"
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Bandit.from_state, (self.get_state(),)
+
+
+def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
+    path: str | PathLike[str],
+    policy: Policy | None = None,
+    arms: Iterable[Hashable] | None = None,
+    seed: int | None = None,
+    pending: Literal["young", "ignore"] | None = None,
+    max_pending: int | None = None,
+    name: str = "bandit",
+    durability: Durability = "disk",
+) -> DurableBandit:
+    """Make a durable bandit, or resume the one that is there.
+
+    The same line does both. What is left out is as it was; what is given must be as it was, so that a changed program does not
+    go on with another bandit than it says. Arms that came later are added with `add_arm`.
+
+    Args:
+        path: the file, which is made if it is not there.
+        policy: as for `Bandit`; needed for a new one.
+        arms: as for `Bandit`; needed for a new one. Later: those it was made with, or those it has now.
+        seed: as for `Bandit`; 0 for a new one by default.
+        pending: as for `Bandit`.
+        max_pending: as for `Bandit`.
+        name: which bandit of the store.
+        durability: what a reply means. "disk": what it tells outlives a power cut; "os": it outlives the process; "memory": it
+            is written with what follows, and the last of it may be lost with the process.
+
+    Example:
+        >>> import tempfile
+        >>> import rotting
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> for _ in range(3):
+        ...     with rotting.open(f"{folder.name}/songs.rot", rotting.UCB1(), arms=["jazz", "rock"]) as bandit:
+        ...         decision = bandit.decide()
+        ...         print(decision.round, decision.arm, bandit.reward(decision.id, 1.0 if decision.arm == "jazz" else 0.0))
+        1 jazz applied
+        2 rock applied
+        3 jazz applied
+        >>> folder.cleanup()
+    """
+    from rotting.store.sqlite import SQLiteStore  # noqa: PLC0415 - needs an extra
+
+    store = SQLiteStore(path, durability=durability)
+    try:
+        given = {"seed": seed, "pending": pending, "max_pending": max_pending}
+        return open_in(store, name, policy, arms, **{key: value for key, value in given.items() if value is not None})
+    except BaseException:
+        store.close()
+        raise
+
+
+def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Hashable] | None, **options: Any) -> DurableBandit:
+    """Make or resume a bandit in a store that is open; closing the bandit closes the store."""
+    listed = None if arms is None or isinstance(arms, str | bytes) else list(arms)
+    known = store.bandits()
+    if name not in known:
+        if policy is None or arms is None:
+            missing = "policy" if policy is None else "arms"
+            raise InvalidValueError(f"{missing} must be given for a bandit that is new to its store, got None")
+        bandit = DurableBandit(policy, arms if listed is None else listed, **options)
+        store.add_bandit(
+            name,
+            {
+                "policy": policy.to_json(),
+                "arms": list(bandit.arms),
+                "seed": options.get("seed", 0),
+                "pending": bandit.get_state()["pending"],
+                "max_pending": bandit.get_state()["max_pending"],
+            },
+        )
+    else:
+        bandit = _resumed(store, name, known[name])
+        _check_same(known[name], bandit, policy, listed, options)
+    bandit._live_in(store, name)
+    return bandit
+
+
+def _new(meta: Payload) -> DurableBandit:
+    """Return the bandit as it was before its first event."""
+    arms = [restore_arm(arm) for arm in meta["arms"]]
+    return DurableBandit(policy_from_json(meta["policy"]), arms, meta["seed"], meta["pending"], meta["max_pending"])
+
+
+def _resumed(store: Store, name: str, meta: Payload) -> DurableBandit:
+    """Return the fold of the events, from the last snapshot on."""
+    snapshot = store.snapshot(name)
+    bandit = _new(meta) if snapshot is None else DurableBandit.from_state(snapshot.state)
+    assert isinstance(bandit, DurableBandit)
+    for event in store.read(name, after=0 if snapshot is None else snapshot.number):
+        bandit._apply(event.payload)
+    return bandit
+
+
+def _check_same(
+    meta: Payload, bandit: Bandit, policy: Policy | None, arms: list[Hashable] | None, options: dict[str, Any]
+) -> None:
+    if policy is not None and policy != bandit.policy:
+        raise InvalidValueError(f"policy must be that of the store, {bandit.policy!r}, got {brief(policy)}")
+    if arms is not None and arms not in ([restore_arm(arm) for arm in meta["arms"]], list(bandit.arms)):
+        raise InvalidValueError(f"arms must be those that the bandit was made with, or has now, got {brief(arms)}; see add_arm")
+    for key, value in options.items():
+        if value != meta[key]:
+            raise InvalidValueError(f"{key} must be that of the store, {meta[key]!r}, got {brief(value)}")
+
+
+def replaying(store: Store) -> Replay:
+    """Return what `verify` calls to play every event again and compare every choice, and every snapshot that is kept.
+
+    What follows a difference follows from another state, so only the first of each bandit is told.
+    """
+    twins: dict[str, Bandit | None] = {name: _new(meta) for name, meta in store.bandits().items()}
+    snapshots = {name: store.snapshot(name) for name in twins}
+
+    def replay(event: Event) -> str:
+        twin, snapshot = twins.get(event.bandit), snapshots.get(event.bandit)
+        if twin is None:
+            return ""
+        try:
+            twin._apply(event.payload)
+        except RottingError as error:
+            twins[event.bandit] = None
+            return str(error)
+        if snapshot is not None and snapshot.number == event.number and twin.get_state() != snapshot.state:
+            return "the snapshot of the state is not the state"
+        return ""
+
+    return replay

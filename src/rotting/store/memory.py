@@ -1,0 +1,183 @@
+"""A store in memory, for tests: it forgets with the process, and keeps every other promise of a store."""
+
+import itertools
+import secrets
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from rotting.common.rules import nonnegative_int
+from rotting.errors import StoreDamagedError, StoreFailedError, StoreLockedError, StoreReadOnlyError
+from rotting.store.protocol import Event, Payload, Snapshot
+from rotting.store.records import check_bandit, check_new, check_snapshot, decode, digest, encode
+
+
+class _Record(NamedTuple):
+    epoch: int
+    bandit: str
+    payload: bytes
+    digest: bytes
+
+
+@dataclass
+class Medium:
+    """What stays when a store in memory is closed: give it to the next one.
+
+    Example:
+        >>> medium = Medium()
+        >>> with MemoryStore(medium) as store:
+        ...     store.add_bandit("songs", {"arms": ["a", "b"]})
+        ...     store.append([("songs", {"decided": "a"}), ("songs", {"decided": "b"})])
+        2
+        >>> with MemoryStore(medium, readonly=True) as store:
+        ...     [event.payload for event in store.read("songs", after=1)]
+        [{'decided': 'b'}]
+    """
+
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    epoch: int = 0
+    written: bool = False  # whether a writer has it
+    bandits: dict[str, bytes] = field(default_factory=dict)
+    log: list[_Record] = field(default_factory=list)
+    snapshots: dict[str, Snapshot] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+class MemoryStore:
+    """A store on a `Medium`.
+
+    Args:
+        medium: what an earlier store left; a new one by default.
+        readonly: open it as a reader.
+    """
+
+    def __init__(self, medium: Medium | None = None, readonly: bool = False) -> None:
+        self._medium = Medium() if medium is None else medium
+        self._readonly, self._closed = readonly, False
+        with self._medium.lock:
+            if not readonly:
+                if self._medium.written:
+                    raise StoreLockedError("the store is locked: another writer has it")
+                self._medium.epoch += 1
+                self._medium.written = True
+            self._epoch = self._medium.epoch
+
+    @property
+    def id(self) -> str:
+        """The name of this store alone."""
+        return self._medium.id
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of this writer, or of the latest one."""
+        return self._medium.epoch if self._readonly else self._epoch
+
+    @property
+    def last(self) -> int:
+        """The number of the last event."""
+        return len(self._open().log)
+
+    def bandits(self) -> dict[str, Payload]:
+        """Return what was said of each bandit, by name."""
+        medium = self._open()
+        with medium.lock:
+            return {name: decode(meta) for name, meta in medium.bandits.items()}
+
+    def add_bandit(self, name: str, meta: Payload) -> None:
+        """Add a bandit."""
+        content = encode("meta", meta)
+        with self._writing() as medium:
+            medium.bandits[check_new(name, medium.bandits)] = content
+
+    def append(self, events: Iterable[tuple[str, Payload]]) -> int:
+        """Append events, all or none."""
+        given = [(name, encode("payload", payload)) for name, payload in events]
+        with self._writing() as medium:
+            for name, _ in given:
+                check_bandit(name, medium.bandits)
+            before = medium.log[-1].digest if medium.log else digest(medium.id)
+            for name, content in given:
+                before = digest(before, len(medium.log) + 1, self._epoch, name, content)
+                medium.log.append(_Record(self._epoch, name, content, before))
+            return len(medium.log)
+
+    def read(self, bandit: str | None = None, after: int = 0) -> Iterator[Event]:
+        """Yield the events after a number."""
+        medium = self._open()
+        if bandit is not None:
+            check_bandit(bandit, medium.bandits)
+        start = nonnegative_int("after", after)
+        return self._events(medium, bandit, start)
+
+    def _events(self, medium: Medium, bandit: str | None, start: int) -> Iterator[Event]:
+        before = medium.log[start - 1].digest if 0 < start <= len(medium.log) else digest(medium.id)
+        for number in itertools.count(start + 1):
+            if number > len(medium.log):
+                return
+            record = medium.log[number - 1]
+            before = digest(before, number, *record[:3])
+            if before != record.digest:
+                raise StoreDamagedError(f"the store is damaged: event {number} is not what was written")
+            if bandit in {None, record.bandit}:
+                yield Event(number, record.epoch, record.bandit, decode(record.payload))
+
+    def save_snapshot(self, bandit: str, number: int, state: Payload) -> None:
+        """Keep the state of a bandit; only the newest is kept."""
+        content = encode("state", state)
+        with self._writing() as medium:
+            check_bandit(bandit, medium.bandits)
+            check_snapshot(number, len(medium.log))
+            kept = medium.snapshots.get(bandit)
+            if kept is None or kept.number <= number:
+                medium.snapshots[bandit] = Snapshot(number, decode(content))
+
+    def snapshot(self, bandit: str) -> Snapshot | None:
+        """Return the newest snapshot, or None."""
+        medium = self._open()
+        check_bandit(bandit, medium.bandits)
+        kept = medium.snapshots.get(bandit)
+        return None if kept is None else Snapshot(kept.number, decode(encode("state", kept.state)))
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+        self._open()
+
+    def damages(self) -> list[str]:
+        """Nothing but the events can be damaged."""
+        self._open()
+        return []
+
+    def close(self) -> None:
+        """Give the medium free."""
+        if not (self._closed or self._readonly):
+            with self._medium.lock:
+                if self._medium.epoch == self._epoch:
+                    self._medium.written = False
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _open(self) -> Medium:
+        if self._closed:
+            raise StoreFailedError("the store is closed: open it again")
+        return self._medium
+
+    @contextmanager
+    def _writing(self) -> Iterator[Medium]:
+        """Nobody else changes the medium meanwhile, and no later writer has it."""
+        medium = self._open()
+        if self._readonly:
+            raise StoreReadOnlyError("the store was opened for reading: it cannot be written to")
+        with medium.lock:
+            if medium.epoch != self._epoch:
+                raise StoreLockedError(
+                    f"the store is locked: the writer of epoch {medium.epoch} has replaced that of epoch {self._epoch}"
+                )
+            yield medium

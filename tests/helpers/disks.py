@@ -1,0 +1,86 @@
+"""A disk that fails as disks do: what was not synchronised is lost with the power, a synchronisation fails, it is full.
+
+SQLite reads and writes by way of it; what other programs would see is in the real files.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+
+class Disk(apsw.VFS):
+    """Stands between SQLite and the files, as long as it is there.
+
+    A file that is opened for the first time counts as synchronised. When a synchronisation fails, what it should have brought
+    to the disk is never brought there, as the operating system takes it for written: it is readable until the power is cut.
+    """
+
+    def __init__(self) -> None:
+        self.on_disk: dict[str, bytearray] = {}
+        self.under_way: dict[str, list[tuple[int, bytes]]] = {}
+        self.syncs_fail = False
+        self.full = False
+        self.below = apsw.vfs_names()[0]
+        super().__init__("failing-disk", self.below, makedefault=True)
+
+    def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:  # noqa: N802 - of SQLite
+        return _File(self, name, flags)
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802
+        super().xDelete(filename, syncdir)
+        self.on_disk.pop(filename, None)
+        self.under_way.pop(filename, None)
+
+    def after_power_cut(self, folder: Path) -> None:
+        """Write into a folder what a computer would find when it starts again."""
+        for name, content in self.on_disk.items():
+            (folder / Path(name).name).write_bytes(content)
+
+
+class _File(apsw.VFSFile):
+    def __init__(self, disk: Disk, name: Any, flags: Any) -> None:
+        super().__init__(disk.below, name, flags)
+        self.disk, self.name = disk, str(name.filename() if isinstance(name, apsw.URIFilename) else name)
+        if name is not None and self.name not in disk.on_disk:
+            path = Path(self.name)
+            disk.on_disk[self.name] = bytearray(path.read_bytes() if path.exists() else b"")
+
+    def xLock(self, level: int) -> None:  # noqa: N802
+        try:
+            super().xLock(level)
+        except apsw.IOError:  # who only reads cannot have this lock; SQLite asks for it all the same when it closes a file
+            raise apsw.BusyError from None
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
+        if self.disk.full:
+            raise apsw.FullError
+        super().xWrite(data, offset)
+        self.disk.under_way.setdefault(self.name, []).append((offset, bytes(data)))
+
+    def xTruncate(self, size: int) -> None:  # noqa: N802
+        super().xTruncate(size)
+        del self.disk.on_disk[self.name][size:]
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        written = self.disk.under_way.pop(self.name, [])
+        if self.disk.syncs_fail:
+            raise apsw.IOError
+        super().xSync(flags)
+        image = self.disk.on_disk[self.name]
+        for offset, data in written:
+            image.extend(bytes(max(0, offset + len(data) - len(image))))
+            image[offset : offset + len(data)] = data
+
+
+@contextmanager
+def failing_disk() -> Iterator[Disk]:
+    """Let SQLite write by way of a `Disk`."""
+    disk = Disk()
+    try:
+        yield disk
+    finally:
+        disk.unregister()
+        assert apsw.vfs_names()[0] == disk.below

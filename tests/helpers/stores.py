@@ -1,0 +1,65 @@
+"""Places where stores are kept, of each kind: what every store must do is asked of all of them."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+from rotting.store.memory import Medium, MemoryStore
+from rotting.store.protocol import DURABILITIES, Durability, Store
+from rotting.store.sqlite import SQLiteStore
+
+
+class Place(ABC):
+    """A place that keeps a store from one opening to the next."""
+
+    @abstractmethod
+    def open(self, readonly: bool = False) -> Store:
+        """Open the store that is there."""
+
+    @abstractmethod
+    def lose_lock(self) -> None:
+        """Let the lock of the writer get lost, as happens on a network drive: another writer can come."""
+
+
+class InMemory(Place):
+    def __init__(self) -> None:
+        self.medium = Medium()
+
+    def open(self, readonly: bool = False) -> Store:
+        return MemoryStore(self.medium, readonly)
+
+    def lose_lock(self) -> None:
+        self.medium.written = False
+
+
+class InFile(Place):
+    def __init__(self, path: Path, durability: Durability) -> None:
+        self.path, self.durability = path, durability
+
+    def open(self, readonly: bool = False) -> Store:
+        return SQLiteStore(self.path, readonly, self.durability)
+
+    def lose_lock(self) -> None:
+        self.path.with_name(f"{self.path.name}-lock").unlink()
+
+
+KINDS: tuple[str, ...] = ("memory", *(f"sqlite-{durability}" for durability in DURABILITIES))
+
+
+def place(kind: str, folder: Path) -> Place:
+    """A new place of a kind."""
+    if kind == "memory":
+        return InMemory()
+    return InFile(folder / "songs.rot", next(each for each in DURABILITIES if kind.endswith(f"-{each}")))
+
+
+def numbered(first: int, last: int) -> list[tuple[str, dict[str, Any]]]:
+    """Events that say which they are."""
+    return [("songs", {"n": number}) for number in range(first, last + 1)]
+
+
+def says(store: Store, after: int = 0) -> list[Any]:
+    """What the events of a store say, and that they are in order."""
+    events = list(store.read(after=after))
+    assert [event.number for event in events] == list(range(after + 1, after + len(events) + 1))
+    return [event.payload["n"] for event in events]

@@ -1,0 +1,180 @@
+"""Arms' lives: added, retired, revived, forgotten; ids that are used again; many of them."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotting.live.bandit import Bandit
+from rotting.parts.doubling import doubling
+from rotting.policies.exp3 import Exp3
+from rotting.policies.exp3_s import Exp3S
+from rotting.policies.rexp3 import Rexp3
+from rotting.policies.swa import SWA
+from rotting.policy import Policy
+from rotting.registry import make
+from tests.helpers.games import examples
+
+LEARNERS = [each for each in examples() if not each.sees_means]
+COUNT_ARMS: list[Policy] = [
+    make("ad-switch", horizon=400, C1=1.0),
+    make("m-ucb", w=8, b=1.5, gamma=0.4),
+    make("m-ucb", horizon=400, w=8),
+    make("glr-ucb", rate=0.4, sigma=0.5),
+    make("glr-kl-ucb", rate=0.4),
+    Exp3.from_horizon(400),
+    make("exp3", gamma=0.2),
+    Exp3S.from_horizon(400),
+    Exp3S(gamma=0.2, alpha=0.05),
+    Rexp3.from_budget(400, budget=2.0),
+    SWA.from_horizon(400),
+    make("wswa"),
+    doubling(make("swa", horizon=50)),
+]
+
+
+def paid(arm: object, n: int) -> float:
+    return ({"a": 3, "b": 5, "c": 4}.get(str(arm), 2) * (n + 1) % 7) / 6
+
+
+@pytest.mark.parametrize("policy", COUNT_ARMS, ids=repr)
+def test_arms_that_are_gone_do_not_count(policy: Policy) -> None:
+    """A bandit that had ten more arms, all forgotten before the first reward, is one that never had them."""
+    plain, crowded = Bandit(policy, arms=["a", "b", "c"], seed=3), Bandit(policy, arms=["a", "b", "c"], seed=3)
+    for k in range(10):
+        crowded.add_arm(k)
+    for k in range(10):
+        if k % 2:
+            crowded.retire(k)
+        else:
+            crowded.forget(k)
+    counts: dict[Any, int] = {}
+    for _ in range(200):
+        assert crowded.propensities() == plain.propensities()
+        arm = plain.pull()
+        assert crowded.pull() == arm
+        n = counts[arm] = counts.get(arm, 0) + 1
+        for each in (plain, crowded):
+            each.update(arm, paid(arm, n))
+
+
+@pytest.mark.parametrize("policy", COUNT_ARMS, ids=repr)
+def test_it_does_not_matter_which_slots_the_arms_have(policy: Policy) -> None:
+    """Of arms that were forgotten, the slots in front are free."""
+    plain, moved = Bandit(policy, arms=["a", "b", "c"], seed=3), Bandit(policy, arms=["x", "a", "y", "b", "c"], seed=3)
+    moved.forget("x")
+    moved.forget("y")
+    counts: dict[Any, int] = {}
+    for _ in range(200):
+        arm = plain.pull()
+        assert moved.pull() == arm
+        n = counts[arm] = counts.get(arm, 0) + 1
+        for each in (plain, moved):
+            each.update(arm, paid(arm, n))
+
+
+@pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
+def test_a_retired_arm_comes_back_as_it_was(policy: Policy) -> None:
+    bandit = Bandit(policy, arms=["a", "b", "c"], seed=3)
+    for k in range(30):
+        bandit.update("abc"[k % 3], paid("abc"[k % 3], k))
+    before, propensities = bandit.explain(), bandit.propensities()
+    bandit.retire("b")
+    assert list(bandit.arms) == ["a", "c"]
+    bandit.revive("b")
+    assert list(bandit.arms) == ["a", "b", "c"]
+    assert repr(bandit.explain()) == repr(before)
+    assert bandit.propensities() == pytest.approx(propensities)
+
+
+def test_a_late_reward_goes_to_the_arm_that_was_shown() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    old, other = bandit.decide(arms=["a"]), bandit.decide(arms=["b"])
+    bandit.forget("a")
+    bandit.add_arm("a")  # another one
+    new = bandit.decide(arms=["a"])
+    assert bandit.reward(old.id, 9.0) == "expired"
+    assert bandit.explain()["a"].pulls == 0
+    assert bandit.reward(new.id, 1.0) == "applied"
+    assert bandit.explain()["a"].mean == 1.0
+    bandit.retire("b")
+    assert bandit.reward(other.id, 2.0) == "applied"  # it is kept, and so is its place
+    bandit.revive("b")
+    assert bandit.explain()["b"].mean == 2.0
+
+
+def test_retired_arms_can_be_forgotten() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    bandit.retire("b")
+    with pytest.raises(ValueError, match="arm must not be the last one, got 'a'"):
+        bandit.forget("a")
+    with pytest.raises(ValueError, match="arm must not be the last one, got 'a'"):
+        bandit.retire("a")
+    bandit.forget("b")
+    with pytest.raises(ValueError, match="resume needs an arm that was removed with keep=True, got 'b'"):
+        bandit.revive("b")
+    with pytest.raises(ValueError, match="arm must be one of 'a', got 'b'"):
+        bandit.forget("b")
+    bandit.add_arm("c")
+    assert bandit.get_state()["slots"] == 2
+
+
+@pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "ucb1", "thompson-sampling", "fewa"])
+def test_a_new_arm_may_begin_with_a_prior(name: str) -> None:
+    """As if it had paid that mean so many times, in no round."""
+    bandit = Bandit(make(name), arms=["a", "b"])
+    for k in range(10):
+        bandit.update("ab"[k % 2], [0.25, 0.75][k % 2])
+    bandit.add_arm("c", prior=(0.5, 3))
+    bandit.add_arm("d", prior="like the others")
+    reasons = bandit.explain()
+    assert (reasons["c"].pulls, reasons["d"].pulls, bandit.rounds) == (3, 1, 10)
+    if name != "thompson-sampling":  # which has a prior of its own
+        assert reasons["c"].mean == reasons["d"].mean == 0.5
+    told = Bandit.from_state(bandit.get_state())
+    assert repr(told.explain()["c"]) == repr(reasons["c"])
+
+
+BAD_PRIORS: list[tuple[Any, type[Exception], str]] = [
+    ("like others", ValueError, "prior must be a mean and a weight, or 'like the others', got 'like others'"),
+    ((0.5,), ValueError, "prior must be a mean and a weight"),
+    ((0.5, 0), ValueError, "weight must be a whole number, 1 or more, got 0"),
+    ((math.nan, 1), ValueError, "reward must be a finite number"),
+    ("like the others", ValueError, "prior must be a mean and a weight as long as there are no rewards, got 'like the others'"),
+]
+
+
+@pytest.mark.parametrize(("prior", "error", "words"), BAD_PRIORS)
+def test_bad_priors_are_refused(prior: Any, error: type[Exception], words: str) -> None:
+    bandit = Bandit(make("ucb1"), arms=["a"])
+    before = bandit.get_state()
+    with pytest.raises(error, match=words):
+        bandit.add_arm("b", prior=prior)
+    assert bandit.get_state() == before
+
+
+def test_who_weighs_by_propensity_has_no_prior() -> None:
+    bandit = Bandit(make("exp3", gamma=0.1), arms=["a"])
+    with pytest.raises(ValueError, match="prior must be left out for Exp3.*, which starts a new arm level with the best, got"):
+        bandit.add_arm("b", prior=(0.5, 1))
+
+
+def test_many_arms_start_at_once_and_are_told_apart() -> None:
+    """Quadratic work on this many arms would take minutes."""
+    bandit = Bandit(make("eff-raw-ucb"), arms=range(50_000))
+    assert bandit.pull() == 0
+    with pytest.raises(ValueError, match="arm must be one of 0, 1, 2, 3, 4, 5 and 49994 others, got 'zero'"):
+        bandit.update("zero", 1.0)
+    with pytest.raises(ValueError, match="arms must be distinct, got 7 twice"):
+        Bandit(make("eff-raw-ucb"), arms=[*range(50_000), 7, 9])
+
+
+def test_present_arms_are_numbered() -> None:
+    policy = make("m-ucb", gamma=1.0)
+    bandit = Bandit(policy, arms=range(6))
+    for arm in (0, 2, 3):
+        bandit.retire(arm)
+    presence = bandit._settled.state.presence
+    assert np.array_equal(presence.here, [0, 1, 0, 0, 1, 1])
+    assert presence.number[0] == 3

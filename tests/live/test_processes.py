@@ -1,0 +1,159 @@
+"""Copies, pickles, forks, failing records, and locks that nothing slow holds."""
+
+import copy
+import os
+import pickle
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rotting.errors import RottingError
+from rotting.live import saved_state
+from rotting.live.bandit import Bandit
+from rotting.live.learner import Learner
+from rotting.live.under_way import UnderWay
+from rotting.policy import Policy
+from rotting.registry import make
+from tests.helpers.games import examples
+
+LEARNERS = [each for each in examples() if not each.sees_means]
+COPIES: list[Callable[[Bandit], Bandit]] = [copy.copy, copy.deepcopy, lambda bandit: pickle.loads(pickle.dumps(bandit))]
+
+
+def begun(policy: Policy) -> Bandit:
+    bandit = Bandit(policy, arms=range(3), seed=2)
+    for k in range(20):
+        bandit.update(bandit.pull(), (k % 4) / 3)
+    bandit.decide()
+    return bandit
+
+
+@pytest.mark.parametrize("copied", COPIES)
+@pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "exp3", "thompson-sampling"])
+def test_a_copy_is_a_bandit_of_its_own(copied: Callable[[Bandit], Bandit], name: str) -> None:
+    bandit = begun(make(name))
+    before, twin = bandit.get_state(), copied(bandit)
+    assert twin.get_state() == before
+    assert twin.pull() == bandit.pull()
+    before = bandit.get_state()
+    decisions = [twin.decide() for _ in range(10)]
+    twin.reward_many([(decision.id, decision.round % 3 / 2) for decision in decisions])
+    twin.add_arm("new")
+    assert bandit.get_state() == before
+    assert bandit.reward(decisions[0].id, 1.0) == "unknown"
+
+
+def in_a_child(work: Callable[[], Any]) -> str:
+    """Run it in a forked process, and return what it returns or raises."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            try:
+                answer = str(work())
+            except RottingError as error:
+                answer = f"{type(error).__name__}: {error}"
+            os.write(writing, answer.encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(process, 0)
+    with os.fdopen(reading) as pipe:
+        return pipe.read()
+
+
+forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+
+
+@forking
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_draws_for_itself_and_needs_no_lock_of_its_parent() -> None:
+    bandit = Bandit(make("uniform"), arms=range(1_000), seed=2)
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with bandit._lock:
+            held.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(60)
+    drawn = [in_a_child(lambda: [bandit.pull() for _ in range(5)]) for _ in range(2)]
+    done.set()
+    thread.join()
+    drawn.append(str([bandit.pull() for _ in range(5)]))
+    assert len(set(drawn)) == 3  # alike by chance once in 1e15
+    assert all(each.count(",") == 4 for each in drawn)
+
+
+@forking
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_does_not_write_its_parents_record() -> None:
+    bandit, told = Bandit(make("ucb1"), arms=["a"]), []  # type: tuple[Bandit, list[Any]]
+    bandit._listener = told.append
+    why = "bandit must be opened again in this process: its record belongs to the one that opened it"
+    assert in_a_child(bandit.decide) == f"InvalidValueError: {why}"
+    bandit.decide()
+    assert len(told) == 1
+
+
+def test_a_bandit_whose_record_failed_goes_no_further() -> None:
+    bandit, told = Bandit(make("ucb1"), arms=["a"]), []  # type: tuple[Bandit, list[Any]]
+
+    def full_disk(events: list[Any]) -> None:
+        if told:
+            raise OSError("no space left")
+        told.append(events)
+
+    bandit._listener = full_disk
+    decision = bandit.decide()
+    with pytest.raises(OSError, match="no space left"):
+        bandit.reward(decision.id, 1.0)
+    calls: list[Callable[[], Any]] = [bandit.decide, bandit.pull, bandit.explain, bandit.get_state]
+    for call in (*calls, lambda: bandit.reward(decision.id, 1.0)):
+        with pytest.raises(
+            ValueError, match="bandit must be opened again, since its record could not be written: no space left"
+        ):
+            call()
+
+
+@pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
+def test_to_warm_up_changes_nothing(policy: Policy) -> None:
+    bandit = begun(policy)
+    before = bandit.get_state()
+    bandit.warm_up()
+    assert bandit.get_state() == before
+    Bandit(policy, arms=["a"]).warm_up()
+
+
+@pytest.mark.parametrize("slow", ["get_state", "explain", "propensities"])
+def test_decisions_go_on_while_another_thread_asks(slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes long happens without the lock: here it waits until a decision was made meanwhile."""
+    bandit = begun(make("thompson-sampling"))
+    asked, decided = threading.Event(), threading.Event()
+
+    def wait(function: Any) -> Any:
+        def waiting(*arguments: Any, **more: Any) -> Any:
+            asked.set()
+            assert decided.wait(60), "no decision was possible meanwhile"
+            return function(*arguments, **more)
+
+        return waiting
+
+    if slow == "get_state":
+        monkeypatch.setattr("rotting.live.bandit.seal", wait(saved_state.seal))
+    elif slow == "explain":
+        monkeypatch.setattr(Learner, "explain", wait(Learner.explain))
+    else:
+        monkeypatch.setattr(UnderWay, "probabilities", wait(UnderWay.probabilities))
+    answers: list[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(getattr(bandit, slow)()))
+    thread.start()
+    assert asked.wait(60)
+    bandit.pull()
+    decided.set()
+    thread.join()
+    assert len(answers) == 1

@@ -1,0 +1,369 @@
+"""A bandit against a slow model of it, in any order of calls: decisions, rewards late, doubled, conflicting and unknown, arms
+that come and go, saved and restored, crashed and folded from its events.
+
+The model keeps every decision for ever in one list and looks through all of it. It shares the policy's state with the bandit
+(`Learner`), and nothing of the bookkeeping. `make stress` plays 10,000 steps with each policy.
+"""
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from rotting.errors import RewardsWarning
+from rotting.live.bandit import Bandit
+from rotting.live.events import Event
+from rotting.live.learner import Learner
+from rotting.policy import Policy
+from rotting.registry import make
+
+STRESS = "ROTTING_STRESS" in os.environ
+EXAMPLES, STEPS = (50, 200) if STRESS else (4, 40)
+MAX_PENDING = 12
+POLICIES = [make("raw-ucb", sigma=0.5), make("eff-raw-ucb", sigma=0.5), make("fewa"), make("thompson-sampling")]
+POLICIES += [make("exp3", gamma=0.2)]
+REWARDS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+
+
+@dataclass
+class Made:
+    """One decision, kept for ever."""
+
+    id: object
+    arm: Hashable
+    slot: int
+    round: int
+    propensity: float | None
+    status: str = "open"  # rewarded, missing (a value was learned for it), or ended
+    reward: float = math.nan
+    came: int = 0
+    learned: bool = False
+
+
+@dataclass
+class Model:
+    """What a bandit should be, without any thought of speed."""
+
+    policy: Policy
+    key: int
+    slots: list[Hashable]  # the arm of each; None: free
+    learner: Learner
+    retired: set[Hashable] = field(default_factory=set)
+    made: list[Made] = field(default_factory=list)
+    answered: list[object] = field(default_factory=list)  # ids, in the order in which they were closed
+    rewards: list[tuple[int, float]] = field(default_factory=list)  # slot and reward, of all that are known
+    all_rewards: list[float] = field(default_factory=list)
+    rounds: int = 0
+
+    @property
+    def arms(self) -> list[Hashable]:
+        return [arm for arm in self.slots if arm is not None and arm not in self.retired]
+
+    def slot_of(self, arm: Hashable) -> int:
+        return self.slots.index(arm)
+
+    def in_flight(self, slot: int | None = None) -> list[Made]:
+        return [
+            each
+            for each in self.made
+            if each.status != "ended" and not each.learned and (slot is None or each.slot == slot)
+        ]
+
+    def pending(self, slot: int) -> int:
+        return sum(each.status == "open" for each in self.in_flight(slot))
+
+    def known(self, slot: int) -> int:
+        return sum(each == slot for each, _ in self.rewards)
+
+    # Choosing
+
+    def current(self) -> Learner:
+        learner = self.learner.copy()
+        early = [each for each in self.in_flight() if each.status != "open"]
+        for each in early:
+            learner.learn(max(every.came for every in early), each.slot, each.reward)
+        return learner
+
+    def is_young(self, slot: int) -> bool:
+        pending, known = self.pending(slot), self.known(slot)
+        if self.policy.name == "exp3":
+            return False
+        return known < pending if self.policy.name in {"raw-ucb", "eff-raw-ucb"} else pending > 0 and known == 0
+
+    def choose(self, arms: list[Hashable]) -> tuple[int, np.ndarray | None]:
+        """Return the slot to choose, and the arms that the policy was asked about."""
+        t, learner, slots = self.rounds + 1, self.current(), sorted(map(self.slot_of, arms))
+        old = np.array([slot for slot in slots if not self.is_young(slot)], np.int64)
+        fewest = min(slots, key=lambda slot: (self.pending(slot), slot))
+        chosen = learner.choose(t, self.key, old) if old.size else -1
+        if self.policy.name in {"exp3", "fewa", "thompson-sampling"}:
+            return (chosen, old) if old.size else (fewest, None)
+        if chosen >= 0 and learner.explain(t, old, chosen).value == math.inf:
+            return chosen, old
+        every = np.array(slots, np.int64)
+        reasons = {slot: learner.explain(t, every, slot) for slot in slots if self.known(slot)}
+        index, level = {}, 0.0
+        if chosen >= 0:
+            index[chosen], level = reasons[chosen].value, reasons[chosen].width * math.sqrt(reasons[chosen].window)
+        for slot in (each for each in slots if self.is_young(each) and self.known(each)):
+            h = reasons[slot].window
+            index[slot] = reasons[slot].mean + reasons[slot].width * math.sqrt(h / (h + self.pending(slot)))
+        if not index:
+            return fewest, None
+        best = max(index, key=lambda slot: (index[slot], -slot))
+        if chosen < 0:
+            level = reasons[best].width * math.sqrt(reasons[best].window)
+        total = 0.0
+        for reward in self.all_rewards:
+            total += reward
+        for slot in (each for each in slots if self.is_young(each) and not self.known(each)):
+            index[slot] = total / len(self.all_rewards) + level / math.sqrt(self.pending(slot))
+        best = max(index, key=lambda slot: (index[slot], -slot))
+        return best, old if best == chosen else every
+
+    def decide(self, arms: list[Hashable], id: object, propensity: float | None) -> Hashable:  # noqa: A002
+        while len(self.in_flight()) >= MAX_PENDING:
+            self.end(self.in_flight()[0])
+        early = any(each.status != "open" for each in self.in_flight())
+        slot, asked = self.choose(arms)
+        self.rounds += 1
+        if asked is not None:
+            # The settled state sees every choice, also if another one made it.
+            self.learner.choose(self.rounds, self.key, asked if early else np.array([s for s in asked if not self.is_young(s)]))
+        self.made.append(Made(id, self.slots[slot], slot, self.rounds, propensity))
+        return self.slots[slot]
+
+    # Learning
+
+    def close(self, made: Made, learned: bool) -> None:
+        made.learned = learned
+        if isinstance(made.id, str):
+            self.answered.append(made.id)
+
+    def settle(self, slot: int) -> None:
+        weighs = self.policy.name == "exp3"
+        for each in self.in_flight(slot):
+            if each.status == "open":
+                if weighs:
+                    continue
+                return
+            self.learner.learn(self.rounds, slot, each.reward, each.propensity if weighs else None)
+            self.close(each, True)
+
+    def answer(self, made: Made, reward: float, status: str) -> None:
+        made.status, made.reward, made.came = status, reward, self.rounds
+        self.rewards.append((made.slot, reward))
+        self.all_rewards.append(reward)
+        self.settle(made.slot)
+
+    def end(self, made: Made) -> None:
+        made.status = "ended"
+        self.close(made, False)
+        self.settle(made.slot)
+
+    def outcome(self, id: object, reward: float) -> str:  # noqa: A002
+        found = [each for each in self.made if each.id == id and isinstance(id, str)]
+        if not found:
+            return "unknown"
+        made = found[0]
+        if made.status == "open":
+            return "applied"
+        if (made.learned or made.status == "ended") and made.id not in self.answered[-MAX_PENDING:]:
+            return "unknown"
+        if made.status != "rewarded":
+            return "expired"
+        return "duplicate" if made.reward == reward else "conflict"
+
+    # Arms
+
+    def present(self) -> None:
+        self.learner.set_present(np.array(sorted(map(self.slot_of, self.arms)), np.int64))
+
+    def forget(self, arm: Hashable) -> None:
+        slot = self.slot_of(arm)
+        for each in self.in_flight(slot):
+            each.status = "ended"
+            self.close(each, False)
+        self.slots[slot] = None
+        self.retired.discard(arm)
+        self.rewards = [each for each in self.rewards if each[0] != slot]
+        self.learner.forget(slot)
+        self.present()
+
+    def add(self, arm: Hashable) -> None:
+        if arm in self.retired:
+            self.forget(arm)
+        if None not in self.slots:
+            self.slots.append(None)
+            self.learner.add_slot()
+        slot = self.slots.index(None)
+        self.slots[slot] = arm
+        self.learner.forget(slot)
+        self.present()
+
+
+class BanditMachine(RuleBasedStateMachine):
+    """Drives both, and compares every answer."""
+
+    policy: Policy
+
+    def __init__(self) -> None:
+        super().__init__()
+        arms: list[Hashable] = ["a", "b", "c"]
+        self.events: list[Event] = []
+        self.bandit = self.begin()
+        self.model = Model(self.policy, self.bandit._key, list(arms), Learner.new(self.policy, len(arms)))
+        self.bandit._listener = self.events.extend
+
+    def begin(self) -> Bandit:
+        return Bandit(self.policy, arms=["a", "b", "c"], seed=5, max_pending=MAX_PENDING)
+
+    def some(self, data: st.DataObject) -> list[Hashable]:
+        arms = self.model.arms
+        return arms if data.draw(st.booleans()) else data.draw(st.lists(st.sampled_from(arms), min_size=1, unique=True))
+
+    @rule(data=st.data(), count=st.integers(1, 2))
+    def decide(self, data: st.DataObject, count: int) -> None:
+        arms = self.some(data)
+        for decision in self.bandit.decide(arms=arms, count=min(count, len(arms))):
+            assert self.model.decide(arms, decision.id, decision.propensity) == decision.arm
+            assert decision.round == self.model.rounds
+            arms = [arm for arm in arms if arm != decision.arm]
+
+    @rule(data=st.data())
+    def pull(self, data: st.DataObject) -> None:
+        arms = self.some(data)
+        arm = self.bandit.pull(arms=arms)
+        entry = self.bandit._ledger.entries[self.bandit.rounds]
+        assert self.model.decide(arms, self.bandit.rounds, entry.propensity) == arm
+
+    def pick(self, data: st.DataObject) -> Made | None:
+        named = [each for each in self.model.made if isinstance(each.id, str)]
+        return data.draw(st.sampled_from(named[-20:])) if named else None
+
+    @rule(data=st.data(), reward=REWARDS, times=st.integers(1, 3))
+    def reward(self, data: st.DataObject, reward: float, times: int) -> None:
+        made = self.pick(data)
+        for _ in range(times):
+            id = "?" if made is None else made.id  # noqa: A001
+            expected = self.model.outcome(id, reward)
+            assert self.bandit.reward(id, reward) == expected  # type: ignore[arg-type]
+            if expected == "applied" and made is not None:
+                self.model.answer(made, reward, "rewarded")
+
+    @rule(data=st.data(), reward=REWARDS)
+    def update(self, data: st.DataObject, reward: float) -> None:
+        arm = data.draw(st.sampled_from(self.model.arms))
+        slot = self.model.slot_of(arm)
+        waiting = [each for each in self.model.in_flight(slot) if each.status == "open"]
+        propensity = self.bandit.propensities()[arm] if self.policy.name == "exp3" else None
+        self.bandit.update(arm, reward)
+        if waiting:
+            self.model.answer(waiting[0], reward, "rewarded")
+            return
+        self.model.rounds += 1
+        self.model.learner.learn(self.model.rounds, slot, reward, propensity)
+        self.model.rewards.append((slot, reward))
+        self.model.all_rewards.append(reward)
+
+    @rule(data=st.data(), missing=st.sampled_from([None, None, 0.0, 0.5]), cancel=st.booleans())
+    def end(self, data: st.DataObject, missing: float | None, cancel: bool) -> None:
+        made = self.pick(data)
+        if made is None:
+            return
+        expected = self.model.outcome(made.id, math.nan)
+        id = str(made.id)  # noqa: A001
+        if cancel:
+            assert self.bandit.cancel(id) == expected
+        else:
+            assert self.bandit.expire(id, missing="drop" if missing is None else missing) == expected
+        if expected == "applied":
+            if missing is None or cancel:
+                self.model.end(made)
+            else:
+                self.model.answer(made, missing, "missing")
+
+    @rule(age=st.integers(0, 15), missing=st.sampled_from([None, 0.0]))
+    def expire(self, age: int, missing: float | None) -> None:
+        old = [each for each in self.model.in_flight() if each.status == "open" and self.model.rounds - each.round > age]
+        assert self.bandit.expire(older_than_rounds=age, missing="drop" if missing is None else missing) == len(old)
+        for each in old:
+            if missing is None:
+                self.model.end(each)
+            else:
+                self.model.answer(each, missing, "missing")
+
+    @rule(name=st.sampled_from("abcdef"))
+    def add(self, name: str) -> None:
+        if name not in self.model.arms:
+            self.bandit.add_arm(name)
+            self.model.add(name)
+
+    @precondition(lambda self: len(self.model.arms) > 1)
+    @rule(data=st.data())
+    def retire(self, data: st.DataObject) -> None:
+        arm = data.draw(st.sampled_from(self.model.arms))
+        self.bandit.retire(arm)
+        self.model.retired.add(arm)
+        self.model.present()
+
+    @precondition(lambda self: bool(self.model.retired))
+    @rule(data=st.data())
+    def revive(self, data: st.DataObject) -> None:
+        arm = data.draw(st.sampled_from(sorted(map(str, self.model.retired))))
+        self.bandit.revive(arm)
+        self.model.retired.discard(arm)
+        self.model.present()
+
+    @precondition(lambda self: len(self.model.arms) > 1)
+    @rule(data=st.data())
+    def forget(self, data: st.DataObject) -> None:
+        arm = data.draw(st.sampled_from([arm for arm in self.model.slots if arm is not None]))
+        self.bandit.forget(arm)
+        self.model.forget(arm)
+
+    @rule()
+    def save_and_restore(self) -> None:
+        self.bandit = Bandit.from_state(json.loads(json.dumps(self.bandit.get_state())))
+        self.bandit._listener = self.events.extend
+
+    @rule()
+    def crash(self) -> None:
+        """Begin again from the events alone."""
+        folded = self.begin()
+        for event in json.loads(json.dumps(self.events)):
+            folded._apply(event)
+        assert folded.get_state() == self.bandit.get_state()
+        self.bandit = folded
+        self.bandit._listener = self.events.extend
+
+    @invariant()
+    def counts_agree(self) -> None:
+        assert (self.bandit.rounds, list(self.bandit.arms)) == (self.model.rounds, self.model.arms)
+        assert self.bandit.pending == sum(each.status == "open" for each in self.model.in_flight())
+        assert len(self.bandit._ledger.entries) <= MAX_PENDING
+        assert len(self.bandit._ledger.answers) <= MAX_PENDING
+        for arm, reason in self.bandit.explain().items():
+            slot = self.model.slot_of(arm)
+            assert (reason.pulls, reason.pending) == (self.model.known(slot), self.model.pending(slot))
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.name)
+def test_a_bandit_is_what_the_model_says(policy: Policy) -> None:
+    machine: Any = type("Machine", (BanditMachine,), {"policy": policy})
+    checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RewardsWarning)
+        run_state_machine_as_test(
+            machine,
+            settings=settings(max_examples=EXAMPLES, stateful_step_count=STEPS, deadline=None, suppress_health_check=checks),
+        )

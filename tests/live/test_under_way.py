@@ -1,0 +1,152 @@
+"""Decisions whose reward has not come yet: every arm is tried first, and young arms compete."""
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from rotting.live.bandit import Bandit
+from rotting.live.learner import Learner
+from rotting.live.under_way import has_index
+from rotting.parts.doubling import doubling
+from rotting.policy import Policy
+from rotting.registry import make
+from tests.helpers.games import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+LEARNERS = [each for each in examples() if not each.sees_means]
+WAITING = [each for each in LEARNERS if each.name not in {"exp3", "exp3-s", "rexp3", "uniform"}]
+WAITING += [doubling(make("swa", horizon=40)), make("thompson-sampling", kind="gaussian")]
+BY_INDEX = {"d-ucb", "eff-raw-ucb", "eff-raw-ucb-pp", "glr-kl-ucb", "glr-ucb", "kl-ucb", "m-ucb", "raw-kl-ucb", "raw-ucb"}
+BY_INDEX |= {"raw-ucb-pp", "sw-ucb", "swa", "ucb1", "wswa"}
+
+
+def test_which_policies_have_an_index() -> None:
+    found = {each.name for each in LEARNERS if has_index(each, Learner.new(each, 1))}
+    assert found == BY_INDEX
+
+
+@pytest.mark.parametrize("policy", WAITING, ids=repr)
+def test_all_arms_are_tried_first_at_any_delay(policy: Policy) -> None:
+    bandit = Bandit(policy, arms=range(7), seed=1)
+    assert [bandit.decide().arm for _ in range(7)] == list(range(7))
+    # With no reward at all, the arms go on in turn.
+    assert [bandit.decide().arm for _ in range(14)] == [*range(7), *range(7)]
+
+
+@pytest.mark.parametrize("policy", WAITING, ids=repr)
+def test_an_added_arm_does_not_take_all_decisions_until_its_first_reward(policy: Policy) -> None:
+    bandit = Bandit(policy, arms=range(3), seed=1)
+    for k in range(60):
+        bandit.update(bandit.pull(), [0.5, 0.75, 1.0][k % 3])
+    bandit.add_arm("new")
+    chosen: Counter[Hashable] = Counter(bandit.decide().arm for _ in range(40))
+    assert 1 <= chosen["new"] <= 30
+
+
+@pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
+def test_without_delay_nothing_is_otherwise(policy: Policy) -> None:
+    young, ignorant = (Bandit(policy, arms=range(4), seed=1, pending=each) for each in ("young", "ignore"))
+    for k in range(150):
+        if k == 70:
+            for each in (young, ignorant):
+                each.add_arm("new")
+        arm = young.pull()
+        assert ignorant.pull() == arm
+        for each in (young, ignorant):
+            each.update(arm, (hash((arm, k)) % 5) / 4)
+    assert young.get_state()["state"] == ignorant.get_state()["state"]
+
+
+@pytest.mark.parametrize("policy", WAITING[:-2], ids=lambda each: each.name)
+def test_who_ignores_them_answers_the_same_again_and_again(policy: Policy) -> None:
+    bandit = Bandit(policy, arms=range(4), seed=1, pending="ignore")
+    assert {bandit.decide().arm for _ in range(30)} == {0}
+
+
+def test_the_index_of_a_young_arm_is_that_of_the_definition() -> None:
+    """RAW-UCB, by hand: arm 2 has two rewards and three decisions under way."""
+    bandit = Bandit(make("raw-ucb", alpha=1.4, sigma=0.5), arms=range(3))
+    rewards = {0: [0.2, 0.3, 0.1, 0.2], 1: [0.9, 0.7, 0.8, 0.9, 0.6], 2: [0.8, 0.8]}
+    for arm, values in rewards.items():
+        for value in values:
+            bandit.update(arm, value)
+    for _ in range(3):
+        bandit.decide(arms=[2])
+    t = bandit.rounds + 1
+    level = 0.5 * math.sqrt(2 * 1.4 * math.log(t))
+    settled = min(np.mean(rewards[1][-h:]) + level / math.sqrt(h) for h in range(1, 6))
+    young = 0.8 + level / math.sqrt(2 + 3)
+    decision = bandit.decide()
+    assert decision.arm == (2 if young > settled else 1)
+    assert decision.reason.index == pytest.approx(max(young, settled))
+    bandit.cancel(decision.id)
+    alone = bandit.decide(arms=[0, 2])
+    assert alone.arm == 2
+    assert alone.reason.index == pytest.approx(0.8 + 0.5 * math.sqrt(2 * 1.4 * math.log(t + 1)) / math.sqrt(2 + 3))
+    assert (alone.reason.mean, alone.reason.pulls, alone.reason.pending) == (0.8, 2, 3)
+
+
+def test_an_arm_without_rewards_has_the_mean_of_all_and_the_width_of_what_is_under_way() -> None:
+    bandit = Bandit(make("ucb1", sigma=0.5), arms=range(2))
+    for value in (0.2, 0.4, 0.6, 0.8):
+        bandit.update(0, value)
+    bandit.add_arm(2)
+    indices = []
+    for pending in range(1, 4):
+        bandit.decide(arms=[2])
+        t = bandit.rounds + 1
+        bandit._arms.retire(1) if pending == 1 else None
+        decision = bandit.decide()
+        level = 0.5 * math.sqrt(2 * math.log(t))
+        assert decision.arm == 2
+        assert decision.reason.index == pytest.approx(0.5 + level / math.sqrt(pending))
+        assert math.isnan(decision.reason.mean)
+        indices.append(decision.reason.index)
+        bandit.cancel(decision.id)
+    assert indices == sorted(indices, reverse=True)
+
+
+def test_a_window_that_is_empty_again_counts_as_no_reward() -> None:
+    bandit = Bandit(make("sw-ucb", tau=4), arms=range(2))
+    bandit.update(0, 0.9)
+    for _ in range(6):
+        bandit.update(1, 0.5)
+    assert bandit.explain()[0].index == math.inf
+    assert bandit.decide().arm == 0
+    bandit.decide(arms=[0])
+    assert bandit.decide().reason.index < math.inf
+
+
+@pytest.mark.parametrize("policy", WAITING, ids=repr)
+def test_propensities_are_those_of_the_rule(policy: Policy) -> None:
+    bandit = Bandit(policy, arms=range(4), seed=1)
+    for _ in range(3):
+        bandit.decide()
+    bandit.update(0, 0.5)
+    bandit.update(1, 0.75)
+    assert bandit.propensities() == {0: 0.0, 1: 0.0, 2: 0.0, 3: 1.0}  # the arm that was never chosen
+    assert bandit.decide().arm == 3
+    propensities = bandit.propensities()
+    assert sum(propensities.values()) == pytest.approx(1.0)
+    if policy.randomised:
+        assert propensities[2] == propensities[3] == 0.0
+        assert bandit.propensities(arms=[2, 3]) == {2: 1.0, 3: 0.0}
+
+
+def test_thompson_draws_with_the_propensities_it_tells() -> None:
+    """Over many seeds; Hoeffding: farther off with a probability below 2 exp(-2 * 16) for each arm."""
+    drawn, told, seeds = np.zeros(4), np.zeros(4), 400
+    for seed in range(seeds):
+        bandit = Bandit(make("thompson-sampling"), arms=range(4), seed=seed)
+        for k in range(8):
+            bandit.update(k % 3, (k % 4) / 3)
+        bandit.decide(arms=[3])
+        told += np.array(list(bandit.propensities().values())) / seeds
+        drawn[int(str(bandit.decide().arm))] += 1 / seeds
+    assert told[3] == drawn[3] == 0.0
+    assert np.abs(drawn - told).max() < 4.0 / math.sqrt(seeds)

@@ -1,0 +1,301 @@
+"""What was acknowledged is there, once, after a process was killed, the power was cut, or the disk failed."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rotting.errors import StoreError, StoreFailedError, StoreFullError, StoreLockedError
+from rotting.store.sqlite import SQLiteStore
+from rotting.store.verify import verify
+from tests.helpers.disks import failing_disk
+from tests.helpers.stores import numbered, says
+
+STRESS = "ROTTING_STRESS" in os.environ  # as `make stress` sets it: every byte, and many more kills
+KILLS = 200 if STRESS else 5
+
+
+def checked(path: Path, readonly: bool = False) -> list[int]:
+    """What a store says that must be whole."""
+    with SQLiteStore(path, readonly) as store:
+        assert verify(store).problems == ()
+        said = says(store)
+        snapshot = store.snapshot("songs") if said else None
+        assert snapshot is None or snapshot.state["n"] == snapshot.number <= len(said)
+        return said
+
+
+def new_store(path: Path, events: int) -> SQLiteStore:
+    store = SQLiteStore(path)
+    store.add_bandit("songs", {})
+    for number in range(1, events + 1):
+        store.append(numbered(number, number))
+    return store
+
+
+def copied(path: Path, folder: Path) -> Path:
+    """The files of a store as they are now: what a crash of its process leaves."""
+    folder.mkdir(exist_ok=True)
+    for each in ("", "-wal"):
+        source = path.with_name(path.name + each)
+        if source.exists():
+            shutil.copyfile(source, folder / source.name)
+    (folder / f"{path.name}-shm").unlink(missing_ok=True)
+    return folder / path.name
+
+
+@contextmanager
+def appending(path: Path, durability: str = "disk") -> Iterator["subprocess.Popen[str]"]:
+    """A process that appends, which is killed in the end."""
+    command = [sys.executable, "-m", "tests.helpers.appender", str(path), durability]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("durability", ["disk", "os"])
+def test_killed_processes_lose_and_double_nothing(tmp_path: Path, durability: str) -> None:
+    path, chance, before = tmp_path / "songs.rot", random.Random(7), 0
+    for _ in range(KILLS):
+        with appending(path, durability) as process:
+            assert process.stdout is not None
+            lines = [process.stdout.readline() for _ in range(chance.randrange(1, 60))]
+            process.kill()
+            lines += process.stdout.readlines()
+        told = [int(line) for line in lines if line.endswith("\n")]
+        said = checked(path, readonly=chance.random() < 0.5)
+        assert said == list(range(1, len(said) + 1))
+        assert len(said) >= max([before, *told])
+        before = len(said)
+    assert before > KILLS
+
+
+def test_another_process_has_the_lock_until_it_dies(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with appending(path) as process:
+        assert process.stdout is not None
+        told = int(process.stdout.readline())
+        with pytest.raises(StoreLockedError, match="songs.rot is locked: another writer has it$"):
+            SQLiteStore(path)
+        with SQLiteStore(path, readonly=True) as reader:
+            assert says(reader)[: told + 1][:told] == list(range(1, told + 1))
+    assert len(checked(path)) >= told
+
+
+def test_a_log_ahead_that_is_cut_anywhere_in_the_last_write_loses_that_write_or_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with new_store(path, 3) as store:
+        ahead = path.with_name("songs.rot-wal")
+        before = ahead.stat().st_size
+        store.append(numbered(4, 5))
+        twin = copied(path, tmp_path / "cut")
+    log = twin.with_name(ahead.name)
+    whole = log.read_bytes()
+    assert len(whole) > before
+    found = set()
+    cuts = {*range(before, len(whole), 1 if STRESS else 7), before + 1, len(whole) - 1, len(whole)}
+    for cut in sorted(cuts, reverse=True):
+        os.truncate(log, cut)
+        with SQLiteStore(twin, readonly=True) as reader:
+            found.add(tuple(says(reader)))
+        if cut % 499 < 7:  # for a writer too, which goes on from there
+            with SQLiteStore(copied(twin, tmp_path / "on")) as writer:
+                left = writer.last
+                writer.append(numbered(left + 1, left + 2))
+            assert checked(tmp_path / "on" / path.name) == list(range(1, left + 3))
+    assert found == {(1, 2, 3), (1, 2, 3, 4, 5)}
+
+
+def test_a_file_that_is_cut_anywhere_is_refused_or_whole(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with new_store(path, 3) as store:
+        store.append(numbered(4, 90))
+        store.save_snapshot("songs", 90, {"n": 90})
+    whole = path.read_bytes()
+    outcomes = {True: 0, False: 0}
+    cuts = {*range(0, len(whole), 1 if STRESS else 67), 1, 15, 16, 99, 100, len(whole) - 4_096, len(whole) - 1}
+    for cut in sorted(cuts, reverse=True):
+        os.truncate(path, cut)
+        try:
+            with SQLiteStore(path, readonly=True) as reader:
+                assert says(reader) == list(range(1, 91))
+                assert list(reader.bandits()) == ["songs"]
+                snapshot = reader.snapshot("songs")
+                assert snapshot is None or snapshot == (90, {"n": 90})
+                outcomes[True] += 1
+        except StoreError:
+            outcomes[False] += 1
+        for each in ("-wal", "-shm"):
+            path.with_name(path.name + each).unlink(missing_ok=True)
+    assert outcomes[False] > 0
+
+
+def test_a_byte_that_flips_is_found_or_does_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with new_store(path, 3) as store:
+        store.append(numbered(4, 90))
+        store.save_snapshot("songs", 90, {"n": 90})
+    whole = path.read_bytes()
+    places = [*range(100), *range(100, len(whole), 1 if STRESS else 97)]
+    refused = 0
+    for place in places:
+        with path.open("r+b") as file:
+            file.seek(place)
+            file.write(bytes([whole[place] ^ (1 << place % 8)]))
+        try:
+            with SQLiteStore(path, readonly=True) as reader:
+                assert says(reader) == list(range(1, 91)), place
+                assert reader.bandits() == {"songs": {}}
+                snapshot = reader.snapshot("songs")
+                assert snapshot is None or snapshot == (90, {"n": 90})
+        except StoreError:
+            refused += 1
+        for each in ("-wal", "-shm"):
+            path.with_name(path.name + each).unlink(missing_ok=True)
+        path.write_bytes(whole)
+    assert refused > len(places) // 10
+
+
+def test_what_is_acknowledged_outlives_a_power_cut(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    new_store(path, 1).close()
+    with failing_disk() as disk, SQLiteStore(path) as store:
+        for number in range(2, 30):
+            store.append(numbered(number, number))
+            after = tmp_path / f"after-{number}"
+            after.mkdir()
+            disk.after_power_cut(after)
+            assert checked(after / path.name) == list(range(1, number + 1))
+
+
+def test_the_operating_system_alone_may_lose_the_end_but_nothing_before_it(tmp_path: Path) -> None:
+    path, after = tmp_path / "songs.rot", tmp_path / "after"
+    new_store(path, 1).close()
+    after.mkdir()
+    with failing_disk() as disk, SQLiteStore(path, durability="os") as store:
+        store.append(numbered(2, 9))
+        disk.after_power_cut(after)
+        assert checked(after / path.name) == [1]  # as promised, and the disk does forget
+        assert says(store) == list(range(1, 10))
+    assert checked(path) == list(range(1, 10))
+
+
+def test_a_failed_synchronisation_ends_the_writer_and_its_successor_makes_sure(tmp_path: Path) -> None:
+    path, after = tmp_path / "songs.rot", tmp_path / "after"
+    new_store(path, 3).close()
+    after.mkdir()
+    with failing_disk() as disk:
+        store = SQLiteStore(path)
+        store.append(numbered(4, 4))
+        disk.syncs_fail = True
+        for _ in range(2):
+            with pytest.raises(StoreFailedError, match="songs.rot could not be read or written .*: open it again$"):
+                store.append(numbered(5, 5))
+        store.close()
+        with pytest.raises(StoreError):
+            SQLiteStore(path)
+        disk.syncs_fail = False
+        with SQLiteStore(path) as store:
+            seen = says(store)
+            assert seen in ([1, 2, 3, 4], [1, 2, 3, 4, 5])
+            store.append(numbered(store.last + 1, store.last + 1))
+            disk.after_power_cut(after)
+        assert checked(after / path.name) == list(range(1, len(seen) + 2))
+
+
+def test_a_full_disk_takes_nothing_and_the_same_can_be_tried_again(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with failing_disk() as disk, new_store(path, 3) as store:
+        disk.full = True
+        for batch in (numbered(4, 4), numbered(4, 9)):
+            with pytest.raises(StoreFullError, match="songs.rot cannot grow: the disk is full, and nothing was written$"):
+                store.append(batch)
+        with pytest.raises(StoreFullError):
+            store.save_snapshot("songs", 3, {"n": 3})
+        assert says(store) == [1, 2, 3]
+        disk.full = False
+        assert store.append(numbered(4, 9)) == 9
+    assert checked(path) == list(range(1, 10))
+
+
+def test_what_is_held_back_is_not_lost_when_the_disk_is_full(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    new_store(path, 1).close()
+    with failing_disk() as disk, SQLiteStore(path, durability="memory") as store:
+        disk.full = True
+        store.append(numbered(2, 900))
+        with pytest.raises(StoreFullError):
+            store.append(numbered(901, 1_100))
+        disk.full = False
+        assert store.append(numbered(901, 1_100)) == 1_100
+    assert checked(path) == list(range(1, 1_101))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of a megabyte."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("to mount a small disk one must be root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(store: SQLiteStore) -> None:
+    """Append until that is refused."""
+    while True:
+        store.append(numbered(store.last + 1, store.last + 50))
+
+
+def test_a_real_disk_fills_up(small_disk: Path) -> None:
+    path = small_disk / "songs.rot"
+    with new_store(path, 0) as store:
+        with pytest.raises(StoreFullError):
+            fill(store)
+        last = store.last
+        assert last > 1_000
+        with pytest.raises(StoreFullError):
+            store.append(numbered(last + 1, last + 50))
+    assert checked(path, readonly=True) == list(range(1, last + 1))
+
+
+def test_the_log_ahead_stays_short_while_somebody_reads_slowly(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with SQLiteStore(path, durability="os") as store, SQLiteStore(path, readonly=True) as reader:
+        store.add_bandit("songs", {})
+        store.append(numbered(1, 3_000))
+        slow = reader.read()
+        pages = 0
+        for number in range(3_001, 7_001):
+            next(slow)
+            store.append(numbered(number, number))
+            pages = max(pages, path.with_name("songs.rot-wal").stat().st_size // 4_096)
+    assert 900 < pages < 1_100
+
+
+def test_the_test_disk_forgets_what_was_not_synchronised(tmp_path: Path) -> None:
+    with failing_disk() as disk:
+        connection = apsw.Connection(str(tmp_path / "x.db"))
+        connection.pragma("journal_mode", "wal")
+        connection.pragma("synchronous", "full")
+        connection.execute("CREATE TABLE t (a)")
+        synced = bytes(disk.on_disk[str(tmp_path / "x.db-wal")])
+        connection.pragma("synchronous", "off")
+        connection.execute("INSERT INTO t VALUES (1)")
+        assert disk.on_disk[str(tmp_path / "x.db-wal")] == synced
+        connection.close()

@@ -1,0 +1,319 @@
+"""A durable bandit is where it was when it last replied, whatever ended it."""
+
+import copy
+import os
+import pickle
+import random
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rotting
+from rotting.errors import InvalidTypeError, InvalidValueError, RottingError, StoreFailedError, StoreFullError, StoreLockedError
+from rotting.live.bandit import Bandit
+from rotting.live.decisions import Decision
+from rotting.policy import Policy
+from rotting.store import durable
+from rotting.store.durable import DurableBandit, open_in, replaying
+from rotting.store.memory import Medium, MemoryStore
+from rotting.store.sqlite import SQLiteStore
+from rotting.store.verify import verify
+from tests.helpers.disks import failing_disk
+
+STRESS = "ROTTING_STRESS" in os.environ
+STEPS, KILLS = (2_000, 200) if STRESS else (150, 3)
+POLICIES: list[Policy] = [
+    rotting.RAWUCB(),
+    rotting.EffRAWUCB(sigma=0.5),
+    rotting.FEWA(),
+    rotting.Exp3S(gamma=0.1, alpha=0.01),
+    rotting.ThompsonSampling(),
+]
+
+
+def step(bandit: Bandit, chance: random.Random, owed: list[Decision], old: list[Decision]) -> None:
+    """Do something with a bandit, as programs do: late, twice, or not at all."""
+    what, k = chance.random(), chance.randrange(10**6)
+    if what < 0.35 or not owed:
+        made = bandit.decide(count=min(len(bandit.arms), 1 + k % 2))
+        owed += made
+    elif what < 0.7:
+        decision = owed.pop(k % len(owed))
+        old.append(decision)
+        bandit.reward(decision.id, k % 5 / 4)
+    elif what < 0.75 and old:
+        assert bandit.reward(old[k % len(old)].id, 0.125) in {"conflict", "unknown", "expired"}
+    elif what < 0.8:
+        bandit.cancel(owed.pop(k % len(owed)).id)
+    elif what < 0.85:
+        bandit.expire(owed.pop(k % len(owed)).id, missing=0.25)
+    elif what < 0.9:
+        bandit.update(bandit.arms[k % len(bandit.arms)], k % 3 / 2)
+    elif what < 0.94:
+        bandit.add_arm(f"arm {k}")
+    elif len(bandit.arms) > 2:
+        bandit.retire(bandit.arms[k % len(bandit.arms)])
+
+
+@pytest.mark.filterwarnings("ignore::rotting.errors.RewardsWarning")  # it shall overflow
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_a_bandit_is_where_it_was_when_it_is_closed_or_dies(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "_SNAPSHOT_EVERY", 40)
+    medium, chance = Medium(), random.Random(3)
+    bandit = open_in(MemoryStore(medium), "songs", policy, ["a", "b", ("c", 1)], seed=5, max_pending=30)
+    owed: list[Decision] = []
+    old: list[Decision] = []
+    ends = 0
+    for _ in range(STEPS):
+        step(bandit, chance, owed, old)
+        if chance.random() < 0.05:
+            state, ends = bandit.get_state(), ends + 1
+            if chance.random() < 0.5:
+                bandit.close()
+            else:
+                medium.written = False  # it died
+            if chance.random() < 0.3:
+                medium.snapshots.clear()  # the log is enough
+            bandit = open_in(MemoryStore(medium), "songs", None, None)
+            assert bandit.get_state() == state
+    assert ends >= 3
+    bandit.close()
+    reader = MemoryStore(medium, readonly=True)
+    assert verify(reader, replaying(reader)).problems == ()
+
+
+def play(path: Path, **options: Any) -> DurableBandit:
+    return rotting.open(path, rotting.UCB1(), arms=["a", "b"], **options)
+
+
+def test_rewards_find_their_decisions_after_reopening(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with play(path) as bandit:
+        decisions = [bandit.decide() for _ in range(3)]
+        assert bandit.reward(decisions[0].id, 1.0) == "applied"
+    with rotting.open(path) as bandit:
+        assert bandit.rounds == 3
+        assert bandit.reward(decisions[0].id, 1.0) == "duplicate"
+        assert bandit.reward(decisions[0].id, 0.0) == "conflict"
+        assert bandit.reward(decisions[1].id, 0.5) == "applied"
+        assert bandit.reward("x" * 22, 0.5) == "unknown"
+    with SQLiteStore(path, readonly=True) as store:
+        assert [event.payload["event"] for event in store.read()] == ["decided"] * 3 + ["rewarded"] * 2
+
+
+def test_a_bandit_in_a_store_decides_as_one_without(tmp_path: Path) -> None:
+    plain = Bandit(rotting.Uniform(), arms=[1, 2, 3], seed=9)
+    chosen = []
+    for _ in range(4):
+        with rotting.open(tmp_path / "x.rot", rotting.Uniform(), arms=[1, 2, 3], seed=9) as bandit:
+            chosen += [bandit.pull() for _ in range(5)]
+    assert chosen == [plain.pull() for _ in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"policy": rotting.UCB1(sigma=0.5)}, r"policy must be that of the store, UCB1\(sigma=1.0\), got UCB1\(sigma=0.5\)"),
+        ({"arms": ["a", "b", "c"]}, r"arms must be those that the bandit was made with, or has now, got .*; see add_arm"),
+        ({"seed": 1}, "seed must be that of the store, 0, got 1"),
+        ({"pending": "ignore"}, "pending must be that of the store, 'young', got 'ignore'"),
+        ({"max_pending": 7}, "max_pending must be that of the store, 10000, got 7"),
+        ({"name": "films"}, "policy must be given for a bandit that is new to its store, got None"),
+    ],
+)
+def test_another_bandit_than_the_one_that_is_there_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    path = tmp_path / "songs.rot"
+    play(path).close()
+    with pytest.raises(InvalidValueError, match=f"^{message}$") as caught:
+        rotting.open(path, **change)
+    play(path).close()  # and nothing stays locked, also while somebody looks at the error
+    assert caught.tb is not None
+
+
+def test_arms_may_be_those_of_the_beginning_or_those_of_now(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with play(path) as bandit:
+        bandit.add_arm("c")
+    for arms in (["a", "b"], ["a", "b", "c"]):
+        with rotting.open(path, arms=arms) as bandit:
+            assert bandit.arms == ("a", "b", "c")
+
+
+def test_a_bandit_that_cannot_be_made_leaves_a_store_without_it(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with pytest.raises(InvalidTypeError, match="arms must be a list"):
+        rotting.open(path, rotting.UCB1(), arms="ab")
+    with play(path) as bandit:
+        assert bandit.rounds == 0
+
+
+def test_several_bandits_share_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    for name in ("songs", "films"):
+        with play(path, name=name) as bandit:
+            bandit.update("a", 1.0)
+    with play(path, name="songs") as bandit, pytest.raises(StoreLockedError):
+        play(path, name="films")
+    assert bandit.rounds == 1
+
+
+def test_a_change_that_is_not_kept_is_not_told_and_ends_the_bandit(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    play(path).close()
+    with failing_disk() as disk:
+        bandit = play(path)
+        decision = bandit.decide()
+        disk.full = True
+        with pytest.raises(StoreFullError):
+            bandit.reward(decision.id, 1.0)
+        disk.full = False
+        for verb in (bandit.decide, lambda: bandit.reward(decision.id, 1.0), bandit.get_state):
+            with pytest.raises(RottingError, match="^bandit must be opened again, since .*the disk is full"):
+                verb()
+        bandit.close()
+        with play(path) as bandit:
+            assert (bandit.rounds, bandit.pending) == (1, 1)
+            assert bandit.reward(decision.id, 1.0) == "applied"
+
+
+def test_who_waited_while_a_change_was_not_kept_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[object] = []
+    with play(tmp_path / "songs.rot") as bandit:
+        decision = bandit.decide()
+
+        def again() -> None:
+            try:
+                said.append(bandit.reward(decision.id, 1.0))
+            except RottingError as error:
+                said.append(error)
+
+        other = threading.Thread(target=again)
+
+        def full(*arguments: object) -> None:
+            other.start()
+            other.join(0.2)  # it waits for the lock, which this thread has
+            raise StoreFullError("no room")
+
+        monkeypatch.setattr(SQLiteStore, "append", full)
+        with pytest.raises(StoreFullError):
+            bandit.reward(decision.id, 1.0)
+        other.join()
+    assert [type(each) for each in said] == [StoreFailedError]
+    assert "ahead of its store: open it again, after this went wrong: no room" in str(said[0])
+
+
+def test_a_snapshot_that_finds_no_room_harms_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "_SNAPSHOT_EVERY", 3)
+    path = tmp_path / "songs.rot"
+
+    def full(*arguments: object) -> None:
+        raise StoreFullError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SQLiteStore, "save_snapshot", full)
+        with play(path) as bandit:
+            for _ in range(5):
+                bandit.update("a", 1.0)
+    with play(path) as bandit:
+        assert bandit.rounds == 5
+    with SQLiteStore(path, readonly=True) as store:
+        assert store.snapshot("bandit") is None
+    with play(path) as bandit:
+        bandit.update("a", 1.0)
+    with SQLiteStore(path, readonly=True) as store:
+        kept = store.snapshot("bandit")
+        assert kept is not None
+        assert kept.number == 6
+
+
+def test_what_is_held_back_is_written_when_the_bandit_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with play(path, durability="memory") as bandit, SQLiteStore(path, readonly=True) as reader:
+        decision = bandit.decide()
+        assert reader.last == 0
+        bandit.flush()
+        assert reader.last == 1
+        assert bandit.reward(decision.id, 1.0) == "applied"
+        assert reader.last == 1
+    with play(path) as bandit:
+        assert bandit.reward(decision.id, 1.0) == "duplicate"
+
+
+def test_a_closed_bandit_says_so(tmp_path: Path) -> None:
+    bandit = play(tmp_path / "songs.rot")
+    bandit.close()
+    bandit.close()
+    with pytest.raises(StoreFailedError, match="^the bandit is closed: open it again$"):
+        bandit.decide()
+
+
+def test_a_copy_is_a_bandit_without_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with play(path) as bandit:
+        bandit.update("a", 1.0)
+        for twin in (copy.copy(bandit), copy.deepcopy(bandit), pickle.loads(pickle.dumps(bandit))):
+            assert type(twin) is Bandit
+            twin.update("a", 0.0)
+        assert bandit.rounds == 1
+    with SQLiteStore(path, readonly=True) as store:
+        assert store.last == 1
+
+
+def test_a_choice_that_differs_is_found_when_it_is_played_again(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with play(path) as bandit:
+        decision = bandit.decide()
+    with SQLiteStore(path) as store:
+        forged = {**next(store.read()).payload, "id": "y" * 22, "round": 2, "arm": decision.arm}
+        store.append([("bandit", forged), ("bandit", forged)])
+        (problem,) = verify(store, replaying(store)).problems
+    assert problem.startswith("event 2: event must be the decision that follows from those before it, for 'b' in round 2")
+
+
+def test_a_snapshot_that_is_not_the_state_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with play(path) as bandit:
+        bandit.update("a", 1.0)
+        other = bandit.get_state()
+        bandit.update("a", 1.0)
+    with SQLiteStore(path) as store:
+        store.save_snapshot("bandit", 2, other)
+        assert verify(store, replaying(store)).problems == ("event 2: the snapshot of the state is not the state",)
+
+
+def test_killed_programs_lose_and_double_nothing(tmp_path: Path) -> None:
+    chance = random.Random(11)
+    decided: dict[str, tuple[int, str]] = {}
+    rewarded: set[str] = set()
+    for kill in range(KILLS):
+        if kill % 20 == 0:  # a new store now and then: each is played again from its first event
+            path, decided, rewarded = tmp_path / f"{kill}.rot", {}, set()
+        command = [sys.executable, "-m", "tests.helpers.decider", str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
+            assert process.stdout is not None
+            lines = [process.stdout.readline() for _ in range(chance.randrange(1, 80))]
+            process.kill()
+            lines += process.stdout.readlines()
+        for line in lines:
+            if line.endswith("\n"):
+                what, key, *rest = line.split()
+                if what == "decided":
+                    assert key not in decided
+                    decided[key] = (int(rest[0]), rest[1])
+                else:
+                    assert rest == ["1.0", "applied"]
+                    rewarded.add(key)
+        with SQLiteStore(path, readonly=True) as store:
+            assert verify(store, replaying(store)).problems == ()
+            kept = [event.payload for event in store.read()]
+        found = {each["id"]: (each["round"], each["arm"]) for each in kept if each["event"] == "decided"}
+        assert decided.items() <= found.items()
+        ids = [each["id"] for each in kept if each["event"] == "rewarded"]
+        assert rewarded <= {*ids}
+        assert len(ids) == len({*ids})
+        assert sorted(number for number, _ in found.values()) == list(range(1, len(found) + 1))
+        assert len(decided) > 0
