@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
 
-.PHONY: help reproduce docs stubs intervals bench mutants test lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs stubs intervals delays bench stress mutants test lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ stubs: $(READY)  ## Write src/rotting/__init__.pyi anew from the code: what type
 intervals: $(READY)  ## Write docs/intervals.md anew: how often intervals hold the truth (two core-hours, the games once)
 	$(BIN)/python docs/make_coverage.py build/intervals.npz
 
+delays: $(READY)  ## Write the tables of docs/delays.md anew: what late rewards cost (ten core-hours)
+	$(BIN)/python -m docs.make_delays
+
 # Peers that are not installed are skipped: BENCH_PYTHON may be an environment that has `rotting[benchmark]`.
 BENCH_PYTHON ?= $(BIN)/python
 bench: $(READY)  ## Race the project against its peers: table and plots in build/benchmarks (ARGS=--full for all sizes)
@@ -56,6 +59,9 @@ unit: $(READY)  ## Tests, compiled
 
 interpreted: $(READY)  ## The same tests without the compiler, in small sizes
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q
+
+stress: $(READY)  ## Drive bandits against a slow model for 10,000 steps with each of five policies (minutes)
+	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py
 
 mutants: $(READY)  ## Change the code in small places: does a test notice? Report in build/mutants (ARGS=--help)
 	$(BIN)/python -m tools.mutants $(ARGS)
