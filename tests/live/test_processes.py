@@ -114,7 +114,8 @@ def test_a_bandit_whose_record_failed_goes_no_further() -> None:
     with pytest.raises(OSError, match="no space left"):
         bandit.reward(decision.id, 1.0)
     calls: list[Callable[[], Any]] = [bandit.decide, bandit.pull, bandit.explain, bandit.get_state]
-    for call in [*calls, partial(bandit.reward, decision.id, 1.0)]:
+    calls.append(partial(bandit.reward, decision.id, 1.0))
+    for call in calls:
         with pytest.raises(ValueError, match="bandit must be opened again, since its record could not be written: no space"):
             call()
 

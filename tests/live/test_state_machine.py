@@ -137,8 +137,10 @@ class Model:
         slot, asked = self.choose(arms)
         self.rounds += 1
         if asked is not None:
-            # The settled state sees every choice, also if another one made it.
-            self.learner.choose(self.rounds, self.key, asked if early else np.array([s for s in asked if not self.is_young(s)]))
+            # The settled state sees every choice: that of the policy itself or, if rewards are early, one made on a copy.
+            seen = asked if early else asked[[not self.is_young(each) for each in asked]]
+            if seen.size:
+                self.learner.choose(self.rounds, self.key, seen)
         self.made.append(Made(id, self.slots[slot], slot, self.rounds, propensity))
         return self.slots[slot]
 
