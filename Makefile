@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
 
-.PHONY: help reproduce docs stubs intervals noise bench mutants stress test lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs stubs intervals noise delays bench mutants stress test lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,9 @@ intervals: $(READY)  ## Write docs/intervals.md anew: how often intervals hold t
 noise: $(READY)  ## Measure what docs/unknown-noise.md shows (20 core-minutes, the games once)
 	$(BIN)/python -m docs.make_unknown_noise build/unknown-noise
 
+delays: $(READY)  ## Write the tables of docs/delays.md anew: what late rewards cost (ten core-hours)
+	$(BIN)/python -m docs.make_delays
+
 # Peers that are not installed are skipped: BENCH_PYTHON may be an environment that has `rotting[benchmark]`.
 BENCH_PYTHON ?= $(BIN)/python
 bench: $(READY)  ## Race the project against its peers: table and plots in build/benchmarks (ARGS=--full for all sizes)
@@ -59,6 +62,9 @@ unit: $(READY)  ## Tests, compiled
 
 interpreted: $(READY)  ## The same tests without the compiler, in small sizes
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q
+
+stress: $(READY)  ## Drive bandits against a slow model for 10,000 steps with each of five policies (minutes)
+	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py
 
 mutants: $(READY)  ## Change the code in small places: does a test notice? Report in build/mutants (ARGS=--help)
 	$(BIN)/python -m tools.mutants $(ARGS)

@@ -1,7 +1,7 @@
 """Measure what docs/delays.md shows: what late rewards cost, with and without counting decisions under way.
 
-`python docs/make_delays.py RUNS` writes the tables between their marks in the page, which is written by hand. A run takes some
-minutes a core. The tables depend on the code and on a fixed seed only.
+`make delays` runs it; `python -m docs.make_delays RUNS` plays fewer runs. It writes the tables between their marks in the page,
+which is written by hand. A run takes a quarter of an hour on one core. The tables depend on the code and on a fixed seed only.
 """
 
 import math

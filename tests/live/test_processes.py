@@ -5,6 +5,7 @@ import os
 import pickle
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -113,10 +114,9 @@ def test_a_bandit_whose_record_failed_goes_no_further() -> None:
     with pytest.raises(OSError, match="no space left"):
         bandit.reward(decision.id, 1.0)
     calls: list[Callable[[], Any]] = [bandit.decide, bandit.pull, bandit.explain, bandit.get_state]
-    for call in (*calls, lambda: bandit.reward(decision.id, 1.0)):
-        with pytest.raises(
-            ValueError, match="bandit must be opened again, since its record could not be written: no space left"
-        ):
+    calls.append(partial(bandit.reward, decision.id, 1.0))
+    for call in calls:
+        with pytest.raises(ValueError, match="bandit must be opened again, since its record could not be written: no space"):
             call()
 
 

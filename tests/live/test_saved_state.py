@@ -9,12 +9,12 @@ from rotting.live.saved_state import _digest
 from rotting.registry import make
 
 
-def as_version_2(state: dict[str, Any], propensities: dict[int, list[float]]) -> dict[str, Any]:
+def as_version_3(state: dict[str, Any], propensities: dict[int, list[float]]) -> dict[str, Any]:
     """What the version before wrote of the same bandit, if it has no decisions but pulls."""
     new = {"pending", "max_pending", "decisions", "answers", "rewards", "reporting", "digest"}
     old = {name: value for name, value in state.items() if name not in new}
     under_way = [entry[1] for entry in state["decisions"]]
-    old["version"] = 2
+    old["version"] = 3
     old["arms"] = [
         {
             "arm": each["arm"],
@@ -30,7 +30,7 @@ def as_version_2(state: dict[str, Any], propensities: dict[int, list[float]]) ->
 
 
 @pytest.mark.parametrize("name", ["raw-ucb", "exp3", "thompson-sampling"])
-def test_a_state_of_version_2_goes_on(name: str) -> None:
+def test_a_state_of_version_3_goes_on(name: str) -> None:
     bandit = Bandit(make(name), arms=["a", "b", "c"], seed=6)
     for k in range(30):
         bandit.update(bandit.pull(), (k % 5) / 4)
@@ -42,7 +42,7 @@ def test_a_state_of_version_2_goes_on(name: str) -> None:
     propensities: dict[int, list[float]] = {}
     for entry in state["decisions"] if name == "exp3" else []:
         propensities.setdefault(entry[1], []).append(entry[3])
-    twin = Bandit.from_state(as_version_2(state, propensities))
+    twin = Bandit.from_state(as_version_3(state, propensities))
     assert twin.pending == 3
     for each in (bandit, twin):
         for arm in ("b", "a", "b"):
@@ -59,6 +59,6 @@ def test_a_state_of_version_2_goes_on(name: str) -> None:
 
 def test_other_versions_are_refused() -> None:
     state = Bandit(make("ucb1"), arms=["a"]).get_state()
-    for version in (1, 4, None, "3"):
-        with pytest.raises(ValueError, match=f"^state version must be 2 or 3, those that can be read, got {version!r}$"):
+    for version in (1, 2, 5, None, "4"):
+        with pytest.raises(ValueError, match=f"^state version must be 3 or 4, those that can be read, got {version!r}$"):
             Bandit.from_state({**state, "version": version})

@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -21,10 +21,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from rotting.errors import RewardsWarning
 from rotting.live.bandit import Bandit
-from rotting.live.events import Event
 from rotting.live.learner import Learner
 from rotting.policy import Policy
 from rotting.registry import make
+
+if TYPE_CHECKING:
+    from rotting.live.events import Event
 
 STRESS = "ROTTING_STRESS" in os.environ
 EXAMPLES, STEPS = (50, 200) if STRESS else (4, 40)
@@ -73,9 +75,7 @@ class Model:
 
     def in_flight(self, slot: int | None = None) -> list[Made]:
         return [
-            each
-            for each in self.made
-            if each.status != "ended" and not each.learned and (slot is None or each.slot == slot)
+            each for each in self.made if each.status != "ended" and not each.learned and (slot is None or each.slot == slot)
         ]
 
     def pending(self, slot: int) -> int:
@@ -137,8 +137,10 @@ class Model:
         slot, asked = self.choose(arms)
         self.rounds += 1
         if asked is not None:
-            # The settled state sees every choice, also if another one made it.
-            self.learner.choose(self.rounds, self.key, asked if early else np.array([s for s in asked if not self.is_young(s)]))
+            # The settled state sees every choice: that of the policy itself or, if rewards are early, one made on a copy.
+            seen = asked if early else asked[[not self.is_young(each) for each in asked]]
+            if seen.size:
+                self.learner.choose(self.rounds, self.key, seen)
         self.made.append(Made(id, self.slots[slot], slot, self.rounds, propensity))
         return self.slots[slot]
 

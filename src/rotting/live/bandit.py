@@ -2,11 +2,10 @@
 
 import math
 import numbers
-import os
 import threading
 import warnings
 from collections.abc import Hashable, Iterable
-from typing import Any, Literal, overload
+from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.arms import Arms, check_arm, restore_arm
-from rotting.live.decisions import Decision, Entry, Key, Ledger, Outcome
+from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Outcome
 from rotting.live.events import Event, Listener, check_event
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.live.learner import UNKNOWN, Learner
@@ -119,6 +118,7 @@ class Bandit:
         self._policy, self._settled, self._pending = learner.policy, learner, pending
         self._under_way = UnderWay(learner, pending == "young")
         self._lock: Any = threading.RLock()
+        self._ids = Ids()
         watch(self)
         self._max_rounds = math.inf if self._policy.max_rounds is None else self._policy.max_rounds
         self._range = self._policy.reward_range or (-math.inf, math.inf)
@@ -170,6 +170,7 @@ class Bandit:
 
     def _after_fork(self) -> None:
         """Become a bandit of this process, which was forked."""
+        self._ids = Ids()
         if self._listener is not None:
             self._lock = Refusal("bandit must be opened again in this process: its record belongs to the one that opened it")
         else:
@@ -216,13 +217,11 @@ class Bandit:
 
     # --- Deciding ---------------------------------------------------------------------------------------------------------
 
-    def _check_round(self, rounds: int) -> None:
-        limit = self._max_rounds
-        if rounds > limit:
-            raise InvalidValueError(
-                f"round must be at most {limit}, the horizon that {self._policy!r} is tuned for, got round {rounds}; "
-                f"rotting.doubling(policy) plays without a horizon"
-            )
+    def _refuse_round(self, rounds: int) -> NoReturn:
+        raise InvalidValueError(
+            f"round must be at most {self._max_rounds}, the horizon that {self._policy!r} is tuned for, got round {rounds}; "
+            f"rotting.doubling(policy) plays without a horizon"
+        )
 
     def _current(self, trial: bool = False) -> Learner:
         """Return what decides: all rewards that have come, each arm's in the order of its decisions.
@@ -253,10 +252,13 @@ class Bandit:
         learner, under_way, reason = self._current(), self._under_way, None
         randomised = self._policy.randomised
         before = learner.copy() if wanted and randomised and not learner.weighs else None
-        choice = under_way.choose(learner, t, self._key, available)
-        if learner is not self._settled and choice.asked is not None:  # which must hold what the policy notes when it chooses
-            self._settled.choose(t, self._key, choice.asked)
-        slot = choice.slot
+        asked: Ints | None
+        if under_way.is_quiet:
+            slot, joined, asked = learner.choose(t, self._key, available), None, available
+        else:
+            slot, joined, asked = under_way.choose(learner, t, self._key, available)
+        if learner is not self._settled and asked is not None:  # which must hold what the policy notes when it chooses
+            self._settled.choose(t, self._key, asked)
         propensity = None if randomised else 1.0
         if learner.weighs:
             propensity = float(learner.state.propensity[slot])
@@ -264,10 +266,10 @@ class Bandit:
             out = under_way.probabilities(before, t, self._key, available)
             propensity = float(out[np.searchsorted(available, slot)])
         if wanted:
-            index, mean, window, width = UNKNOWN if choice.asked is None else learner.explain(t, choice.asked, slot)
-            index = index if choice.joined is None else choice.joined
+            index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
+            value = float(index if joined is None else joined)
             pulls, pending = under_way.rewards[slot], under_way.pending[slot]
-            reason = ArmExplanation(float(index), float(mean), int(window), float(width), pulls, pending)
+            reason = ArmExplanation(value, float(mean), int(window), float(width), pulls, pending)
         entry = Entry(key, slot, t, propensity)
         self._rounds = t
         self._ledger.add(entry)
@@ -308,10 +310,11 @@ class Bandit:
             most = min(available.size, self._ledger.max_pending)
             if number > most:
                 raise InvalidValueError(f"count must be at most {most}, the arms there are to choose from, got {count!r}")
-            self._check_round(self._rounds + number)
+            if self._rounds + number > self._max_rounds:
+                self._refuse_round(self._rounds + number)
             try:
                 for _ in range(number):
-                    entry, reason = self._decide(available, os.urandom(16).hex(), True)
+                    entry, reason = self._decide(available, self._ids.new(), True)
                     arm = self._arms.names[entry.slot]
                     made.append(Decision(entry.key, arm, entry.round, entry.propensity, reason))  # type: ignore[arg-type]
                     if number > 1:
@@ -333,7 +336,8 @@ class Bandit:
         """
         with self._lock:
             available = self._arms.available(arms)
-            self._check_round(self._rounds + 1)
+            if self._rounds >= self._max_rounds:
+                self._refuse_round(self._rounds + 1)
             try:
                 entry, _ = self._decide(available, self._rounds + 1, False)
             finally:
@@ -374,6 +378,8 @@ class Bandit:
             self._note("rewarded", id=entry.key, reward=value)
         if ledger.early:
             self._settle(slot)
+        if self._reporting.told:
+            return
         self._reporting.note(value, self._rounds - entry.round if isinstance(entry.key, str) else None)
         oldest = ledger.oldest()
         if oldest is not None and self._reporting.seems_partial(self.pending, self._rounds - oldest.round):
@@ -415,7 +421,8 @@ class Bandit:
         weighs = self._settled.weighs
         if weighs and arm not in self._arms.active:
             raise InvalidValueError(f"arm must have been pulled, or be one that may be, got {arm!r}, which was removed")
-        self._check_round(rounds)
+        if rounds > self._max_rounds:
+            self._refuse_round(rounds)
         propensity = self.propensities()[arm] if weighs else None
         self._settled.learn(rounds, slot, value, propensity)
         self._rounds = rounds

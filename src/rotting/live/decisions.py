@@ -4,10 +4,10 @@ The decisions of one arm are learned in their order. So each arm has a tail: its
 open. A reward that comes before its turn waits in the tail, at its place.
 """
 
+import os
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rotting.live.explanations import ArmExplanation
 
@@ -23,8 +23,7 @@ Key = str | int
 """The id of a decision; the number of its round if it was made by `pull`, which tells nobody an id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """A choice that waits for its reward.
 
     Args:
@@ -40,6 +39,23 @@ class Decision:
     round: int
     propensity: float
     reason: ArmExplanation
+
+
+class Ids:
+    """Ids that nobody can guess, from the system's random bytes, many at a time: to ask for them takes longer than a round."""
+
+    _SIZE, _MANY = 16, 256
+
+    def __init__(self) -> None:
+        self._bytes, self._place = b"", 0
+
+    def new(self) -> str:
+        """Return an id that was never used, by this process or another."""
+        place = self._place
+        if place == len(self._bytes):
+            self._bytes, place = os.urandom(self._SIZE * self._MANY), 0
+        self._place = place + self._SIZE
+        return self._bytes[place : self._place].hex()
 
 
 class Entry:

@@ -1,19 +1,18 @@
 """Why an arm is chosen, or is not."""
 
 from collections.abc import Hashable
-from dataclasses import asdict, dataclass, fields
+from typing import NamedTuple
 
 from rotting.display.tables import Column, Table
 
 
-@dataclass(frozen=True, slots=True)
-class ArmExplanation:
+class ArmExplanation(NamedTuple):
     """Why one arm is or is not chosen; NaN and 0 stand for what the policy does not compute.
 
     `pulls` are the rewards that were learned, `pending` the decisions whose reward has not come yet.
     """
 
-    index: float
+    index: float  # type: ignore[assignment]  # which a tuple has a method for, that nobody needs here
     mean: float
     window: int
     width: float
@@ -28,7 +27,6 @@ class Explanation(dict[Hashable, ArmExplanation]):
         def number(name: str) -> Column:
             return Column(name, lambda row: f"{row[name]:.6g}")
 
-        rows = [{"arm": arm, **asdict(choice)} for arm, choice in self.items()]
-        names = [each.name for each in fields(ArmExplanation)]
-        columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, names))
+        rows = [{"arm": arm, **choice._asdict()} for arm, choice in self.items()]
+        columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, ArmExplanation._fields))
         return str(Table((), columns, rows))

@@ -17,16 +17,16 @@ class Reporting:
     def __init__(
         self, answers: int = 0, value: float | None = None, differ: bool = False, longest: int | None = None, told: bool = False
     ) -> None:
-        self._answers, self._value, self._differ, self._longest, self._told = answers, value, differ, longest, told
+        self._answers, self._value, self._differ, self._longest, self.told = answers, value, differ, longest, told
 
     def to_json(self) -> list[Any]:
         """Return the arguments."""
-        return [self._answers, self._value, self._differ, self._longest, self._told]
+        return [self._answers, self._value, self._differ, self._longest, self.told]
 
     def note(self, reward: float, delay: int | None) -> None:
         """Note the reward of a decision, and how many rounds it took, if it came with its id."""
         if reward == 0.0:
-            self._told = True  # zeros are reported: there is nothing to tell
+            self.told = True  # zeros are reported: there is nothing to tell
         self._answers += 1
         self._differ = self._differ or (self._value is not None and self._value != reward)
         self._value = reward
@@ -40,9 +40,9 @@ class Reporting:
             waiting: decisions without an answer.
             age: rounds since the oldest of them.
         """
-        if self._told or self._answers < _ENOUGH or waiting <= self._answers:
+        if self.told or self._answers < _ENOUGH or waiting <= self._answers:
             return False
         if self._differ and (self._longest is None or age <= _LONG * (self._longest + 1)):
             return False
-        self._told = True
+        self.told = True
         return True

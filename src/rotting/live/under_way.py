@@ -68,6 +68,11 @@ class UnderWay:
         self._counts = counts and learner.explains and not learner.weighs
         self._by_index = self._counts and has_index(learner.policy, learner)
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the policy chooses as if nothing were under way."""
+        return not self._young
+
     def copy(self) -> "UnderWay":
         """Return one of its own with the same content."""
         twin = UnderWay.__new__(UnderWay)
@@ -127,8 +132,6 @@ class UnderWay:
 
     def choose(self, learner: Learner, t: int, key: int, arms: Ints) -> Choice:
         """Choose one of `arms` in round t."""
-        if not self._young:
-            return Choice(learner.choose(t, key, arms), None, arms)
         settled = self.settled(arms)
         if settled.size == arms.size:
             return Choice(learner.choose(t, key, arms), None, arms)
