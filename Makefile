@@ -63,14 +63,12 @@ unit: $(READY)  ## Tests, compiled
 interpreted: $(READY)  ## The same tests without the compiler, in small sizes
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q
 
-stress: $(READY)  ## Drive bandits against a slow model for 10,000 steps with each of five policies (minutes)
-	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py
-
 mutants: $(READY)  ## Change the code in small places: does a test notice? Report in build/mutants (ARGS=--help)
 	$(BIN)/python -m tools.mutants $(ARGS)
 
-stress: $(READY)  ## Kill and damage stores again and again: 200 kills, every byte (a quarter of an hour)
-	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 0 -q tests/store/test_crashes.py tests/store/test_durable.py
+stress: $(READY)  ## The long forms of tests: 10,000 steps against a slow model, 200 kills, every byte (half an hour)
+	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py
+	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 tests/store/test_crashes.py tests/store/test_durable.py
 
 lock:  ## Pin the development environment anew
 	rm -rf $(VENV).lock && $(PYTHON) -m venv $(VENV).lock
