@@ -5,7 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from rotting.live import policy_state as states
+from rotting.live.arms import Arms
 from rotting.live.bandit import Bandit
 from rotting.parts.doubling import doubling
 from rotting.policies.exp3 import Exp3
@@ -15,6 +19,7 @@ from rotting.policies.swa import SWA
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import examples
+from tests.helpers.rewards import paid
 
 LEARNERS = [each for each in examples() if not each.sees_means]
 COUNT_ARMS: list[Policy] = [
@@ -31,47 +36,41 @@ COUNT_ARMS: list[Policy] = [
     SWA.from_horizon(400),
     make("wswa"),
     doubling(make("swa", horizon=50)),
+    doubling(make("ad-switch", horizon=10, C1=0.1)),
+    doubling(make("m-ucb", horizon=10, w=4)),
+    doubling(Exp3.from_horizon(10)),
+    doubling(Exp3S.from_horizon(10)),
+    doubling(Rexp3.from_budget(10, budget=2.0)),
 ]
 
 
-def paid(arm: object, n: int) -> float:
-    return ({"a": 3, "b": 5, "c": 4}.get(str(arm), 2) * (n + 1) % 7) / 6
+LIVES = st.lists(st.tuples(st.sampled_from(["add", "retire", "revive", "forget"]), st.integers(0, 6)), max_size=12)
 
 
 @pytest.mark.parametrize("policy", COUNT_ARMS, ids=repr)
-def test_arms_that_are_gone_do_not_count(policy: Policy) -> None:
-    """A bandit that had ten more arms, all forgotten before the first reward, is one that never had them."""
-    plain, crowded = Bandit(policy, arms=["a", "b", "c"], seed=3), Bandit(policy, arms=["a", "b", "c"], seed=3)
-    for k in range(10):
-        crowded.add_arm(k)
-    for k in range(10):
-        if k % 2:
-            crowded.retire(k)
-        else:
-            crowded.forget(k)
-    counts: dict[Any, int] = {}
-    for _ in range(200):
-        assert crowded.propensities() == plain.propensities()
-        arm = plain.pull()
-        assert crowded.pull() == arm
-        n = counts[arm] = counts.get(arm, 0) + 1
-        for each in (plain, crowded):
-            each.update(arm, paid(arm, n))
-
-
-@pytest.mark.parametrize("policy", COUNT_ARMS, ids=repr)
-def test_it_does_not_matter_which_slots_the_arms_have(policy: Policy) -> None:
-    """Of arms that were forgotten, the slots in front are free."""
-    plain, moved = Bandit(policy, arms=["a", "b", "c"], seed=3), Bandit(policy, arms=["x", "a", "y", "b", "c"], seed=3)
-    moved.forget("x")
-    moved.forget("y")
-    counts: dict[Any, int] = {}
-    for _ in range(200):
-        arm = plain.pull()
-        assert moved.pull() == arm
-        n = counts[arm] = counts.get(arm, 0) + 1
-        for each in (plain, moved):
-            each.update(arm, paid(arm, n))
+@settings(max_examples=12)
+@given(LIVES)
+@example([("add", 3), ("add", 4), ("forget", 0), ("retire", 3), ("add", 5)])
+def test_only_the_arms_that_are_there_count(policy: Policy, lives: list[tuple[str, int]]) -> None:
+    """Whatever became of arms before the first reward, a bandit is one that began with those that it has, in their order."""
+    lived = Bandit(policy, arms=range(3), seed=3)
+    for life, arm in lives:
+        active, retired = arm in lived.arms, arm in lived._arms.retired
+        if life == "add" and not active:
+            lived.add_arm(arm)
+        elif life == "retire" and active and len(lived.arms) > 1:
+            lived.retire(arm)
+        elif life == "revive" and retired:
+            lived.revive(arm)
+        elif life == "forget" and (retired or (active and len(lived.arms) > 1)):
+            lived.forget(arm)
+    begun = Bandit(policy, arms=lived.arms, seed=3)
+    for k in range(60):
+        assert lived.propensities() == begun.propensities()
+        arm = begun.pull()
+        assert lived.pull() == arm
+        for each in (lived, begun):
+            each.update(arm, paid(arm, k))
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
@@ -168,6 +167,40 @@ def test_many_arms_start_at_once_and_are_told_apart() -> None:
         bandit.update("zero", 1.0)
     with pytest.raises(ValueError, match="arms must be distinct, got 7 twice"):
         Bandit(make("eff-raw-ucb"), arms=[*range(50_000), 7, 9])
+
+
+@pytest.mark.parametrize("policy", [make("eff-raw-ucb", sigma="estimate"), Exp3.from_horizon(400)], ids=lambda each: each.name)
+def test_many_arms_come_and_go_as_few_do(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among many, what is called then is compiled: to the same effect."""
+
+    def lived() -> dict[str, Any]:
+        bandit = Bandit(policy, arms=range(3), seed=1)
+        for k in range(30):
+            bandit.update(k % 3, paid(k % 3, k))
+        bandit.forget(0)
+        bandit.retire(2)
+        bandit.add_arm("new")
+        return bandit.get_state()
+
+    few = lived()
+    monkeypatch.setattr(states, "_MANY", 1)
+    assert lived() == few
+
+
+@given(LIVES)
+def test_slots_are_those_of_the_active_arms_in_order(lives: list[tuple[str, int]]) -> None:
+    arms = Arms(range(3))
+    for life, arm in lives:
+        if life == "add" and arm not in arms.active and arm not in arms.retired:
+            arms.add(arm)
+        elif life == "retire" and arm in arms.active:
+            arms.retire(arm)
+        elif life == "revive" and arm in arms.retired:
+            arms.revive(arm)
+        elif life == "forget" and (arm in arms.active or arm in arms.retired):
+            arms.forget(arm)
+        assert arms.slots.tolist() == sorted(arms.active.values())
+        assert [arms.names[slot] for slot in arms.active.values()] == list(arms.active)
 
 
 def test_present_arms_are_numbered() -> None:

@@ -14,17 +14,13 @@ from rotting.live.bandit import Bandit
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import examples
+from tests.helpers.rewards import paid
 
 if TYPE_CHECKING:
     from rotting.live.decisions import Decision
 
 LEARNERS = [each for each in examples() if not each.sees_means]
 WEIGHERS = [make("exp3", gamma=0.1), make("exp3-s", gamma=0.1), make("rexp3", horizon=500)]
-
-
-def paid(arm: object, k: int) -> float:
-    """A reward in [0, 1], now and then 0."""
-    return (hash((arm, k)) % 5) / 4.0
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)

@@ -14,6 +14,7 @@ from rotting.parts.doubling import doubling
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import examples
+from tests.helpers.rewards import paid
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -58,7 +59,7 @@ def test_without_delay_nothing_is_otherwise(policy: Policy) -> None:
         arm = young.pull()
         assert ignorant.pull() == arm
         for each in (young, ignorant):
-            each.update(arm, (hash((arm, k)) % 5) / 4)
+            each.update(arm, paid(arm, k))
     assert young.get_state()["state"] == ignorant.get_state()["state"]
 
 

@@ -58,7 +58,7 @@ class Arms:
             raise InvalidValueError(f"arms must be distinct, got {twice!r} twice")
         self.retired: dict[Hashable, int] = {}
         self._free: list[int] = []  # a heap: the lowest free slot is used next
-        self.refresh()
+        self._set_slots(np.arange(len(self.names)))
 
     @classmethod
     def restored(cls, n_slots: int, active: dict[Hashable, int], retired: dict[Hashable, int]) -> "Arms":
@@ -70,13 +70,25 @@ class Arms:
                 arms.names[slot] = arm
         arms.active, arms.retired = active, retired
         arms._free = sorted(set(range(n_slots)).difference(active.values(), retired.values()))
-        arms.refresh()
+        arms._set_slots(np.array(sorted(active.values()), np.int64))
         return arms
 
-    def refresh(self) -> None:
-        """Note the slots of the active arms, in their order."""
-        self.slots: Ints = np.array(sorted(self.active.values()), np.int64)
-        self._mask: tuple[object, Ints] = ((), self.slots)  # the last tuple of arms, which cannot change, and its slots
+    def _set_slots(self, slots: Ints) -> None:
+        """Note the slots of the active arms, in their order: an array of its own, since others keep the one before."""
+        self.slots = slots
+        self._mask: tuple[object, Ints] = ((), slots)  # the last tuple of arms, which cannot change, and its slots
+
+    def _place(self, slot: int) -> int:
+        return int(np.searchsorted(self.slots, slot))
+
+    def _activate(self, arm: Hashable, slot: int) -> None:
+        self.active[arm] = slot
+        self._set_slots(np.insert(self.slots, self._place(slot), slot))
+
+    def _deactivate(self, arm: Hashable) -> int:
+        slot = self.active.pop(arm)
+        self._set_slots(np.delete(self.slots, self._place(slot)))
+        return slot
 
     def known(self, arm: Hashable, retired: bool = False) -> int:
         """Return the slot of an arm that is active or, if `retired`, of one that is either."""
@@ -138,23 +150,19 @@ class Arms:
         if slot == len(self.names):
             self.names.append(arm)
         self.names[slot] = arm
-        self.active[arm] = slot
-        self.refresh()
+        self._activate(arm, slot)
         return slot
 
     def retire(self, arm: Hashable) -> None:
         """Let an active arm keep its slot, and be chosen no more."""
-        self.retired[arm] = self.active.pop(arm)
-        self.refresh()
+        self.retired[arm] = self._deactivate(arm)
 
     def revive(self, arm: Hashable) -> None:
         """Let a retired arm be chosen again."""
-        self.active[arm] = self.retired.pop(arm)
-        self.refresh()
+        self._activate(arm, self.retired.pop(arm))
 
     def forget(self, arm: Hashable) -> int:
         """Free the slot of an arm, and return it."""
-        slot = self.retired.pop(arm) if arm in self.retired else self.active.pop(arm)
+        slot = self.retired.pop(arm) if arm in self.retired else self._deactivate(arm)
         heapq.heappush(self._free, slot)
-        self.refresh()
         return slot

@@ -772,6 +772,8 @@ class Bandit:
         trial.learn(t, slot, (low + high) / 2.0)
         trial.explain(t, slots, slot)
         under_way.probabilities(trial, t, self._key, slots)
+        trial.forget(slot)
+        trial.set_present(slots)
 
     def get_state(self) -> dict[str, Any]:
         """Return the policy, the arms, the statistics, the decisions and the randomness as JSON-able data, for `from_state`."""
