@@ -2,7 +2,6 @@
 
 import json
 import math
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -225,57 +224,6 @@ def test_an_update_answers_the_oldest_decision_of_the_arm() -> None:
     assert (bandit.rounds, bandit.pending) == (3, 0)
     bandit.update("a", 0.4)
     assert bandit.rounds == 4
-
-
-def clicks_only(step: Callable[[Bandit, bool], None]) -> list[str]:
-    """Play 400 rounds with a click in every tenth; return the warnings."""
-    bandit = Bandit(make("eff-raw-ucb"), arms=range(3))
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        for k in range(400):
-            step(bandit, k % 10 == 9)
-    return [str(each.message) for each in told]
-
-
-def by_id(bandit: Bandit, click: bool) -> None:
-    decision = bandit.decide()
-    if click:
-        bandit.reward(decision.id, 1.0)
-
-
-def by_arm(bandit: Bandit, click: bool) -> None:
-    arm = bandit.pull()
-    if click:
-        bandit.update(arm, 1.0)
-
-
-def seconds_watched(bandit: Bandit, click: bool) -> None:
-    decision = bandit.decide()
-    if click:
-        bandit.reward(decision.id, 0.1 + bandit.rounds % 7)
-
-
-@pytest.mark.parametrize("step", [by_id, by_arm, seconds_watched])
-def test_who_reports_only_the_clicks_is_told_once(step: Callable[[Bandit, bool], None]) -> None:
-    told = clicks_only(step)
-    assert len(told) == 1
-    assert "a decision that paid nothing must be rewarded with 0" in told[0]
-
-
-def test_who_reports_zeros_or_reports_late_is_not_told() -> None:
-    def zeros(bandit: Bandit, click: bool) -> None:
-        decision = bandit.decide()
-        bandit.reward(decision.id, float(click)) if click or bandit.rounds % 10 == 1 else None
-
-    assert clicks_only(zeros) == []
-    waiting = []
-
-    def late(bandit: Bandit, click: bool) -> None:
-        waiting.append(bandit.decide().id)
-        if len(waiting) > 150:
-            bandit.reward(waiting[-150], 0.5 + bandit.rounds % 7)
-
-    assert clicks_only(late) == []
 
 
 def test_states_carry_decisions_and_answers() -> None:

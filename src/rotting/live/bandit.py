@@ -15,7 +15,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.arms import Arms, check_arm, restore_arm
-from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Outcome
+from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Orphans, Outcome
 from rotting.live.events import Event, Listener, check_event
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.live.learner import UNKNOWN, Learner
@@ -109,6 +109,7 @@ class Bandit:
         self._arms = Arms(arms)
         self._key = derive_key(nonnegative_int("seed", seed), "policy")
         self._ledger = Ledger(positive_int("max_pending", max_pending))
+        self._orphans = Orphans(self._ledger.max_pending)
         self._reporting = Reporting()
         self._rounds = 0
         self._set_up(Learner.new(policy, len(self._arms.names)), pending)
@@ -196,9 +197,9 @@ class Bandit:
                 elif kind == "added":
                     self._add(restore_arm(data["arm"]), data["prior"])
                 else:
-                    {"retired": self._retire, "revived": self._revive, "forgotten": self._forget}[kind](
-                        restore_arm(data["arm"])
-                    )
+                    {"retired": self._retire, "revived": self._revive, "forgotten": self._forget, "ignored": self._ignore}[
+                        kind
+                    ](restore_arm(data["arm"]))
             finally:
                 if self._events:
                     self._tell()
@@ -380,9 +381,7 @@ class Bandit:
             self._settle(slot)
         if self._reporting.told:
             return
-        self._reporting.note(value, self._rounds - entry.round if isinstance(entry.key, str) else None)
-        oldest = ledger.oldest()
-        if oldest is not None and self._reporting.seems_partial(self.pending, self._rounds - oldest.round):
+        if self._reporting.note(value, self._rounds - entry.round, isinstance(entry.key, str), self.pending):
             self._warnings.append(
                 f"no reward was 0 so far, and {self.pending} decisions have none: a decision that paid nothing must be "
                 f"rewarded with 0, else all arms look good"
@@ -409,6 +408,7 @@ class Bandit:
                 entry.reward, entry.came, entry.lapsed = value, self._rounds, True
                 self._ledger.early += 1
             self._under_way.learned(slot, value, True)
+            self._reporting.told = self._reporting.told or value == 0.0
         else:
             self._ledger.close(entry, None)
             self._under_way.ended(slot)
@@ -428,6 +428,13 @@ class Bandit:
         self._rounds = rounds
         self._under_way.learned(slot, value, False)
         self._note("learned", arm=arm, reward=value)
+
+    def _ignore(self, arm: Hashable) -> None:
+        """Learn nothing from the reward of a pull of an arm that was forgotten, and whose id is used again."""
+        if arm not in self._orphans:
+            raise InvalidValueError(f"event must be about a pull of an arm that was forgotten, got {arm!r}")
+        self._orphans.take(arm)
+        self._note("ignored", arm=arm)
 
     def _answer(self, id: str, value: float) -> Outcome:  # noqa: A002
         entry = self._ledger.entries.get(id)
@@ -489,6 +496,10 @@ class Bandit:
         It is the reward of the arm's oldest decision that has none, or, if there is no such decision, a round of its own. An
         arm that was retired can still be updated. **A reward of 0 must be reported too.**
 
+        If an id was forgotten and is used again, the rewards of pulls before that come first: they are those of the arm that
+        was shown, which nobody can choose any more, and nothing is learned. `expire` ends the waiting for them. Where ids are
+        used again and rewards get lost, `decide` and `reward` tell them apart.
+
         Args:
             arm: its id.
             reward: a finite number.
@@ -497,7 +508,9 @@ class Bandit:
         with self._lock:
             entry = self._ledger.first(self._arms.known(arm, retired=True))
             try:
-                if entry is None:
+                if arm in self._orphans:
+                    self._ignore(arm)
+                elif entry is None:
                     self._learn(arm, value)
                 else:
                     self._reward(entry, value)
@@ -571,6 +584,8 @@ class Bandit:
             try:
                 for entry in old:
                     self._end(entry, "expired", value)
+                for arm in self._orphans.until(last):
+                    self._ignore(arm)
             finally:
                 if self._events:
                     self._tell()
@@ -606,6 +621,8 @@ class Bandit:
 
     def _forget(self, arm: Hashable, told: bool = True) -> None:
         slot = self._arms.forget(arm)
+        pulls = [each.key for each in self._ledger.of(slot) if isinstance(each.key, int) and each.reward is None]
+        self._orphans.add(arm, pulls)
         for entry in self._ledger.of(slot):
             self._ledger.close(entry, None)
         self._settled.forget(slot)
@@ -703,7 +720,8 @@ class Bandit:
     def forget(self, arm: Hashable) -> None:
         """Forget all about `arm`, active or retired; a reward that is under way to it will be `expired`.
 
-        The id may be used again, for a new arm.
+        The id may be used again, for a new arm, which such a reward does not reach: nobody can learn any more what the arm paid
+        that was shown. To let rewards under way still count, `retire` the arm first.
 
         Args:
             arm: its id.
@@ -794,6 +812,7 @@ class Bandit:
                 ],
                 "decisions": [entry.to_json() for entry in ledger.entries.values()],
                 "answers": list(ledger.answers.items()),
+                "orphans": self._orphans.to_json(),
                 "rewards": [under_way.total, under_way.number],
                 "reporting": self._reporting.to_json(),
             }
@@ -820,6 +839,7 @@ class Bandit:
         bandit._key, bandit._rounds = int(data["key"], 16), data["rounds"]
         bandit._reporting = Reporting(*data["reporting"])
         bandit._ledger = Ledger(data["max_pending"])
+        bandit._orphans = Orphans(data["max_pending"], [(restore_arm(arm), rounds) for arm, rounds in data["orphans"]])
         policy, capacity = policy_from_json(data["policy"]), data["capacity"]
         arrays = states.from_json(policy, data["state"], data["slots"], capacity)
         bandit._set_up(Learner(policy, data["slots"], capacity, arrays), data["pending"])

@@ -5,8 +5,8 @@ open. A reward that comes before its turn waits in the tail, at its place.
 """
 
 import os
-from collections import OrderedDict
-from collections.abc import Hashable
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from rotting.live.explanations import ArmExplanation
@@ -147,3 +147,48 @@ class Ledger:
         if known is None:
             return "expired"
         return "duplicate" if known == reward else "conflict"
+
+
+class Orphans:
+    """Pulls whose arm was forgotten before their reward came.
+
+    A pull has no id but that of its arm, and that may be used again. Then the rewards of these come before those of the new
+    arm, and are not its own.
+
+    Args:
+        most: how many are remembered.
+        rounds: those of each id, oldest first.
+    """
+
+    def __init__(self, most: int, rounds: Iterable[tuple[Hashable, list[int]]] = ()) -> None:
+        self._most, self._number = most, 0
+        self._rounds: dict[Hashable, deque[int]] = {}  # of each id; the ids in the order in which they were forgotten
+        for arm, each in rounds:
+            self.add(arm, each)
+
+    def __contains__(self, arm: Hashable) -> bool:
+        return arm in self._rounds
+
+    def add(self, arm: Hashable, rounds: list[int]) -> None:
+        """Note the rounds of such pulls; the first are given up if there are too many."""
+        if rounds:
+            self._rounds.setdefault(arm, deque()).extend(rounds)
+            self._number += len(rounds)
+        while self._number > self._most:
+            self.take(next(iter(self._rounds)))
+
+    def take(self, arm: Hashable) -> None:
+        """Give up the oldest of an id."""
+        rounds = self._rounds[arm]
+        rounds.popleft()
+        self._number -= 1
+        if not rounds:
+            del self._rounds[arm]
+
+    def until(self, last: int) -> list[Hashable]:
+        """Return the id of each pull up to a round."""
+        return [arm for arm, rounds in self._rounds.items() for each in rounds if each <= last]
+
+    def to_json(self) -> list[Any]:
+        """Return the rounds of each id."""
+        return [[arm, list(rounds)] for arm, rounds in self._rounds.items()]

@@ -11,6 +11,7 @@ a dict of values that JSON can carry:
 | `cancelled` | `id` |
 | `expired` | `id`, `reward`: what is learned in its place, or None |
 | `learned` | `arm`, `reward`: without a decision |
+| `ignored` | `arm`: the reward of a pull of an arm that was forgotten, and whose id is used again |
 | `added` | `arm`, `prior`: mean and weight, or None |
 | `retired`, `revived`, `forgotten` | `arm` |
 
@@ -34,6 +35,7 @@ _FIELDS: dict[str, frozenset[str]] = {
     "cancelled": frozenset({"id"}),
     "expired": frozenset({"id", "reward"}),
     "learned": frozenset({"arm", "reward"}),
+    "ignored": frozenset({"arm"}),
     "added": frozenset({"arm", "prior"}),
     "retired": frozenset({"arm"}),
     "revived": frozenset({"arm"}),

@@ -13,13 +13,11 @@ import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.engines.compile import guarded_for
-from rotting.engines.kernel_errors import is_own_work
+from rotting.engines.kernel_errors import is_own_work, telling
 from rotting.engines.kernel_errors import new_state as new_state  # noqa: PLC0414 - found here with what else a state can do
-from rotting.engines.kernel_errors import telling
 from rotting.errors import InvalidValueError
 from rotting.kernels.nested import flatten, unflatten
 from rotting.policy import Policy, small_capacity
-
 
 _MANY = 1_000  # arms from which on it pays to compile what is called when arms come and go
 

@@ -58,5 +58,6 @@ def _from_version_3(state: dict[str, Any]) -> dict[str, Any]:
             # Their rounds are not known. A number that no round has is as good, and the oldest come first.
             decisions.append([-1 - len(decisions), each["slot"], state["rounds"], propensity, None, 0])
         arms.append({"arm": each["arm"], "slot": each["slot"], "retired": each["kept"], "pulls": each["pulls"]})
-    new = {"pending": "young", "max_pending": max(10_000, len(decisions)), "rewards": [0.0, 0], "reporting": [], "answers": []}
+    new = {"pending": "young", "max_pending": max(10_000, len(decisions)), "rewards": [0.0, 0], "reporting": []}
+    new |= {"answers": [], "orphans": []}
     return {**state, **new, "arms": arms, "decisions": decisions}
