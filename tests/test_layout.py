@@ -35,7 +35,6 @@ TESTED_WITH = {
     "engines/task.py": "engines/test_chunk_store.py",
     "kernels/refusals.py": "engines/test_kernel_errors.py",
     "live/explanations.py": "live/test_bandit.py",
-    "live/reporting.py": "live/test_decisions.py",
     "simulation/plan.py": "simulation/test_simulate.py",
 }
 """Modules that are tested with another one, whose file it is."""
@@ -48,6 +47,7 @@ OF_SEVERAL_MODULES = {
     "problems/test_edges.py": "noise, means and optima where a formula changes",
     "theory/test_defaults_of_games.py": "defaults of the games and bounds",
     "experiments/test_experiments.py": "the package itself: what holds for every experiment",
+    "live/test_bad_input.py": "every verb of a bandit, and what it refuses",
     "live/test_growth.py": "every policy in a bandit that grows",
     "live/test_order_of_learning.py": "rewards of an arm, in the order of its decisions",
     "live/test_state_machine.py": "a bandit against a slow model, in any order of calls",

@@ -1,9 +1,7 @@
 """Decisions and their rewards: late, lost, doubled, conflicting, unknown; many at once; never shown; never answered."""
 
 import json
-import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,13 +10,13 @@ from rotting.errors import RewardsWarning
 from rotting.live.bandit import Bandit
 from rotting.policy import Policy
 from rotting.registry import make
-from tests.helpers.games import examples
+from tests.helpers.games import learners
 from tests.helpers.rewards import paid
 
 if TYPE_CHECKING:
     from rotting.live.decisions import Decision
 
-LEARNERS = [each for each in examples() if not each.sees_means]
+LEARNERS = learners()
 WEIGHERS = [make("exp3", gamma=0.1), make("exp3-s", gamma=0.1), make("rexp3", horizon=500)]
 
 
@@ -82,44 +80,6 @@ def test_a_batch_is_answered_item_by_item() -> None:
     outcomes = bandit.reward_many([(one.id, 1.0), (one.id, 1.0), (two.id, 0.0), (two.id, 1.0), ("?", 1.0)])
     assert outcomes == ["applied", "duplicate", "applied", "conflict", "unknown"]
     assert bandit.reward_many([]) == []
-
-
-BAD: list[tuple[Callable[[Bandit, str], Any], type[Exception], str]] = [
-    (lambda b, i: b.reward(i, math.nan), ValueError, "reward must be a finite number .* got nan"),
-    (lambda b, i: b.reward(i, math.inf), ValueError, "reward must be a finite number .* got inf"),
-    (lambda b, i: b.reward(i, 1.5), ValueError, r"reward must be in \[0.0, 1.0\], .* got 1.5"),
-    (lambda b, i: b.reward(i, True), TypeError, "reward must be a finite number, got True"),
-    (lambda b, i: b.reward(i, "1"), TypeError, "reward must be a finite number, got '1'"),  # type: ignore[arg-type]
-    (lambda b, i: b.reward(1, 1.0), TypeError, "id must be the id of a Decision, a string, got 1"),  # type: ignore[arg-type]
-    (lambda b, i: b.reward_many([(i, 1.0), (i, math.nan)]), ValueError, "reward must be a finite number"),
-    (lambda b, i: b.cancel(None), TypeError, "id must be the id of a Decision"),  # type: ignore[arg-type]
-    (lambda b, i: b.expire(), TypeError, "expire needs either an id or older_than_rounds"),  # type: ignore[call-overload]
-    (lambda b, i: b.expire(i, older_than_rounds=1), TypeError, "expire needs either"),  # type: ignore[call-overload]
-    (lambda b, i: b.expire(i, missing=2.0), ValueError, r"reward must be in \[0.0, 1.0\]"),
-    (lambda b, i: b.expire(i, missing="zero"), TypeError, "reward must be a finite number"),  # type: ignore[call-overload]
-    (lambda b, i: b.expire(older_than_rounds=-1), ValueError, "older_than_rounds must be a whole number, 0 or more, got -1"),
-    (lambda b, i: b.decide(count=3), ValueError, "count must be at most 2, .* got 3"),
-    (lambda b, i: b.decide(count=0), ValueError, "count must be a whole number, 1 or more, got 0"),
-    (lambda b, i: b.decide(arms=["a"], count=2), ValueError, "count must be at most 1, .* got 2"),
-    (lambda b, i: b.decide(arms=["z"]), ValueError, "arm must be one of 'a', 'b', got 'z'"),
-]
-
-
-@pytest.mark.parametrize(("call", "error", "words"), BAD)
-def test_bad_calls_say_so_and_change_nothing(call: Callable[[Bandit, str], Any], error: type[Exception], words: str) -> None:
-    bandit = Bandit(make("exp3", gamma=0.1), arms=["a", "b"])
-    decision = bandit.decide()
-    before = bandit.get_state()
-    with pytest.raises(error, match=words):
-        call(bandit, decision.id)
-    assert bandit.get_state() == before
-
-
-def test_bad_beginnings() -> None:
-    with pytest.raises(ValueError, match="pending must be 'young' or 'ignore', got 'old'"):
-        Bandit(make("ucb1"), arms=["a"], pending="old")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="max_pending must be a whole number, 1 or more, got 0"):
-        Bandit(make("ucb1"), arms=["a"], max_pending=0)
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)

@@ -6,9 +6,9 @@ import pytest
 from rotting.live import policy_state as states
 from rotting.live.learner import Learner
 from rotting.policy import Policy
-from tests.helpers.games import examples
+from tests.helpers.games import learners
 
-LEARNERS = [each for each in examples() if not each.sees_means]
+LEARNERS = learners()
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)

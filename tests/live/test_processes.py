@@ -17,9 +17,9 @@ from rotting.live.learner import Learner
 from rotting.live.under_way import UnderWay
 from rotting.policy import Policy
 from rotting.registry import make
-from tests.helpers.games import examples
+from tests.helpers.games import learners
 
-LEARNERS = [each for each in examples() if not each.sees_means]
+LEARNERS = learners()
 COPIES: list[Callable[[Bandit], Bandit]] = [copy.copy, copy.deepcopy, lambda bandit: pickle.loads(pickle.dumps(bandit))]
 
 

@@ -30,13 +30,15 @@ def check_arm(arm: object) -> Hashable:
         return arm
     if type(arm) is float and math.isfinite(arm):
         return arm
-    raise InvalidTypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
+    raise InvalidTypeError(
+        f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {brief(arm)}"
+    )
 
 
 def check_iterable(arms: object) -> None:
     """Refuse what is no list of arms."""
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-        raise InvalidTypeError(f"arms must be a list of arms, got {arms!r}")
+        raise InvalidTypeError(f"arms must be a list of arms, got {brief(arms)}")
 
 
 def restore_arm(arm: Any) -> Hashable:
@@ -55,7 +57,7 @@ class Arms:
         self.active = {arm: slot for slot, arm in enumerate(self.names)}
         if len(self.active) < len(self.names):
             twice = next(arm for slot, arm in enumerate(self.names) if self.active[arm] != slot)
-            raise InvalidValueError(f"arms must be distinct, got {twice!r} twice")
+            raise InvalidValueError(f"arms must be distinct, got {brief(twice)} twice")
         self.retired: dict[Hashable, int] = {}
         self._free: list[int] = []  # a heap: the lowest free slot is used next
         self._set_slots(np.arange(len(self.names)))
@@ -99,7 +101,7 @@ class Arms:
         except TypeError:  # not hashable
             slot = None
         if slot is None:
-            raise InvalidValueError(f"arm must be one of {self._listed()}, got {arm!r}{self._hint(arm)}")
+            raise InvalidValueError(f"arm must be one of {self._listed()}, got {brief(arm)}{self._hint(arm)}")
         return slot
 
     def _listed(self) -> str:
@@ -137,7 +139,7 @@ class Arms:
     def check_not_last(self, arm: Hashable) -> None:
         """Refuse to leave no arm to choose."""
         if len(self.active) == 1 and arm in self.active:
-            raise InvalidValueError(f"arm must not be the last one, got {arm!r}")
+            raise InvalidValueError(f"arm must not be the last one, got {brief(arm)}")
 
     @property
     def has_free(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NoReturn, overload
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import LARGEST, nonnegative_int, positive_int
+from rotting.common.rules import LARGEST, Rule, brief, nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
@@ -27,23 +27,37 @@ from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 
 _MAX_PENDING = 10_000
+_WEIGHT = Rule("a whole number from 1 to 10,000", low=1, high=10_000, whole=True)  # of a prior: so many rewards are learned
 
 
 def _check_reward(reward: object) -> float:
     if type(reward) is not float and (isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real)):
-        raise InvalidTypeError(f"reward must be a finite number, got {reward!r}")
+        raise InvalidTypeError(f"reward must be a finite number, got {brief(reward)}{_instead(reward)}")
     try:
         value = float(reward)
     except OverflowError:
         value = math.inf
     if not abs(value) <= LARGEST:
-        raise InvalidValueError(f"reward must be a finite number of at most {LARGEST:g} in size, got {reward!r}")
+        raise InvalidValueError(f"reward must be a finite number of at most {LARGEST:g} in size, got {brief(reward)}")
     return value
+
+
+def _instead(reward: object) -> str:
+    """Return what to write for something that is nearly a reward."""
+    if isinstance(reward, bool | np.bool_):
+        return ", which is mostly the answer to another question; write 1.0 or 0.0 if it is the reward"
+    return "; write float(reward)" if hasattr(reward, "__float__") else ""
+
+
+def _check_pair(pair: object) -> tuple[object, object]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InvalidTypeError(f"rewards must be pairs of an id and a reward, got {brief(pair)}")
+    return pair[0], pair[1]
 
 
 def _check_id(id: object) -> str:  # noqa: A002 - the name of the argument
     if not isinstance(id, str):
-        raise InvalidTypeError(f"id must be the id of a Decision, a string, got {id!r}")
+        raise InvalidTypeError(f"id must be the id of a Decision, a string, got {brief(id)}")
     return id
 
 
@@ -101,11 +115,11 @@ class Bandit:
         max_pending: int = _MAX_PENDING,
     ) -> None:
         if not isinstance(policy, Policy):
-            raise InvalidTypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {policy!r}")
+            raise InvalidTypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {brief(policy)}")
         if policy.sees_means:
             raise InvalidTypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
-        if pending not in {"young", "ignore"}:
-            raise InvalidValueError(f"pending must be 'young' or 'ignore', got {pending!r}")
+        if not isinstance(pending, str) or pending not in {"young", "ignore"}:
+            raise InvalidValueError(f"pending must be 'young' or 'ignore', got {brief(pending)}")
         self._arms = Arms(arms)
         self._key = derive_key(nonnegative_int("seed", seed), "policy")
         self._ledger = Ledger(positive_int("max_pending", max_pending))
@@ -361,7 +375,7 @@ class Bandit:
         low, high = self._range
         if not low <= value <= high:
             raise InvalidValueError(
-                f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {reward!r}"
+                f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {brief(reward)}"
             )
         return value
 
@@ -420,7 +434,7 @@ class Bandit:
         slot, rounds = self._arms.known(arm, retired=True), self._rounds + 1
         weighs = self._settled.weighs
         if weighs and arm not in self._arms.active:
-            raise InvalidValueError(f"arm must have been pulled, or be one that may be, got {arm!r}, which was removed")
+            raise InvalidValueError(f"arm must have been pulled, or be one that may be, got {brief(arm)}, which was removed")
         if rounds > self._max_rounds:
             self._refuse_round(rounds)
         propensity = self.propensities()[arm] if weighs else None
@@ -432,7 +446,7 @@ class Bandit:
     def _ignore(self, arm: Hashable) -> None:
         """Learn nothing from the reward of a pull of an arm that was forgotten, and whose id is used again."""
         if arm not in self._orphans:
-            raise InvalidValueError(f"event must be about a pull of an arm that was forgotten, got {arm!r}")
+            raise InvalidValueError(f"event must be about a pull of an arm that was forgotten, got {brief(arm)}")
         self._orphans.take(arm)
         self._note("ignored", arm=arm)
 
@@ -479,7 +493,9 @@ class Bandit:
             >>> bandit.reward_many([(decision.id, 1.0) for decision in bandit.decide(count=2)])
             ['applied', 'applied']
         """
-        pairs = [(_check_id(id), self._checked(reward)) for id, reward in rewards]  # noqa: A001
+        if not isinstance(rewards, Iterable):
+            raise InvalidTypeError(f"rewards must be pairs of an id and a reward, got {brief(rewards)}")
+        pairs = [(_check_id(id), self._checked(reward)) for id, reward in map(_check_pair, rewards)]  # noqa: A001
         with self._lock:
             try:
                 outcomes = [self._answer(key, value) for key, value in pairs]
@@ -635,15 +651,15 @@ class Bandit:
         """Return the mean and the weight that are meant."""
         if self._settled.weighs:
             raise InvalidValueError(
-                f"prior must be left out for {self._policy!r}, which starts a new arm level with the best, got {prior!r}"
+                f"prior must be left out for {self._policy!r}, which starts a new arm level with the best, got {brief(prior)}"
             )
-        if prior == "like the others":
+        if isinstance(prior, str) and prior == "like the others":
             if not self._under_way.number:
                 raise InvalidValueError(f"prior must be a mean and a weight as long as there are no rewards, got {prior!r}")
             return self._under_way.total / self._under_way.number, 1
         if not isinstance(prior, tuple | list) or len(prior) != 2:
-            raise InvalidValueError(f"prior must be a mean and a weight, or 'like the others', got {prior!r}")
-        return self._checked(prior[0]), positive_int("weight", prior[1])
+            raise InvalidValueError(f"prior must be a mean and a weight, or 'like the others', got {brief(prior)}")
+        return self._checked(prior[0]), int(_WEIGHT.check("weight", prior[1]))
 
     def add_arm(
         self,
@@ -659,18 +675,18 @@ class Bandit:
         Args:
             arm: its id.
             resume: `revive` the arm, which was retired, instead of starting afresh.
-            prior: what to assume of a new arm: a mean and a weight, as if it had paid that mean so many times; or "like the
-                others", the mean of all rewards so far, once. It is not explored first then, and competes at once.
+            prior: what to assume of a new arm: a mean and a weight up to 10,000, as if it had paid that mean so many times; or
+                "like the others", the mean of all rewards so far, once. It is not explored first then, and competes at once.
         """
         check_arm(arm)
         with self._lock:
             if resume and prior is not None:
-                raise InvalidValueError(f"prior must be left out with resume, which keeps what was learned, got {prior!r}")
+                raise InvalidValueError(f"prior must be left out with resume, which keeps what was learned, got {brief(prior)}")
             assumed = None if prior is None else self._checked_prior(prior)
             if arm in self._arms.active:
-                raise InvalidValueError(f"arm must be new, got {arm!r}, which is there already")
+                raise InvalidValueError(f"arm must be new, got {brief(arm)}, which is there already")
             if resume and arm not in self._arms.retired:
-                raise InvalidValueError(f"resume needs an arm that was removed with keep=True, got {arm!r}")
+                raise InvalidValueError(f"resume needs an arm that was removed with keep=True, got {brief(arm)}")
             try:
                 if resume:
                     self._revive(arm)

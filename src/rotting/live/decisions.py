@@ -32,6 +32,15 @@ class Decision(NamedTuple):
         round: the number of the decision, from 1.
         propensity: the probability with which this arm was chosen.
         reason: what decided: index, mean, window, width, rewards so far (`pulls`), and decisions under way (`pending`).
+
+    Example:
+        >>> import rotting
+        >>> bandit = rotting.Bandit(rotting.UCB1(), arms=["jazz", "rock"])
+        >>> decision = bandit.decide()
+        >>> decision.arm, decision.round, decision.propensity, decision.reason.pending
+        ('jazz', 1, 1.0, 0)
+        >>> bandit.reward(decision.id, 1.0)
+        'applied'
     """
 
     id: str
