@@ -24,21 +24,21 @@ WEIGHERS = [make("exp3", gamma=0.1), make("exp3-s", gamma=0.1), make("rexp3", ho
 def test_to_decide_and_reward_at_once_is_to_pull_and_update(policy: Policy) -> None:
     """Asking for a propensity and a reason changes nothing, bit for bit."""
     simple, full = Bandit(policy, arms=[0, 1, 2], seed=4), Bandit(policy, arms=[0, 1, 2], seed=4)
-    for k in range(120):
+    for k in range(60):
         arm, decision = simple.pull(), full.decide()
         assert (decision.arm, decision.round) == (arm, k + 1)
         assert simple.get_state()["state"] == full.get_state()["state"]
         simple.update(arm, paid(arm, k))
         assert full.reward(decision.id, paid(arm, k)) == "applied"
         assert simple.get_state()["state"] == full.get_state()["state"]
-    assert (simple.rounds, simple.pending) == (full.rounds, full.pending) == (120, 0)
+    assert (simple.rounds, simple.pending) == (full.rounds, full.pending) == (60, 0)
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_a_decision_has_the_propensity_and_the_reason_that_were_asked_before(policy: Policy) -> None:
     bandit = Bandit(policy, arms=[0, 1, 2], seed=4)
     owed: list[Decision] = []
-    for k in range(60):
+    for k in range(30):
         propensities, reasons = bandit.propensities(), bandit.explain()
         decision = bandit.decide()
         assert decision.propensity == propensities[decision.arm]
@@ -86,7 +86,7 @@ def test_a_batch_is_answered_item_by_item() -> None:
 def test_a_page_is_chosen_place_by_place(policy: Policy) -> None:
     """Each without those before it, as so many single decisions would be."""
     page_by_page, one_by_one = (Bandit(policy, arms=range(5), seed=1) for _ in range(2))
-    for k in range(12):
+    for k in range(6):
         page, left, places = page_by_page.decide(count=3), list(range(5)), []
         for decision in page:
             expected = one_by_one.decide(arms=left)
@@ -98,7 +98,7 @@ def test_a_page_is_chosen_place_by_place(policy: Policy) -> None:
         for expected, decision in places:
             one_by_one.reward(expected.id, paid(expected.arm, k))
             page_by_page.reward(decision.id, paid(decision.arm, k))
-    assert page_by_page.rounds == 36
+    assert page_by_page.rounds == 18
 
 
 def test_ids_are_never_the_same() -> None:
