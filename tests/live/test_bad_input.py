@@ -277,5 +277,5 @@ def test_numbers_of_other_kinds_are_rewards(verb: str, reward: Any) -> None:
 
 def test_whole_numbers_of_other_kinds_are_counts() -> None:
     bandit = Bandit(make("kl-ucb"), arms=["a", "b"])
-    assert len(bandit.decide(count=np.int64(2))) == 2  # type: ignore[arg-type]
+    assert len(bandit.decide(count=np.int64(2))) == 2  # type: ignore[call-overload]
     assert bandit.expire(older_than_rounds=np.int64(0)) == 1  # type: ignore[call-overload]

@@ -118,7 +118,7 @@ class Bandit:
             raise InvalidTypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {brief(policy)}")
         if policy.sees_means:
             raise InvalidTypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
-        if not isinstance(pending, str) or pending not in {"young", "ignore"}:
+        if pending not in ("young", "ignore"):
             raise InvalidValueError(f"pending must be 'young' or 'ignore', got {brief(pending)}")
         self._arms = Arms(arms)
         self._key = derive_key(nonnegative_int("seed", seed), "policy")
