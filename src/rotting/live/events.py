@@ -72,6 +72,20 @@ def learned_many(arms: list[Hashable], which: Ints, rewards: Floats, propensitie
     return events
 
 
+def one_by_one(event: Event) -> list[Event]:
+    """Return the event itself, or those that would tell the same row by row: `learned`, each with its propensity.
+
+    Example:
+        >>> one_by_one({"event": "learned_many", "arms": ["b"], "which": [0], "rewards": [0.5], "propensities": None})
+        [{'event': 'learned', 'arm': 'b', 'reward': 0.5, 'propensity': None}]
+    """
+    if event.get("event") != "learned_many":
+        return [event]
+    arms, propensities = event["arms"], event["propensities"] or [None] * len(event["which"])
+    rows = zip(event["which"], event["rewards"], propensities, strict=True)
+    return [{"event": "learned", "arm": arms[k], "reward": reward, "propensity": p} for k, reward, p in rows]
+
+
 def check_event(event: Any) -> tuple[str, Event]:
     """Return the kind of an event and its other fields, or say that it is none."""
     data = dict(event) if isinstance(event, dict) else {}

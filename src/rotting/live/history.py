@@ -98,7 +98,7 @@ def _columns(history: object, name: str | None) -> tuple[Mapping[str, Any], bool
         named = _named(history)
         columns, is_text = _paired(history) if named is None else named, False
     if EXPORTED.issubset(columns):
-        return exported_rewards({key: _listed(key, values) for key, values in columns.items()}, name), is_text
+        return exported_rewards({key: _listed(key, values) for key, values in columns.items()}, name), True
     if name is not None:
         raise InvalidValueError(f"name must be left out for a history that is no log, got {name!r}")
     return columns, is_text

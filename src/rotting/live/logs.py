@@ -7,13 +7,14 @@ forgotten. The priors of arms are no rewards, and are left out.
 import csv
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rotting.errors import InvalidValueError, MissingExtraError, PathMissingError
 from rotting.live.arms import restore_arm
-from rotting.live.events import Event
+from rotting.live.events import Event, one_by_one
 
 Columns = dict[str, Sequence[Any]]
 EXPORTED = frozenset({"number", "epoch", "bandit", "event"})
@@ -39,7 +40,7 @@ def rewards_of(events: Iterable[Event]) -> Columns:
         propensities.append(propensity)
         lives.append(forgotten.get(arm, 0))
 
-    for event in events:
+    for event in chain.from_iterable(map(one_by_one, events)):
         kind = event["event"]
         if kind == "decided":
             place[event["id"]] = len(arms)
@@ -47,11 +48,7 @@ def rewards_of(events: Iterable[Event]) -> Columns:
         elif kind in {"rewarded", "expired", "cancelled"}:
             rewards[place.pop(event["id"])] = event.get("reward")
         elif kind == "learned":
-            put(restore_arm(event["arm"]), event["reward"], None)
-        elif kind == "learned_many":
-            named, known = [restore_arm(arm) for arm in event["arms"]], event["propensities"]
-            for k, (which, reward) in enumerate(zip(event["which"], event["rewards"], strict=True)):
-                put(named[which], reward, None if known is None else known[k])
+            put(restore_arm(event["arm"]), event["reward"], event.get("propensity"))
         elif kind in {"forgotten", "added"}:  # a new arm under an old id is another one
             arm = restore_arm(event["arm"])
             forgotten[arm] = forgotten.get(arm, 0) + 1
@@ -71,19 +68,11 @@ def _the_one(names: Iterable[str], name: str | None) -> str:
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or value in ("", "null") or value != value  # noqa: PLR0124 - a missing value may be NaN
-
-
-def _parsed(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) else value
-
-
-_NUMBERS = ("reward", "propensity")
-_LISTS = ("arms", "which", "rewards", "propensities")
+    return value is None or value == "" or value != value  # noqa: PLR0124 - a missing value may be NaN
 
 
 def exported_rewards(columns: Columns, name: str | None) -> Columns:
-    """Return the rewards of a log that `rotting log` exported as a table."""
+    """Return the rewards of a log that `rotting log` exported as a table; their arms may be called as in CSV."""
     if not columns["event"]:
         return {"arm": [], "reward": [], "propensity": []}
     wanted = _the_one(columns["bandit"], name)
@@ -92,9 +81,7 @@ def exported_rewards(columns: Columns, name: str | None) -> Columns:
         for row in zip(*columns.values(), strict=True):
             event = {key: None if _is_missing(value) else value for key, value in zip(columns, row, strict=True)}
             if event["bandit"] == wanted:
-                many = event["event"] == "learned_many"
-                parsed = {key: _parsed(event.get(key)) for key in (*_NUMBERS, *(_LISTS if many else ()))}
-                yield {**event, **parsed}
+                yield {"reward": None, "propensity": None, **event}
 
     return rewards_of(events())
 
