@@ -1,6 +1,6 @@
 """Measure what docs/guides/clicks.md shows: the regret of many policies, and of River's, on falling click rates.
 
-`make clicks` runs it (half a core-hour, most of it River's). It writes the tables between their marks in the page, which is
+`make clicks` runs it (ten core-minutes, most of them River's). It writes the tables between their marks in the page, which is
 written by hand. They depend on the code, on River's version and on a fixed seed only. River must be installed:
 `pip install 'rotting[benchmark]'`, in the environment that `BENCH_PYTHON` names.
 """
