@@ -69,20 +69,26 @@ def policies() -> dict[str, Policy]:
     }
 
 
-def _rivers(run: int) -> dict[str, Any]:
-    bandits, proba = importlib.import_module("river.bandit"), importlib.import_module("river.proba")
-    scaler = importlib.import_module("river.preprocessing").TargetStandardScaler(None)
-    return {
-        "River UCB(delta=1)": bandits.UCB(delta=1, seed=run),
-        f"River UCB(delta={SIGMA})": bandits.UCB(delta=SIGMA, seed=run),
-        "River UCB(delta=1), scaled": bandits.UCB(delta=1, reward_scaler=scaler, seed=run),
-        "River ThompsonSampling(Beta())": bandits.ThompsonSampling(reward_obj=proba.Beta(), seed=run),
-    }
+RIVERS = ("River UCB(delta=1)", f"River UCB(delta={SIGMA})", "River UCB(delta=1), scaled", "River ThompsonSampling(Beta())")
 
 
 def river(name: str, run: int) -> Player:
-    """Return a new policy of River."""
-    policy, arms = _rivers(run)[name], list(range(N_ARMS))
+    """Return a new policy of River: one of `RIVERS`."""
+    bandits, proba = importlib.import_module("river.bandit"), importlib.import_module("river.proba")
+    scaler = importlib.import_module("river.preprocessing").TargetStandardScaler(None)
+    policy = dict(
+        zip(
+            RIVERS,
+            (
+                bandits.UCB(delta=1, seed=run),
+                bandits.UCB(delta=SIGMA, seed=run),
+                bandits.UCB(delta=1, reward_scaler=scaler, seed=run),
+                bandits.ThompsonSampling(reward_obj=proba.Beta(), seed=run),
+            ),
+            strict=True,
+        )
+    )[name]
+    arms = list(range(N_ARMS))
     return (lambda: int(policy.pull(arms))), policy.update
 
 
@@ -131,21 +137,21 @@ def _river_run(name: str, k: int, horizon: int, run: int) -> float:
     return played(river(name, run), rates(k, horizon), run)
 
 
+def regrets(name: str, k: int, runs: int, horizon: int, workers: int) -> Floats:
+    """Return the regret of each run of one of our policies on the k-th problem."""
+    problem = problems(horizon)[k].problem
+    result = simulate(policies()[name], problem, runs=runs, seed=SEED, workers=workers, checkpoints=[], progress=False)
+    return np.asarray(result.regret[0, :, -1])
+
+
 def measured(runs: int, horizon: int, workers: int) -> dict[str, list[Floats]]:
     """Play all games, and return the regret of each run, for each policy and problem."""
-    listed, ours = problems(horizon), policies()
-    found: dict[str, list[Floats]] = {name: [] for name in (*ours, *_rivers(0))}
-    for each in listed:
-        result = simulate(
-            list(ours.values()), each.problem, runs=runs, seed=SEED, workers=workers, checkpoints=[], progress=False
-        )
-        for name, regret in zip(ours, result.regret[:, :, -1], strict=True):
-            found[name].append(np.asarray(regret))
+    both = range(len(problems(horizon)))
+    found = {name: [regrets(name, k, runs, horizon, workers) for k in both] for name in policies()}
     with ProcessPoolExecutor(workers) as pool:
-        for name in _rivers(0):
-            for k in range(len(listed)):
-                games = [pool.submit(_river_run, name, k, horizon, run) for run in range(runs)]
-                found[name].append(np.array([game.result() for game in games]))
+        for name in RIVERS:
+            games = [[pool.submit(_river_run, name, k, horizon, run) for run in range(runs)] for k in both]
+            found[name] = [np.array([game.result() for game in each]) for each in games]
     return found
 
 
@@ -157,21 +163,23 @@ def cell(values: Floats) -> str:
     return f"{mean:.1f} ± {(high - low) / 2:.1f}"
 
 
-def parts(found: Mapping[str, list[Floats]], runs: int, horizon: int) -> dict[str, str]:
+def parts(found: Mapping[str, list[Floats]], horizon: int, version: str) -> dict[str, str]:
     """Return what the page holds between its marks, by their names; the best on the first problem come first."""
     names = sorted(found, key=lambda name: float(found[name][0].mean()))
     rows = [[f"`{name}`", *map(cell, found[name])] for name in names]
     titles = [each.title for each in problems(horizon)]
-    version = importlib.metadata.version("river")
-    said = f"T = {horizon:,}; {runs} paired runs; River {version}."
-    return {"regrets": table(["policy", *titles], rows, "l" + "r" * len(titles)), "runs": said}
+    return {
+        "regrets": table(["policy", *titles], rows, "l" + "r" * len(titles)),
+        "runs": f"T = {horizon:,}; {found[names[0]][0].size} paired runs; River {version}.",
+    }
 
 
 def main() -> None:
     """Write the tables; an argument is the number of processes."""
     workers = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+    version = importlib.metadata.version("river")  # first: without it, nothing need be played
     found = measured(RUNS, HORIZON, workers)
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), parts(found, RUNS, HORIZON)), "utf-8")
+    PAGE.write_text(filled(PAGE.read_text("utf-8"), parts(found, HORIZON, version)), "utf-8")
     sys.stdout.write(f"{PAGE} written\n")
 
 
