@@ -61,7 +61,7 @@ class Bandit:
     is `expire`; for those that were never shown, `cancel`.
 
     No horizon is needed, unless the policy is tuned to one: the state grows with the rounds. A round is a decision, or an
-    update without one (past rewards can be replayed with `update` alone). The rewards of one arm are learned in the order of
+    update without one (`learn` replays past rewards). The rewards of one arm are learned in the order of
     its decisions. One that comes early counts at once, and takes its place when those before it have come; a policy that
     divides by the probability of the draw learns each when it comes, with the probability of its own decision. All methods may
     be called from several threads.
@@ -536,10 +536,10 @@ class Bandit:
         needs a column `propensity`, which other policies do not look at.
 
         Args:
-            history: a data frame (of pandas, Polars or another library) or a mapping with the columns `arm` and `reward`;
-                pairs of an arm and a reward, or triples with a propensity; the path of such a table in a `.csv` or `.parquet`
-                file, also as `rotting log` exports it; or the path of a store, of which the rewards are learned in the order
-                of their decisions, but for those of forgotten arms.
+            history: a data frame of pandas or Polars, or a mapping, with the columns `arm` and `reward`; pairs of an arm and a
+                reward, or triples with a propensity; the path of such a table in a `.csv` or `.parquet` file, also as
+                `rotting log` exports it; or the path of a store, of which the rewards are learned in the order of their
+                decisions, but for those of forgotten arms. The oldest come first; errors count rows from 0.
             unknown: what to do with arms that the bandit does not have: "refuse" the history, "add" them in the order in
                 which they appear, or "skip" their rows.
             name: which bandit of a log; it may be left out if there is only one.

@@ -130,7 +130,7 @@ def _paired(history: Any) -> Columns:
 
 def _listed(name: str, column: Any) -> Sequence[Any]:
     """Return a column as a list of plain values."""
-    for method in ("tolist", "to_list", "to_pylist"):
+    for method in ("tolist", "to_list"):
         if hasattr(column, method):
             listed: list[Any] = getattr(column, method)()
             return listed
