@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
+BENCH_PYTHON ?= $(BIN)/python
 
-.PHONY: help reproduce docs stubs intervals noise delays bench mutants stress test lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs stubs intervals noise delays clicks bench mutants stress test lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,8 +41,10 @@ noise: $(READY)  ## Measure what docs/unknown-noise.md shows (20 core-minutes, t
 delays: $(READY)  ## Write the tables of docs/delays.md anew: what late rewards cost (ten core-hours)
 	$(BIN)/python -m docs.make_delays
 
+clicks: $(READY)  ## Measure what docs/guides/clicks.md shows (10 core-minutes); BENCH_PYTHON must have River
+	$(BENCH_PYTHON) -m docs.make_clicks
+
 # Peers that are not installed are skipped: BENCH_PYTHON may be an environment that has `rotting[benchmark]`.
-BENCH_PYTHON ?= $(BIN)/python
 bench: $(READY)  ## Race the project against its peers: table and plots in build/benchmarks (ARGS=--full for all sizes)
 	$(BENCH_PYTHON) -m benchmarks $(ARGS)
 

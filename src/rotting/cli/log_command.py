@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rotting.store.sqlite import SQLiteStore
 
 _FORMATS = (".csv", ".parquet")
+_SHOWN = 10  # values of a list in a line
 
 
 def _log(options: argparse.Namespace) -> None:
@@ -58,11 +59,18 @@ def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
+def _short(value: object) -> str:
+    """Return JSON, of a long list the first values and how many there are."""
+    if isinstance(value, list) and len(value) > _SHOWN:
+        return f"{_text(value[:_SHOWN])[:-1]}, ... {len(value)} in all]"
+    return _text(value)
+
+
 def _line(event: "Event") -> str:
     """Return an event in one line: its number, epoch and bandit, what happened, and the rest as JSON."""
     payload = dict(event.payload)
     what = str(payload.pop("event", ""))
-    rest = " ".join(f"{name}={_text(value)}" for name, value in payload.items())
+    rest = " ".join(f"{name}={_short(value)}" for name, value in payload.items())
     return f"{event.number:>8} {event.epoch:>4} {event.bandit}  {what} {rest}".rstrip()
 
 
@@ -76,18 +84,22 @@ def _new_table(name: str, text: str) -> Path:
 def _export(events: "Iterable[Event]", path: Path) -> None:
     from rotting.cli.output import say
     from rotting.common.atomic_files import write_atomically
+    from rotting.live.events import one_by_one
     from rotting.report.frames import csv_bytes, parquet_bytes
 
     rows = []
     for number, epoch, bandit, payload in events:
         own = {"number": number, "epoch": epoch, "bandit": bandit}
-        rows.append({**own, **{f"payload_{name}" if name in own else name: value for name, value in payload.items()}})
+        rows += [
+            {**own, **{f"payload_{name}" if name in own else name: value for name, value in each.items()}}
+            for each in one_by_one(payload)
+        ]
     try:
         content = (csv_bytes if path.suffix == ".csv" else parquet_bytes)(_in_columns(rows))
     except MissingExtraError as error:
         raise UserError(f"out: {error}") from error
     write_atomically(path, content)
-    say(f"saved {len(rows)} events to {path}")
+    say(f"saved {len({row['number'] for row in rows})} events to {path}")
 
 
 def _in_columns(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

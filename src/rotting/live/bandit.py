@@ -9,15 +9,16 @@ from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
 
-from rotting.common.arrays import Ints
+from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import LARGEST, Rule, brief, nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.arms import Arms, check_arm, restore_arm
 from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Orphans, Outcome
-from rotting.live.events import Event, Listener, check_event
+from rotting.live.events import Event, Listener, check_event, learned_many
 from rotting.live.explanations import ArmExplanation, Explanation
+from rotting.live.history import Numbers, Unknown, read, settle_arms
 from rotting.live.learner import UNKNOWN, Learner
 from rotting.live.processes import Refusal, own_stream, watch
 from rotting.live.reporting import Reporting
@@ -74,7 +75,7 @@ class Bandit:
     is `expire`; for those that were never shown, `cancel`.
 
     No horizon is needed, unless the policy is tuned to one: the state grows with the rounds. A round is a decision, or an
-    update without one (past rewards can be replayed with `update` alone). The rewards of one arm are learned in the order of
+    update without one (`learn` replays past rewards). The rewards of one arm are learned in the order of
     its decisions. One that comes early counts at once, and takes its place when those before it have come; a policy that
     divides by the probability of the draw learns each when it comes, with the probability of its own decision. All methods may
     be called from several threads.
@@ -208,6 +209,11 @@ class Bandit:
                         self._end(entry, kind, data.get("reward"))
                 elif kind == "learned":
                     self._learn(restore_arm(data["arm"]), data["reward"])
+                elif kind == "learned_many":
+                    arms = [restore_arm(arm) for arm in data["arms"]]
+                    propensities = None if data["propensities"] is None else np.array(data["propensities"], np.float64)
+                    rewards = np.array(data["rewards"], np.float64)
+                    self._learn_many(arms, np.array(data["which"], np.int64), rewards, propensities)
                 elif kind == "added":
                     self._add(restore_arm(data["arm"]), data["prior"])
                 else:
@@ -450,6 +456,18 @@ class Bandit:
         self._orphans.take(arm)
         self._note("ignored", arm=arm)
 
+    def _learn_many(self, arms: list[Hashable], which: Ints, rewards: Floats, propensities: Floats | None) -> None:
+        """Learn rewards that nobody decided on: a round each, of the arms at these places."""
+        slots = np.array([self._arms.known(arm, retired=True) for arm in arms], np.int64)[which]
+        last = self._rounds + which.size
+        if last > self._max_rounds:
+            self._refuse_round(last)
+        self._settled.learn_rounds(self._rounds + 1, slots, rewards, propensities)
+        self._rounds = last
+        self._under_way.learned_all(slots, rewards)
+        if self._listener is not None:
+            self._events += learned_many(arms, which, rewards, propensities)
+
     def _answer(self, id: str, value: float) -> Outcome:  # noqa: A002
         entry = self._ledger.entries.get(id)
         if entry is None or entry.reward is not None:
@@ -535,6 +553,51 @@ class Bandit:
                     self._tell()
         if self._warnings:
             self._warn()
+
+    def learn(self, history: object, *, unknown: Unknown = "refuse", name: str | None = None) -> int:
+        """Learn many past rewards at once: a warm start. All of them or, if one is refused, none; return how many.
+
+        It is as if `update` were called for each, in this order, while no decision is open: each is a round of its own. No
+        open decision is answered by it. A million rows take a second or less; other threads wait for the learning, but not
+        for the reading.
+
+        A policy that divides rewards by the probability of their draw, such as Exp3, must know that probability: the history
+        needs a column `propensity`, which other policies do not look at.
+
+        Args:
+            history: a data frame of pandas or Polars, or a mapping, with the columns `arm` and `reward`; pairs of an arm and a
+                reward, or triples with a propensity; the path of such a table in a `.csv` or `.parquet` file, also as
+                `rotting log` exports it; or the path of a store, of which the rewards are learned in the order of their
+                decisions, but for those of forgotten arms. The oldest come first; errors count rows from 0.
+            unknown: what to do with arms that the bandit does not have: "refuse" the history, "add" them in the order in
+                which they appear, or "skip" their rows.
+            name: which bandit of a log; it may be left out if there is only one.
+
+        Example:
+            >>> from rotting.policies.ucb1 import UCB1
+            >>> bandit = Bandit(UCB1(), arms=["a", "b"])
+            >>> bandit.learn({"arm": ["a", "b", "a"], "reward": [1.0, 0.0, 0.5]})
+            3
+            >>> bandit.learn([("c", 1.0), ("a", 0.0)], unknown="add")
+            2
+            >>> bandit.explain()["a"].mean, bandit.arms, bandit.rounds
+            (0.5, ('a', 'b', 'c'), 5)
+        """
+        low, high = self._range
+        rule = Numbers(self._checked, max(low, -LARGEST), min(high, LARGEST))
+        given = read(history, name, rule, repr(self._policy) if self._settled.weighs else "")
+        with self._lock:
+            rows, new = settle_arms(given, self._arms, unknown)
+            if self._rounds + rows.which.size > self._max_rounds:
+                self._refuse_round(self._rounds + rows.which.size)
+            try:
+                for arm in new:
+                    self._add(arm, None)
+                self._learn_many(rows.arms, rows.which, rows.rewards, rows.propensities)
+            finally:
+                if self._events:
+                    self._tell()
+        return int(rows.which.size)
 
     def cancel(self, id: str) -> Outcome:  # noqa: A002
         """End a decision that was never shown: all goes on as if it had not been made, but the number of its round is used.

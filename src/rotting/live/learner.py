@@ -40,9 +40,28 @@ def _has_room(s: Any) -> bool:
     return False
 
 
-def learn_all(p: Any, s: Any, first: int, rounds: Ints, slots: Ints, rewards: Floats) -> int:
-    """Learn many rewards from number `first` on, and return the number of the one that found no room, or how many there are."""
+@slot
+def weigh(s: Any, arm: int, propensity: float) -> None:
+    """Stand for how a state is told the probability of the decision whose reward comes next."""
+    raise NotImplementedError
+
+
+def _does_not_weigh(s: Any, arm: int, propensity: float) -> None:
+    pass
+
+
+def _weighs(s: Any, arm: int, propensity: float) -> None:
+    s.propensity[arm] = propensity
+
+
+def learn_all(p: Any, s: Any, first: int, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats) -> int:
+    """Learn many rewards from number `first` on, and return the number of the one that found no room, or how many there are.
+
+    Where there are no `propensities`, the state has them.
+    """
     for k in range(first, slots.size):
+        if propensities.size > 0:
+            weigh(s, slots[k], propensities[k])
         update(p, s, rounds[k], slots[k], rewards[k])
         if is_full(s):
             return k
@@ -66,11 +85,14 @@ class Learner:
     def __init__(self, policy: Policy, n_slots: int, capacity: int, state: Any) -> None:
         self.policy, self.n_slots, self.capacity, self.state = policy, n_slots, capacity, state
         kernel, arms = policy.kernel, np.zeros(1, np.int64)
-        bound = bind(learn_all, {update: kernel.update, is_full: _has_room if kernel.enlarge is None else _has_no_room})
+        self.weighs = "propensity" in state._fields
+        """Whether it divides rewards by the probability of their decision."""
+        filled = {update: kernel.update, is_full: _has_room if kernel.enlarge is None else _has_no_room}
+        bound = bind(learn_all, {**filled, weigh: _weighs if self.weighs else _does_not_weigh})
         self._functions = _Functions(
             guarded_for(kernel.choose, policy, policy.params, state, 1, 1, arms),
             guarded_for(kernel.update, policy, policy.params, state, 1, 0, 0.0),
-            guarded_for(bound, policy, policy.params, state, 0, arms, arms, np.zeros(1)),
+            guarded_for(bound, policy, policy.params, state, 0, arms, arms, np.zeros(1), np.zeros(1)),
             self._optional(kernel.explain, arms, 0),
             self._optional(kernel.propensities, arms, np.zeros(1)),
             None if kernel.admit is None else guarded_for(kernel.admit, policy, policy.params, state, arms),
@@ -78,8 +100,6 @@ class Learner:
         self._admitted: Ints | None = None  # the arms that the state is ready for
         self._is_own = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
         self._may_be_full = kernel.enlarge is not None
-        self.weighs = "propensity" in state._fields
-        """Whether it divides rewards by the probability of their decision."""
 
     @classmethod
     def new(cls, policy: Policy, n_slots: int) -> "Learner":
@@ -137,13 +157,20 @@ class Learner:
         self.state = states.grow(self.policy, self.state, self.n_slots, capacity)
         self.capacity = capacity
 
-    def learn_all(self, rounds: Ints, slots: Ints, rewards: Floats) -> None:
+    def learn_all(self, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats | None = None) -> None:
         """Learn many rewards, one after the other, as `learn` would."""
         self.make_room(int(rounds.max(initial=0)))
-        done = self._functions.learn_all(self.policy.params, self.state, 0, rounds, slots, rewards)
-        while done < slots.size:
+        learn, known, done = self._functions.learn_all, np.zeros(0) if propensities is None else propensities, 0
+        while (done := learn(self.policy.params, self.state, done, rounds, slots, rewards, known)) < slots.size:
             self._double_room()
-            done = self._functions.learn_all(self.policy.params, self.state, done, rounds, slots, rewards)
+
+    def learn_rounds(self, first: int, slots: Ints, rewards: Floats, propensities: Floats | None = None) -> None:
+        """Learn the rewards of rounds `first` and after, as `learn` would, all of them or, if there is no memory, none."""
+        trial, last = self.copy(), first + slots.size - 1
+        while trial.capacity < last and not self._may_be_full:
+            trial.make_room(trial.capacity + 1)  # step by step: the state has the size that it would have row by row
+        trial.learn_all(np.arange(first, last + 1), slots, rewards, propensities)
+        self.state, self.capacity = trial.state, trial.capacity
 
     @property
     def explains(self) -> bool:

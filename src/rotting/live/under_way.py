@@ -109,6 +109,15 @@ class UnderWay:
         if was_decided:
             self.refresh(slot)
 
+    def learned_all(self, slots: Ints, rewards: Floats) -> None:
+        """Count rewards without a decision, as `learned` does one after the other."""
+        numbers = np.bincount(slots)
+        for slot in np.flatnonzero(numbers).tolist():
+            self.rewards[slot] += int(numbers[slot])
+            self.refresh(slot)
+        sums = np.add.accumulate(np.concatenate([[self.total], np.clip(rewards, self._least, self._most)]))
+        self.total, self.number = float(sums[-1]), self.number + rewards.size
+
     def add_slot(self) -> None:
         """Count for one more arm."""
         self.pending.append(0)

@@ -132,6 +132,7 @@ class SQLiteStore:
         if self._db.readonly("main"):
             raise StoreReadOnlyError(f"{self._path} is read-only: it cannot be written to")
         self._db.pragma("journal_mode", "wal")
+        self._writer()  # a copy by VACUUM INTO was in another mode: unless it is read once in this one, its log is locked
         self._db.pragma("synchronous", "full" if self._durability == "disk" else "normal")
         self._db.wal_autocheckpoint(_WAL_PAGES)
         # Where a synchronisation failed, what can be read of the log ahead may not be on the disk, and what is appended to it
