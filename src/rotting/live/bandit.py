@@ -4,7 +4,7 @@ import math
 import numbers
 import threading
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
@@ -27,6 +27,10 @@ from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 
 _MAX_PENDING = 10_000
+
+# What calling the classes does, in half the time.
+_reason: Callable[[type[ArmExplanation], tuple[object, ...]], ArmExplanation] = tuple.__new__
+_decision: Callable[[type[Decision], tuple[object, ...]], Decision] = tuple.__new__
 
 
 def _check_reward(reward: object) -> float:
@@ -120,6 +124,7 @@ class Bandit:
         self._lock: Any = threading.RLock()
         self._ids = Ids()
         watch(self)
+        self._propensity = None if self._policy.randomised else 1.0
         self._max_rounds = math.inf if self._policy.max_rounds is None else self._policy.max_rounds
         self._range = self._policy.reward_range or (-math.inf, math.inf)
         self._listener: Listener | None = None
@@ -238,47 +243,60 @@ class Bandit:
             learner.learn_all(rounds, slots, rewards)
         return learner
 
-    def _decide(self, available: Ints, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
-        """Choose one of the slots `available`; `wanted`: with its propensity and the reason."""
-        t = self._rounds + 1
+    def _make_place(self) -> None:
+        """Let the oldest decision expire, since there is no place for one more."""
         while self._ledger.is_full:
             self._end(self._ledger.oldest(), "expired", None)  # type: ignore[arg-type]
-            if not self._full_told:
-                self._full_told = True
-                self._warnings.append(
-                    f"{self._ledger.max_pending} decisions wait for a reward (max_pending): from now on the oldest expires "
-                    f"with each new one"
-                )
-        learner, under_way, reason = self._current(), self._under_way, None
-        randomised = self._policy.randomised
-        before = learner.copy() if wanted and randomised and not learner.weighs else None
-        asked: Ints | None
-        if under_way.is_quiet:
-            slot, joined, asked = learner.choose(t, self._key, available), None, available
-        else:
+        if not self._full_told:
+            self._full_told = True
+            self._warnings.append(
+                f"{self._ledger.max_pending} decisions wait for a reward (max_pending): from now on the oldest expires "
+                f"with each new one"
+            )
+
+    def _decide(self, available: Ints, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
+        """Choose one of the slots `available`; `wanted`: with its propensity and the reason."""
+        ledger, under_way, t = self._ledger, self._under_way, self._rounds + 1
+        if ledger.is_full:
+            self._make_place()
+        learner = self._current() if ledger.early else self._settled
+        propensity = self._propensity  # which is the same every time, or not known yet
+        if wanted and propensity is None and not learner.weighs:
+            out = under_way.probabilities(learner.to_ask(), t, self._key, available)
+        joined: float | None = None
+        asked: Ints | None = available
+        if not under_way.is_quiet:
             slot, joined, asked = under_way.choose(learner, t, self._key, available)
+            if wanted:
+                index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
+        elif wanted:
+            slot, index, mean, window, width = learner.choose_and_explain(t, self._key, available)
+        else:
+            slot = learner.choose(t, self._key, available)
         if learner is not self._settled and asked is not None:  # which must hold what the policy notes when it chooses
             self._settled.choose(t, self._key, asked)
-        propensity = None if randomised else 1.0
-        if learner.weighs:
-            propensity = float(learner.state.propensity[slot])
-        elif before is not None:
-            out = under_way.probabilities(before, t, self._key, available)
-            propensity = float(out[np.searchsorted(available, slot)])
+        if propensity is None:
+            if learner.weighs:
+                propensity = float(learner.state.propensity[slot])
+            elif wanted:
+                propensity = float(out[np.searchsorted(available, slot)])
+        reason = None
         if wanted:
-            index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
-            value = float(index if joined is None else joined)
-            pulls, pending = under_way.rewards[slot], under_way.pending[slot]
-            reason = ArmExplanation(value, float(mean), int(window), float(width), pulls, pending)
+            index = index if joined is None else joined
+            reason = _reason(ArmExplanation, (index, mean, int(window), width, under_way.rewards[slot], under_way.pending[slot]))
         entry = Entry(key, slot, t, propensity)
         self._rounds = t
-        self._ledger.add(entry)
+        ledger.add(entry)
         under_way.decided(slot)
         if self._listener is not None:
             arms, without = self._arms.described(available)
             arm = self._arms.names[slot]
             self._note("decided", id=key, round=t, arm=arm, arms=arms, without=without, propensity=propensity)
         return entry, reason
+
+    def _decision(self, available: Ints) -> Decision:
+        entry, reason = self._decide(available, self._ids.new(), True)
+        return _decision(Decision, (entry.key, self._arms.names[entry.slot], entry.round, entry.propensity, reason))
 
     @overload
     def decide(self, arms: Iterable[Hashable] | None = None, count: None = None) -> Decision: ...
@@ -303,7 +321,20 @@ class Bandit:
             >>> [decision.propensity for decision in page], [decision.round for decision in page]
             ([0.3333333333333333, 0.5], [1, 2])
         """
-        number = 1 if count is None else positive_int("count", count)
+        if count is None:
+            with self._lock:
+                available = self._arms.slots if arms is None else self._arms.available(arms)
+                if self._rounds >= self._max_rounds:
+                    self._refuse_round(self._rounds + 1)
+                try:
+                    decision = self._decision(available)
+                finally:
+                    if self._events:
+                        self._tell()
+            if self._warnings:
+                self._warn()
+            return decision
+        number = positive_int("count", count)
         made: list[Decision] = []
         with self._lock:
             available = self._arms.available(arms)
@@ -314,17 +345,14 @@ class Bandit:
                 self._refuse_round(self._rounds + number)
             try:
                 for _ in range(number):
-                    entry, reason = self._decide(available, self._ids.new(), True)
-                    arm = self._arms.names[entry.slot]
-                    made.append(Decision(entry.key, arm, entry.round, entry.propensity, reason))  # type: ignore[arg-type]
-                    if number > 1:
-                        available = available[available != entry.slot]
+                    made.append(self._decision(available))
+                    available = available[available != self._arms.active[made[-1].arm]]
             finally:
                 if self._events:
                     self._tell()
         if self._warnings:
             self._warn()
-        return made[0] if count is None else tuple(made)
+        return tuple(made)
 
     def pull(self, arms: Iterable[Hashable] | None = None) -> Hashable:
         """Return the arm to play now: the simple form of `decide`, to be answered with `update`.
@@ -335,7 +363,7 @@ class Bandit:
             arms: the arms available this time; all by default.
         """
         with self._lock:
-            available = self._arms.available(arms)
+            available = self._arms.slots if arms is None else self._arms.available(arms)
             if self._rounds >= self._max_rounds:
                 self._refuse_round(self._rounds + 1)
             try:
@@ -356,8 +384,10 @@ class Bandit:
     # --- Learning ---------------------------------------------------------------------------------------------------------
 
     def _checked(self, reward: object) -> float:
-        value = _check_reward(reward)
         low, high = self._range
+        if type(reward) is float and low <= reward <= high and -LARGEST <= reward <= LARGEST:
+            return reward
+        value = _check_reward(reward)
         if not low <= value <= high:
             raise InvalidValueError(
                 f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {reward!r}"
@@ -366,9 +396,9 @@ class Bandit:
 
     def _reward(self, entry: Entry, value: float) -> None:
         """Learn the reward of an open decision: now, or when those before it have come."""
-        slot, ledger = entry.slot, self._ledger
-        if self._settled.weighs or ledger.first(slot) is entry:
-            self._settled.learn(self._rounds, slot, value, entry.propensity)
+        slot, ledger, learner = entry.slot, self._ledger, self._settled
+        if learner.weighs or ledger.first(slot) is entry:
+            learner.learn(self._rounds, slot, value, entry.propensity)
             ledger.close(entry, value)
         else:
             entry.reward, entry.came = value, self._rounds
@@ -378,11 +408,16 @@ class Bandit:
             self._note("rewarded", id=entry.key, reward=value)
         if ledger.early:
             self._settle(slot)
-        if self._reporting.told:
-            return
-        self._reporting.note(value, self._rounds - entry.round if isinstance(entry.key, str) else None)
-        oldest = ledger.oldest()
-        if oldest is not None and self._reporting.seems_partial(self.pending, self._rounds - oldest.round):
+        reporting = self._reporting
+        if not reporting.told:
+            delay = self._rounds - entry.round if type(entry.key) is str else None
+            if reporting.note(value, delay, len(ledger.entries) - ledger.early):
+                self._doubt()
+
+    def _doubt(self) -> None:
+        """Say that rewards of 0 seem not to be reported, if they seem so."""
+        oldest = self._ledger.oldest()
+        if oldest is not None and self._reporting.seems_partial(self._rounds - oldest.round):
             self._warnings.append(
                 f"no reward was 0 so far, and {self.pending} decisions have none: a decision that paid nothing must be "
                 f"rewarded with 0, else all arms look good"
@@ -449,16 +484,19 @@ class Bandit:
             id: that of the decision.
             reward: a finite number; True and False are refused, since they are mostly the answer to another question.
         """
-        value, key = self._checked(reward), _check_id(id)
+        value, key = self._checked(reward), id if type(id) is str else _check_id(id)
         with self._lock:
             try:
-                outcome = self._answer(key, value)
+                entry = self._ledger.entries.get(key)
+                if entry is None or entry.reward is not None:
+                    return self._ledger.remembered(key, value)
+                self._reward(entry, value)
             finally:
                 if self._events:
                     self._tell()
         if self._warnings:
             self._warn()
-        return outcome
+        return "applied"
 
     def reward_many(self, rewards: Iterable[tuple[str, float]]) -> list[Outcome]:
         """Learn what many decisions paid, in this order, and return what became of each; all or, if one is refused, none.
@@ -825,7 +863,8 @@ class Bandit:
         for each in data["arms"]:
             under_way.rewards[each["slot"]] = each["pulls"]
         under_way.total, under_way.number = float(data["rewards"][0]), data["rewards"][1]
-        bandit._ledger.answers.update((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
+        for id, value in data["answers"]:  # noqa: A001
+            bandit._ledger.remember(id, None if value is None else float(value))
         for each in data["decisions"]:
             entry = Entry(*each)
             bandit._ledger.add(entry)

@@ -5,7 +5,7 @@ open. A reward that comes before its turn waits in the tail, at its place.
 """
 
 import os
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Hashable
 from typing import Any, Literal, NamedTuple
 
@@ -44,18 +44,18 @@ class Decision(NamedTuple):
 class Ids:
     """Ids that nobody can guess, from the system's random bytes, many at a time: to ask for them takes longer than a round."""
 
-    _SIZE, _MANY = 16, 256
+    _SIZE, _MANY = 32, 256  # digits of an id, and ids at a time
 
     def __init__(self) -> None:
-        self._bytes, self._place = b"", 0
+        self._digits, self._place = "", 0
 
     def new(self) -> str:
         """Return an id that was never used, by this process or another."""
         place = self._place
-        if place == len(self._bytes):
-            self._bytes, place = os.urandom(self._SIZE * self._MANY), 0
-        self._place = place + self._SIZE
-        return self._bytes[place : self._place].hex()
+        if place == len(self._digits):
+            self._digits, place = os.urandom(self._SIZE * self._MANY // 2).hex(), 0
+        end = self._place = place + self._SIZE
+        return self._digits[place:end]
 
 
 class Entry:
@@ -95,7 +95,8 @@ class Ledger:
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
         self.tails: dict[int, OrderedDict[Key, Entry]] = {}
         self.early = 0  # rewards that wait for their turn
-        self.answers: OrderedDict[str, float | None] = OrderedDict()  # the reward of each id; None: it is expired
+        self.answers: dict[str, float | None] = {}  # the reward of each id; None: it is expired
+        self._answered: deque[str] = deque()  # the ids, oldest first: a dict takes long to find its first one
 
     @property
     def is_full(self) -> bool:
@@ -104,12 +105,14 @@ class Ledger:
 
     def add(self, entry: Entry) -> None:
         """Append a decision."""
-        self.entries[entry.key] = entry
-        tail = self.tails.get(entry.slot)
+        key, slot = entry.key, entry.slot
+        self.entries[key] = entry
+        tail = self.tails.get(slot)
         if tail is None:
-            tail = self.tails[entry.slot] = OrderedDict()
-        tail[entry.key] = entry
-        self.early += entry.reward is not None
+            tail = self.tails[slot] = OrderedDict()
+        tail[key] = entry
+        if entry.reward is not None:
+            self.early += 1
 
     def first(self, slot: int) -> Entry | None:
         """Return the oldest decision of a slot."""
@@ -130,13 +133,21 @@ class Ledger:
 
     def close(self, entry: Entry, answer: float | None) -> None:
         """Take a decision out, and remember its answer if its id is known to somebody."""
-        del self.entries[entry.key]
-        del self.tails[entry.slot][entry.key]
-        self.early -= entry.reward is not None
-        if isinstance(entry.key, str):
-            self.answers[entry.key] = answer
-            if len(self.answers) > self.max_pending:
-                self.answers.popitem(last=False)
+        key = entry.key
+        del self.entries[key]
+        del self.tails[entry.slot][key]
+        if entry.reward is not None:
+            self.early -= 1
+        if type(key) is str:
+            self.remember(key, answer)
+
+    def remember(self, key: str, answer: float | None) -> None:
+        """Remember the answer of a decision, and forget the oldest if there are too many."""
+        answers, answered = self.answers, self._answered
+        answers[key] = answer
+        answered.append(key)
+        if len(answered) > self.max_pending:
+            del answers[answered.popleft()]
 
     def remembered(self, key: str, reward: float) -> Outcome:
         """Return what a second reward of a decision is, if it is not open."""
