@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterable
@@ -19,9 +20,9 @@ from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Outcome
 from rotting.live.events import Event, Listener, check_event
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.live.learner import UNKNOWN, Learner
-from rotting.live.processes import Refusal, own_stream, watch
+from rotting.live.processes import Gate, own_stream, watch
 from rotting.live.reporting import Reporting
-from rotting.live.saved_state import seal, unseal
+from rotting.live.saved_state import Parts, unseal
 from rotting.live.under_way import UnderWay
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
@@ -125,7 +126,7 @@ class Bandit:
         self._ids = Ids()
         watch(self)
         self._propensity = None if self._policy.randomised else 1.0
-        self._max_rounds = math.inf if self._policy.max_rounds is None else self._policy.max_rounds
+        self._max_rounds = sys.maxsize if self._policy.max_rounds is None else self._policy.max_rounds
         self._range = self._policy.reward_range or (-math.inf, math.inf)
         self._listener: Listener | None = None
         self._events: list[Event] = []
@@ -161,23 +162,25 @@ class Bandit:
         if self._listener is not None:
             self._events.append({"event": event, **more})
 
+    def _listen(self, listener: Listener) -> None:
+        """Let somebody keep a record of all that happens from now on."""
+        self._listener, self._lock = listener, Gate()
+
     def _tell(self) -> None:
         """Tell the listener of what has happened since it was last told; if it fails, what it knows is not what is true."""
         events, self._events = self._events, []
-        if isinstance(self._lock, Refusal):
-            self._lock.__enter__()  # a thread that waited for the lock meanwhile
         if self._listener is not None:
             try:
                 self._listener(events)
             except BaseException as error:
-                self._lock = Refusal(f"bandit must be opened again, since its record could not be written: {error}")
+                self._lock.shut(f"the bandit is ahead of its record, which could not be written: open it again ({error})")
                 raise
 
     def _after_fork(self) -> None:
         """Become a bandit of this process, which was forked."""
         self._ids = Ids()
         if self._listener is not None:
-            self._lock = Refusal("bandit must be opened again in this process: its record belongs to the one that opened it")
+            self._lock = Gate("the bandit belongs to the process that opened it: open it again in this one")
         else:
             self._lock, self._key = threading.RLock(), own_stream()
 
@@ -193,7 +196,7 @@ class Bandit:
                     if entry is None or entry.reward is not None:
                         raise InvalidValueError(f"event must be about a decision that is open, got {event!r}")
                     if kind == "rewarded":
-                        self._reward(entry, data["reward"])
+                        self._reward(entry.key, data["reward"])
                     else:
                         self._end(entry, kind, data.get("reward"))
                 elif kind == "learned":
@@ -257,7 +260,7 @@ class Bandit:
     def _decide(self, available: Ints, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
         """Choose one of the slots `available`; `wanted`: with its propensity and the reason."""
         ledger, under_way, t = self._ledger, self._under_way, self._rounds + 1
-        if ledger.is_full:
+        if len(ledger.entries) >= ledger.max_pending:
             self._make_place()
         learner = self._current() if ledger.early else self._settled
         propensity = self._propensity  # which is the same every time, or not known yet
@@ -283,7 +286,7 @@ class Bandit:
         reason = None
         if wanted:
             index = index if joined is None else joined
-            reason = _reason(ArmExplanation, (index, mean, int(window), width, under_way.rewards[slot], under_way.pending[slot]))
+            reason = _reason(ArmExplanation, (index, mean, window, width, under_way.rewards[slot], under_way.pending[slot]))
         entry = Entry(key, slot, t, propensity)
         self._rounds = t
         ledger.add(entry)
@@ -293,10 +296,6 @@ class Bandit:
             arm = self._arms.names[slot]
             self._note("decided", id=key, round=t, arm=arm, arms=arms, without=without, propensity=propensity)
         return entry, reason
-
-    def _decision(self, available: Ints) -> Decision:
-        entry, reason = self._decide(available, self._ids.new(), True)
-        return _decision(Decision, (entry.key, self._arms.names[entry.slot], entry.round, entry.propensity, reason))
 
     @overload
     def decide(self, arms: Iterable[Hashable] | None = None, count: None = None) -> Decision: ...
@@ -327,13 +326,14 @@ class Bandit:
                 if self._rounds >= self._max_rounds:
                     self._refuse_round(self._rounds + 1)
                 try:
-                    decision = self._decision(available)
+                    entry, reason = self._decide(available, self._ids.new(), True)
                 finally:
                     if self._events:
                         self._tell()
+                arm = self._arms.names[entry.slot]
             if self._warnings:
                 self._warn()
-            return decision
+            return _decision(Decision, (entry.key, arm, entry.round, entry.propensity, reason))
         number = positive_int("count", count)
         made: list[Decision] = []
         with self._lock:
@@ -345,8 +345,10 @@ class Bandit:
                 self._refuse_round(self._rounds + number)
             try:
                 for _ in range(number):
-                    made.append(self._decision(available))
-                    available = available[available != self._arms.active[made[-1].arm]]
+                    entry, reason = self._decide(available, self._ids.new(), True)
+                    arm = self._arms.names[entry.slot]
+                    made.append(Decision(entry.key, arm, entry.round, entry.propensity, reason))  # type: ignore[arg-type]
+                    available = available[available != entry.slot]
             finally:
                 if self._events:
                     self._tell()
@@ -394,10 +396,14 @@ class Bandit:
             )
         return value
 
-    def _reward(self, entry: Entry, value: float) -> None:
-        """Learn the reward of an open decision: now, or when those before it have come."""
-        slot, ledger, learner = entry.slot, self._ledger, self._settled
-        if learner.weighs or ledger.first(slot) is entry:
+    def _reward(self, key: Key, value: float) -> Outcome:
+        """Learn the reward of a decision, if it is open: now, or when those before it have come."""
+        ledger, learner = self._ledger, self._settled
+        entry = ledger.entries.get(key)
+        if entry is None or entry.reward is not None:
+            return ledger.remembered(key, value)
+        slot = entry.slot
+        if learner.weighs or ledger.is_first(entry):
             learner.learn(self._rounds, slot, value, entry.propensity)
             ledger.close(entry, value)
         else:
@@ -413,6 +419,7 @@ class Bandit:
             delay = self._rounds - entry.round if type(entry.key) is str else None
             if reporting.note(value, delay, len(ledger.entries) - ledger.early):
                 self._doubt()
+        return "applied"
 
     def _doubt(self) -> None:
         """Say that rewards of 0 seem not to be reported, if they seem so."""
@@ -437,7 +444,7 @@ class Bandit:
         """End an open decision without its reward; learn `value` at its place, if there is one."""
         slot = entry.slot
         if value is not None:
-            if self._settled.weighs or self._ledger.first(slot) is entry:
+            if self._settled.weighs or self._ledger.is_first(entry):
                 self._settled.learn(self._rounds, slot, value, entry.propensity)
                 self._ledger.close(entry, None)
             else:
@@ -464,13 +471,6 @@ class Bandit:
         self._under_way.learned(slot, value, False)
         self._note("learned", arm=arm, reward=value)
 
-    def _answer(self, id: str, value: float) -> Outcome:  # noqa: A002
-        entry = self._ledger.entries.get(id)
-        if entry is None or entry.reward is not None:
-            return self._ledger.remembered(id, value)
-        self._reward(entry, value)
-        return "applied"
-
     def reward(self, id: str, reward: float) -> Outcome:  # noqa: A002 - what decisions call it
         """Learn what a decision paid, and return what became of it.
 
@@ -487,16 +487,13 @@ class Bandit:
         value, key = self._checked(reward), id if type(id) is str else _check_id(id)
         with self._lock:
             try:
-                entry = self._ledger.entries.get(key)
-                if entry is None or entry.reward is not None:
-                    return self._ledger.remembered(key, value)
-                self._reward(entry, value)
+                outcome = self._reward(key, value)
             finally:
                 if self._events:
                     self._tell()
         if self._warnings:
             self._warn()
-        return "applied"
+        return outcome
 
     def reward_many(self, rewards: Iterable[tuple[str, float]]) -> list[Outcome]:
         """Learn what many decisions paid, in this order, and return what became of each; all or, if one is refused, none.
@@ -513,7 +510,7 @@ class Bandit:
         pairs = [(_check_id(id), self._checked(reward)) for id, reward in rewards]  # noqa: A001
         with self._lock:
             try:
-                outcomes = [self._answer(key, value) for key, value in pairs]
+                outcomes = [self._reward(key, value) for key, value in pairs]
             finally:
                 if self._events:
                     self._tell()
@@ -538,7 +535,7 @@ class Bandit:
                 if entry is None:
                     self._learn(arm, value)
                 else:
-                    self._reward(entry, value)
+                    self._reward(entry.key, value)
             finally:
                 if self._events:
                     self._tell()
@@ -811,29 +808,31 @@ class Bandit:
         trial.explain(t, slots, slot)
         under_way.probabilities(trial, t, self._key, slots)
 
+    def _parts(self) -> Parts:
+        """Return copies of all that makes the bandit; called under the lock, for which nothing is quicker."""
+        under_way, ledger = self._under_way, self._ledger
+        return Parts(
+            self._policy,
+            self._key,
+            self._rounds,
+            self._pending,
+            ledger.max_pending,
+            self._settled.copy(),
+            self._arms.active.copy(),
+            self._arms.retired.copy(),
+            under_way.rewards.copy(),
+            list(ledger.entries.values()),
+            {each.key: each.to_json() for each in ledger.waiting()} if ledger.early else {},
+            ledger.answers.copy(),
+            [under_way.total, under_way.number],
+            self._reporting.to_json(),
+        )
+
     def get_state(self) -> dict[str, Any]:
         """Return the policy, the arms, the statistics, the decisions and the randomness as JSON-able data, for `from_state`."""
         with self._lock:
-            learner, under_way, ledger = self._settled.copy(), self._under_way, self._ledger
-            data: dict[str, Any] = {
-                "policy": self._policy.to_json(),
-                "key": f"{self._key:x}",  # a string: some JSON readers keep fewer than 63 bits of a number
-                "rounds": self._rounds,
-                "capacity": learner.capacity,
-                "slots": learner.n_slots,
-                "pending": self._pending,
-                "max_pending": ledger.max_pending,
-                "arms": [
-                    {"arm": arm, "slot": slot, "retired": retired, "pulls": under_way.rewards[slot]}
-                    for retired, group in ((False, self._arms.active), (True, self._arms.retired))
-                    for arm, slot in group.items()
-                ],
-                "decisions": [entry.to_json() for entry in ledger.entries.values()],
-                "answers": list(ledger.answers.items()),
-                "rewards": [under_way.total, under_way.number],
-                "reporting": self._reporting.to_json(),
-            }
-        return seal({**data, "state": states.to_json(learner.state)})
+            parts = self._parts()
+        return parts.to_json()
 
     @classmethod
     def from_state(cls, state: Any) -> "Bandit":
@@ -863,8 +862,7 @@ class Bandit:
         for each in data["arms"]:
             under_way.rewards[each["slot"]] = each["pulls"]
         under_way.total, under_way.number = float(data["rewards"][0]), data["rewards"][1]
-        for id, value in data["answers"]:  # noqa: A001
-            bandit._ledger.remember(id, None if value is None else float(value))
+        bandit._ledger.remember((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
         for each in data["decisions"]:
             entry = Entry(*each)
             bandit._ledger.add(entry)

@@ -6,7 +6,7 @@ open. A reward that comes before its turn waits in the tail, at its place.
 
 import os
 from collections import OrderedDict, deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from rotting.live.explanations import ArmExplanation
@@ -58,6 +58,9 @@ class Ids:
         return self._digits[place:end]
 
 
+_SHORT = 50  # decisions of one arm
+
+
 class Entry:
     """A decision whose reward is not learned yet."""
 
@@ -93,10 +96,10 @@ class Ledger:
     def __init__(self, max_pending: int) -> None:
         self.max_pending = max_pending
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
-        self.tails: dict[int, OrderedDict[Key, Entry]] = {}
+        self.tails: dict[int, dict[Key, Entry]] = {}
         self.early = 0  # rewards that wait for their turn
-        self.answers: dict[str, float | None] = {}  # the reward of each id; None: it is expired
-        self._answered: deque[str] = deque()  # the ids, oldest first: a dict takes long to find its first one
+        self.answers: dict[Key, float | None] = {}  # the reward of each id; None: it is expired
+        self._answered: deque[Key] = deque()  # the ids, oldest first: a dict takes long to find its first one
 
     @property
     def is_full(self) -> bool:
@@ -109,7 +112,9 @@ class Ledger:
         self.entries[key] = entry
         tail = self.tails.get(slot)
         if tail is None:
-            tail = self.tails[slot] = OrderedDict()
+            tail = self.tails[slot] = {}
+        elif len(tail) == _SHORT:  # a dict is the faster one, but it passes by all that were taken out to find its first
+            tail = self.tails[slot] = OrderedDict(tail)
         tail[key] = entry
         if entry.reward is not None:
             self.early += 1
@@ -118,6 +123,11 @@ class Ledger:
         """Return the oldest decision of a slot."""
         tail = self.tails.get(slot)
         return next(iter(tail.values())) if tail else None
+
+    def is_first(self, entry: Entry) -> bool:
+        """Return whether a decision is the oldest of its slot."""
+        tail = self.tails[entry.slot]
+        return len(tail) == 1 or next(iter(tail.values())) is entry
 
     def of(self, slot: int) -> list[Entry]:
         """Return all decisions of a slot, oldest first."""
@@ -139,17 +149,17 @@ class Ledger:
         if entry.reward is not None:
             self.early -= 1
         if type(key) is str:
-            self.remember(key, answer)
+            self.answers[key] = answer
+            self._answered.append(key)
+            if len(self._answered) > self.max_pending:
+                del self.answers[self._answered.popleft()]
 
-    def remember(self, key: str, answer: float | None) -> None:
-        """Remember the answer of a decision, and forget the oldest if there are too many."""
-        answers, answered = self.answers, self._answered
-        answers[key] = answer
-        answered.append(key)
-        if len(answered) > self.max_pending:
-            del answers[answered.popleft()]
+    def remember(self, answers: Iterable[tuple[str, float | None]]) -> None:
+        """Remember the answers of decisions that were closed before, oldest first."""
+        self.answers.update(answers)
+        self._answered.extend(self.answers)
 
-    def remembered(self, key: str, reward: float) -> Outcome:
+    def remembered(self, key: Key, reward: float) -> Outcome:
         """Return what a second reward of a decision is, if it is not open."""
         entry = self.entries.get(key)
         if entry is None and key not in self.answers:
