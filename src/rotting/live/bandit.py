@@ -15,7 +15,7 @@ from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
-from rotting.live.arms import Arms, check_arm, restore_arm
+from rotting.live.arms import NOTHING, AllBut, Arms, check_arm, restore_arm
 from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Outcome
 from rotting.live.events import Event, Listener, check_event
 from rotting.live.explanations import ArmExplanation, Explanation
@@ -257,25 +257,33 @@ class Bandit:
                 f"with each new one"
             )
 
-    def _decide(self, available: Ints, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
-        """Choose one of the slots `available`; `wanted`: with its propensity and the reason."""
+    def _decide(self, among: Ints | AllBut, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
+        """Choose one of the slots `among`; `wanted`: with its propensity and the reason."""
         ledger, under_way, t = self._ledger, self._under_way, self._rounds + 1
         if len(ledger.entries) >= ledger.max_pending:
             self._make_place()
         learner = self._current() if ledger.early else self._settled
+        quiet, hidden = under_way.is_quiet, NOTHING
+        available: Ints
+        if not isinstance(among, AllBut):
+            available = among
+        elif quiet and learner is self._settled and learner.can_hide(among.size):
+            available, hidden = among.every, among.hidden
+        else:
+            available = among.slots
         propensity = self._propensity  # which is the same every time, or not known yet
         if wanted and propensity is None and not learner.weighs:
             out = under_way.probabilities(learner.to_ask(), t, self._key, available)
         joined: float | None = None
         asked: Ints | None = available
-        if not under_way.is_quiet:
+        if not quiet:
             slot, joined, asked = under_way.choose(learner, t, self._key, available)
             if wanted:
                 index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
         elif wanted:
-            slot, index, mean, window, width = learner.choose_and_explain(t, self._key, available)
+            slot, index, mean, window, width = learner.choose_and_explain(t, self._key, available, hidden)
         else:
-            slot = learner.choose(t, self._key, available)
+            slot = learner.choose(t, self._key, available, hidden)
         if learner is not self._settled and asked is not None:  # which must hold what the policy notes when it chooses
             self._settled.choose(t, self._key, asked)
         if propensity is None:
@@ -292,18 +300,28 @@ class Bandit:
         ledger.add(entry)
         under_way.decided(slot)
         if self._listener is not None:
-            arms, without = self._arms.described(available)
+            arms, without = self._arms.described(among)
             arm = self._arms.names[slot]
             self._note("decided", id=key, round=t, arm=arm, arms=arms, without=without, propensity=propensity)
         return entry, reason
 
     @overload
-    def decide(self, arms: Iterable[Hashable] | None = None, count: None = None) -> Decision: ...
+    def decide(
+        self, arms: Iterable[Hashable] | None = None, count: None = None, *, without: Iterable[Hashable] | None = None
+    ) -> Decision: ...
 
     @overload
-    def decide(self, arms: Iterable[Hashable] | None = None, *, count: int) -> tuple[Decision, ...]: ...
+    def decide(
+        self, arms: Iterable[Hashable] | None = None, *, count: int, without: Iterable[Hashable] | None = None
+    ) -> tuple[Decision, ...]: ...
 
-    def decide(self, arms: Iterable[Hashable] | None = None, count: int | None = None) -> Decision | tuple[Decision, ...]:
+    def decide(
+        self,
+        arms: Iterable[Hashable] | None = None,
+        count: int | None = None,
+        *,
+        without: Iterable[Hashable] | None = None,
+    ) -> Decision | tuple[Decision, ...]:
         """Choose an arm now, and wait for its reward.
 
         With a `count`, so many distinct arms for one page, best first: they are chosen one after the other, each without those
@@ -313,6 +331,8 @@ class Bandit:
         Args:
             arms: the arms available this time; all by default.
             count: how many arms to choose.
+            without: arms that are not available this time, also if they are among `arms`. With many arms, to leave out a few
+                takes much less time than to list all others. A tuple that is given again is not looked up again.
 
         Example:
             >>> from rotting.policies.uniform import Uniform
@@ -322,11 +342,11 @@ class Bandit:
         """
         if count is None:
             with self._lock:
-                available = self._arms.slots if arms is None else self._arms.available(arms)
+                among = self._arms.slots if arms is without is None else self._arms.available(arms, without)
                 if self._rounds >= self._max_rounds:
                     self._refuse_round(self._rounds + 1)
                 try:
-                    entry, reason = self._decide(available, self._ids.new(), True)
+                    entry, reason = self._decide(among, self._ids.new(), True)
                 finally:
                     if self._events:
                         self._tell()
@@ -337,7 +357,8 @@ class Bandit:
         number = positive_int("count", count)
         made: list[Decision] = []
         with self._lock:
-            available = self._arms.available(arms)
+            among = self._arms.available(arms, without)
+            available = among.slots if isinstance(among, AllBut) else among
             most = min(available.size, self._ledger.max_pending)
             if number > most:
                 raise InvalidValueError(f"count must be at most {most}, the arms there are to choose from, got {count!r}")
@@ -356,20 +377,21 @@ class Bandit:
             self._warn()
         return tuple(made)
 
-    def pull(self, arms: Iterable[Hashable] | None = None) -> Hashable:
+    def pull(self, arms: Iterable[Hashable] | None = None, *, without: Iterable[Hashable] | None = None) -> Hashable:
         """Return the arm to play now: the simple form of `decide`, to be answered with `update`.
 
         **A reward of 0 must be reported too**, as for `decide`.
 
         Args:
             arms: the arms available this time; all by default.
+            without: arms that are not available this time.
         """
         with self._lock:
-            available = self._arms.slots if arms is None else self._arms.available(arms)
+            among = self._arms.slots if arms is without is None else self._arms.available(arms, without)
             if self._rounds >= self._max_rounds:
                 self._refuse_round(self._rounds + 1)
             try:
-                entry, _ = self._decide(available, self._rounds + 1, False)
+                entry, _ = self._decide(among, self._rounds + 1, False)
             finally:
                 if self._events:
                     self._tell()
@@ -768,7 +790,8 @@ class Bandit:
             {'a': 0.5, 'b': 0.5}
         """
         with self._lock:
-            available, t = self._arms.available(arms), self._rounds + 1
+            among, t = self._arms.available(arms), self._rounds + 1
+            available = among.slots if isinstance(among, AllBut) else among
             trial, under_way = self._current(trial=True), self._under_way.copy()  # a choice changes the state
             names = [self._arms.names[slot] for slot in available]
         out = under_way.probabilities(trial, t, self._key, available)

@@ -12,7 +12,8 @@ from rotting.engines.kernel_errors import check_choice, check_reason, is_own_wor
 from rotting.errors import InvalidTypeError
 from rotting.kernels.binding import bind, slot
 from rotting.live import policy_state as states
-from rotting.parts.tournament import MANY
+from rotting.live.arms import NOTHING
+from rotting.parts.tournament import MANY, is_played
 from rotting.policy import Policy, Reason
 
 FIRST_CAPACITY = 64
@@ -86,6 +87,7 @@ class _Functions(NamedTuple):
     explain: Callable[..., Any] | None
     propensities: Callable[..., Any] | None
     admit: Callable[..., Any] | None
+    readmit: Callable[..., Any] | None
 
 
 class Learner:
@@ -95,6 +97,7 @@ class Learner:
         "_admitted",
         "_draws_openly",
         "_functions",
+        "_hidden",
         "_may_be_full",
         "_params",
         "capacity",
@@ -124,8 +127,10 @@ class Learner:
             self._optional(kernel.explain, arms, 0),
             self._optional(kernel.propensities, arms, np.zeros(1)),
             None if kernel.admit is None else guarded_for(kernel.admit, policy, policy.params, state, arms),
+            None if kernel.readmit is None else guarded_for(kernel.readmit, policy, policy.params, state, arms, arms),
         )
         self._admitted: Ints | None = None  # the arms that the state is ready for
+        self._hidden = NOTHING  # but for these
         self._draws_openly = kernel.propensities is None or is_own_work(kernel.propensities)
         self._may_be_full = kernel.enlarge is not None
         self.weighs = "propensity" in state._fields
@@ -157,18 +162,25 @@ class Learner:
             self.state = states.grow(self.policy, self.state, self.n_slots, capacity)
             self.capacity = capacity
 
-    def choose(self, t: int, key: int, arms: Ints) -> int:
-        """Return the slot that the policy chooses in round t; `arms` must not change as long as it is used again."""
+    def choose(self, t: int, key: int, arms: Ints, hidden: frozenset[int] = NOTHING) -> int:
+        """Return the slot that the policy chooses in round t.
+
+        Args:
+            t: the round.
+            key: of the random numbers.
+            arms: to choose from; an array that must not change as long as it is used again.
+            hidden: those of `arms` that are not there after all, if the policy `can_hide` them.
+        """
         if t > self.capacity:
             self.make_room(t)
-        if arms is not self._admitted:
-            self._admit(arms)
-        slot = self._functions.choose(self._params, self.state, t, key, arms)
+        if arms is not self._admitted or hidden is not self._hidden:
+            self._admit(arms, hidden)
+        slot = self._functions.choose(self._params, self.state, t, key, arms[len(hidden) :] if hidden else arms)
         if not self.is_own:
             check_choice(self.policy, slot, arms)
         return int(slot)
 
-    def choose_and_explain(self, t: int, key: int, arms: Ints) -> Chosen:
+    def choose_and_explain(self, t: int, key: int, arms: Ints, hidden: frozenset[int] = NOTHING) -> Chosen:
         """Return what `choose` does, and why."""
         both = self._functions.choose_and_explain
         if both is None:
@@ -176,16 +188,28 @@ class Learner:
             return slot, *self.explain(t, arms, slot)
         if t > self.capacity:
             self.make_room(t)
-        if arms is not self._admitted:
-            self._admit(arms)
-        return both(self._params, self.state, t, key, arms)  # type: ignore[no-any-return]
+        if arms is not self._admitted or hidden is not self._hidden:
+            self._admit(arms, hidden)
+        chosen: Chosen = both(self._params, self.state, t, key, arms[len(hidden) :] if hidden else arms)
+        return chosen
 
-    def _admit(self, arms: Ints) -> None:
-        """Make the state ready for these arms."""
-        admit = self._functions.admit
-        if admit is not None and arms.size >= MANY:
-            admit(self._params, self.state, arms)
-        self._admitted = arms
+    def can_hide(self, left: int) -> bool:
+        """Return whether arms can be hidden if so many are left: the policy has its eyes on them by itself."""
+        return self._functions.readmit is not None and self.is_own and left >= MANY and is_played(self.state)
+
+    def _admit(self, arms: Ints, hidden: frozenset[int]) -> None:
+        """Make the state ready for these arms, but for those that are hidden."""
+        admit, readmit, before = self._functions.admit, self._functions.readmit, self._hidden
+        if admit is not None and self.n_slots >= MANY:
+            if arms.size < MANY:
+                return  # they are looked at one by one
+            if arms is not self._admitted:
+                admit(self._params, self.state, arms)
+                before = NOTHING
+            if readmit is not None and hidden != before:
+                come, go = (np.fromiter(each, np.int64, len(each)) for each in (before - hidden, hidden - before))
+                readmit(self._params, self.state, come, go)
+        self._admitted, self._hidden = arms, hidden
 
     def learn(self, t: int, slot: int, reward: float, propensity: float | None = None) -> None:
         """Learn a reward in round t, all of it or, if there is no memory, nothing."""
