@@ -1,5 +1,6 @@
 """Decisions with ids, rewards and reasons: what they cost beside a bare choice, among many arms, and while a state is saved."""
 
+import math
 import statistics
 import threading
 import time
@@ -9,39 +10,87 @@ from typing import Any
 import rotting
 from benchmarks.measure import Finding, Size
 from benchmarks.packages import Live
-from rotting.live.learner import Learner
+from rotting.common.rules import LARGEST
 
 MANY = 100_000
 _MASKED = 1_000
 
 
-def bare(policy: rotting.Policy) -> Callable[[int], Live]:
-    """Return what pull and update were before decisions had ids: compiled calls under a lock, names, and a count for each arm.
+class _Before:
+    """What a live bandit was before decisions had ids: the same steps around the compiled calls, and a count for each arm.
 
-    There were no ids, no memory of what was answered, no order of rewards, no reasons: the least that a live bandit can do.
+    There were no ids, no memory of what was answered, no order of rewards, and no reasons.
     """
 
+    def __init__(self, policy: rotting.Policy, n_arms: int) -> None:
+        bandit = rotting.Bandit(policy, arms=range(n_arms))
+        self._functions, self._params, self._state = bandit._settled._functions, policy.params, bandit._settled.state
+        self._key, self._slots, self._slot_of = bandit._key, bandit._arms.slots, bandit._arms.active
+        self._names, self._max_rounds, self._range = bandit._arms.names, bandit._max_rounds, bandit._range
+        self._lock, self._rounds, self._capacity = threading.RLock(), 0, math.inf
+        self._pending, self._pulls = [0] * n_arms, [0] * n_arms
+
+    def _available(self, arms: object) -> Any:
+        if arms is not None:
+            raise NotImplementedError
+        return self._slots
+
+    def _check_round(self, rounds: int) -> None:
+        if rounds > self._max_rounds:
+            raise NotImplementedError
+
+    def _make_room(self, rounds: int) -> None:
+        if rounds > self._capacity:
+            raise NotImplementedError
+
+    def _known(self, arm: Any) -> int:
+        try:
+            slot = self._slot_of.get(arm)
+        except TypeError:
+            slot = None
+        if slot is None:
+            raise NotImplementedError
+        return slot
+
+    def _check_reward(self, reward: object) -> float:
+        if type(reward) is not float or not abs(reward) <= LARGEST:
+            raise NotImplementedError
+        return float(reward)
+
+    def pull(self, arms: object = None) -> Any:
+        with self._lock:
+            available = self._available(arms)
+            self._check_round(self._rounds + 1)
+            self._make_room(self._rounds + 1)
+            slot = int(self._functions.choose(self._params, self._state, self._rounds + 1, self._key, available))
+            self._rounds += 1
+            self._pending[slot] += 1
+            return self._names[slot]
+
+    def update(self, arm: Any, reward: float) -> None:
+        value = self._check_reward(reward)
+        low, high = self._range
+        if not low <= value <= high:
+            raise NotImplementedError
+        with self._lock:
+            slot = self._known(arm)
+            pulled = self._pending[slot] > 0
+            rounds = self._rounds if pulled else self._rounds + 1
+            self._check_round(rounds)
+            self._make_room(rounds)
+            self._functions.learn(self._params, self._state, rounds, slot, value)
+            self._rounds = rounds
+            self._pulls[slot] += 1
+            if pulled:
+                self._pending[slot] -= 1
+
+
+def bare(policy: rotting.Policy) -> Callable[[int], Live]:
+    """Return pull and update as they were before decisions had ids, for a policy whose state need not grow."""
+
     def make(n_arms: int) -> Live:
-        learner, lock, pending = Learner.new(policy, n_arms), threading.RLock(), [0] * n_arms
-        bandit: Any = rotting.Bandit(policy, arms=range(n_arms))
-        slots, known, key, rounds = bandit._arms.slots, bandit._arms.active, bandit._key, 0
-
-        def pull() -> int:
-            nonlocal rounds
-            with lock:
-                rounds += 1
-                slot = learner.choose(rounds, key, slots)
-                pending[slot] += 1
-                return slot
-
-        def update(arm: int, reward: float) -> None:
-            value = bandit._checked(reward)
-            with lock:
-                slot = known[arm]
-                learner.learn(rounds, slot, value)
-                pending[slot] -= 1
-
-        return pull, update
+        before = _Before(policy, n_arms)
+        return before.pull, before.update
 
     return make
 
@@ -55,8 +104,9 @@ def deciding(policy: rotting.Policy) -> Callable[[int], Live]:
 
         def pull() -> int:
             nonlocal asked
-            asked, arm, *_ = decide()
-            return arm  # type: ignore[return-value]
+            decision = decide()
+            asked = decision.id
+            return decision.arm  # type: ignore[return-value]
 
         return pull, lambda arm, value: reward(asked, value)
 

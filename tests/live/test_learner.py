@@ -41,6 +41,7 @@ def test_to_ask_for_probabilities_before_a_choice_changes_neither_choices_nor_st
         assert asked.to_ask() is asked
         found = asked.probabilities(t, some)
         assert found is not None
+        assert told is not None
         assert np.array_equal(found, told)
         slot = unasked.choose(t, 7, some)
         assert asked.choose(t, 7, some) == slot

@@ -271,7 +271,7 @@ class Bandit:
         quiet = under_way.is_quiet
         available = self._listed(among, learner) if type(among) is AllBut else among
         propensity = self._propensity  # which is the same every time, or not known yet
-        if wanted and propensity is None and not learner.weighs:
+        if propensity is None and wanted and not learner.weighs:
             out = under_way.probabilities(learner.to_ask(), t, self._key, available)
         joined: float | None = None
         asked: Ints | None = available
