@@ -47,8 +47,9 @@ _LIVE = (
     "UCB does less than one of EffRAWUCB, and 'rotting UCB1' is there for a like comparison."
 )
 _BARE = (
-    "'bare' stands for what pull and update were before decisions had ids: the same compiled calls and checks under a lock, and a "
-    "count for each arm. decide + reward also make an id, a propensity and a reason, and keep what was answered, and in which order."
+    "'bare' stands for what pull and update were before decisions had ids: the same compiled calls and checks under a lock, "
+    "and a count for each arm. decide + reward also make an id, a propensity and a reason, and keep what was answered, and "
+    "in which order."
 )
 _BESIDE = (
     "Wall-clock time of single calls, so that what else runs on the machine shows: the detail has the same figures with "
