@@ -6,7 +6,7 @@ lost, moved, or comes from another store breaks the chain.
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from rotting.common.rules import brief, nonnegative_int
@@ -14,6 +14,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.store.protocol import Payload
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_PART = 1_000  # values of a list that are encoded at once
 
 
 def encode(what: str, payload: Payload) -> bytes:
@@ -28,16 +29,68 @@ def encode(what: str, payload: Payload) -> bytes:
         rotting.errors.InvalidValueError: payload must hold finite numbers only, got {'reward': nan}
     """
     if not isinstance(payload, dict):
-        raise InvalidTypeError(f"{what} must be a dict that JSON can carry, got {brief(payload)}")
+        raise _refusal(what, payload, TypeError())
     try:
         return _encode(payload).encode()
-    except TypeError:
-        raise InvalidTypeError(f"{what} must be a dict that JSON can carry, got {brief(payload)}") from None
-    except UnicodeEncodeError:
-        raise InvalidValueError(f"{what} must hold whole characters only, got {brief(payload)}") from None
-    except (ValueError, RecursionError) as error:
-        rule = "finite numbers only" if "compliant" in str(error) else "nothing that holds itself"
-        raise InvalidValueError(f"{what} must hold {rule}, got {brief(payload)}") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _refusal(what, payload, error) from None
+
+
+def encode_in_pieces(what: str, payload: Payload, size: int) -> Iterator[bytes]:
+    """Yield the same JSON as `encode` in pieces of `size` bytes: other threads have their turn in between.
+
+    Example:
+        >>> list(encode_in_pieces("state", {"arms": ["a", "b"], "rounds": 3}, size=10))
+        [b'{"arms":["', b'a","b"],"r', b'ounds":3}']
+    """
+    if not isinstance(payload, dict):
+        raise _refusal(what, payload, TypeError())
+    piece = bytearray()
+    try:
+        for part in _parts(payload):
+            piece += part.encode()
+            while len(piece) >= size:
+                yield bytes(piece[:size])
+                del piece[:size]
+        yield bytes(piece)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _refusal(what, payload, error) from None
+
+
+def _parts(value: Any) -> Iterator[str]:
+    """Yield the JSON of a value in parts, none of which takes long."""
+    if isinstance(value, dict) and value:
+        opening = "{"
+        for key, each in value.items():
+            yield opening + _encode({key: 0})[1:-2]
+            yield from _parts(each)
+            opening = ","
+        yield "}"
+    elif isinstance(value, list | tuple) and value:
+        opening = "["
+        for start in range(0, len(value), _PART):
+            some = value[start : start + _PART]
+            if any(isinstance(each, dict | list | tuple) for each in some):
+                for each in some:
+                    yield opening
+                    yield from _parts(each)
+                    opening = ","
+            else:
+                yield opening + _encode(some)[1:-1]
+            opening = ","
+        yield "]"
+    else:
+        yield _encode(value)
+
+
+def _refusal(what: str, payload: object, error: Exception) -> Exception:
+    """Return the error that says why a payload cannot be carried."""
+    if isinstance(error, TypeError):
+        return InvalidTypeError(f"{what} must be a dict that JSON can carry, got {brief(payload)}")
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidValueError(f"{what} must hold whole characters only, got {brief(payload)}")
+    rule = "finite numbers only" if "compliant" in str(error) else "nothing that holds itself"
+    return InvalidValueError(f"{what} must hold {rule}, got {brief(payload)}")
 
 
 def decode(text: bytes) -> Any:
