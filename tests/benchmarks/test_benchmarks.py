@@ -289,7 +289,8 @@ def test_the_command_runs_a_row_and_a_plot(tmp_path: Path, capsys: pytest.Captur
 
 def test_durable_events_are_timed() -> None:
     findings = durable.measure(TINY)
-    assert [found.verdict == "not measured" for found in findings] == [False] * 3
+    assert len(findings) == 7
+    assert all(found.verdict != "not measured" for found in findings)
     assert all(found.value is not None and found.value > 0 for found in findings)
 
 

@@ -1,11 +1,15 @@
 """Places where stores are kept, of each kind: what every store must do is asked of all of them."""
 
 import shutil
+import subprocess
+import sys
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import apsw
 
 from rotting.store.memory import Medium, MemoryStore
 from rotting.store.protocol import DURABILITIES, Durability, Store
@@ -81,3 +85,19 @@ def says(store: Store, after: int = 0) -> list[Any]:
     events = list(store.read(after=after))
     assert [event.number for event in events] == list(range(after + 1, after + len(events) + 1))
     return [event.payload["n"] for event in events]
+
+
+def sql(path: Path, *statements: str) -> list[Any]:
+    """What another program does with the file."""
+    connection = apsw.Connection(str(path))
+    rows = [row for statement in statements for row in connection.execute(statement)]
+    connection.close()
+    return rows
+
+
+def run(code: str, *arguments: object, **options: Any) -> str:
+    """What a program prints; it must end well."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+    assert done.returncode == 0, done.stderr
+    return str(done.stdout)

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from rotting.cli import list_command, log_command, reproduce_command, simulate_command, theory_command
+from rotting.cli import backup_command, list_command, log_command, reproduce_command, simulate_command, theory_command
 from rotting.cli.arguments import SYNTAX, UserError
 from rotting.cli.parsers import Command, Parser, raw
 from rotting.common.rules import suggest
@@ -21,6 +21,7 @@ examples:
   rotting theory two-arms:L=0.3 --horizon 2000
   rotting reproduce
   rotting log songs.rot --verify
+  rotting backup songs.rot monday.rot
 
 Policies and problems are written {SYNTAX}; `rotting list` names them all.
 """
@@ -32,7 +33,7 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     parser = Parser(prog="rotting", description=about, epilog=EXAMPLES, formatter_class=raw, allow_abbrev=False)
     parser.add_argument("-V", "--version", action="version", version=f"rotting {__version__}")
     command = Command(parser)
-    for each in (list_command, simulate_command, theory_command, reproduce_command, log_command):
+    for each in (list_command, simulate_command, theory_command, reproduce_command, log_command, backup_command):
         each.add(command)
     return parser, command.names
 

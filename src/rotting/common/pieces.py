@@ -39,6 +39,8 @@ def text_of(value: Any, pause: Callable[[], None], encode: Callable[[Any], str])
     """
     if isinstance(value, dict):
         yield "{"
+        if not all(isinstance(name, str) for name in value):
+            raise TypeError("names must be strings")
         for number, name in enumerate(sorted(value)):
             yield f"{', ' if number else ''}{encode(name)}: "
             yield from text_of(value[name], pause, encode)

@@ -6,7 +6,7 @@ lost, moved, or comes from another store breaks the chain.
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from rotting.common.pieces import Pauses, text_of
@@ -17,8 +17,8 @@ from rotting.store.protocol import Payload
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-def encode(what: str, payload: Payload, gently: bool = False) -> bytes:
-    """Return a payload as JSON, or say why it cannot be carried; `gently`: in small pieces, since it is large.
+def encode(what: str, payload: Payload) -> bytes:
+    """Return a payload as JSON, or say why it cannot be carried.
 
     Example:
         >>> encode("payload", {"arm": "a", "reward": 0.5})
@@ -29,18 +29,42 @@ def encode(what: str, payload: Payload, gently: bool = False) -> bytes:
         rotting.errors.InvalidValueError: payload must hold finite numbers only, got {'reward': nan}
     """
     if not isinstance(payload, dict):
-        raise InvalidTypeError(f"{what} must be a dict that JSON can carry, got {brief(payload)}")
+        raise _refusal(what, payload, TypeError())
     try:
-        if gently:
-            return b"".join(piece.encode() for piece in text_of(payload, Pauses(), _encode))
         return _encode(payload).encode()
-    except TypeError:
-        raise InvalidTypeError(f"{what} must be a dict that JSON can carry, got {brief(payload)}") from None
-    except UnicodeEncodeError:
-        raise InvalidValueError(f"{what} must hold whole characters only, got {brief(payload)}") from None
-    except (ValueError, RecursionError) as error:
-        rule = "finite numbers only" if "compliant" in str(error) else "nothing that holds itself"
-        raise InvalidValueError(f"{what} must hold {rule}, got {brief(payload)}") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _refusal(what, payload, error) from None
+
+
+def encode_in_pieces(what: str, payload: Payload, size: int) -> Iterator[bytes]:
+    """Yield a large payload as JSON in pieces of `size` bytes: other threads have their turn in between.
+
+    Example:
+        >>> list(encode_in_pieces("state", {"arms": ["a", "b"], "rounds": 3}, size=10))
+        [b'{"arms": [', b'"a","b"], ', b'"rounds": ', b'3}']
+    """
+    if not isinstance(payload, dict):
+        raise _refusal(what, payload, TypeError())
+    piece = bytearray()
+    try:
+        for part in text_of(payload, Pauses(), _encode):
+            piece += part.encode()
+            while len(piece) >= size:
+                yield bytes(piece[:size])
+                del piece[:size]
+        yield bytes(piece)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _refusal(what, payload, error) from None
+
+
+def _refusal(what: str, payload: object, error: Exception) -> Exception:
+    """Return the error that says why a payload cannot be carried."""
+    if isinstance(error, TypeError):
+        return InvalidTypeError(f"{what} must be a dict that JSON can carry, got {brief(payload)}")
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidValueError(f"{what} must hold whole characters only, got {brief(payload)}")
+    rule = "finite numbers only" if "compliant" in str(error) else "nothing that holds itself"
+    return InvalidValueError(f"{what} must hold {rule}, got {brief(payload)}")
 
 
 def decode(text: bytes) -> Any:
