@@ -61,7 +61,7 @@ class _Functions(NamedTuple):
 class Learner:
     """The state of a policy, and what changes it."""
 
-    __slots__ = ("_admitted", "_functions", "_is_own", "_may_be_full", "capacity", "n_slots", "policy", "state", "weighs")
+    __slots__ = ("_admitted", "_functions", "_may_be_full", "capacity", "is_own", "n_slots", "policy", "state", "weighs")
 
     def __init__(self, policy: Policy, n_slots: int, capacity: int, state: Any) -> None:
         self.policy, self.n_slots, self.capacity, self.state = policy, n_slots, capacity, state
@@ -76,7 +76,8 @@ class Learner:
             None if kernel.admit is None else guarded_for(kernel.admit, policy, policy.params, state, arms),
         )
         self._admitted: Ints | None = None  # the arms that the state is ready for
-        self._is_own = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
+        self.is_own = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
+        """Whether the policy is the library's own, so that what it returns need not be checked."""
         self._may_be_full = kernel.enlarge is not None
         self.weighs = "propensity" in state._fields
         """Whether it divides rewards by the probability of their decision."""
@@ -116,9 +117,16 @@ class Learner:
             admit(self.policy.params, self.state, arms)
             self._admitted = arms
         slot = self._functions.choose(self.policy.params, self.state, t, key, arms)
-        if not self._is_own:
+        if not self.is_own:
             check_choice(self.policy, slot, arms)
         return int(slot)
+
+    def choose_by(self, rule: Callable[..., Any], t: int, key: int, arms: Ints, *more: object) -> Any:
+        """Return what a compiled rule says, which may ask the policy about some of `arms`."""
+        if t > self.capacity:
+            self.make_room(t)
+        self._admitted = None  # whom the rule lets in, it alone knows
+        return rule(self.policy.params, self.state, t, key, arms, *more)
 
     def learn(self, t: int, slot: int, reward: float, propensity: float | None = None) -> None:
         """Learn a reward in round t, all of it or, if there is no memory, nothing."""
@@ -155,7 +163,7 @@ class Learner:
         if self._functions.explain is None:
             return UNKNOWN
         reason: Reason = self._functions.explain(self.policy.params, self.state, t, arms, slot)
-        if not self._is_own:
+        if not self.is_own:
             check_reason(self.policy, reason)
         return reason
 
