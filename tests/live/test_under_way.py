@@ -155,7 +155,7 @@ def test_thompson_draws_with_the_propensities_it_tells() -> None:
 
 
 def slow(under_way: UnderWay, policy: Policy) -> SlowRule:
-    by_index = policy.name in BY_INDEX or (policy.name.startswith("doubling") and under_way._by_index)
+    by_index = policy.name in BY_INDEX or (policy.name.startswith("doubling") and under_way.by_index)
     return SlowRule(under_way.pending, under_way.rewards, under_way.total, under_way.number, by_index, policy.first_pulls)
 
 

@@ -32,11 +32,13 @@ def is_full(s: Any) -> bool:
     raise NotImplementedError
 
 
-def _has_no_room(s: Any) -> bool:
+def has_no_room(s: Any) -> bool:
+    """Tell whether the last update found no room, for a state that can be enlarged."""
     return bool(s.full[0] != 0)
 
 
-def _has_room(s: Any) -> bool:
+def has_room(s: Any) -> bool:
+    """Tell that there always is room."""
     return False
 
 
@@ -66,7 +68,7 @@ class Learner:
     def __init__(self, policy: Policy, n_slots: int, capacity: int, state: Any) -> None:
         self.policy, self.n_slots, self.capacity, self.state = policy, n_slots, capacity, state
         kernel, arms = policy.kernel, np.zeros(1, np.int64)
-        bound = bind(learn_all, {update: kernel.update, is_full: _has_room if kernel.enlarge is None else _has_no_room})
+        bound = bind(learn_all, {update: kernel.update, is_full: has_room if kernel.enlarge is None else has_no_room})
         self._functions = _Functions(
             guarded_for(kernel.choose, policy, policy.params, state, 1, 1, arms),
             guarded_for(kernel.update, policy, policy.params, state, 1, 0, 0.0),

@@ -73,10 +73,10 @@ class UnderWay:
         clips = learner.policy.reward_range is None and hasattr(p, "low") and hasattr(p, "high")
         self._least: float = p.low if clips else -math.inf
         self._most: float = p.high if clips else math.inf
-        self._counts = counts and learner.explains and not learner.weighs
-        self._by_index = self._counts and has_index(learner.policy, learner)
+        self.counts = counts and learner.explains and not learner.weighs
+        self.by_index = self.counts and has_index(learner.policy, learner)
         self._rule: Rule | None = None
-        if self._counts:
+        if self.counts:
             try:
                 self._rule = self._compiled_rule(learner)
             except KernelError:  # which is told where it matters: when the policy chooses
@@ -85,7 +85,7 @@ class UnderWay:
     def _compiled_rule(self, learner: Learner) -> Rule:
         policy, arms = learner.policy, np.zeros(1, np.int64)
         example = (policy.params, learner.state, 1, 1, arms, arms, True, 0.0, arms)
-        return guarded_for(rule(policy.kernel, self._by_index), policy, *example, allocates=True)
+        return guarded_for(rule(policy.kernel, self.by_index), policy, *example, allocates=True)
 
     @property
     def is_quiet(self) -> bool:
@@ -102,10 +102,10 @@ class UnderWay:
 
     def refresh(self, slot: int) -> None:
         """Note whether a slot is young, after its counts have changed."""
-        if not self._counts:
+        if not self.counts:
             return
         pending, rewards = self.pending[slot], self.rewards[slot]
-        if pending > 0 and (rewards < pending if self._by_index else rewards == 0):
+        if pending > 0 and (rewards < pending if self.by_index else rewards == 0):
             self._young.add(slot)
             self._marks[slot] = pending
         else:
@@ -143,7 +143,7 @@ class UnderWay:
 
     def choose(self, learner: Learner, t: int, key: int, arms: Ints) -> Choice:
         """Choose one of `arms` in round t."""
-        if not self._counts:
+        if not self.counts:
             return Choice(learner.choose(t, key, arms), None, arms)
         if self._rule is None:
             self._rule = self._compiled_rule(learner)

@@ -153,7 +153,8 @@ def by_index(
             chosen, best, joined = int(i), index, True
     if not joined:
         return chosen, math.nan, n
-    asked[:] = arms
+    for k in range(arms.size):
+        asked[k] = arms[k]
     return chosen, best, arms.size
 
 
