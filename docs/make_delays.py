@@ -1,27 +1,32 @@
-"""Measure what docs/delays.md shows: what late rewards cost, with and without counting decisions under way.
+"""Measure what docs/delays.md shows: what late rewards cost, with and without counting decisions under way, and lost ones.
 
-`make delays` runs it; `python -m docs.make_delays RUNS` plays fewer runs. It writes the tables between their marks in the page,
-which is written by hand. A run takes a quarter of an hour on one core. The tables depend on the code and on a fixed seed only.
+`make delays` runs it (40 core-minutes, the games once). It writes the tables between their marks in the page, which is written by
+hand, and the picture. The figures are kept in docs/delays.json: the page follows from them, and they depend on the code and on a
+fixed seed only.
 """
 
+import json
 import math
 import sys
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from docs.make_hull import _table, filled
+from docs.late_games import Chance, bound_play, choices
 from rotting.common.arrays import Floats, Ints
+from rotting.kernels.binding import digest
 from rotting.live.bandit import Bandit
 from rotting.policy import Policy
 from rotting.registry import make
 
 PAGE = Path(__file__).parent / "delays.md"
-K, T, SWAPPED, SEED = 30, 50_000, 2_000, 0
+PICTURE = Path(__file__).parent / "delays.svg"
+FIGURES = Path(__file__).parent / "delays.json"
+K, T, SWAPPED, RUNS, SEED = 30, 50_000, 2_000, 50, 0
 DELAYS: tuple[tuple[int, int], ...] = ((0, 0), (100, 100), (500, 500), (60, 1_800))
+LOST = (0.05, 0.5)
 Rule = Literal["young", "ignore"]
 
 
@@ -48,102 +53,129 @@ def policies(sigma: float) -> dict[str, Policy]:
     }
 
 
-class Run(NamedTuple):
-    """What all policies meet in one run."""
-
-    rates: Floats  # [generation] click rates: arm i of generation g is number i + K g
-    clicks: Floats  # [round] a number in (0, 1): a click if it is below the arm's rate
-    delays: Ints  # [round]
-
-
-def drawn(problem: Clicks, delay: tuple[int, int], run: int, rounds: int) -> Run:
-    """Return the chance of one run."""
-    rng = np.random.default_rng([SEED, run])
-    rates = rng.uniform(0.0, 2.0 * problem.rate, K + rounds // SWAPPED + 1)
-    clicks = rng.uniform(size=rounds)
-    return Run(rates, clicks, rng.integers(delay[0], delay[1] + 1, rounds))
-
-
-def game(policy: Policy, rule: Rule, chance: Run) -> Iterator[int]:
-    """Play one run, and yield the number of the arm that is chosen in each round: that of its rate."""
-    rounds = chance.clicks.size
-    bandit = Bandit(policy, arms=range(K), pending=rule, max_pending=rounds)
-    due: dict[int, list[tuple[str, float]]] = {}
-    for t in range(rounds):
-        if t > 0 and t % SWAPPED == 0:
-            number = K + t // SWAPPED - 1
-            bandit.forget(number - K)  # the oldest arm there is
-            bandit.add_arm(number)
-        decision = bandit.decide()
-        arm = int(str(decision.arm))
-        yield arm
-        due.setdefault(t + int(chance.delays[t]), []).append((decision.id, float(chance.clicks[t] < chance.rates[arm])))
-        bandit.reward_many(due.pop(t, []))
-
-
-def regret(policy: Policy, rule: Rule, chance: Run) -> float:
-    """Return the regret of one run against the best arm there is in each round."""
-    total = 0.0
-    for t, arm in enumerate(game(policy, rule, chance)):
-        first = t // SWAPPED
-        total += float(chance.rates[first : first + K].max() - chance.rates[arm])
-    return total
+# --- The games ---------------------------------------------------------------------------------------------------
 
 
 class Cell(NamedTuple):
-    """One entry of a table."""
+    """One entry of a table: the games of one policy, with the same chance as those of the others."""
 
     problem: Clicks
     policy: str
     delay: tuple[int, int]
     rule: Rule
+    lost: float = 0.0  # share of the rewards that never come
+    thinned: bool = False  # the rounds whose rewards are lost are not played at all
+
+    @property
+    def name(self) -> str:
+        """A name of its own."""
+        low, high = self.delay
+        lost = f" {'without' if self.thinned else 'lost'} {self.lost:g}" if self.lost else ""
+        return f"{self.problem.name} {self.policy} {low}-{high} {self.rule}{lost}"
 
 
-def played(cell: Cell, run: int, rounds: int) -> float:
-    """Return the regret of one run of one entry."""
-    chance = drawn(cell.problem, cell.delay, run, rounds)
-    return regret(policies(cell.problem.sigma)[cell.policy], cell.rule, chance)
+def drawn(cell: Cell, run: int, rounds: int = T, swapped: int = SWAPPED, seed: int = SEED) -> Chance:
+    """Return the chance of one run; the delay, what is lost and the policy change nothing about the clicks."""
+    rng = np.random.default_rng([seed, run])
+    rates = rng.uniform(0.0, 2.0 * cell.problem.rate, K + rounds // swapped + 1)
+    clicks = rng.uniform(size=rounds)
+    delays = rng.integers(cell.delay[0], cell.delay[1] + 1, rounds)
+    kept = np.ones(rounds, bool)
+    for first in range(0, rounds, swapped):  # as many in each generation, so that it can be played without them
+        n = min(swapped, rounds - first)
+        kept[first + rng.permutation(n)[: round(n * cell.lost)]] = False
+    if cell.thinned:
+        return Chance(rates, clicks[kept], delays[kept])
+    return Chance(rates, clicks, np.where(kept, delays, -1))
 
 
-def cells(problem: Clicks) -> list[Cell]:
-    """Return the entries of one table; without a delay, both rules are the same."""
+def interval_of_swaps(cell: Cell, swapped: int = SWAPPED) -> int:
+    """Return after how many rounds an arm is swapped."""
+    return swapped - round(swapped * cell.lost) if cell.thinned else swapped
+
+
+def bandit_game(policy: Policy, rule: Rule, chance: Chance, n_arms: int, swapped: int, seed: int) -> Iterator[int]:
+    """Play a game with a bandit, and yield the number of the arm that is chosen in each round: what `choices` computes."""
+    bandit = Bandit(policy, arms=range(n_arms), seed=seed, pending=rule, max_pending=chance.clicks.size)
+    due: dict[int, list[tuple[str, float]]] = {}
+    for t, delay in enumerate(chance.delays.tolist()):
+        if t > 0 and t % swapped == 0:
+            number = n_arms + t // swapped - 1
+            bandit.forget(number - n_arms)  # the oldest arm there is
+            bandit.add_arm(number)
+        decision = bandit.decide()
+        arm = int(str(decision.arm))
+        yield arm
+        if delay < 0:
+            bandit.expire(decision.id)
+        due.setdefault(t + delay, []).append((decision.id, float(chance.clicks[t] < chance.rates[arm])))
+        bandit.reward_many(due.pop(t, []))
+
+
+def regret(chance: Chance, chosen: Ints, n_arms: int, swapped: int) -> float:
+    """Return the regret of one run against the best arm there is in each round."""
+    generations = np.arange(chosen.size) // swapped
+    best = np.array([chance.rates[first : first + n_arms].max() for first in range(int(generations[-1]) + 1)])
+    return math.fsum(best[generations] - chance.rates[chosen])
+
+
+def played(cell: Cell, run: int, seed: int = SEED) -> float:
+    """Return the regret of one run of one entry, per T rounds."""
+    chance, swapped = drawn(cell, run, seed=seed), interval_of_swaps(cell)
+    policy = policies(cell.problem.sigma)[cell.policy]
+    chosen = choices(policy, cell.rule == "young", chance, K, swapped, seed=run)
+    return regret(chance, chosen, K, swapped) * (T / chosen.size)
+
+
+def cells() -> list[Cell]:
+    """Return all entries; without a delay, both rules are the same."""
     rules: dict[bool, tuple[Rule, ...]] = {True: ("young",), False: ("ignore", "young")}
-    names = policies(problem.sigma)
-    return [Cell(problem, name, delay, rule) for name in names for delay in DELAYS for rule in rules[delay == (0, 0)]]
-
-
-def measured(runs: int, rounds: int = T) -> dict[Cell, Floats]:
-    """Play all games."""
-    every = [cell for problem in PROBLEMS for cell in cells(problem)]
-    with ProcessPoolExecutor() as pool:
-        found = {cell: [pool.submit(played, cell, run, rounds) for run in range(runs)] for cell in every}
-        return {cell: np.array([each.result() for each in futures]) for cell, futures in found.items()}
-
-
-def _shown(values: Floats) -> str:
-    half = 1.96 * values.std(ddof=1) / math.sqrt(values.size) if values.size > 1 else math.nan
-    return f"{values.mean():,.0f} ± {half:,.0f}"
-
-
-def table(problem: Clicks, found: Mapping[Cell, Floats]) -> str:
-    """Return the table of one problem."""
-    spans = [str(low) if low == high else f"{low} to {high:,}" for low, high in DELAYS]
-    heads = ["policy", f"delay {spans[0]}", *(f"{span}, {rule}" for span in spans[1:] for rule in ("ignore", "young"))]
-    rows = [
-        [name, *(_shown(found[cell]) for cell in cells(problem) if cell.policy == name)] for name in policies(problem.sigma)
+    late = [
+        Cell(problem, name, delay, rule)
+        for problem in PROBLEMS
+        for name in policies(problem.sigma)
+        for delay in DELAYS
+        for rule in rules[delay == (0, 0)]
     ]
-    return _table(heads, rows)
+    return late + [
+        Cell(problem, "Exp3S", (0, 0), "young", lost, thinned)
+        for problem in PROBLEMS
+        for lost in LOST
+        for thinned in (False, True)
+    ]
 
 
-def main() -> None:
-    """Write the tables."""
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 50
-    found = measured(runs)
-    parts = {problem.name: table(problem, found) for problem in PROBLEMS}
-    parts["runs"] = f"Measured in {runs} paired runs."
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), parts), "utf-8")
-    sys.stdout.write(f"{PAGE} written\n")
+Found = Mapping[str, Floats]
+"""The regret of each run, by the names of the cells."""
 
 
-if __name__ == "__main__":
-    main()
+def measured(keep: Path, runs: int, seed: int = SEED) -> dict[str, Floats]:
+    """Play all games that are not in the folder `keep`, and keep them there."""
+    found = {}
+    for cell in cells():
+        policy = policies(cell.problem.sigma)[cell.policy]
+        mark = digest(bound_play(policy, cell.rule == "young"))
+        file = keep / f"{cell.name} {seed} {mark}.json".replace(" ", "_")
+        known: list[float] = json.loads(file.read_text("utf-8")) if file.exists() else []
+        while len(known) < runs:
+            known.append(played(cell, len(known), seed))
+            if len(known) % 10 == 0 or len(known) == runs:
+                keep.mkdir(parents=True, exist_ok=True)
+                file.write_text(json.dumps(known), "utf-8")
+        found[cell.name] = np.array(known[:runs])
+        sys.stdout.write(f"{cell.name}: {shown(found[cell.name])}\n")
+        sys.stdout.flush()
+    return found
+
+
+# --- The page ----------------------------------------------------------------------------------------------------
+
+
+def half_interval(values: Floats) -> float:
+    """Return half the length of the 95 % interval of the mean."""
+    return float(1.96 * values.std(ddof=1) / math.sqrt(values.size))
+
+
+def shown(values: Floats) -> str:
+    """Return a mean and half the length of its interval."""
+    return f"{values.mean():,.0f} ± {half_interval(values):,.0f}"

@@ -9,13 +9,15 @@ import pytest
 
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
-from rotting.live.under_way import has_index
+from rotting.live.under_way import Choice, UnderWay, has_index
 from rotting.parts.doubling import doubling
+from rotting.parts.tournament import MANY
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
 from tests.helpers.games import learners
 from tests.helpers.rewards import paid
+from tests.reference.under_way import SlowRule
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -152,3 +154,59 @@ def test_thompson_draws_with_the_propensities_it_tells() -> None:
         drawn[int(str(bandit.decide().arm))] += 1 / seeds
     assert told[3] == drawn[3] == 0.0
     assert np.abs(drawn - told).max() < 4.0 / math.sqrt(seeds)
+
+
+def slow(under_way: UnderWay, policy: Policy) -> SlowRule:
+    by_index = policy.name in BY_INDEX or (policy.name.startswith("doubling") and under_way.by_index)
+    return SlowRule(under_way.pending, under_way.rewards, under_way.total, under_way.number, by_index, policy.first_pulls)
+
+
+def same(one: Choice, other: Choice) -> bool:
+    asked = [None if each.asked is None else each.asked.tolist() for each in (one, other)]
+    return one[:2] == other[:2] and asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("coarse", [True, False], ids=["ties", "no ties"])
+@pytest.mark.parametrize("policy", WAITING, ids=repr)
+def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None:
+    """Random games with masks, arms that come and go, and rewards that come late, in any order, or never."""
+    rng = np.random.default_rng([len(policy.name), coarse])
+    bandit = Bandit(policy, arms=range(6), seed=3)
+    waiting: list[str] = []
+    young = 0
+    for k in range(160):
+        if k % 20 == 19:
+            bandit.forget(bandit.arms[int(rng.integers(len(bandit.arms)))])
+            bandit.add_arm(("new", k))
+        mask = [arm for arm in bandit.arms if rng.uniform() < 0.8] or list(bandit.arms)
+        learner, t, arms = bandit._current(trial=True), bandit.rounds + 1, bandit._arms.available(mask)
+        under_way = bandit._under_way
+        if not under_way.is_quiet:
+            young += 1
+            expected = slow(under_way, policy).choose(learner.copy(), t, bandit._key, arms)
+            assert same(under_way.choose(learner, t, bandit._key, arms), expected)
+        waiting.append(bandit.decide(mask).id)
+        while waiting and (len(waiting) > 40 or rng.uniform() < 0.45):
+            key = waiting.pop(int(rng.integers(len(waiting))))
+            value = float(rng.integers(2)) if coarse else float(rng.uniform())
+            bandit.reward(key, value) if rng.uniform() < 0.9 else bandit.expire(key)
+    assert young > 8
+
+
+@pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "sw-ucb"])
+def test_the_compiled_rule_is_the_slow_one_with_many_arms(name: str) -> None:
+    """Enough arms for a tournament, which must know who plays."""
+    rng, n_arms = np.random.default_rng(4), 2 * MANY
+    bandit = Bandit(make(name), arms=range(n_arms), seed=3)
+    waiting: list[str] = []
+    for k in range(6 * n_arms):
+        arms = bandit._arms.available(None if k % 3 else [arm for arm in range(n_arms) if rng.uniform() < 0.9])
+        learner, t, under_way = bandit._current(trial=True), bandit.rounds + 1, bandit._under_way
+        if not under_way.is_quiet:
+            expected = slow(under_way, bandit.policy).choose(learner.copy(), t, bandit._key, arms)
+            assert same(under_way.choose(learner, t, bandit._key, arms), expected)
+        waiting.append(bandit.decide().id)
+        if k % 4 == 3:
+            for key in [waiting.pop(int(rng.integers(len(waiting)))) for _ in range(3)]:
+                bandit.reward(key, float(rng.uniform()))
+    assert not bandit._under_way.is_quiet

@@ -56,11 +56,13 @@ def is_full(s: Any) -> bool:
     raise NotImplementedError
 
 
-def _has_no_room(s: Any) -> bool:
+def has_no_room(s: Any) -> bool:
+    """Tell whether the last update found no room, for a state that can be enlarged."""
     return bool(s.full[0] != 0)
 
 
-def _has_room(s: Any) -> bool:
+def has_room(s: Any) -> bool:
+    """Tell that there always is room."""
     return False
 
 
@@ -140,7 +142,7 @@ class Learner:
         if self.is_own and kernel.explain is not None:
             bound = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
             both = guarded_for(bound, policy, policy.params, state, 1, 1, arms)
-        parts = {update: kernel.update, is_full: _has_room if kernel.enlarge is None else _has_no_room}
+        parts = {update: kernel.update, is_full: has_room if kernel.enlarge is None else has_no_room}
         weighing = bind(learn_all, {**parts, weigh: _weighs if self.weighs else _does_not_weigh})
         self._functions = _Functions(
             guarded_for(kernel.choose, policy, policy.params, state, 1, 1, arms),
@@ -233,6 +235,13 @@ class Learner:
                 come, go = (np.fromiter(each, np.int64, len(each)) for each in (before - hidden, hidden - before))
                 readmit(self._params, self.state, come, go)
         self._admitted, self._base, self._hidden = arms, arms, hidden
+
+    def choose_by(self, rule: Callable[..., Any], t: int, key: int, arms: Ints, *more: object) -> Any:
+        """Return what a compiled rule says, which may ask the policy about some of `arms`."""
+        if t > self.capacity:
+            self.make_room(t)
+        self._admitted = None  # whom the rule lets in, it alone knows
+        return rule(self._params, self.state, t, key, arms, *more)
 
     def learn(self, t: int, slot: int, reward: float, propensity: float | None = None) -> None:
         """Learn a reward in round t, all of it or, if there is no memory, nothing."""

@@ -16,14 +16,18 @@ no reason for its choices.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.engines.compile import compiled, guarded_for
+from rotting.engines.kernel_errors import check_choice
 from rotting.errors import KernelError
 from rotting.live.learner import Learner
-from rotting.policy import Policy, Reason
+from rotting.live.young_arms import NEW, SETTLED, list_settled, rule
+from rotting.policy import Policy
 
 
 class Choice(NamedTuple):
@@ -47,6 +51,9 @@ def has_index(policy: Policy, learner: Learner) -> bool:
         return False
 
 
+Rule = Callable[..., tuple[int, float, int]]
+
+
 class UnderWay:
     """What is under way in each slot, and the rule for it.
 
@@ -60,13 +67,25 @@ class UnderWay:
         self.rewards = [0] * learner.n_slots
         self.total, self.number = 0.0, 0  # of all rewards
         self._young: set[int] = set()
+        self._marks = np.full(learner.n_slots, NEW)  # what the rule knows of each slot
         self._new_first = learner.policy.first_pulls
         p = learner.policy.params
         clips = learner.policy.reward_range is None and hasattr(p, "low") and hasattr(p, "high")
         self._least: float = p.low if clips else -math.inf
         self._most: float = p.high if clips else math.inf
-        self._counts = counts and learner.explains and not learner.weighs
-        self._by_index = self._counts and has_index(learner.policy, learner)
+        self.counts = counts and learner.explains and not learner.weighs
+        self.by_index = self.counts and has_index(learner.policy, learner)
+        self._rule: Rule | None = None
+        if self.counts:
+            try:
+                self._rule = self._compiled_rule(learner)
+            except KernelError:  # which is told where it matters: when the policy chooses
+                pass
+
+    def _compiled_rule(self, learner: Learner) -> Rule:
+        policy, arms = learner.policy, np.zeros(1, np.int64)
+        example = (policy.params, learner.state, 1, 1, arms, arms, True, 0.0, arms)
+        return guarded_for(rule(policy.kernel, self.by_index), policy, *example, allocates=True)
 
     @property
     def is_quiet(self) -> bool:
@@ -78,17 +97,20 @@ class UnderWay:
         twin = UnderWay.__new__(UnderWay)
         vars(twin).update(vars(self))
         twin.pending, twin.rewards, twin._young = self.pending.copy(), self.rewards.copy(), self._young.copy()
+        twin._marks = self._marks.copy()
         return twin
 
     def refresh(self, slot: int) -> None:
         """Note whether a slot is young, after its counts have changed."""
-        if not self._counts:
+        if not self.counts:
             return
         pending, rewards = self.pending[slot], self.rewards[slot]
-        if pending > 0 and (rewards < pending if self._by_index else rewards == 0):
+        if pending > 0 and (rewards < pending if self.by_index else rewards == 0):
             self._young.add(slot)
+            self._marks[slot] = pending
         else:
             self._young.discard(slot)
+            self._marks[slot] = SETTLED if pending or rewards else NEW
 
     def decided(self, slot: int) -> None:
         """Count a decision."""
@@ -106,8 +128,7 @@ class UnderWay:
         self.rewards[slot] += 1
         self.total += reward if self._least <= reward <= self._most else min(max(reward, self._least), self._most)
         self.number += 1
-        if was_decided:
-            self.refresh(slot)
+        self.refresh(slot)
 
     def learned_all(self, slots: Ints, rewards: Floats) -> None:
         """Count rewards without a decision, as `learned` does one after the other."""
@@ -122,76 +143,36 @@ class UnderWay:
         """Count for one more arm."""
         self.pending.append(0)
         self.rewards.append(0)
+        self._marks = np.append(self._marks, NEW)
 
     def forget(self, slot: int) -> None:
         """Count from zero for the next arm in a slot."""
         self.pending[slot], self.rewards[slot] = 0, 0
         self.refresh(slot)
 
-    def settled(self, arms: Ints) -> Ints:
-        """Return the arms that the policy chooses from: those that are not young, and those never chosen before others."""
-        if not self._young:
-            return arms
-        young = np.fromiter(self._young, np.int64, len(self._young))
-        settled: Ints = arms[~np.isin(arms, young)]
-        if not self._new_first and settled.size < arms.size:
-            new = [slot for slot in settled if self.rewards[slot] == self.pending[slot] == 0]
-            return np.array(new, np.int64) if new else settled
-        return settled
-
     def choose(self, learner: Learner, t: int, key: int, arms: Ints) -> Choice:
         """Choose one of `arms` in round t."""
-        settled = self.settled(arms)
-        if settled.size == arms.size:
+        if not self.counts:
             return Choice(learner.choose(t, key, arms), None, arms)
-        chosen = learner.choose(t, key, settled) if settled.size else -1
-        if not self._by_index:
-            return Choice(chosen, None, settled) if settled.size else Choice(self._fewest(arms), None, None)
-        return self._join(learner, t, arms, settled, chosen)
+        if self._rule is None:
+            self._rule = self._compiled_rule(learner)
+        mean = self.total / self.number if self.number else math.nan
+        asked = np.empty_like(arms)
+        slot, joined, n = learner.choose_by(self._rule, t, key, arms, self._marks, self._new_first, mean, asked)
+        if n == 0:
+            return Choice(slot, None, None)
+        settled = arms if n == arms.size else asked[:n]
+        if not learner.is_own:
+            check_choice(learner.policy, slot, settled)
+        return Choice(int(slot), None if math.isnan(joined) else joined, settled)
 
     def probabilities(self, learner: Learner, t: int, key: int, arms: Ints) -> Floats:
         """Return the probability of each of `arms` in round t; it changes the learner's state."""
-        out, settled = np.zeros(arms.size), self.settled(arms)
+        out, asked = np.zeros(arms.size), np.empty_like(arms)
+        settled = arms if self.is_quiet else asked[: compiled(list_settled)(self._marks, arms, self._new_first, asked)]
         drawn = learner.probabilities(t, settled) if settled.size else None
         if drawn is None:
             out[np.searchsorted(arms, self.choose(learner, t, key, arms).slot)] = 1.0
         else:
             out[np.searchsorted(arms, settled)] = drawn
         return out
-
-    def _fewest(self, arms: Ints) -> int:
-        return min(map(int, arms), key=lambda slot: (self.pending[slot], slot))
-
-    def _join(self, learner: Learner, t: int, arms: Ints, settled: Ints, chosen: int) -> Choice:
-        """Let the young arms join the one that the policy chose, or -1."""
-        best, level, changed = -math.inf, 0.0, False
-        if chosen >= 0:
-            reason = learner.explain(t, settled, chosen)
-            best, level = reason.value, _level(reason)
-            if best == math.inf:
-                return Choice(chosen, None, settled)
-        bare = []
-        for slot in map(int, arms[~np.isin(arms, settled)]):
-            reason = learner.explain(t, arms, slot)
-            if not reason.value < math.inf:  # no reward, or none that the policy still knows
-                bare.append(slot)
-                continue
-            index = reason.mean + _width(reason) * math.sqrt(reason.window / (reason.window + self.pending[slot]))
-            if chosen < 0 or index > best or (index == best and slot < chosen):
-                chosen, best, changed = slot, index, True
-                level = _level(reason) if settled.size == 0 else level
-        if chosen < 0:
-            return Choice(self._fewest(arms), None, None)
-        for slot in bare:
-            index = self.total / self.number + level / math.sqrt(self.pending[slot])
-            if index > best or (index == best and slot < chosen):
-                chosen, best, changed = slot, index, True
-        return Choice(chosen, best if changed else None, arms if changed else settled)
-
-
-def _width(reason: Reason) -> float:
-    return reason.width if math.isfinite(reason.width) else 0.0
-
-
-def _level(reason: Reason) -> float:
-    return _width(reason) * math.sqrt(reason.window)

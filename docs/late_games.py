@@ -1,0 +1,419 @@
+"""The games of docs/delays.md as one compiled loop: what a `Bandit` does with late and lost rewards, some hundred times as fast.
+
+The functions of the policy are its own, and the rule for decisions under way is the bandit's (`rotting.live.young_arms`). What
+the bandit keeps in its ledger is kept in arrays here. That every choice is the same is tested.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.engines.compile import compiled_for
+from rotting.kernels.binding import bind, slot
+from rotting.kernels.nested import flatten, unflatten
+from rotting.kernels.random_numbers import derive_key
+from rotting.live import policy_state as states
+from rotting.live.learner import FIRST_CAPACITY, Learner, has_no_room, has_room, is_full, update
+from rotting.live.under_way import UnderWay
+from rotting.live.young_arms import NEW, SETTLED, choose, rule
+from rotting.policy import Policy
+
+OPEN, EARLY, CLOSED = 0, 1, 2
+
+
+class Chance(NamedTuple):
+    """What all policies meet in one run."""
+
+    rates: Floats  # [generation] click rates: the arm in slot i of generation g is number i + K g
+    clicks: Floats  # [round] a number in (0, 1): a click if it is below the arm's rate
+    delays: Ints  # [round] how many rounds later the reward comes; negative: it never does
+
+
+class Book(NamedTuple):
+    """What is known of each decision and each slot: the bandit's ledger, and what is under way."""
+
+    numbers: Ints  # [round] number of the arm that was chosen
+    propensity: Floats  # [round] of the draw
+    status: Ints  # [round]
+    reward: Floats  # [round]
+    came: Ints  # [round] the round in which an early reward came
+    due: Ints  # [round] first decision whose reward comes in this round, or -1
+    due_last: Ints  # [round]
+    due_next: Ints  # [round] the next decision with a reward in the same round, or -1
+    tail: Ints  # [K] oldest decision of a slot whose reward is not learned, or -1
+    tail_last: Ints  # [K]
+    tail_next: Ints  # [round]
+    waiting: Ints  # [round] decisions whose rewards are early, oldest first
+    sizes: Ints  # [1] how many of these there are
+    pending: Ints  # [K] decisions without a reward
+    rewards: Ints  # [K]
+    marks: Ints  # [K] as `young_arms` has them
+    total: Floats  # [2] of all rewards: their sum and their number
+    asked: Ints  # [K] working space
+
+
+def new_book(rounds: int, n_arms: int) -> Book:
+    """Return an empty one."""
+
+    def none(n: int) -> Ints:
+        return np.full(n, -1)
+
+    return Book(
+        numbers=none(rounds),
+        propensity=np.ones(rounds),
+        status=np.zeros(rounds, np.int64),
+        reward=np.zeros(rounds),
+        came=none(rounds),
+        due=none(rounds),
+        due_last=none(rounds),
+        due_next=none(rounds),
+        tail=none(n_arms),
+        tail_last=none(n_arms),
+        tail_next=none(rounds),
+        waiting=none(rounds),
+        sizes=np.zeros(1, np.int64),
+        pending=np.zeros(n_arms, np.int64),
+        rewards=np.zeros(n_arms, np.int64),
+        marks=np.full(n_arms, NEW),
+        total=np.zeros(2),
+        asked=none(n_arms),
+    )
+
+
+class Rows(NamedTuple):
+    """Where a packed state has the rows of its arms, and what a new arm has there."""
+
+    start: Ints  # [array] place of its first row
+    size: Ints  # [array] of a row
+    fresh: Ints  # the rows of a new arm, one after the other
+
+
+def packed(state: Any) -> tuple[Ints, Any]:
+    """Return the words of a state, and the same state made of views into them: to copy the words is to copy the state."""
+    arrays = list(flatten(state).values())
+    assert all(array.dtype.itemsize == 8 for array in arrays), "a word is 8 bytes long"
+    words = np.concatenate([array.reshape(-1).view(np.int64) for array in arrays])
+    ends = np.cumsum([array.size for array in arrays])
+    views = (words[end - each.size : end].view(each.dtype).reshape(each.shape) for each, end in zip(arrays, ends, strict=True))
+    return words, unflatten(state, views)
+
+
+def rows_of(policy: Policy, state: Any, capacity: int) -> Rows:
+    """Return where a state of this policy has the rows of an arm."""
+    arrays, fresh = states.arrays(state), states.arrays(states.new_state(policy, 1, capacity))
+    starts = np.cumsum([0, *(array.size for array in arrays)])
+    by_arm = [k for k, is_so in enumerate(states.has_arm_axis(policy)) if is_so]
+    return Rows(
+        start=starts[by_arm],
+        size=np.array([arrays[k][0].size for k in by_arm]),
+        fresh=np.concatenate([fresh[k].reshape(-1).view(np.int64) for k in by_arm]),
+    )
+
+
+@slot
+def decide(
+    p: Any, s: Any, t: int, key: int, arms: Ints, marks: Ints, new_first: bool, mean: float, asked: Ints
+) -> tuple[int, float, int]:
+    """Stand for the choice: by the rule for decisions under way, or by the policy alone."""
+    raise NotImplementedError
+
+
+@slot
+def forget(p: Any, s: Any, arm: int) -> None:
+    """Stand for the policy's own `forget`."""
+    raise NotImplementedError
+
+
+@slot
+def drawn_with(s: Any, arm: int) -> float:
+    """Stand for the probability of the last draw of an arm, if the policy weighs by it."""
+    raise NotImplementedError
+
+
+@slot
+def put_back(s: Any, arm: int, propensity: float) -> None:
+    """Stand for telling the policy the probability of the draw that is rewarded."""
+    raise NotImplementedError
+
+
+@slot
+def is_young(pending: int, rewards: int) -> bool:
+    """Stand for whether a slot with decisions under way is young."""
+    raise NotImplementedError
+
+
+@slot
+def in_order() -> bool:
+    """Stand for whether the rewards of an arm are learned in the order of its decisions."""
+    raise NotImplementedError
+
+
+def _decide_alone(
+    p: Any, s: Any, t: int, key: int, arms: Ints, marks: Ints, new_first: bool, mean: float, asked: Ints
+) -> tuple[int, float, int]:
+    for k in range(arms.size):
+        asked[k] = arms[k]
+    return choose(p, s, t, key, arms), math.nan, arms.size
+
+
+def _forget_nothing(p: Any, s: Any, arm: int) -> None:
+    return
+
+
+def _drawn_with(s: Any, arm: int) -> float:
+    return float(s.propensity[arm])
+
+
+def _drawn_with_1(s: Any, arm: int) -> float:
+    return 1.0
+
+
+def _put_back(s: Any, arm: int, propensity: float) -> None:
+    s.propensity[arm] = propensity
+
+
+def _put_back_nothing(s: Any, arm: int, propensity: float) -> None:
+    return
+
+
+def _never_young(pending: int, rewards: int) -> bool:
+    return False
+
+
+def _young_without_rewards(pending: int, rewards: int) -> bool:
+    return rewards == 0
+
+
+def _young_with_fewer_rewards(pending: int, rewards: int) -> bool:
+    return rewards < pending
+
+
+def _yes() -> bool:
+    return True
+
+
+def _no() -> bool:
+    return False
+
+
+def _refresh(book: Book, i: int) -> None:
+    pending, rewards = book.pending[i], book.rewards[i]
+    if pending > 0 and is_young(pending, rewards):
+        book.marks[i] = pending
+    else:
+        book.marks[i] = SETTLED if pending > 0 or rewards > 0 else NEW
+
+
+def _make_new(rows: Rows, words: Ints, arm: int) -> None:
+    done = 0
+    for k in range(rows.start.size):
+        size = rows.size[k]
+        first = rows.start[k] + arm * size
+        for j in range(size):
+            words[first + j] = rows.fresh[done + j]
+        done += size
+
+
+def _remove_waiting(book: Book, decision: int) -> None:
+    k = 0
+    while book.waiting[k] != decision:
+        k += 1
+    for j in range(k, book.sizes[0] - 1):
+        book.waiting[j] = book.waiting[j + 1]
+    book.sizes[0] -= 1
+
+
+def _add_waiting(book: Book, decision: int) -> None:
+    k = book.sizes[0]
+    while k > 0 and book.waiting[k - 1] > decision:
+        book.waiting[k] = book.waiting[k - 1]
+        k -= 1
+    book.waiting[k] = decision
+    book.sizes[0] += 1
+
+
+def _swap(p: Any, s: Any, rows: Rows, words: Ints, book: Book, i: int) -> None:
+    """Forget the arm in a slot, with its decisions, and put a new one there."""
+    decision = book.tail[i]
+    while decision >= 0:
+        if book.status[decision] == EARLY:
+            _remove_waiting(book, decision)
+        decision = book.tail_next[decision]
+    book.tail[i], book.pending[i], book.rewards[i] = -1, 0, 0
+    _refresh(book, i)
+    forget(p, s, i)
+    _make_new(rows, words, i)
+
+
+def _append(book: Book, first: Ints, last: Ints, following: Ints, place: int, decision: int) -> None:
+    if first[place] < 0:
+        first[place] = decision
+    else:
+        following[last[place]] = decision
+    last[place] = decision
+
+
+def _learn(p: Any, s: Any, book: Book, t: int, decision: int, i: int) -> bool:
+    """Learn the reward of a decision, and tell whether there was room for it."""
+    put_back(s, i, book.propensity[decision])
+    update(p, s, t, i, book.reward[decision])
+    return not is_full(s)
+
+
+def _settle(p: Any, s: Any, book: Book, t: int, i: int) -> bool:
+    """Learn the rewards of a slot whose turn has come, and tell whether there was room for them."""
+    decision = book.tail[i]
+    while decision >= 0 and book.status[decision] != OPEN:
+        if book.status[decision] == EARLY:
+            _remove_waiting(book, decision)
+            book.status[decision] = CLOSED
+            if not _learn(p, s, book, t, decision, i):
+                return False
+        decision = book.tail_next[decision]
+    book.tail[i] = decision
+    return True
+
+
+def _reward(p: Any, s: Any, book: Book, t: int, decision: int, i: int) -> bool:
+    """Take the reward of an open decision, and tell whether there was room for it."""
+    roomy = True
+    if not in_order() or book.tail[i] == decision:
+        book.status[decision] = CLOSED
+        roomy = _learn(p, s, book, t, decision, i)
+    else:
+        book.status[decision], book.came[decision] = EARLY, t
+        _add_waiting(book, decision)
+    book.pending[i] -= 1
+    book.rewards[i] += 1
+    book.total[0] += book.reward[decision]
+    book.total[1] += 1.0
+    _refresh(book, i)
+    return roomy and (not in_order() or _settle(p, s, book, t, i))
+
+
+def _catch_up(p: Any, c: Any, book: Book, n_arms: int) -> bool:
+    """Learn what is early, on a copy of the state, and tell whether there was room for it."""
+    n, last = book.sizes[0], 0
+    for k in range(n):
+        last = max(last, book.came[book.waiting[k]])
+    for k in range(n):
+        decision = book.waiting[k]
+        if not _learn(p, c, book, last, decision, book.numbers[decision] % n_arms):
+            return False
+    return True
+
+
+def play(
+    p: Any,
+    s: Any,
+    words: Ints,
+    c: Any,
+    copied: Ints,
+    rows: Rows,
+    chance: Chance,
+    book: Book,
+    key: int,
+    new_first: bool,
+    arms: Ints,
+    swapped: int,
+) -> bool:
+    """Play a game, and tell whether the state had room for all of it.
+
+    Args:
+        p: parameters of the policy.
+        s: its state, which is made of `words`.
+        words: see `packed`.
+        c: another state, for early rewards, which is made of `copied`.
+        copied: see `packed`.
+        rows: of the state.
+        chance: rates, clicks and delays.
+        book: is written to.
+        key: of the policy's random numbers.
+        new_first: whether the policy chooses arms without rewards first.
+        arms: all slots.
+        swapped: rounds between two swaps of an arm.
+    """
+    n_arms, rounds = arms.size, chance.clicks.size
+    for now in range(rounds):
+        t = now + 1
+        if now > 0 and now % swapped == 0:
+            _swap(p, s, rows, words, book, (now // swapped - 1) % n_arms)
+        mean = book.total[0] / book.total[1] if book.total[1] > 0.0 else math.nan
+        early = book.sizes[0] > 0
+        if early:
+            for k in range(words.size):
+                copied[k] = words[k]
+            if not _catch_up(p, c, book, n_arms):
+                return False
+        i, _, n = decide(p, c if early else s, t, key, arms, book.marks, new_first, mean, book.asked)
+        if early and n > 0:
+            choose(p, s, t, key, book.asked[:n])
+        shift = now // swapped  # swaps so far: the slots before it hold newer arms
+        number = shift + (i - shift) % n_arms
+        book.numbers[now], book.propensity[now] = number, drawn_with(s, i)
+        if in_order():
+            _append(book, book.tail, book.tail_last, book.tail_next, i, now)
+        book.pending[i] += 1
+        _refresh(book, i)
+        book.reward[now] = 1.0 if chance.clicks[now] < chance.rates[number] else 0.0
+        comes = now + chance.delays[now]
+        if now <= comes < rounds:
+            _append(book, book.due, book.due_last, book.due_next, comes, now)
+        decision = book.due[now]
+        while decision >= 0:
+            number = book.numbers[decision]
+            if number >= shift and not _reward(p, s, book, t, decision, number % n_arms):  # else its arm is forgotten
+                return False
+            decision = book.due_next[decision]
+    return True
+
+
+@functools.cache
+def bound_play(policy: Policy, counts: bool) -> Callable[..., bool]:
+    """Return the loop for a policy, which counts decisions under way or does not."""
+    kernel, learner = policy.kernel, Learner.new(policy, 1)
+    under_way = UnderWay(learner, counts)
+    weighs = learner.weighs
+    young = _young_with_fewer_rewards if under_way.by_index else _young_without_rewards
+    parts: dict[Any, Any] = {
+        update: kernel.update,
+        is_full: has_room if kernel.enlarge is None else has_no_room,
+        forget: kernel.forget or _forget_nothing,
+        decide: rule(kernel, under_way.by_index) if under_way.counts else bind(_decide_alone, {choose: kernel.choose}),
+        choose: kernel.choose,
+        drawn_with: _drawn_with if weighs else _drawn_with_1,
+        put_back: _put_back if weighs else _put_back_nothing,
+        is_young: young if under_way.counts else _never_young,
+        in_order: _no if weighs else _yes,
+    }
+    return bind(play, parts)
+
+
+def choices(policy: Policy, counts: bool, chance: Chance, n_arms: int, swapped: int, seed: int) -> Ints:
+    """Return the number of the arm that is chosen in each round, as a bandit with this seed would choose it.
+
+    Arm number n is in slot n modulo `n_arms`. Every `swapped` rounds the oldest arm is forgotten, and a new one takes its slot.
+
+    Args:
+        policy: what plays.
+        counts: whether decisions under way count: `pending="young"`.
+        chance: rates, clicks and delays.
+        n_arms: that there are at a time.
+        swapped: rounds between two swaps.
+        seed: of the policy's random numbers.
+    """
+    rounds = chance.clicks.size
+    capacity = rounds if policy.kernel.enlarge is None else states.first_capacity(policy, n_arms, FIRST_CAPACITY)
+    while True:
+        words, s = packed(states.new_state(policy, n_arms, capacity))
+        copied, c = packed(s)
+        book = new_book(rounds, n_arms)
+        rows, key, arms = rows_of(policy, s, capacity), derive_key(seed, "policy"), np.arange(n_arms)
+        given = (policy.params, s, words, c, copied, rows, chance, book, key, policy.first_pulls, arms, swapped)
+        if compiled_for(bound_play(policy, counts), policy, *given)(*given):
+            return book.numbers
+        capacity *= 2  # and again from the start: the same choices come of it
