@@ -1,8 +1,8 @@
 """Measure what docs/delays.md shows: what late rewards cost, with and without counting decisions under way, and lost ones.
 
-`make delays` runs it (40 core-minutes, the games once). It writes the tables between their marks in the page, which is written by
-hand, and the picture. The figures are kept in docs/delays.json: the page follows from them, and they depend on the code and on a
-fixed seed only.
+`make delays` runs it (40 core-minutes, the games once). It writes the tables between their marks in the page, which is written
+by hand, and the picture. The figures are kept in docs/delays.json: the page follows from them, and they depend on the code and
+on a fixed seed only.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from docs.late_games import Chance, bound_play, choices
 from docs.make_hull import filled
 from docs.make_policies import table
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import digest
+from rotting.kernels.binding import digest, plain_function
 from rotting.live.bandit import Bandit
 from rotting.policy import Policy
 from rotting.registry import make
@@ -157,7 +157,7 @@ def measured(keep: Path, runs: int, seed: int = SEED) -> dict[str, Floats]:
     found = {}
     for cell in cells():
         policy = policies(cell.problem.sigma)[cell.policy]
-        mark = digest(bound_play(policy, cell.rule == "young"))
+        mark = digest(plain_function("play", bound_play(policy, cell.rule == "young")))
         file = keep / f"{cell.name} {seed} {mark}.json".replace(" ", "_")
         known: list[float] = json.loads(file.read_text("utf-8")) if file.exists() else []
         while len(known) < runs:
