@@ -19,7 +19,7 @@ from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.learner import FIRST_CAPACITY, Learner, has_no_room, has_room, is_full, update
 from rotting.live.under_way import UnderWay
-from rotting.live.young_arms import Counts, choose, rule
+from rotting.live.young_arms import Counts, choose, counts_for, rule
 from rotting.policy import Policy
 
 OPEN, EARLY, CLOSED = 0, 1, 2
@@ -334,8 +334,11 @@ def play(
     return True
 
 
+Counted = Callable[[bool, int, int], bool]
+
+
 @functools.cache
-def bound_play(policy: Policy, counting: bool) -> Callable[..., bool]:
+def bound_play(policy: Policy, counting: bool, counted: Counted = counts_for) -> Callable[..., bool]:
     """Return the loop for a policy, which counts decisions under way or does not."""
     kernel, learner = policy.kernel, Learner.new(policy, 1)
     under_way = UnderWay(learner, counting)
@@ -350,10 +353,14 @@ def bound_play(policy: Policy, counting: bool) -> Callable[..., bool]:
         put_back: _put_back if weighs else _put_back_nothing,
         in_order: _no if weighs else _yes,
     }
+    if counted is not counts_for:
+        parts[counts_for] = counted
     return bind(play, parts)
 
 
-def choices(policy: Policy, counting: bool, chance: Chance, n_arms: int, swapped: int, seed: int) -> Ints:
+def choices(
+    policy: Policy, counting: bool, chance: Chance, n_arms: int, swapped: int, seed: int, counted: Counted = counts_for
+) -> Ints:
     """Return the number of the arm that is chosen in each round, as a bandit with this seed would choose it.
 
     Arm number n is in slot n modulo `n_arms`. Every `swapped` rounds the oldest arm is forgotten, and a new one takes its slot.
@@ -365,6 +372,8 @@ def choices(policy: Policy, counting: bool, chance: Chance, n_arms: int, swapped
         n_arms: that there are at a time.
         swapped: rounds between two swaps.
         seed: of the policy's random numbers.
+        counted: another rule than the bandit's: whether the decisions under way to an arm count, given whether it leads, how
+            many they are, and how many rewards it has.
     """
     rounds = chance.clicks.size
     capacity = rounds if policy.kernel.enlarge is None else states.first_capacity(policy, n_arms, FIRST_CAPACITY)
@@ -374,6 +383,6 @@ def choices(policy: Policy, counting: bool, chance: Chance, n_arms: int, swapped
         book, counts = new_book(rounds, n_arms), Counts(np.zeros(n_arms, np.int64), np.zeros(n_arms, np.int64))
         rows, key, arms = rows_of(policy, s, capacity), derive_key(seed, "policy"), np.arange(n_arms)
         given = (policy.params, s, words, c, copied, rows, chance, book, counts, key, policy.first_pulls, arms, swapped)
-        if compiled_for(bound_play(policy, counting), policy, *given)(*given):
+        if compiled_for(bound_play(policy, counting, counted), policy, *given)(*given):
             return book.numbers
         capacity *= 2  # and again from the start: the same choices come of it

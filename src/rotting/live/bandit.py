@@ -232,10 +232,7 @@ class Bandit:
         ledger = self._ledger
         learner = self._settled.copy() if trial or ledger.early else self._settled
         if ledger.early:
-            waiting = ledger.waiting()
-            rounds = np.full(len(waiting), max(each.came for each in waiting))  # as if their turn had come with the last
-            slots, rewards = np.array([each.slot for each in waiting]), np.array([each.reward for each in waiting], np.float64)
-            learner.learn_all(rounds, slots, rewards)
+            learner.learn_all(*ledger.to_learn())
         return learner
 
     def _decide(self, available: Ints, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
@@ -371,8 +368,7 @@ class Bandit:
             self._settled.learn(self._rounds, slot, value, entry.propensity)
             ledger.close(entry, value)
         else:
-            entry.reward, entry.came = value, self._rounds
-            ledger.early += 1
+            ledger.hold(entry, value, self._rounds)
         self._under_way.learned(slot, value, True)
         if self._listener is not None:
             self._note("rewarded", id=entry.key, reward=value)
@@ -406,8 +402,7 @@ class Bandit:
                 self._settled.learn(self._rounds, slot, value, entry.propensity)
                 self._ledger.close(entry, None)
             else:
-                entry.reward, entry.came, entry.lapsed = value, self._rounds, True
-                self._ledger.early += 1
+                self._ledger.hold(entry, value, self._rounds, lapsed=True)
             self._under_way.learned(slot, value, True)
         else:
             self._ledger.close(entry, None)

@@ -9,6 +9,8 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Any, Literal, NamedTuple
 
+from rotting.common.arrays import Floats, Ints
+from rotting.live.early_rewards import EarlyRewards
 from rotting.live.explanations import ArmExplanation
 
 Outcome = Literal["applied", "duplicate", "conflict", "unknown", "expired"]
@@ -94,8 +96,13 @@ class Ledger:
         self.max_pending = max_pending
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
         self.tails: dict[int, OrderedDict[Key, Entry]] = {}
-        self.early = 0  # rewards that wait for their turn
+        self._early = EarlyRewards()
         self.answers: OrderedDict[str, float | None] = OrderedDict()  # the reward of each id; None: it is expired
+
+    @property
+    def early(self) -> int:
+        """Rewards that wait for their turn."""
+        return self._early.number
 
     @property
     def is_full(self) -> bool:
@@ -109,7 +116,13 @@ class Ledger:
         if tail is None:
             tail = self.tails[entry.slot] = OrderedDict()
         tail[entry.key] = entry
-        self.early += entry.reward is not None
+        if entry.reward is not None:
+            self._early.add(entry.round, entry.came, entry.slot, entry.reward)
+
+    def hold(self, entry: Entry, reward: float, came: int, lapsed: bool = False) -> None:
+        """Let a reward wait for its turn."""
+        entry.reward, entry.came, entry.lapsed = reward, came, lapsed
+        self._early.add(entry.round, came, entry.slot, reward)
 
     def first(self, slot: int) -> Entry | None:
         """Return the oldest decision of a slot."""
@@ -124,15 +137,16 @@ class Ledger:
         """Return the oldest decision of all; it is open."""
         return next(iter(self.entries.values())) if self.entries else None
 
-    def waiting(self) -> list[Entry]:
-        """Return the rewards that wait for their turn, in the order of their decisions."""
-        return [each for each in self.entries.values() if each.reward is not None]
+    def to_learn(self) -> tuple[Ints, Ints, Floats]:
+        """Return rounds, slots and values of the rewards that wait for their turn, in the order of their decisions."""
+        return self._early.to_learn()
 
     def close(self, entry: Entry, answer: float | None) -> None:
         """Take a decision out, and remember its answer if its id is known to somebody."""
         del self.entries[entry.key]
         del self.tails[entry.slot][entry.key]
-        self.early -= entry.reward is not None
+        if entry.reward is not None:
+            self._early.remove(entry.round)
         if isinstance(entry.key, str):
             self.answers[entry.key] = answer
             if len(self.answers) > self.max_pending:

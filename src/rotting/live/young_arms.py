@@ -122,9 +122,9 @@ def _level(reason: Reason) -> float:
     return _width(reason) * math.sqrt(reason.window)
 
 
-def _narrowed(reason: Reason, pending: int) -> float:
-    """Return the index of an arm as if its decisions under way had paid what the rewards of the window did."""
-    return reason.mean + _width(reason) * math.sqrt(reason.window / (reason.window + pending))
+def counts_for(leads: bool, pending: int, rewards: int) -> bool:
+    """Tell whether the decisions under way to an arm count in its width."""
+    return not leads or rewards < pending
 
 
 def _mean_of_means(p: Any, s: Any, t: int, arms: Ints) -> float:
@@ -150,8 +150,19 @@ class Leader(NamedTuple):
     """The arm with the highest mean, the lowest on a tie."""
 
     mean: float
-    value: float  # its index as the policy has it
-    entrant: Entrant  # with all that is under way counted
+    leads: Entrant
+    follows: Entrant  # what it is if another one has a higher mean
+
+
+def _entrant(reason: Reason, i: int, leads: bool, pending: int, rewards: int) -> Entrant:
+    """Return an arm with the policy's index, or as if the decisions under way, where they count, had paid what the window did."""
+    value = reason.value
+    if pending > 0 and counts_for(leads, pending, rewards):
+        value = reason.mean + _width(reason) * math.sqrt(reason.window / (reason.window + pending))
+    return Entrant(i, value, _level(reason))
+
+
+_NOBODY = Entrant(-1, -math.inf, 0.0)
 
 
 def _better(one: Entrant, other: Entrant) -> Entrant:
@@ -186,28 +197,26 @@ def by_index(
         chosen = _choose_of(p, s, t, key, asked[:n])
         if n == arms.size or not _is_among(asked[:n], chosen) or _is_new(counts, chosen):
             return chosen, math.nan, n
-    best, leader, bare = Entrant(-1, -math.inf, 0.0), Leader(-math.inf, -math.inf, Entrant(-1, -math.inf, 0.0)), 0
+    best, leader, bare = _NOBODY, Leader(-math.inf, _NOBODY, _NOBODY), 0
     for i in arms:
-        pending = counts.pending[i]
+        pending, rewards = counts.pending[i], counts.rewards[i]
         if pending == 0 and i != chosen:
             continue
         reason = explain(p, s, t, arms, i)
         if reason.value < math.inf:
-            index = reason.value if pending == 0 else _narrowed(reason, pending)
-            entrant = Entrant(int(i), index, _level(reason))
+            entrant = _entrant(reason, int(i), False, pending, rewards)
             if reason.mean > leader.mean:
-                entrant, leader = leader.entrant, Leader(reason.mean, reason.value, entrant)
+                was, leader = leader.follows, Leader(reason.mean, _entrant(reason, int(i), True, pending, rewards), entrant)
+                entrant = was
             best = _better(best, entrant)
         elif i == chosen:
             return chosen, math.nan, n
         else:  # no reward, or none that the policy still knows
             asked[n + bare] = i
             bare += 1
-    i = leader.entrant.slot
-    if i < 0:
+    best = _better(best, leader.leads)
+    if best.slot < 0:
         return _fewest(counts, arms), math.nan, 0
-    is_young = counts.rewards[i] < counts.pending[i]
-    best = _better(best, Entrant(i, leader.entrant.value if is_young else leader.value, leader.entrant.level))
     if bare > 0:
         mean, level = _mean_of_means(p, s, t, arms), best.level
         for i in asked[n : n + bare]:
