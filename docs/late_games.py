@@ -1,4 +1,4 @@
-"""The games of docs/delays.md as one compiled loop: what a `Bandit` does with late and lost rewards, some hundred times as fast.
+"""The games of docs/delays.md as one compiled loop: what a `Bandit` does with late and lost rewards, much faster.
 
 The functions of the policy are its own, and the rule for decisions under way is the bandit's (`rotting.live.young_arms`). What
 the bandit keeps in its ledger is kept in arrays here. That every choice is the same is tested.
@@ -19,7 +19,7 @@ from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.learner import FIRST_CAPACITY, Learner, has_no_room, has_room, is_full, update
 from rotting.live.under_way import UnderWay
-from rotting.live.young_arms import NEW, SETTLED, choose, rule
+from rotting.live.young_arms import Counts, choose, counts_for, rule
 from rotting.policy import Policy
 
 OPEN, EARLY, CLOSED = 0, 1, 2
@@ -34,7 +34,7 @@ class Chance(NamedTuple):
 
 
 class Book(NamedTuple):
-    """What is known of each decision and each slot: the bandit's ledger, and what is under way."""
+    """What is known of each decision: the bandit's ledger."""
 
     numbers: Ints  # [round] number of the arm that was chosen
     propensity: Floats  # [round] of the draw
@@ -49,10 +49,6 @@ class Book(NamedTuple):
     tail_next: Ints  # [round]
     waiting: Ints  # [round] decisions whose rewards are early, oldest first
     sizes: Ints  # [1] how many of these there are
-    pending: Ints  # [K] decisions without a reward
-    rewards: Ints  # [K]
-    marks: Ints  # [K] as `young_arms` has them
-    total: Floats  # [2] of all rewards: their sum and their number
     asked: Ints  # [K] working space
 
 
@@ -76,10 +72,6 @@ def new_book(rounds: int, n_arms: int) -> Book:
         tail_next=none(rounds),
         waiting=none(rounds),
         sizes=np.zeros(1, np.int64),
-        pending=np.zeros(n_arms, np.int64),
-        rewards=np.zeros(n_arms, np.int64),
-        marks=np.full(n_arms, NEW),
-        total=np.zeros(2),
         asked=none(n_arms),
     )
 
@@ -116,7 +108,7 @@ def rows_of(policy: Policy, state: Any, capacity: int) -> Rows:
 
 @slot
 def decide(
-    p: Any, s: Any, t: int, key: int, arms: Ints, marks: Ints, new_first: bool, mean: float, asked: Ints
+    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
 ) -> tuple[int, float, int]:
     """Stand for the choice: by the rule for decisions under way, or by the policy alone."""
     raise NotImplementedError
@@ -141,19 +133,13 @@ def put_back(s: Any, arm: int, propensity: float) -> None:
 
 
 @slot
-def is_young(pending: int, rewards: int) -> bool:
-    """Stand for whether a slot with decisions under way is young."""
-    raise NotImplementedError
-
-
-@slot
 def in_order() -> bool:
     """Stand for whether the rewards of an arm are learned in the order of its decisions."""
     raise NotImplementedError
 
 
 def _decide_alone(
-    p: Any, s: Any, t: int, key: int, arms: Ints, marks: Ints, new_first: bool, mean: float, asked: Ints
+    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
 ) -> tuple[int, float, int]:
     for k in range(arms.size):
         asked[k] = arms[k]
@@ -180,32 +166,12 @@ def _put_back_nothing(s: Any, arm: int, propensity: float) -> None:
     return
 
 
-def _never_young(pending: int, rewards: int) -> bool:
-    return False
-
-
-def _young_without_rewards(pending: int, rewards: int) -> bool:
-    return rewards == 0
-
-
-def _young_with_fewer_rewards(pending: int, rewards: int) -> bool:
-    return rewards < pending
-
-
 def _yes() -> bool:
     return True
 
 
 def _no() -> bool:
     return False
-
-
-def _refresh(book: Book, i: int) -> None:
-    pending, rewards = book.pending[i], book.rewards[i]
-    if pending > 0 and is_young(pending, rewards):
-        book.marks[i] = pending
-    else:
-        book.marks[i] = SETTLED if pending > 0 or rewards > 0 else NEW
 
 
 def _make_new(rows: Rows, words: Ints, arm: int) -> None:
@@ -236,15 +202,14 @@ def _add_waiting(book: Book, decision: int) -> None:
     book.sizes[0] += 1
 
 
-def _swap(p: Any, s: Any, rows: Rows, words: Ints, book: Book, i: int) -> None:
+def _swap(p: Any, s: Any, rows: Rows, words: Ints, book: Book, counts: Counts, i: int) -> None:
     """Forget the arm in a slot, with its decisions, and put a new one there."""
     decision = book.tail[i]
     while decision >= 0:
         if book.status[decision] == EARLY:
             _remove_waiting(book, decision)
         decision = book.tail_next[decision]
-    book.tail[i], book.pending[i], book.rewards[i] = -1, 0, 0
-    _refresh(book, i)
+    book.tail[i], counts.pending[i], counts.rewards[i] = -1, 0, 0
     forget(p, s, i)
     _make_new(rows, words, i)
 
@@ -278,7 +243,7 @@ def _settle(p: Any, s: Any, book: Book, t: int, i: int) -> bool:
     return True
 
 
-def _reward(p: Any, s: Any, book: Book, t: int, decision: int, i: int) -> bool:
+def _reward(p: Any, s: Any, book: Book, counts: Counts, t: int, decision: int, i: int) -> bool:
     """Take the reward of an open decision, and tell whether there was room for it."""
     roomy = True
     if not in_order() or book.tail[i] == decision:
@@ -287,11 +252,8 @@ def _reward(p: Any, s: Any, book: Book, t: int, decision: int, i: int) -> bool:
     else:
         book.status[decision], book.came[decision] = EARLY, t
         _add_waiting(book, decision)
-    book.pending[i] -= 1
-    book.rewards[i] += 1
-    book.total[0] += book.reward[decision]
-    book.total[1] += 1.0
-    _refresh(book, i)
+    counts.pending[i] -= 1
+    counts.rewards[i] += 1
     return roomy and (not in_order() or _settle(p, s, book, t, i))
 
 
@@ -316,6 +278,7 @@ def play(
     rows: Rows,
     chance: Chance,
     book: Book,
+    counts: Counts,
     key: int,
     new_first: bool,
     arms: Ints,
@@ -332,6 +295,7 @@ def play(
         rows: of the state.
         chance: rates, clicks and delays.
         book: is written to.
+        counts: of each slot; is written to.
         key: of the policy's random numbers.
         new_first: whether the policy chooses arms without rewards first.
         arms: all slots.
@@ -341,15 +305,14 @@ def play(
     for now in range(rounds):
         t = now + 1
         if now > 0 and now % swapped == 0:
-            _swap(p, s, rows, words, book, (now // swapped - 1) % n_arms)
-        mean = book.total[0] / book.total[1] if book.total[1] > 0.0 else math.nan
+            _swap(p, s, rows, words, book, counts, (now // swapped - 1) % n_arms)
         early = book.sizes[0] > 0
         if early:
             for k in range(words.size):
                 copied[k] = words[k]
             if not _catch_up(p, c, book, n_arms):
                 return False
-        i, _, n = decide(p, c if early else s, t, key, arms, book.marks, new_first, mean, book.asked)
+        i, _, n = decide(p, c if early else s, t, key, arms, counts, new_first, book.asked)
         if early and n > 0:
             choose(p, s, t, key, book.asked[:n])
         shift = now // swapped  # swaps so far: the slots before it hold newer arms
@@ -357,8 +320,7 @@ def play(
         book.numbers[now], book.propensity[now] = number, drawn_with(s, i)
         if in_order():
             _append(book, book.tail, book.tail_last, book.tail_next, i, now)
-        book.pending[i] += 1
-        _refresh(book, i)
+        counts.pending[i] += 1
         book.reward[now] = 1.0 if chance.clicks[now] < chance.rates[number] else 0.0
         comes = now + chance.delays[now]
         if now <= comes < rounds:
@@ -366,19 +328,21 @@ def play(
         decision = book.due[now]
         while decision >= 0:
             number = book.numbers[decision]
-            if number >= shift and not _reward(p, s, book, t, decision, number % n_arms):  # else its arm is forgotten
+            if number >= shift and not _reward(p, s, book, counts, t, decision, number % n_arms):  # else its arm is forgotten
                 return False
             decision = book.due_next[decision]
     return True
 
 
+Counted = Callable[[bool, int, int], bool]
+
+
 @functools.cache
-def bound_play(policy: Policy, counts: bool) -> Callable[..., bool]:
+def bound_play(policy: Policy, counting: bool, counted: Counted = counts_for) -> Callable[..., bool]:
     """Return the loop for a policy, which counts decisions under way or does not."""
     kernel, learner = policy.kernel, Learner.new(policy, 1)
-    under_way = UnderWay(learner, counts)
+    under_way = UnderWay(learner, counting)
     weighs = learner.weighs
-    young = _young_with_fewer_rewards if under_way.by_index else _young_without_rewards
     parts: dict[Any, Any] = {
         update: kernel.update,
         is_full: has_room if kernel.enlarge is None else has_no_room,
@@ -387,33 +351,38 @@ def bound_play(policy: Policy, counts: bool) -> Callable[..., bool]:
         choose: kernel.choose,
         drawn_with: _drawn_with if weighs else _drawn_with_1,
         put_back: _put_back if weighs else _put_back_nothing,
-        is_young: young if under_way.counts else _never_young,
         in_order: _no if weighs else _yes,
     }
+    if counted is not counts_for:
+        parts[counts_for] = counted
     return bind(play, parts)
 
 
-def choices(policy: Policy, counts: bool, chance: Chance, n_arms: int, swapped: int, seed: int) -> Ints:
+def choices(
+    policy: Policy, counting: bool, chance: Chance, n_arms: int, swapped: int, seed: int, counted: Counted = counts_for
+) -> Ints:
     """Return the number of the arm that is chosen in each round, as a bandit with this seed would choose it.
 
     Arm number n is in slot n modulo `n_arms`. Every `swapped` rounds the oldest arm is forgotten, and a new one takes its slot.
 
     Args:
         policy: what plays.
-        counts: whether decisions under way count: `pending="young"`.
+        counting: whether decisions under way count: `pending="young"`.
         chance: rates, clicks and delays.
         n_arms: that there are at a time.
         swapped: rounds between two swaps.
         seed: of the policy's random numbers.
+        counted: another rule than the bandit's: whether the decisions under way to an arm count, given whether it leads, how
+            many they are, and how many rewards it has.
     """
     rounds = chance.clicks.size
     capacity = rounds if policy.kernel.enlarge is None else states.first_capacity(policy, n_arms, FIRST_CAPACITY)
     while True:
         words, s = packed(states.new_state(policy, n_arms, capacity))
         copied, c = packed(s)
-        book = new_book(rounds, n_arms)
+        book, counts = new_book(rounds, n_arms), Counts(np.zeros(n_arms, np.int64), np.zeros(n_arms, np.int64))
         rows, key, arms = rows_of(policy, s, capacity), derive_key(seed, "policy"), np.arange(n_arms)
-        given = (policy.params, s, words, c, copied, rows, chance, book, key, policy.first_pulls, arms, swapped)
-        if compiled_for(bound_play(policy, counts), policy, *given)(*given):
+        given = (policy.params, s, words, c, copied, rows, chance, book, counts, key, policy.first_pulls, arms, swapped)
+        if compiled_for(bound_play(policy, counting, counted), policy, *given)(*given):
             return book.numbers
         capacity *= 2  # and again from the start: the same choices come of it

@@ -81,9 +81,10 @@ def test_open_decisions_stay_open_and_an_arm_with_rewards_is_not_young() -> None
     bandit, told = Bandit(make("ucb1"), arms=["a", "b"], seed=1), []  # type: tuple[Bandit, list[list[Event]]]
     bandit._listener = told.append
     decision = bandit.decide(arms=["a"])
-    assert bandit._under_way._young
+    assert bandit._under_way.pending[0] > bandit._under_way.rewards[0]
     bandit.learn([("a", 1.0), ("a", 0.0)])
-    assert (bandit.pending, bandit.rounds, bandit._under_way._young) == (1, 3, set())
+    assert (bandit.pending, bandit.rounds) == (1, 3)
+    assert bandit._under_way.pending[0] < bandit._under_way.rewards[0]
     assert bandit.reward(decision.id, 0.5) == "applied"
     assert (bandit.explain()["a"].pulls, bandit.explain()["a"].mean) == (3, 0.5)
     folded = Bandit(make("ucb1"), arms=["a", "b"], seed=1)

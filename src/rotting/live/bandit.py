@@ -261,10 +261,7 @@ class Bandit:
         ledger = self._ledger
         learner = self._settled.copy() if trial or ledger.early else self._settled
         if ledger.early:
-            waiting = ledger.waiting()
-            rounds = np.full(len(waiting), max(each.came for each in waiting))  # as if their turn had come with the last
-            slots, rewards = np.array([each.slot for each in waiting]), np.array([each.reward for each in waiting], np.float64)
-            learner.learn_all(rounds, slots, rewards)
+            learner.learn_all(*ledger.to_learn())
         return learner
 
     def _make_place(self) -> None:
@@ -449,8 +446,7 @@ class Bandit:
             learner.learn(self._rounds, slot, value, entry.propensity)
             ledger.close(entry, value)
         else:
-            entry.reward, entry.came = value, self._rounds
-            ledger.early += 1
+            ledger.hold(entry, value, self._rounds)
         self._under_way.learned(slot, value, True)
         if self._listener is not None:
             self._note("rewarded", id=entry.key, reward=value)
@@ -488,8 +484,7 @@ class Bandit:
                 self._settled.learn(self._rounds, slot, value, entry.propensity)
                 self._ledger.close(entry, None)
             else:
-                entry.reward, entry.came, entry.lapsed = value, self._rounds, True
-                self._ledger.early += 1
+                self._ledger.hold(entry, value, self._rounds, lapsed=True)
             self._under_way.learned(slot, value, True)
             self._reporting.told = self._reporting.told or value == 0.0
         else:
@@ -943,7 +938,7 @@ class Bandit:
             self._arms.retired.copy(),
             under_way.rewards.copy(),
             list(ledger.entries.values()),
-            {each.key: each.to_json() for each in ledger.waiting()} if ledger.early else {},
+            {each.key: each.to_json() for each in ledger.entries.values() if each.reward is not None} if ledger.early else {},
             ledger.answers.copy(),
             self._orphans.to_json(),
             [under_way.total, under_way.number],

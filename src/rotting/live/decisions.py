@@ -9,6 +9,8 @@ from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable
 from typing import Any, Literal, NamedTuple
 
+from rotting.common.arrays import Floats, Ints
+from rotting.live.early_rewards import EarlyRewards
 from rotting.live.explanations import ArmExplanation
 
 Outcome = Literal["applied", "duplicate", "conflict", "unknown", "expired"]
@@ -107,9 +109,14 @@ class Ledger:
         self.max_pending = max_pending
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
         self.tails: dict[int, dict[Key, Entry]] = {}
-        self.early = 0  # rewards that wait for their turn
+        self._early = EarlyRewards()
         self.answers: dict[Key, float | None] = {}  # the reward of each id; None: it is expired
         self._answered: deque[Key] = deque()  # the ids, oldest first: a dict takes long to find its first one
+
+    @property
+    def early(self) -> int:
+        """Rewards that wait for their turn."""
+        return self._early.number
 
     @property
     def is_full(self) -> bool:
@@ -127,7 +134,12 @@ class Ledger:
             tail = self.tails[slot] = OrderedDict(tail)
         tail[key] = entry
         if entry.reward is not None:
-            self.early += 1
+            self._early.add(entry.round, entry.came, slot, entry.reward)
+
+    def hold(self, entry: Entry, reward: float, came: int, lapsed: bool = False) -> None:
+        """Let a reward wait for its turn."""
+        entry.reward, entry.came, entry.lapsed = reward, came, lapsed
+        self._early.add(entry.round, came, entry.slot, reward)
 
     def first(self, slot: int) -> Entry | None:
         """Return the oldest decision of a slot."""
@@ -147,9 +159,9 @@ class Ledger:
         """Return the oldest decision of all; it is open."""
         return next(iter(self.entries.values())) if self.entries else None
 
-    def waiting(self) -> list[Entry]:
-        """Return the rewards that wait for their turn, in the order of their decisions."""
-        return [each for each in self.entries.values() if each.reward is not None]
+    def to_learn(self) -> tuple[Ints, Ints, Floats]:
+        """Return rounds, slots and values of the rewards that wait for their turn, in the order of their decisions."""
+        return self._early.to_learn()
 
     def close(self, entry: Entry, answer: float | None) -> None:
         """Take a decision out, and remember its answer if its id is known to somebody."""
@@ -157,7 +169,7 @@ class Ledger:
         del self.entries[key]
         del self.tails[entry.slot][key]
         if entry.reward is not None:
-            self.early -= 1
+            self._early.remove(entry.round)
         if type(key) is str:
             self.answers[key] = answer
             self._answered.append(key)

@@ -1,22 +1,26 @@
 """Decisions under way: how those whose reward has not come yet enter the next choice.
 
 A policy knows rewards. An arm that is chosen often before its first rewards come would be chosen again and again, since nothing
-changes meanwhile. So with `pending="young"` an arm is young while it has fewer rewards than decisions under way, and
+changes meanwhile. So with `pending="young"`
 
-- the policy chooses among the arms that are not young; an arm that was never chosen is not, so it comes first;
-- then the young arms join, with their index as if the decisions under way had paid what the rewards of the window did:
-  `mean + width sqrt(h / (h + pending))`, where h is the arm's window;
-- a young arm without any reward has the mean of all rewards, plus the width of a window of its decisions under way:
+- no arm is chosen a second time before each has been once;
+- the policy chooses among the arms with nothing under way, and those that have something join: with their index as if the
+  decisions under way had paid what the rewards of the window did, `mean + width sqrt(h / (h + pending))`, where h is the arm's
+  window;
+- but not so the leader, the arm with the highest mean: it is chosen because it is good, not in order to learn. Its index is
+  that of the policy, once it has as many rewards as decisions under way; before, it is young, and joins as the others do;
+- an arm without any reward has the mean of the arms' means, plus the width of a window of its decisions under way:
   `level / sqrt(pending)`, where `level = width sqrt(h)` is that of the best of the others;
 - the largest index wins, the lowest slot on a tie. If no arm has a reward, the one with the fewest decisions does.
 
 A policy that draws, or has no index, chooses among the arms that have a reward or were never chosen, as long as there are any.
 A policy that weighs rewards by propensities learns each when it comes, and needs none of this. Nor does `Uniform`, which says
-no reason for its choices.
+no reason for its choices. What other rules cost is told in docs/delays.md.
 """
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +30,7 @@ from rotting.engines.compile import compiled, guarded_for
 from rotting.engines.kernel_errors import check_choice
 from rotting.errors import KernelError
 from rotting.live.learner import Learner
-from rotting.live.young_arms import NEW, SETTLED, list_settled, rule
+from rotting.live.young_arms import Counts, list_drawn, rule
 from rotting.policy import Policy
 
 
@@ -51,6 +55,10 @@ def has_index(policy: Policy, learner: Learner) -> bool:
         return False
 
 
+def _counts(n_slots: int) -> Counts:
+    return Counts(pending=np.zeros(n_slots, np.int64), rewards=np.zeros(n_slots, np.int64))
+
+
 Rule = Callable[..., tuple[int, float, int]]
 
 
@@ -66,8 +74,8 @@ class UnderWay:
         self.pending = [0] * learner.n_slots  # decisions of each slot without a reward
         self.rewards = [0] * learner.n_slots
         self.total, self.number = 0.0, 0  # of all rewards
-        self._young: set[int] = set()
-        self._marks = np.full(learner.n_slots, NEW)  # what the rule knows of each slot
+        self._waiting: set[int] = set()  # slots that the policy is not asked about
+        self._known = _counts(learner.n_slots)  # the same for the rule
         self._new_first = learner.policy.first_pulls
         p = learner.policy.params
         clips = learner.policy.reward_range is None and hasattr(p, "low") and hasattr(p, "high")
@@ -77,40 +85,37 @@ class UnderWay:
         self.by_index = self.counts and has_index(learner.policy, learner)
         self._rule: Rule | None = None
         if self.counts:
-            try:
+            with suppress(KernelError):  # which is told where it matters: when the policy chooses
                 self._rule = self._compiled_rule(learner)
-            except KernelError:  # which is told where it matters: when the policy chooses
-                pass
 
     def _compiled_rule(self, learner: Learner) -> Rule:
         policy, arms = learner.policy, np.zeros(1, np.int64)
-        example = (policy.params, learner.state, 1, 1, arms, arms, True, 0.0, arms)
+        example = (policy.params, learner.state, 1, 1, arms, self._known, True, arms)
         return guarded_for(rule(policy.kernel, self.by_index), policy, *example, allocates=True)
 
     @property
     def is_quiet(self) -> bool:
         """Whether the policy chooses as if nothing were under way."""
-        return not self._young
+        return not self._waiting
 
     def copy(self) -> "UnderWay":
         """Return one of its own with the same content."""
         twin = UnderWay.__new__(UnderWay)
         vars(twin).update(vars(self))
-        twin.pending, twin.rewards, twin._young = self.pending.copy(), self.rewards.copy(), self._young.copy()
-        twin._marks = self._marks.copy()
+        twin.pending, twin.rewards, twin._waiting = self.pending.copy(), self.rewards.copy(), self._waiting.copy()
+        twin._known = Counts(*(each.copy() for each in self._known))
         return twin
 
     def refresh(self, slot: int) -> None:
-        """Note whether a slot is young, after its counts have changed."""
+        """Note the counts of a slot after they have changed."""
         if not self.counts:
             return
         pending, rewards = self.pending[slot], self.rewards[slot]
-        if pending > 0 and (rewards < pending if self.by_index else rewards == 0):
-            self._young.add(slot)
-            self._marks[slot] = pending
+        self._known.pending[slot], self._known.rewards[slot] = pending, rewards
+        if pending > 0 and (self.by_index or rewards == 0):
+            self._waiting.add(slot)
         else:
-            self._young.discard(slot)
-            self._marks[slot] = SETTLED if pending or rewards else NEW
+            self._waiting.discard(slot)
 
     def decided(self, slot: int) -> None:
         """Count a decision."""
@@ -143,7 +148,9 @@ class UnderWay:
         """Count for one more arm."""
         self.pending.append(0)
         self.rewards.append(0)
-        self._marks = np.append(self._marks, NEW)
+        self._known = _counts(len(self.pending))
+        for slot in range(len(self.pending)):
+            self.refresh(slot)
 
     def forget(self, slot: int) -> None:
         """Count from zero for the next arm in a slot."""
@@ -156,9 +163,8 @@ class UnderWay:
             return Choice(learner.choose(t, key, arms), None, arms)
         if self._rule is None:
             self._rule = self._compiled_rule(learner)
-        mean = self.total / self.number if self.number else math.nan
         asked = np.empty_like(arms)
-        slot, joined, n = learner.choose_by(self._rule, t, key, arms, self._marks, self._new_first, mean, asked)
+        slot, joined, n = learner.choose_by(self._rule, t, key, arms, self._known, self._new_first, asked)
         if n == 0:
             return Choice(slot, None, None)
         settled = arms if n == arms.size else asked[:n]
@@ -169,7 +175,7 @@ class UnderWay:
     def probabilities(self, learner: Learner, t: int, key: int, arms: Ints) -> Floats:
         """Return the probability of each of `arms` in round t; it changes the learner's state."""
         out, asked = np.zeros(arms.size), np.empty_like(arms)
-        settled = arms if self.is_quiet else asked[: compiled(list_settled)(self._marks, arms, self._new_first, asked)]
+        settled = arms if self.is_quiet else asked[: compiled(list_drawn)(self._known, arms, self._new_first, asked)]
         drawn = learner.probabilities(t, settled) if settled.size else None
         if drawn is None:
             out[np.searchsorted(arms, self.choose(learner, t, key, arms).slot)] = 1.0

@@ -1,20 +1,23 @@
 """The choice while decisions are under way, as compiled code around a policy's own `choose` and `explain`.
 
-What the rule is, and why, is told in `under_way.py`, which keeps the `marks`: of each slot the number of its decisions under way
-if it is young, NEW if it was never chosen, and SETTLED else.
+What the rule is, and why, is told in `under_way.py`, which keeps the counts.
 """
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from rotting.common.arrays import Ints
 from rotting.kernels.binding import bind, slot
 from rotting.parts.tournament import MANY
 from rotting.policy import Kernel, Reason
 
-SETTLED, NEW = 0, -1
-"""Marks of slots that are not young."""
+
+class Counts(NamedTuple):
+    """What is known of each slot."""
+
+    pending: Ints  # [K] decisions without a reward
+    rewards: Ints  # [K]
 
 
 @slot
@@ -39,58 +42,76 @@ def _admit_any(p: Any, s: Any, arms: Ints) -> None:
     return
 
 
-def list_settled(marks: Ints, arms: Ints, new_first: bool, asked: Ints) -> int:
-    """Write the arms that the policy chooses from to `asked`, and return how many they are.
+@slot
+def waits(pending: int, rewards: int) -> bool:
+    """Stand for whether the policy is not asked about an arm with decisions under way."""
+    raise NotImplementedError
 
-    Those are the arms that are not young; of a policy that does not choose new arms first by itself (`new_first`), the new
-    ones, if there are both new and young ones.
+
+def _waits_with_index(pending: int, rewards: int) -> bool:
+    return True
+
+
+def _waits_without_index(pending: int, rewards: int) -> bool:
+    return rewards == 0
+
+
+def _is_new(counts: Counts, i: int) -> bool:
+    return bool(counts.pending[i] == 0 and counts.rewards[i] == 0)
+
+
+def _list_asked(counts: Counts, arms: Ints, new_first: bool, asked: Ints) -> int:
+    """Write the arms that the policy is asked about to `asked`, and return how many they are.
+
+    Those are the arms that do not wait; of a policy that does not choose new arms first by itself (`new_first`), the new ones,
+    if some arms are new and some wait.
     """
-    n, fresh = 0, 0
+    n, new = 0, 0
     for i in arms:
-        if marks[i] <= SETTLED:
+        if counts.pending[i] == 0 or not waits(counts.pending[i], counts.rewards[i]):
             asked[n] = i
             n += 1
-            fresh += marks[i] == NEW
-    if new_first or fresh == 0 or n == arms.size:
+            new += _is_new(counts, i)
+    if new_first or new == 0 or n == arms.size:
         return n
     n = 0
     for i in arms:
-        if marks[i] == NEW:
+        if _is_new(counts, i):
             asked[n] = i
             n += 1
     return n
 
 
 def _is_among(arms: Ints, arm: int) -> bool:
+    found = False
     for i in arms:
-        if i == arm:
-            return True
-    return False
+        found |= i == arm
+    return found
 
 
-def _fewest(marks: Ints, arms: Ints) -> int:
-    """Return the young arm with the fewest decisions under way, the lowest on a tie."""
+def _fewest(counts: Counts, arms: Ints) -> int:
+    """Return the arm with the fewest decisions under way, the lowest on a tie."""
     found = arms[0]
     for i in arms:
-        if marks[i] < marks[found]:
+        if counts.pending[i] < counts.pending[found]:
             found = i
     return int(found)
 
 
-def _choose_settled(p: Any, s: Any, t: int, key: int, settled: Ints) -> int:
-    if settled.size >= MANY:
-        admit(p, s, settled)
-    return choose(p, s, t, key, settled)
+def _choose_of(p: Any, s: Any, t: int, key: int, asked: Ints) -> int:
+    if asked.size >= MANY:
+        admit(p, s, asked)
+    return choose(p, s, t, key, asked)
 
 
 def without_index(
-    p: Any, s: Any, t: int, key: int, arms: Ints, marks: Ints, new_first: bool, mean: float, asked: Ints
+    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
 ) -> tuple[int, float, int]:
-    """Choose one of `arms` by a policy that draws, or has no index; as `by_index` does, but young arms only wait."""
-    n = list_settled(marks, arms, new_first, asked)
+    """Choose one of `arms` by a policy that draws, or has no index; as `by_index` does, but arms without rewards only wait."""
+    n = _list_asked(counts, arms, new_first, asked)
     if n == 0:
-        return _fewest(marks, arms), math.nan, 0
-    return _choose_settled(p, s, t, key, asked[:n]), math.nan, n
+        return _fewest(counts, arms), math.nan, 0
+    return _choose_of(p, s, t, key, asked[:n]), math.nan, n
 
 
 def _width(reason: Reason) -> float:
@@ -101,13 +122,64 @@ def _level(reason: Reason) -> float:
     return _width(reason) * math.sqrt(reason.window)
 
 
+def counts_for(leads: bool, pending: int, rewards: int) -> bool:
+    """Tell whether the decisions under way to an arm count in its width."""
+    return not leads or rewards < pending
+
+
+def _mean_of_means(p: Any, s: Any, t: int, arms: Ints) -> float:
+    """Return what the arms that the policy knows pay, on average over them."""
+    total, number = 0.0, 0
+    for i in arms:
+        reason = explain(p, s, t, arms, i)
+        if reason.value < math.inf:
+            total += reason.mean
+            number += 1
+    return total / number if number > 0 else math.nan
+
+
+class Entrant(NamedTuple):
+    """An arm that competes."""
+
+    slot: int
+    value: float  # its index
+    level: float  # of its index: width sqrt(h)
+
+
+class Leader(NamedTuple):
+    """The arm with the highest mean, the lowest on a tie."""
+
+    mean: float
+    leads: Entrant
+    follows: Entrant  # what it is if another one has a higher mean
+
+
+def _entrant(reason: Reason, i: int, leads: bool, pending: int, rewards: int) -> Entrant:
+    """Return an arm with the policy's index, or as if decisions under way that count had paid what the window did."""
+    value = reason.value
+    if pending > 0 and counts_for(leads, pending, rewards):
+        value = reason.mean + _width(reason) * math.sqrt(reason.window / (reason.window + pending))
+    return Entrant(i, value, _level(reason))
+
+
+_NOBODY = Entrant(-1, -math.inf, 0.0)
+
+
+def _better(one: Entrant, other: Entrant) -> Entrant:
+    """Return who has the larger index, the lower slot on a tie."""
+    if one.slot < 0 or other.value > one.value or (other.value == one.value and 0 <= other.slot < one.slot):
+        return other
+    return one
+
+
 def by_index(
-    p: Any, s: Any, t: int, key: int, arms: Ints, marks: Ints, new_first: bool, mean: float, asked: Ints
+    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
 ) -> tuple[int, float, int]:
     """Choose one of `arms` in round t by a policy that has an index.
 
-    Return the arm; the index with which it joined, if it is young, or NaN; and how many arms the policy was asked about: those
-    are now in `asked`, but none if no arm has a reward. An arm that the policy returns and that is none of them is returned.
+    Return the arm; the index with which it joined, if it has decisions under way, or NaN; and how many arms the policy was
+    asked about: those are now in `asked`, but none if no arm has a reward. An arm that the policy returns and that is none of
+    them is returned.
 
     Args:
         p: parameters of the policy.
@@ -115,50 +187,54 @@ def by_index(
         t: round.
         key: of its random numbers.
         arms: available.
-        marks: of all slots.
+        counts: of all slots.
         new_first: whether the policy chooses new arms before others.
-        mean: of all rewards.
         asked: as long as `arms`; it is written to.
     """
-    n = list_settled(marks, arms, new_first, asked)
-    settled = asked[:n]
-    chosen, best, level, joined = -1, -math.inf, 0.0, False
+    n = _list_asked(counts, arms, new_first, asked)
+    chosen = -1
     if n > 0:
-        chosen = _choose_settled(p, s, t, key, settled)
-        if n == arms.size or not _is_among(settled, chosen) or (marks[chosen] == NEW and not new_first):
+        chosen = _choose_of(p, s, t, key, asked[:n])
+        if n == arms.size or not _is_among(asked[:n], chosen) or _is_new(counts, chosen):
             return chosen, math.nan, n
-        reason = explain(p, s, t, settled, chosen)
-        best, level = reason.value, _level(reason)
-        if best == math.inf:
-            return chosen, math.nan, n
-    bare = 0
+    best, leader, bare = _NOBODY, Leader(-math.inf, _NOBODY, _NOBODY), 0
     for i in arms:
-        if marks[i] <= SETTLED:
+        pending, rewards = counts.pending[i], counts.rewards[i]
+        if pending == 0 and i != chosen:
             continue
         reason = explain(p, s, t, arms, i)
-        if not reason.value < math.inf:  # no reward, or none that the policy still knows
+        if reason.value < math.inf:
+            entrant = _entrant(reason, int(i), False, pending, rewards)
+            if reason.mean > leader.mean:
+                was, leader = leader.follows, Leader(reason.mean, _entrant(reason, int(i), True, pending, rewards), entrant)
+                entrant = was
+            best = _better(best, entrant)
+        elif i == chosen:
+            return chosen, math.nan, n
+        else:  # no reward, or none that the policy still knows
             asked[n + bare] = i
             bare += 1
-            continue
-        index = reason.mean + _width(reason) * math.sqrt(reason.window / (reason.window + marks[i]))
-        if chosen < 0 or index > best or (index == best and i < chosen):
-            chosen, best, joined = int(i), index, True
-            if n == 0:
-                level = _level(reason)
-    if chosen < 0:
-        return _fewest(marks, arms), math.nan, 0
-    for i in asked[n : n + bare]:
-        index = mean + level / math.sqrt(marks[i])
-        if index > best or (index == best and i < chosen):
-            chosen, best, joined = int(i), index, True
-    if not joined:
+    best = _better(best, leader.leads)
+    if best.slot < 0:
+        return _fewest(counts, arms), math.nan, 0
+    if bare > 0:
+        mean, level = _mean_of_means(p, s, t, arms), best.level
+        for i in asked[n : n + bare]:
+            best = _better(best, Entrant(int(i), mean + level / math.sqrt(counts.pending[i]), level))
+    if best.slot == chosen:
         return chosen, math.nan, n
     for k in range(arms.size):
         asked[k] = arms[k]
-    return chosen, best, arms.size
+    return best.slot, best.value, arms.size
 
 
 def rule(kernel: Kernel, has_index: bool) -> Callable[..., tuple[int, float, int]]:
     """Return the rule around the functions of a kernel: `by_index` or `without_index`."""
     parts: dict[Any, Any] = {choose: kernel.choose, admit: kernel.admit or _admit_any}
-    return bind(by_index, {**parts, explain: kernel.explain}) if has_index else bind(without_index, parts)
+    if has_index:
+        return bind(by_index, {**parts, explain: kernel.explain, waits: _waits_with_index})
+    return bind(without_index, {**parts, waits: _waits_without_index})
+
+
+list_drawn = bind(_list_asked, {waits: _waits_without_index})
+"""Which arms a policy that draws is asked about."""
