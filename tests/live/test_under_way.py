@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from rotting.common.arrays import Ints
-from rotting.live.arms import AllBut
+from rotting.live import under_way as under_way_module
+from rotting.live.arms import listed_slots
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
 from rotting.live.under_way import Choice, UnderWay, has_index
@@ -22,7 +22,7 @@ from tests.helpers.rewards import paid
 from tests.reference.under_way import SlowRule
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable
 
 LEARNERS = learners()
 WAITING = [each for each in LEARNERS if each.name not in {"exp3", "exp3-s", "rexp3", "uniform"}]
@@ -168,11 +168,6 @@ def same(one: Choice, other: Choice) -> bool:
     return one[:2] == other[:2] and asked[0] == asked[1]
 
 
-def slots_of(bandit: Bandit, arms: "Iterable[Hashable] | None") -> Ints:
-    among = bandit._arms.available(arms)
-    return among.slots if isinstance(among, AllBut) else among
-
-
 @pytest.mark.parametrize("coarse", [True, False], ids=["ties", "no ties"])
 @pytest.mark.parametrize("policy", WAITING, ids=repr)
 def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None:
@@ -186,7 +181,7 @@ def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None
             bandit.forget(bandit.arms[int(rng.integers(len(bandit.arms)))])
             bandit.add_arm(("new", k))
         mask = [arm for arm in bandit.arms if rng.uniform() < 0.8] or list(bandit.arms)
-        learner, t, arms = bandit._current(trial=True), bandit.rounds + 1, slots_of(bandit, mask)
+        learner, t, arms = bandit._current(trial=True), bandit.rounds + 1, listed_slots(bandit._arms.available(mask))
         under_way = bandit._under_way
         if not under_way.is_quiet:
             young += 1
@@ -200,18 +195,21 @@ def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None
     assert young > 8
 
 
+@pytest.mark.parametrize("few", [0, 10**6])
 @pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "sw-ucb"])
-def test_the_compiled_rule_is_the_slow_one_with_many_arms(name: str) -> None:
-    """Enough arms for a tournament, which must know who plays."""
+def test_the_compiled_rule_is_the_slow_one_with_many_arms(name: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enough arms for a tournament, which must know who plays: those that wait are hidden from it, or the others listed."""
+    monkeypatch.setattr(under_way_module, "_FEW", few)
     rng, n_arms = np.random.default_rng(4), 2 * MANY
     bandit = Bandit(make(name), arms=range(n_arms), seed=3)
     waiting: list[str] = []
     for k in range(6 * n_arms):
-        arms = slots_of(bandit, None if k % 3 else [arm for arm in range(n_arms) if rng.uniform() < 0.9])
+        arms = listed_slots(bandit._arms.available(None if k % 3 else [arm for arm in range(n_arms) if rng.uniform() < 0.9]))
         learner, t, under_way = bandit._current(trial=True), bandit.rounds + 1, bandit._under_way
         if not under_way.is_quiet:
             expected = slow(under_way, bandit.policy).choose(learner.copy(), t, bandit._key, arms)
-            assert same(under_way.choose(learner, t, bandit._key, arms), expected)
+            found = under_way.choose(learner, t, bandit._key, arms)
+            assert (found.slot, found.joined, np.size(found.asked)) == (expected.slot, expected.joined, np.size(expected.asked))
         waiting.append(bandit.decide().id)
         if k % 4 == 3:
             for key in [waiting.pop(int(rng.integers(len(waiting)))) for _ in range(3)]:

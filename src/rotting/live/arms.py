@@ -62,10 +62,24 @@ class AllBut:
     @property
     def slots(self) -> Ints:
         """Those that are left, in increasing order."""
+        if not self.hidden:
+            return self.every
         if self._slots is None:
             places = np.searchsorted(self.every, np.fromiter(self.hidden, np.int64, len(self.hidden)))
             self._slots = np.delete(self.every, places)
         return self._slots
+
+    def kept(self, slots: Ints) -> Ints:
+        """Return those of some slots that are among these, in increasing order."""
+        slots = np.sort(slots)
+        places = np.minimum(np.searchsorted(self.every, slots), self.every.size - 1)
+        left: Ints = slots[self.every[places] == slots]
+        return left[[slot not in self.hidden for slot in left.tolist()]] if self.hidden else left
+
+
+def listed_slots(among: Ints | AllBut) -> Ints:
+    """Return slots one by one."""
+    return among.slots if isinstance(among, AllBut) else among
 
 
 class Arms:

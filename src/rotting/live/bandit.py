@@ -15,7 +15,7 @@ from rotting.common.rules import LARGEST, Rule, brief, nonnegative_int, positive
 from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
-from rotting.live.arms import AllBut, Arms, check_arm, restore_arm
+from rotting.live.arms import AllBut, Arms, check_arm, listed_slots, restore_arm
 from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Orphans, Outcome
 from rotting.live.events import Event, Listener, check_event, learned_many
 from rotting.live.explanations import ArmExplanation, Explanation
@@ -275,10 +275,12 @@ class Bandit:
                 f"with each new one"
             )
 
-    def _listed(self, among: AllBut, learner: Learner) -> Ints:
+    def _listed(self, among: Ints | AllBut, learner: Learner) -> Ints:
         """Return the slots that are meant or, if that is enough for the learner, what stands for them."""
-        hidden = learner.hide(among.every, among.hidden) if self._under_way.is_quiet else None
-        return among.slots if hidden is None or learner is not self._settled else hidden
+        if type(among) is not AllBut:
+            return among
+        hidden = learner.hide(among.every, among.hidden) if learner is self._settled else None
+        return among.slots if hidden is None else hidden
 
     def _decide(self, among: Ints | AllBut, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
         """Choose one of the slots `among`; `wanted`: with its propensity and the reason."""
@@ -286,28 +288,30 @@ class Bandit:
         if len(ledger.entries) >= ledger.max_pending:
             self._make_place()
         learner = self._current() if ledger.early else self._settled
-        quiet = under_way.is_quiet
-        available = self._listed(among, learner) if type(among) is AllBut else among
         propensity = self._propensity  # which is the same every time, or not known yet
         if propensity is None and wanted and not learner.weighs:
-            out = under_way.probabilities(learner.to_ask(), t, self._key, available)
+            listed = listed_slots(among)
+            out = under_way.probabilities(learner.to_ask(), t, self._key, listed)
         joined: float | None = None
-        asked: Ints | None = available
-        if not quiet:
-            slot, joined, asked = under_way.choose(learner, t, self._key, available)
+        asked: Ints | None
+        if not under_way.is_quiet:
+            candidates = among if learner is self._settled else listed_slots(among)
+            slot, joined, asked = under_way.choose(learner, t, self._key, candidates)
             if wanted:
                 index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
-        elif wanted:
-            slot, index, mean, window, width = learner.choose_and_explain(t, self._key, available)
         else:
-            slot = learner.choose(t, self._key, available)
+            asked = self._listed(among, learner)
+            if wanted:
+                slot, index, mean, window, width = learner.choose_and_explain(t, self._key, asked)
+            else:
+                slot = learner.choose(t, self._key, asked)
         if learner is not self._settled and asked is not None:  # which must hold what the policy notes when it chooses
             self._settled.choose(t, self._key, asked)
         if propensity is None:
             if learner.weighs:
                 propensity = float(learner.state.propensity[slot])
             elif wanted:
-                propensity = float(out[np.searchsorted(available, slot)])
+                propensity = float(out[np.searchsorted(listed, slot)])
         reason = None
         if wanted:
             index = index if joined is None else joined

@@ -236,12 +236,9 @@ class Learner:
                 readmit(self._params, self.state, come, go)
         self._admitted, self._base, self._hidden = arms, arms, hidden
 
-    def choose_by(self, rule: Callable[..., Any], t: int, key: int, arms: Ints, *more: object) -> Any:
-        """Return what a compiled rule says, which may ask the policy about some of `arms`."""
-        if t > self.capacity:
-            self.make_room(t)
-        self._admitted = None  # whom the rule lets in, it alone knows
-        return rule(self._params, self.state, t, key, arms, *more)
+    def ask(self, rule: Callable[..., Any], t: int, *more: object) -> Any:
+        """Return what a compiled rule finds out by asking the policy to explain."""
+        return rule(self._params, self.state, t, *more)
 
     def learn(self, t: int, slot: int, reward: float, propensity: float | None = None) -> None:
         """Learn a reward in round t, all of it or, if there is no memory, nothing."""
