@@ -16,6 +16,8 @@ import numpy as np
 
 from docs.late_games import Chance, Counted, bound_play, choices
 from rotting.common.arrays import Floats, Ints
+from rotting.display.figures import Curve, Figure, Panel
+from rotting.display.plots import draw_figure, picture_bytes
 from rotting.kernels.binding import digest, plain_function
 from rotting.live.bandit import Bandit
 from rotting.live.young_arms import counts_for
@@ -210,3 +212,161 @@ def half_interval(values: Floats) -> float:
 def shown(values: Floats) -> str:
     """Return a mean and half the length of its interval."""
     return f"{values.mean():,.0f} ± {half_interval(values):,.0f}"
+
+
+def span(delay: tuple[int, int]) -> str:
+    """Return a delay in words."""
+    low, high = delay
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def late_table(problem: Clicks, found: Found) -> str:
+    """Return the table of the regrets of one problem."""
+    heads = [
+        "policy",
+        f"delay {span(DELAYS[0])}",
+        *(f"{span(delay)}, {rule}" for delay in DELAYS[1:] for rule in ("ignore", "young")),
+    ]
+    rows = [
+        [name, *(shown(found[cell.name]) for cell in late_cells(problem) if cell.policy == name)]
+        for name in policies(problem.sigma)
+    ]
+    return table(heads, rows, "l" + "r" * (len(heads) - 1))
+
+
+class Losses(NamedTuple):
+    """What a delay costs, in each run."""
+
+    ignored: Floats  # if decisions under way are ignored
+    counted: Floats  # if they count
+
+    @property
+    def share(self) -> float:
+        """What remains of the loss."""
+        return float(self.counted.mean() / self.ignored.mean())
+
+
+def losses(problem: Clicks, policy: str, delay: tuple[int, int], found: Found) -> Losses:
+    """Return what a delay costs, against none."""
+    none = found[Cell(problem, policy, DELAYS[0], "young").name]
+    rules: tuple[Rule, Rule] = ("ignore", "young")
+    return Losses(*(found[Cell(problem, policy, delay, rule).name] - none for rule in rules))
+
+
+def saved_table(found: Found) -> str:
+    """Return the table of what counting changes, run by run."""
+    rows = []
+    for problem in PROBLEMS:
+        for policy in policies(problem.sigma):
+            lost = [losses(problem, policy, delay, found) for delay in DELAYS[1:]]
+            changes = [shown(each.counted - each.ignored) for each in lost]
+            rows.append([f"{problem.rate:.0%}", policy, *changes, f"{lost[1].share:.0%}" if policy != "Exp3S" else "-"])
+    heads = ["clicks", "policy", *(span(delay) for delay in DELAYS[1:]), "loss at 500 that remains"]
+    return table(heads, rows, "ll" + "r" * len(DELAYS))
+
+
+def rules_table(found: Found) -> str:
+    """Return the table of other rules."""
+    rows = []
+    for problem in PROBLEMS:
+        for policy in ROTTING:
+            none, *late = (found[cell.name] for cell in rule_cells(problem, policy))
+            for k, delay in enumerate(DELAYS[1:3]):
+                of_rules = late[k * len(COUNTED) : (k + 1) * len(COUNTED)]
+                rows.append([f"{problem.rate:.0%}", policy, span(delay), shown(none), *map(shown, of_rules)])
+    heads = ["clicks", "policy", "delay", "without", "all but the leader", "none", "all", "few rewards"]
+    return table(heads, rows, "ll" + "r" * (len(heads) - 2))
+
+
+class Lost(NamedTuple):
+    """What lost rewards cost Exp3.S, in each run."""
+
+    cost: Floats  # the regret more than without a loss
+    information: Floats  # the part of it that who plays only the other rounds pays too
+
+
+def lost(problem: Clicks, share: float, found: Found) -> Lost:
+    """Return what it costs that this share of the rewards is lost."""
+    none = found[Cell(problem, "Exp3S", DELAYS[0], "young").name]
+    cost, information = (found[cell.name] - none for cell in lost_cells(problem) if cell.lost == share)
+    return Lost(cost, information)
+
+
+def lost_table(found: Found) -> str:
+    """Return the table of lost rewards."""
+    rows = []
+    for problem in PROBLEMS:
+        none = found[Cell(problem, "Exp3S", DELAYS[0], "young").name]
+        for share in LOST:
+            cost, information = lost(problem, share, found)
+            rows.append(
+                [
+                    f"{problem.rate:.0%}",
+                    f"{share:.0%}",
+                    *map(shown, (none, none + cost, none + information, cost - information)),
+                ]
+            )
+    heads = ["clicks", "lost", "none lost", "lost", "not played", "difference of the last two"]
+    return table(heads, rows, "lr" + "r" * (len(heads) - 2))
+
+
+def figure(found: Found) -> Figure:
+    """Return the picture as data."""
+
+    def curve(problem: Clicks, policy: str, rule: Rule) -> Curve:
+        values = [found[Cell(problem, policy, d, "young" if d == DELAYS[0] else rule).name] for d in DELAYS]
+        means, halves = np.array([each.mean() for each in values]), np.array([half_interval(each) for each in values])
+        x = np.array([(low + high) / 2 for low, high in DELAYS])
+        return Curve(f"{policy}, {rule}", x, means, means - halves, means + halves, points=True)
+
+    panels = tuple(
+        Panel(
+            title=f"click rates around {problem.rate:.0%}",
+            x_label="mean delay in rounds",
+            y_label="regret",
+            curves=tuple(curve(problem, policy, rule) for policy in (*ROTTING, "UCB1") for rule in ("ignore", "young")),
+        )
+        for problem in PROBLEMS
+    )
+    caption = (
+        f"Mean regret after {T:,} rounds, with its 95 % interval, for fixed delays of {', '.join(map(span, DELAYS[:3]))}; "
+        f"the last point is a delay drawn evenly from {span(DELAYS[3])}."
+    )
+    return Figure("delays", "What late rewards cost", caption, panels, columns=2)
+
+
+def picture(found: Found) -> bytes:
+    """Return the picture's file."""
+    return picture_bytes(draw_figure(figure(found)), "svg")
+
+
+def parts(found: Found) -> dict[str, str]:
+    """Return what the page holds between its marks, by their names."""
+    return {
+        "runs": f"Measured in {RUNS} paired runs.",
+        **{problem.name: late_table(problem, found) for problem in PROBLEMS},
+        "saved": saved_table(found),
+        "rules": rules_table(found),
+        "lost": lost_table(found),
+    }
+
+
+def kept_figures() -> dict[str, Floats]:
+    """Return the figures that the page was made of."""
+    return {name: np.array(values) for name, values in json.loads(FIGURES.read_text("utf-8")).items()}
+
+
+def main() -> None:
+    """Write the figures, the tables and the picture."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("keep", type=Path, help="a folder for finished games")
+    found = measured(parser.parse_args().keep)
+    lines = (f"{json.dumps(name)}: {json.dumps(values.tolist())}" for name, values in found.items())
+    FIGURES.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+    PAGE.write_text(filled(PAGE.read_text("utf-8"), parts(found)), "utf-8")
+    PICTURE.write_bytes(picture(found))
+    sys.stdout.write(f"{FIGURES}, {PAGE} and {PICTURE} written\n")
+
+
+if __name__ == "__main__":
+    main()

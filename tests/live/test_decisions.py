@@ -174,6 +174,19 @@ def test_what_is_waited_for_is_bounded() -> None:
     assert bandit.pending == 0
 
 
+@pytest.mark.filterwarnings("ignore:20 decisions wait for a reward")
+def test_decisions_that_are_never_answered_do_not_make_the_state_grow() -> None:
+    """Half of the rewards are lost."""
+    bandit, sizes = Bandit(WEIGHERS[1], arms=["a", "b"], max_pending=20), []
+    for k in range(400):
+        decision = bandit.decide()
+        if k % 2:
+            bandit.reward(decision.id, paid(decision.arm, k))
+        state = bandit.get_state()
+        sizes.append((len(state["decisions"]), len(state["answers"]), bandit.pending))
+    assert set(sizes[50:]) == {(19, 20, 19), (20, 20, 20)}
+
+
 def test_an_update_answers_the_oldest_decision_of_the_arm() -> None:
     bandit = Bandit(make("ucb1"), arms=["a", "b"])
     one, _, three = bandit.decide(arms=["a"]), bandit.pull(arms=["a"]), bandit.decide(arms=["a"])

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rotting.live import under_way as under_way_module
 from rotting.live.arms import listed_slots
@@ -23,6 +25,8 @@ from tests.reference.under_way import SlowRule
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+
+    from rotting.live.decisions import Decision
 
 LEARNERS = learners()
 WAITING = [each for each in LEARNERS if each.name not in {"exp3", "exp3-s", "rexp3", "uniform"}]
@@ -42,6 +46,25 @@ def test_all_arms_are_tried_first_at_any_delay(policy: Policy) -> None:
     assert [bandit.decide().arm for _ in range(7)] == list(range(7))
     # With no reward at all, the arms go on in turn.
     assert [bandit.decide().arm for _ in range(14)] == [*range(7), *range(7)]
+
+
+@given(
+    st.sampled_from([each for each in WAITING if not each.randomised]),
+    st.integers(2, 9),
+    st.lists(st.tuples(st.integers(0, 8), st.sampled_from([0.0, 0.25, 1.0])), max_size=8),
+)
+def test_all_arms_are_tried_first_whatever_comes_meanwhile(
+    policy: Policy, n_arms: int, answers: list[tuple[int, float]]
+) -> None:
+    """Rewards of any decisions, in any order, between any two decisions."""
+    bandit = Bandit(policy, arms=range(n_arms), seed=1)
+    made: list[Decision] = []
+    for _ in range(n_arms):
+        made.append(bandit.decide())
+        while answers and answers[-1][0] < len(made):
+            k, reward = answers.pop()
+            bandit.reward(made[k].id, reward)
+    assert {each.arm for each in made} == set(range(n_arms))
 
 
 @pytest.mark.parametrize("policy", WAITING, ids=repr)

@@ -92,8 +92,9 @@ class Bandit:
         policy: any policy but an oracle.
         arms: ids of the arms: strings, numbers, None or tuples of these, each once, at least one.
         seed: seed of the policy's own randomness.
-        pending: "young": decisions under way count for arms that have fewer rewards than those, so that no arm is chosen again
-            and again before its first rewards come. "ignore": they do not count.
+        pending: "young": decisions under way count as if they had told something already, but for the arm with the highest
+            mean once it has as many rewards; so no arm is chosen again and again before its first rewards come. "ignore": they
+            do not count. What either costs is measured in docs/delays.md.
         max_pending: the most decisions that are waited for. When there is one more, the oldest expires, without a reward. So
             many answers are remembered, too; a second reward for an older id is `unknown`.
 
@@ -982,7 +983,7 @@ class Bandit:
         bandit._set_up(Learner(policy, data["slots"], capacity, arrays), data["pending"])
         under_way = bandit._under_way
         for each in data["arms"]:
-            under_way.rewards[each["slot"]] = each["pulls"]
+            under_way.restore(each["slot"], each["pulls"])
         under_way.total, under_way.number = float(data["rewards"][0]), data["rewards"][1]
         bandit._ledger.remember((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
         for each in data["decisions"]:

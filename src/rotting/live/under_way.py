@@ -15,7 +15,7 @@ changes meanwhile. So with `pending="young"`
 
 A policy that draws, or has no index, chooses among the arms that have a reward or were never chosen, as long as there are any.
 A policy that weighs rewards by propensities learns each when it comes, and needs none of this. Nor does `Uniform`, which says
-no reason for its choices. What other rules cost is told in docs/delays.md.
+no reason for its choices. What this rule saves, and what others do, is measured in docs/delays.md.
 """
 
 import math
@@ -120,6 +120,11 @@ class UnderWay:
             self._waiting.add(slot)
         else:
             self._waiting.discard(slot)
+
+    def restore(self, slot: int, rewards: int) -> None:
+        """Count the rewards that a saved slot has."""
+        self.rewards[slot] = rewards
+        self.refresh(slot)
 
     def decided(self, slot: int) -> None:
         """Count a decision."""

@@ -154,7 +154,7 @@ class Leader(NamedTuple):
 
 
 def _entrant(reason: Reason, i: int, leads: bool, pending: int, rewards: int) -> Entrant:
-    """Return an arm with the policy's index, or as if decisions under way that count had paid what the window did."""
+    """Return an arm with the policy's index or, where decisions under way count, as if they had paid what its window did."""
     value = reason.value
     if pending > 0 and counts_for(leads, pending, rewards):
         value = reason.mean + _width(reason) * math.sqrt(reason.window / (reason.window + pending))
