@@ -5,6 +5,7 @@ by hand, and the picture. The figures are kept in docs/delays.json: the page fol
 on a fixed seed only.
 """
 
+import argparse
 import json
 import math
 import sys
@@ -15,6 +16,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from docs.late_games import Chance, Counted, bound_play, choices
+from docs.make_hull import filled
+from docs.make_policies import table
 from rotting.common.arrays import Floats, Ints
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.plots import draw_figure, picture_bytes
