@@ -40,6 +40,16 @@ def encode(what: str, payload: Payload) -> bytes:
         raise InvalidValueError(f"{what} must hold {rule}, got {brief(payload)}") from None
 
 
+def is_note(payload: Payload) -> bool:
+    """Tell whether an event is a note: it changes no bandit, and is found again by its name, the first thing that it says.
+
+    Example:
+        >>> is_note({"note": "archived"}), is_note({"event": "retired", "arm": "a"})
+        (True, False)
+    """
+    return "note" in payload
+
+
 def decode(text: bytes) -> Any:
     """Return the payload of bytes whose digest was checked."""
     return json.loads(text)

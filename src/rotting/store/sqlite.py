@@ -53,6 +53,15 @@ CREATE TABLE snapshots (
 INSERT INTO writer VALUES (0, 1, 0, 0);
 """
 
+# Notes are found by their names: SQLite keeps an index of the events that begin as they do, `{"note":`.
+_IS_NOTE = "substr(payload, 1, 8) = x'7b226e6f7465223a'"
+_NOTE = "json_extract(CAST(payload AS TEXT), '$.note')"
+_NOTES = f"CREATE INDEX notes ON events (bandit, {_NOTE}) WHERE {_IS_NOTE};"
+_FIND_NOTE = (
+    f"SELECT number, epoch, bandit, payload, digest FROM events WHERE {_IS_NOTE} AND bandit = ? AND {_NOTE} = ? "  # noqa: S608
+    "ORDER BY number DESC LIMIT 1"
+)
+
 _APPEND_ONE = "INSERT INTO events SELECT ?1, ?2, ?3, ?4, ?5 FROM writer WHERE epoch = ?2"
 
 _KEPT = 2  # snapshots of each bandit
@@ -208,7 +217,7 @@ class SQLiteStore:
             with self._transaction():
                 self._db.execute("INSERT INTO bandits VALUES (?, ?, ?, ?)", row)
                 self._count(number)
-            self._load_bandits()
+            self._bandits[name], self._metas[name], self._names[number] = number, content, name
 
     def append(self, events: Iterable[tuple[str, Payload]]) -> int:
         """Append events, all of them or none; return the number of the last event.
@@ -274,6 +283,24 @@ class SQLiteStore:
             if not events:
                 return
             start, before = events[-1].number, rows[-1][4]
+
+    def note(self, bandit: str, name: str) -> Event | None:
+        """Return the newest note of a bandit that has this name, or None."""
+        with self._using():
+            self.flush()
+            if bandit not in self._bandits:
+                self._load_bandits()
+                check_bandit(bandit, self._bandits)
+            row = self._db.execute(_FIND_NOTE, (self._bandits[bandit], name)).fetchone()
+            if row is None:
+                return None
+            before = self._digest_of(row[0] - 1)
+            if before is None:
+                raise self._damaged(f"event {row[0] - 1} is missing")
+            events, damage = self._checked(before, row[0] - 1, [row])
+            if damage is not None:
+                raise damage
+            return events[0]
 
     def _rows_after(self, number: int) -> list[Any]:
         asked = "SELECT number, epoch, bandit, payload, digest FROM events WHERE number > ? ORDER BY number LIMIT ?"
@@ -497,7 +524,7 @@ def _make(path: Path) -> None:
         connection.pragma("user_version", FORMAT)
         name = secrets.token_hex(16)
         with connection:
-            connection.execute(_SCHEMA)
+            connection.execute(_SCHEMA + _NOTES)
             connection.execute("INSERT INTO store VALUES (?, ?, ?)", (name, __version__, digest(name, __version__)))
         connection.close()
         partial.rename(path)
