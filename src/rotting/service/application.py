@@ -24,7 +24,7 @@ from rotting.policy import Policy
 from rotting.service import messages as m
 from rotting.service import openapi, routes
 from rotting.service.broadcast import MAX_READERS, Broadcast, Reader
-from rotting.service.commits import Commits
+from rotting.service.commits import Answer
 from rotting.service.http import EVENTS, JSON, TEXT, Exchange
 from rotting.service.metrics import Metrics
 from rotting.service.problems import ProblemError, of_body, of_status
@@ -108,7 +108,6 @@ class Application:
 
     Args:
         host: the bandits.
-        commits: writes what changes.
         threads: runs what takes long.
         call_soon: calls a function in the loop, from any thread.
         tokens: who may do what; None: whoever reaches the port may do everything.
@@ -127,7 +126,7 @@ class Application:
         self._rates = None if rate is None else Rates(rate)
         self.metrics = Metrics(host)
         self.broadcast = Broadcast()
-        self.commits: Commits  # set by who makes the loop
+        self.hold: Callable[[Answer], None]  # set by who makes the loop: calls when all that was gathered is written
         self.draining = False
         self._loading: dict[str, list[Callable[[Exception | None], None]]] = {}
         self._decoders = routes.decoders()
@@ -204,23 +203,24 @@ class Application:
             else:
                 self._refuse(exchange, trouble)
 
-        self.commits.hold(written)
+        self.hold(written)
 
     def _go_on(self, route: Route, asked: Asked, error: Exception | None) -> None:
+        if error is not None:
+            self._refuse(asked.exchange, error)
+            return
         try:
-            if error is not None:
-                raise error
             self._run(route, asked)
         except Exception as caught:  # noqa: BLE001 - as above
             self._refuse(asked.exchange, caught)
 
     def _wait(self, route: Route, asked: Asked, later: Later) -> None:
         def finish(result: Any, error: Exception | None) -> None:
+            error = error or (self._host.trouble if route.writes else None)
+            if error is not None:
+                self._refuse(asked.exchange, error)
+                return
             try:
-                if error is not None:
-                    raise error
-                if route.writes and self._host.trouble is not None:
-                    raise self._host.trouble
                 self._finish(route, asked.exchange, later.then(result))
             except Exception as caught:  # noqa: BLE001 - as above
                 self._refuse(asked.exchange, caught)
@@ -500,6 +500,8 @@ class Application:
         (hosted, arm), request = self._changing(asked), asked.body
         if arm in hosted.bandit.arms:
             return self._arms_shown(hosted)
+        if request.resume and arm not in hosted.retired:
+            raise ProblemError("invalid-value", f"resume must be for an arm that was removed with keep, got {arm!r}")
         hosted.bandit.add_arm(arm, resume=request.resume, prior=request.prior)
         return self._arms_shown(hosted, 201)
 
@@ -570,15 +572,15 @@ class Application:
 
 
 def _policy(word: str, params: dict[str, float | str]) -> Policy:
+    kind = registry.find(word)
+    known = [each.name for each in kind.parameters()]
+    for name in params:
+        if name not in known:
+            raise ProblemError("invalid-value", f"params must be among {', '.join(known) or 'none'} for {word}, got {name!r}")
     try:
-        return registry.make(word, **params)
+        return kind(**params)
     except RottingError as error:
-        where = "" if str(error).startswith("policy must") else "params."
-        raise ProblemError("invalid-value", f"{where}{error}") from error
-    except TypeError as error:
-        raise ProblemError(
-            "invalid-value", f"params must be those of {word}, got {m.encode(params).decode()[:60]}: {error}"
-        ) from error
+        raise ProblemError("invalid-value", f"params.{error}") from error
 
 
 def _available(hosted: Hosted, request: m.DecisionRequest) -> tuple[Hashable, ...]:

@@ -24,6 +24,7 @@ _MAX_HEAD = 65_536  # bytes of the request line and the headers
 _MAX_WAITING = 16  # requests that one connection may send ahead
 _PATIENCE = 20.0  # seconds for a request to arrive whole
 _IDLE = 75.0  # seconds between two requests
+_LINGER = 2.0  # seconds in which who was refused can read why
 
 JSON, TEXT, EVENTS = b"application/json", b"text/plain; charset=utf-8", b"text/event-stream"
 
@@ -146,10 +147,10 @@ class Connection(asyncio.Protocol):
         self._waiting: deque[Exchange] = deque()
         self._arriving: Exchange | None = None
         self._url = b""
-        self._head, self._body = 0, 0  # bytes so far
+        self._head, self._size, self._body = 0, 0, 0  # bytes so far: that came, of the headers, of the body
         self._parts: list[bytes] = []
         self._since = time.monotonic()
-        self._streaming, self._behind, self._broken = False, False, False
+        self._streaming, self._behind, self._broken, self._lingering = False, False, False, False
 
     # --- Called by the event loop -----------------------------------------------------------------------------------------
 
@@ -179,7 +180,7 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._refuse(400, "Upgrade must be left out: no other protocol is spoken here")
+            self._broken = True  # the request is answered as if it had not asked for another protocol, and is the last one
         except httptools.HttpParserError as error:
             self._refuse(400, f"the request must be HTTP/1.1, got something else: {error}")
         else:
@@ -202,15 +203,24 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         self._arriving = Exchange(self)
-        self._url, self._body, self._parts = b"", 0, []
+        self._url, self._size, self._body, self._parts = b"", 0, 0, []
         self._since = time.monotonic()
 
     def on_url(self, url: bytes) -> None:
         """A part of the target came."""
         self._url += url
+        self._count(len(url))
+
+    def _count(self, size: int) -> None:
+        self._size += size
+        if self._size > _MAX_HEAD:
+            self._refuse(431, f"the headers must be at most {_MAX_HEAD} bytes, got more")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header came."""
+        self._count(len(name) + len(value))
+        if self._broken:
+            return
         assert self._arriving is not None
         headers, key = self._arriving.headers, name.lower()
         headers[key] = b"%b, %b" % (headers[key], value) if key in headers else value
@@ -218,13 +228,14 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """All headers are there: is the body too long, and does it wait to be asked for?"""
         exchange = self._arriving
-        assert exchange is not None
-        self._head = -1 << 62
+        if exchange is None:  # it was refused
+            return
+        self._head = -1 << 62  # what comes now is the body
         limit, headers = self.server.limits.body, exchange.headers
         length = headers.get(b"content-length", b"")
         if length.isdigit() and (len(length) > 18 or int(length) > limit):
             self._refuse(413, f"the body must be at most {limit} bytes, got {length[:20].decode()}")
-        elif headers.get(b"expect", b"").lower() == b"100-continue" and self._now is None and not self._broken:
+        elif headers.get(b"expect", b"").lower() == b"100-continue" and self._now is None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
@@ -242,7 +253,7 @@ class Connection(asyncio.Protocol):
             return
         self._arriving, self._head = None, 0
         exchange.method = self._parser.get_method().decode("latin-1")
-        exchange.keep_alive = self._parser.should_keep_alive()
+        exchange.keep_alive = self._parser.should_keep_alive() and not self._parser.should_upgrade()
         parts = self._parts
         exchange.body = parts[0] if len(parts) == 1 else b"".join(parts)
         path, _, query = self._url.decode("latin-1").partition("?")
@@ -281,7 +292,11 @@ class Connection(asyncio.Protocol):
         if not exchange.keep_alive:
             self._broken = True
             self._waiting.clear()
-            self._transport.close()
+            if exchange.refusal is None:
+                self._transport.close()
+            else:  # what is still under way is read and thrown away for a while, or the answer would be lost with it
+                self._lingering = True
+                self._transport.write_eof()
         elif self._waiting:
             self._turn_to(self._waiting.popleft())
             self._read_on()
@@ -308,11 +323,12 @@ class Connection(asyncio.Protocol):
     def check_patience(self, now: float) -> None:
         """End a connection on which nothing comes."""
         waited = now - self._since
-        if self._now is None and not self._streaming and waited > (_IDLE if self._arriving is None else _PATIENCE):
-            if self._arriving is not None:
-                self._refuse(408, f"the request must arrive within {_PATIENCE:g} s, got a part of it")
-            elif self._transport is not None:
-                self._transport.close()
+        if self._transport is None or self._now is not None or self._streaming:
+            return
+        if self._arriving is not None and waited > _PATIENCE:
+            self._refuse(408, f"the request must arrive within {_PATIENCE:g} s, got a part of it")
+        elif waited > (_LINGER if self._lingering else _IDLE):
+            self._transport.close()
 
     def end_if_idle(self) -> None:
         """Hang up, unless an answer is due."""

@@ -84,7 +84,8 @@ class Service:
         """Serve until `stop` is set, then end what is under way and save everything."""
         loop, settings = asyncio.get_running_loop(), self._settings
         application = Application(self._host, self._threads, loop.call_soon_threadsafe, settings.tokens, settings.rate)
-        application.commits = Commits(loop, self._host, self._writer, application.written)
+        commits = Commits(loop, self._host, self._writer, application.written)
+        application.hold = commits.hold
         server = Server(application.handle, application.refuse, settings.limits)
         try:
             listener = await loop.create_server(lambda: Connection(server), settings.host, settings.port, backlog=1_024)
@@ -99,11 +100,11 @@ class Service:
             listener.close()
             server.stop_listening()
             until = time.monotonic() + _DRAIN
-            while (application.in_flight or not application.commits.is_idle) and time.monotonic() < until:
+            while (application.in_flight or not commits.is_idle) and time.monotonic() < until:
                 await asyncio.sleep(0.01)
             for clock in clocks:
                 clock.cancel()
-            application.commits.stop()
+            commits.stop()
             await asyncio.sleep(0)  # the last answers are sent
         finally:
             self._writer.shutdown()
