@@ -36,6 +36,7 @@ TESTED_WITH = {
     "kernels/refusals.py": "engines/test_kernel_errors.py",
     "live/explanations.py": "live/test_bandit.py",
     "live/reporting.py": "live/test_decisions.py",
+    "service/messages.py": "service/test_application.py",
     "simulation/plan.py": "simulation/test_simulate.py",
 }
 """Modules that are tested with another one, whose file it is."""
@@ -58,6 +59,7 @@ OF_SEVERAL_MODULES = {
     "policies/test_estimated_sigma.py": "every policy that can estimate sigma",
     "policies/test_equality.py": "every policy against its slow reference",
     "policies/test_tunings.py": "the constants of every tuning",
+    "service/test_fuzz.py": "requests that nobody thought of",
     "store/test_crashes.py": "stores that are killed, cut, damaged, full",
     "report/test_browser.py": "the page and its script, in a browser",
     "simulation/test_unchanged_games.py": "digests of every policy's games",

@@ -72,7 +72,12 @@ def test_a_bandit_is_made_like_another(songs: Client) -> None:
     decide(songs)
     made = songs("PUT", "/v1/bandits/more", {"like": "songs", "seed": 7})
     assert made.status == 201
-    assert (made.body["arms"], made.body["params"]["sigma"], made.body["seed"], made.body["rounds"]) == (SONGS["arms"], 0.5, 7, 0)
+    assert (made.body["arms"], made.body["params"]["sigma"], made.body["seed"], made.body["rounds"]) == (
+        SONGS["arms"],
+        0.5,
+        7,
+        0,
+    )
     assert songs("PUT", "/v1/bandits/more", {**SONGS, "seed": 7}).status == 200  # the same, said otherwise
     other = songs("PUT", "/v1/bandits/other", {"like": "songs", "policy": "uniform"})
     assert (other.status, other.body["params"]) == (201, {})
@@ -357,14 +362,19 @@ def test_a_bandit_is_a_row_until_it_is_used(tmp_path: Path) -> None:
         client = service.client()
         assert set(service.host.live) == set()
         assert client("POST", "/v1/bandits/a/decisions").status == 200
-        assert {each["name"]: each["loaded"] for each in client("GET", "/v1/bandits").body["bandits"]} == {"a": True, "b": False}
+        assert {each["name"]: each["loaded"] for each in client("GET", "/v1/bandits").body["bandits"]} == {
+            "a": True,
+            "b": False,
+        }
 
 
 @pytest.mark.parametrize("path", ["", "/decisions", "/rewards", "/explain", "/log", "/archive", "/arms/a"])
 def test_a_bandit_that_was_not_made_is_not_found(client: Client, path: str) -> None:
-    method, body = {"/decisions": ("POST", None), "/rewards": ("POST", [{"id": "a", "value": 1}]), "/archive": ("POST", None)}.get(
-        path, ("DELETE" if "arms" in path else "GET", None)
-    )
+    method, body = {
+        "/decisions": ("POST", None),
+        "/rewards": ("POST", [{"id": "a", "value": 1}]),
+        "/archive": ("POST", None),
+    }.get(path, ("DELETE" if "arms" in path else "GET", None))
     problem(client(method, f"/v1/bandits/none{path}", body), 404, "not-found", field="bandit", value="'none'")
 
 
@@ -396,10 +406,7 @@ def test_tokens_open_what_their_scopes_say(tmp_path: Path) -> None:
                 ("POST", f"{BANDIT}/rewards", [{"id": "a", "value": 1}]),
                 ("POST", f"{BANDIT}/expirations", {"ids": ["a"]}),
             ],
-            "read": [
-                ("GET", path, None)
-                for path in ("/v1/bandits", BANDIT, f"{BANDIT}/explain", f"{BANDIT}/log", "/metrics")
-            ],
+            "read": [("GET", path, None) for path in ("/v1/bandits", BANDIT, f"{BANDIT}/explain", f"{BANDIT}/log", "/metrics")],
         }
         for scope, requests in calls.items():
             for request in requests:

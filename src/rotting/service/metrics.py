@@ -29,16 +29,17 @@ class Tally:
         self.decisions = 0
         self.rewards: dict[str, int] = dict.fromkeys(OUTCOMES, 0)
         self._minutes: deque[tuple[int, float, int]] = deque()  # which minute, the sum and the number of its rewards
-        self._rounds: deque[tuple[int, float]] = deque()  # the first round of a second or longer, and when it was
+        self._rounds: deque[tuple[int, float]] = deque()  # rounds, and when they were
+        self._gap = 1.0  # seconds between two of them
 
     def decided(self, first: int, count: int) -> None:
         """Count decisions."""
         self.decisions += count
         now = self._clock()
-        if not self._rounds or now - self._rounds[-1][1] >= 1.0:
+        if not self._rounds or now - self._rounds[-1][1] >= self._gap:
             self._rounds.append((first, now))
             if len(self._rounds) > _SAMPLES:
-                self._rounds = deque(list(self._rounds)[::2])
+                self._rounds, self._gap = deque(list(self._rounds)[::2]), 2.0 * self._gap
 
     def rewarded(self, outcome: Outcome, value: float) -> None:
         """Count a reward."""
@@ -73,6 +74,7 @@ class Tally:
         """
         if oldest is None:
             self._rounds.clear()
+            self._gap = 1.0
             return 0.0
         while len(self._rounds) > 1 and self._rounds[1][0] <= oldest:
             self._rounds.popleft()
