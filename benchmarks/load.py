@@ -67,8 +67,8 @@ def run(port: int, request: bytes, connections: int, seconds: float) -> Load:
     for client in clients.values():
         client.close()
     took.sort()
-    at = [took[int(share * (len(took) - 1))] * 1e3 for share in (0.5, 0.99)]
-    return Load(len(took), failed, spent, *at, cpu / len(took) * 1e6)
+    median, p99 = (took[int(share * (len(took) - 1))] * 1e3 for share in (0.5, 0.99))
+    return Load(len(took), failed, spent, median, p99, cpu / len(took) * 1e6)
 
 
 def post(path: str, body: bytes = b"") -> bytes:

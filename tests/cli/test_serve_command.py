@@ -7,6 +7,11 @@ import pytest
 from rotting.cli import main
 from rotting.service.tokens import Tokens
 
+NO_TOKENS = (
+    "host must be an address of this machine alone, such as 127.0.0.1, as long as there are no tokens, got '0.0.0.0'; "
+    "see rotting token"
+)
+
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
@@ -16,10 +21,9 @@ from rotting.service.tokens import Tokens
         (("--rate", "0"), "rate must be a positive finite number, got 0"),
         (("--durability", "paper"), "durability must be one of 'disk', 'os', 'memory', got 'paper'"),
         (("--token-file", "{folder}/none"), "no such token file: {folder}/none; `rotting token {folder}/none` makes one"),
-        (("--host", "0.0.0.0"), "host must be an address of this machine alone, such as 127.0.0.1, as long as there are no "
-         "tokens, got '0.0.0.0'; see rotting token"),
+        (("--host", "0.0.0.0"), NO_TOKENS),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_served_is_refused_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
 ) -> None:

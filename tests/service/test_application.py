@@ -22,9 +22,9 @@ def decide(client: Client, **body: Any) -> list[dict[str, Any]]:
 
 
 def outcomes(client: Client, *rewards: tuple[str, float]) -> list[str]:
-    answer = client("POST", f"{BANDIT}/rewards", [{"id": id, "value": value} for id, value in rewards])
+    answer = client("POST", f"{BANDIT}/rewards", [{"id": key, "value": value} for key, value in rewards])
     assert answer.status == 200, answer
-    assert [each["id"] for each in answer.body["results"]] == [id for id, _ in rewards]
+    assert [each["id"] for each in answer.body["results"]] == [key for key, _ in rewards]
     return [each["outcome"] for each in answer.body["results"]]
 
 

@@ -93,7 +93,12 @@ def test_what_a_reader_does_not_take_is_bounded_and_counted() -> None:
 
 def test_a_silent_stream_says_that_it_is_there() -> None:
     sent: list[bytes] = []
-    reader = Reader("songs", lambda part: bool(sent.append(part)) or True)
+
+    def send(part: bytes) -> bool:
+        sent.append(part)
+        return True
+
+    reader = Reader("songs", send)
     reader.put(1, [("more", {"event": "decided"})])
     for _ in range(100):
         reader.deliver()

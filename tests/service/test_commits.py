@@ -40,7 +40,8 @@ def checked(path: Path) -> int:
 
 
 def test_concurrent_requests_share_a_commit(service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, sizes, gate = service.host.write, [], threading.Event()
+    write, gate = service.host.write, threading.Event()
+    sizes: list[int] = []
 
     def slow(batch: Any) -> None:
         if not sizes:

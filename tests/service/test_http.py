@@ -21,7 +21,7 @@ def statuses(answers: bytes) -> list[int]:
 def test_requests_sent_ahead_are_answered_in_order(service: Running, songs: Client) -> None:
     asked = [GET, DECIDE + b"\r\n", GET.replace(b"livez", b"nowhere"), DECIDE + b"\r\n"] * 20
     found = service.raw(b"".join(asked[:-1]) + GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), until_closed=True)
-    assert statuses(found) == ([200, 200, 404, 200] * 20)[:-1] + [200]
+    assert statuses(found) == [*([200, 200, 404, 200] * 20)[:-1], 200]
     assert songs("GET", "/v1/bandits/songs").body["rounds"] == 39
 
 

@@ -148,7 +148,7 @@ def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
             if answer is None:
                 break
             decided[key] = [each["id"] for each in answer["decisions"]]
-            rewards = [{"id": id, "value": (number + k) % 3 / 2} for id in decided[key]]
+            rewards = [{"id": each, "value": (number + k) % 3 / 2} for each in decided[key]]
             answer = call(client, "POST", f"{BANDIT}/rewards", rewards)
             if answer is None:
                 break
@@ -190,7 +190,7 @@ def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
     keys = {each["note"]: [made["id"] for made in each["decisions"]] for each in payloads if "note" in each}
     assert len(keys) == sum("note" in each for each in payloads)  # no key twice
     assert {f"key:{key}": found for key, found in decided.items()}.items() <= keys.items()
-    assert {id for found in decided.values() for id in found} <= set(ids)
+    assert {each for found in decided.values() for each in found} <= set(ids)
     told = Counter(each["id"] for each in payloads if each.get("event") == "rewarded")
     assert set(told.values()) == {1}
     learned = {each["id"]: each["reward"] for each in payloads if each.get("event") == "rewarded"}

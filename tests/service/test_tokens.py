@@ -23,7 +23,7 @@ def test_a_token_is_known_by_its_digest_alone(tmp_path: Path) -> None:
     tokens = Tokens.load(file)
     holder = tokens.holder(f"Bearer {first}".encode())
     assert holder is not None
-    assert (holder.name, holder.scopes) == ("web shop", {"decide", "reward"})
+    assert (holder.name, holder.scopes) == ("web shop", frozenset({"decide", "reward"}))
     holder = tokens.holder(f"BEARER   {second} ".encode())
     assert holder is not None
     assert holder.scopes == {"admin", "read"}

@@ -24,7 +24,6 @@ from rotting.policy import Policy
 from rotting.service import messages as m
 from rotting.service import openapi, routes
 from rotting.service.broadcast import MAX_READERS, Broadcast, Reader
-from rotting.service.commits import Answer
 from rotting.service.http import EVENTS, JSON, TEXT, Exchange
 from rotting.service.metrics import Metrics
 from rotting.service.problems import ProblemError, of_body, of_status
@@ -126,7 +125,8 @@ class Application:
         self._rates = None if rate is None else Rates(rate)
         self.metrics = Metrics(host)
         self.broadcast = Broadcast()
-        self.hold: Callable[[Answer], None]  # set by who makes the loop: calls when all that was gathered is written
+        # Set by who makes the loop: calls when all that was gathered is written, or with the reason why it is not.
+        self.hold: Callable[[Callable[[StoreError | None], None]], None]
         self.draining = False
         self._loading: dict[str, list[Callable[[Exception | None], None]]] = {}
         self._decoders = routes.decoders()
