@@ -172,7 +172,7 @@ def test_a_change_that_is_not_kept_is_not_told_and_ends_the_bandit(tmp_path: Pat
             bandit.reward(decision.id, 1.0)
         disk.full = False
         for verb in (bandit.decide, lambda: bandit.reward(decision.id, 1.0), bandit.get_state):
-            with pytest.raises(RottingError, match="^bandit must be opened again, since .*the disk is full"):
+            with pytest.raises(StoreFailedError, match="^the bandit is ahead of its record.*the disk is full"):
                 verb()
         bandit.close()
         with play(path) as bandit:
@@ -203,7 +203,33 @@ def test_who_waited_while_a_change_was_not_kept_is_refused(tmp_path: Path, monke
             bandit.reward(decision.id, 1.0)
         other.join()
     assert [type(each) for each in said] == [StoreFailedError]
-    assert "ahead of its store: open it again, after this went wrong: no room" in str(said[0])
+    assert str(said[0]) == "the bandit is ahead of its record, which could not be written: open it again (no room)"
+
+
+def test_decisions_go_on_while_a_snapshot_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot waits here until decisions were made meanwhile; closing waits for it."""
+    monkeypatch.setattr(durable, "_SNAPSHOT_EVERY", 3)
+    path, decided, numbers = tmp_path / "songs.rot", threading.Event(), []  # type: tuple[Path, threading.Event, list[int]]
+    save = SQLiteStore.save_snapshot
+
+    def late(store: SQLiteStore, name: str, number: int, state: Any) -> None:
+        assert decided.wait(60), "no decision was possible meanwhile"
+        numbers.append(number)
+        save(store, name, number, state)
+
+    monkeypatch.setattr(SQLiteStore, "save_snapshot", late)
+    with play(path) as bandit:
+        for _ in range(8):
+            bandit.decide()
+        assert not numbers
+        states = bandit.get_state()
+        decided.set()
+    assert numbers == [3, 8]  # one at a time, and the last when it was closed
+    with SQLiteStore(path, readonly=True) as store:
+        kept = store.snapshot("bandit")
+        assert kept is not None
+        assert kept.state == states
+        assert verify(store, replaying(store)).problems == ()
 
 
 def test_a_snapshot_that_finds_no_room_harms_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,15 +33,36 @@ def check_arm(arm: object) -> Hashable:
     raise InvalidTypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
 
 
-def check_iterable(arms: object) -> None:
+def check_iterable(arms: object, name: str = "arms") -> None:
     """Refuse what is no list of arms."""
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-        raise InvalidTypeError(f"arms must be a list of arms, got {arms!r}")
+        raise InvalidTypeError(f"{name} must be a list of arms, got {arms!r}")
 
 
 def restore_arm(arm: Any) -> Hashable:
     """Return the arm that JSON carried: it has lists for tuples."""
     return check_arm(tuple(restore_arm(part) for part in arm) if isinstance(arm, list | tuple) else arm)
+
+
+NOTHING: frozenset[int] = frozenset()
+
+
+class AllBut:
+    """All active arms but a few, which are not listed unless somebody asks: that takes as long as there are arms."""
+
+    __slots__ = ("_slots", "every", "hidden", "size")
+
+    def __init__(self, every: Ints, hidden: frozenset[int]) -> None:
+        self.every, self.hidden, self.size = every, hidden, every.size - len(hidden)
+        self._slots: Ints | None = None
+
+    @property
+    def slots(self) -> Ints:
+        """Those that are left, in increasing order."""
+        if self._slots is None:
+            places = np.searchsorted(self.every, np.fromiter(self.hidden, np.int64, len(self.hidden)))
+            self._slots = np.delete(self.every, places)
+        return self._slots
 
 
 class Arms:
@@ -76,7 +97,7 @@ class Arms:
     def refresh(self) -> None:
         """Note the slots of the active arms, in their order."""
         self.slots: Ints = np.array(sorted(self.active.values()), np.int64)
-        self._mask: tuple[object, Ints] = ((), self.slots)  # the last tuple of arms, which cannot change, and its slots
+        self._mask: tuple[object, object, Ints | AllBut] = (None, None, self.slots)  # the last tuples of arms, and their slots
 
     def known(self, arm: Hashable, retired: bool = False) -> int:
         """Return the slot of an arm that is active or, if `retired`, of one that is either."""
@@ -90,6 +111,14 @@ class Arms:
             raise InvalidValueError(f"arm must be one of {self._listed()}, got {arm!r}{self._hint(arm)}")
         return slot
 
+    def _known_all(self, arms: Iterable[Hashable]) -> Iterable[int]:
+        """Return the slots of arms that are active."""
+        given = tuple(arms)
+        try:
+            return [*map(self.active.__getitem__, given)]
+        except (KeyError, TypeError):
+            return map(self.known, given)  # which says which one is not
+
     def _listed(self) -> str:
         """Return the arms for an error message: all if they are few, else the first of them and how many there are."""
         names, more = [brief(arm) for arm in islice(self.active, _LISTED)], len(self.active) - _LISTED
@@ -100,27 +129,40 @@ class Arms:
             return ""
         return suggest(arm, [each for each in self.active if isinstance(each, str)])
 
-    def available(self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None) -> Ints:
-        """Return the slots of these arms in increasing order; of all that are active for None, `without` some."""
+    def available(self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None) -> "Ints | AllBut":
+        """Return the slots of these arms in increasing order, of all that are active for None; `without` some."""
+        if without is None and arms is None:
+            return self.slots
+        known = self._mask  # a tuple cannot change, so that what was found for it is still right
+        if arms is known[0] and without is known[1]:
+            return known[2]
+        hidden = NOTHING
+        if without is not None:
+            check_iterable(without, "without")
+            hidden = frozenset(self._known_all(without))
+        found: Ints | AllBut
         if arms is None:
-            return self.slots if without is None else np.setdiff1d(self.slots, [self.known(arm) for arm in without])
-        if arms is self._mask[0] and arms != ():
-            return self._mask[1]
-        check_iterable(arms)
-        slots = np.array(sorted({self.known(arm) for arm in arms}), np.int64)
-        if not slots.size:
-            raise InvalidValueError("arms must hold at least one arm, got none")
-        if type(arms) is tuple:
-            self._mask = (arms, slots)
-        return slots
+            found = AllBut(self.slots, hidden) if hidden else self.slots
+        else:
+            check_iterable(arms)
+            listed = {*self._known_all(arms)}
+            if not listed:
+                raise InvalidValueError("arms must hold at least one arm, got none")
+            found = np.array(sorted(listed - hidden), np.int64)
+        if not found.size:
+            raise InvalidValueError(f"without must leave at least one arm to choose from, got all {len(hidden)}")
+        if all(each is None or type(each) is tuple for each in (arms, without)):
+            self._mask = (arms, without, found)
+        return found
 
-    def described(self, slots: Ints) -> tuple[list[Hashable] | None, list[Hashable] | None]:
+    def described(self, slots: "Ints | AllBut") -> tuple[list[Hashable] | None, list[Hashable] | None]:
         """Return the arguments of `available` for these slots, in short: None, or the fewer of those in it and not in it."""
         if slots.size == self.slots.size:
             return None, None
         if 2 * slots.size <= self.slots.size:
-            return [self.names[slot] for slot in slots], None
-        return None, [self.names[slot] for slot in np.setdiff1d(self.slots, slots)]
+            return [self.names[slot] for slot in (slots.slots if isinstance(slots, AllBut) else slots)], None
+        hidden = sorted(slots.hidden) if isinstance(slots, AllBut) else np.setdiff1d(self.slots, slots)
+        return None, [self.names[slot] for slot in hidden]
 
     def check_not_last(self, arm: Hashable) -> None:
         """Refuse to leave no arm to choose."""

@@ -2,9 +2,10 @@
 
 import math
 import numbers
+import sys
 import threading
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
@@ -14,19 +15,23 @@ from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
-from rotting.live.arms import Arms, check_arm, restore_arm
+from rotting.live.arms import NOTHING, AllBut, Arms, check_arm, restore_arm
 from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Outcome
 from rotting.live.events import Event, Listener, check_event
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.live.learner import UNKNOWN, Learner
-from rotting.live.processes import Refusal, own_stream, watch
+from rotting.live.processes import Gate, own_stream, watch
 from rotting.live.reporting import Reporting
-from rotting.live.saved_state import seal, unseal
+from rotting.live.saved_state import Parts, unseal
 from rotting.live.under_way import UnderWay
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 
 _MAX_PENDING = 10_000
+
+# What calling the classes does, in half the time.
+_reason: Callable[[type[ArmExplanation], tuple[object, ...]], ArmExplanation] = tuple.__new__
+_decision: Callable[[type[Decision], tuple[object, ...]], Decision] = tuple.__new__
 
 
 def _check_reward(reward: object) -> float:
@@ -120,7 +125,8 @@ class Bandit:
         self._lock: Any = threading.RLock()
         self._ids = Ids()
         watch(self)
-        self._max_rounds = math.inf if self._policy.max_rounds is None else self._policy.max_rounds
+        self._propensity = None if self._policy.randomised else 1.0
+        self._max_rounds = sys.maxsize if self._policy.max_rounds is None else self._policy.max_rounds
         self._range = self._policy.reward_range or (-math.inf, math.inf)
         self._listener: Listener | None = None
         self._events: list[Event] = []
@@ -156,23 +162,25 @@ class Bandit:
         if self._listener is not None:
             self._events.append({"event": event, **more})
 
+    def _listen(self, listener: Listener) -> None:
+        """Let somebody keep a record of all that happens from now on."""
+        self._listener, self._lock = listener, Gate()
+
     def _tell(self) -> None:
         """Tell the listener of what has happened since it was last told; if it fails, what it knows is not what is true."""
         events, self._events = self._events, []
-        if isinstance(self._lock, Refusal):
-            self._lock.__enter__()  # a thread that waited for the lock meanwhile
         if self._listener is not None:
             try:
                 self._listener(events)
             except BaseException as error:
-                self._lock = Refusal(f"bandit must be opened again, since its record could not be written: {error}")
+                self._lock.shut(f"the bandit is ahead of its record, which could not be written: open it again ({error})")
                 raise
 
     def _after_fork(self) -> None:
         """Become a bandit of this process, which was forked."""
         self._ids = Ids()
         if self._listener is not None:
-            self._lock = Refusal("bandit must be opened again in this process: its record belongs to the one that opened it")
+            self._lock = Gate("the bandit belongs to the process that opened it: open it again in this one")
         else:
             self._lock, self._key = threading.RLock(), own_stream()
 
@@ -188,7 +196,7 @@ class Bandit:
                     if entry is None or entry.reward is not None:
                         raise InvalidValueError(f"event must be about a decision that is open, got {event!r}")
                     if kind == "rewarded":
-                        self._reward(entry, data["reward"])
+                        self._reward(entry.key, data["reward"])
                     else:
                         self._end(entry, kind, data.get("reward"))
                 elif kind == "learned":
@@ -238,55 +246,82 @@ class Bandit:
             learner.learn_all(rounds, slots, rewards)
         return learner
 
-    def _decide(self, available: Ints, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
-        """Choose one of the slots `available`; `wanted`: with its propensity and the reason."""
-        t = self._rounds + 1
+    def _make_place(self) -> None:
+        """Let the oldest decision expire, since there is no place for one more."""
         while self._ledger.is_full:
             self._end(self._ledger.oldest(), "expired", None)  # type: ignore[arg-type]
-            if not self._full_told:
-                self._full_told = True
-                self._warnings.append(
-                    f"{self._ledger.max_pending} decisions wait for a reward (max_pending): from now on the oldest expires "
-                    f"with each new one"
-                )
-        learner, under_way, reason = self._current(), self._under_way, None
-        randomised = self._policy.randomised
-        before = learner.copy() if wanted and randomised and not learner.weighs else None
-        asked: Ints | None
-        if under_way.is_quiet:
-            slot, joined, asked = learner.choose(t, self._key, available), None, available
+        if not self._full_told:
+            self._full_told = True
+            self._warnings.append(
+                f"{self._ledger.max_pending} decisions wait for a reward (max_pending): from now on the oldest expires "
+                f"with each new one"
+            )
+
+    def _decide(self, among: Ints | AllBut, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
+        """Choose one of the slots `among`; `wanted`: with its propensity and the reason."""
+        ledger, under_way, t = self._ledger, self._under_way, self._rounds + 1
+        if len(ledger.entries) >= ledger.max_pending:
+            self._make_place()
+        learner = self._current() if ledger.early else self._settled
+        quiet, hidden = under_way.is_quiet, NOTHING
+        available: Ints
+        if not isinstance(among, AllBut):
+            available = among
+        elif quiet and learner is self._settled and learner.can_hide(among.size):
+            available, hidden = among.every, among.hidden
         else:
+            available = among.slots
+        propensity = self._propensity  # which is the same every time, or not known yet
+        if wanted and propensity is None and not learner.weighs:
+            out = under_way.probabilities(learner.to_ask(), t, self._key, available)
+        joined: float | None = None
+        asked: Ints | None = available
+        if not quiet:
             slot, joined, asked = under_way.choose(learner, t, self._key, available)
+            if wanted:
+                index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
+        elif wanted:
+            slot, index, mean, window, width = learner.choose_and_explain(t, self._key, available, hidden)
+        else:
+            slot = learner.choose(t, self._key, available, hidden)
         if learner is not self._settled and asked is not None:  # which must hold what the policy notes when it chooses
             self._settled.choose(t, self._key, asked)
-        propensity = None if randomised else 1.0
-        if learner.weighs:
-            propensity = float(learner.state.propensity[slot])
-        elif before is not None:
-            out = under_way.probabilities(before, t, self._key, available)
-            propensity = float(out[np.searchsorted(available, slot)])
+        if propensity is None:
+            if learner.weighs:
+                propensity = float(learner.state.propensity[slot])
+            elif wanted:
+                propensity = float(out[np.searchsorted(available, slot)])
+        reason = None
         if wanted:
-            index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
-            value = float(index if joined is None else joined)
-            pulls, pending = under_way.rewards[slot], under_way.pending[slot]
-            reason = ArmExplanation(value, float(mean), int(window), float(width), pulls, pending)
+            index = index if joined is None else joined
+            reason = _reason(ArmExplanation, (index, mean, window, width, under_way.rewards[slot], under_way.pending[slot]))
         entry = Entry(key, slot, t, propensity)
         self._rounds = t
-        self._ledger.add(entry)
+        ledger.add(entry)
         under_way.decided(slot)
         if self._listener is not None:
-            arms, without = self._arms.described(available)
+            arms, without = self._arms.described(among)
             arm = self._arms.names[slot]
             self._note("decided", id=key, round=t, arm=arm, arms=arms, without=without, propensity=propensity)
         return entry, reason
 
     @overload
-    def decide(self, arms: Iterable[Hashable] | None = None, count: None = None) -> Decision: ...
+    def decide(
+        self, arms: Iterable[Hashable] | None = None, count: None = None, *, without: Iterable[Hashable] | None = None
+    ) -> Decision: ...
 
     @overload
-    def decide(self, arms: Iterable[Hashable] | None = None, *, count: int) -> tuple[Decision, ...]: ...
+    def decide(
+        self, arms: Iterable[Hashable] | None = None, *, count: int, without: Iterable[Hashable] | None = None
+    ) -> tuple[Decision, ...]: ...
 
-    def decide(self, arms: Iterable[Hashable] | None = None, count: int | None = None) -> Decision | tuple[Decision, ...]:
+    def decide(
+        self,
+        arms: Iterable[Hashable] | None = None,
+        count: int | None = None,
+        *,
+        without: Iterable[Hashable] | None = None,
+    ) -> Decision | tuple[Decision, ...]:
         """Choose an arm now, and wait for its reward.
 
         With a `count`, so many distinct arms for one page, best first: they are chosen one after the other, each without those
@@ -296,6 +331,8 @@ class Bandit:
         Args:
             arms: the arms available this time; all by default.
             count: how many arms to choose.
+            without: arms that are not available this time, also if they are among `arms`. With many arms, to leave out a few
+                takes much less time than to list all others. A tuple that is given again is not looked up again.
 
         Example:
             >>> from rotting.policies.uniform import Uniform
@@ -303,10 +340,25 @@ class Bandit:
             >>> [decision.propensity for decision in page], [decision.round for decision in page]
             ([0.3333333333333333, 0.5], [1, 2])
         """
-        number = 1 if count is None else positive_int("count", count)
+        if count is None:
+            with self._lock:
+                among = self._arms.slots if arms is without is None else self._arms.available(arms, without)
+                if self._rounds >= self._max_rounds:
+                    self._refuse_round(self._rounds + 1)
+                try:
+                    entry, reason = self._decide(among, self._ids.new(), True)
+                finally:
+                    if self._events:
+                        self._tell()
+                arm = self._arms.names[entry.slot]
+            if self._warnings:
+                self._warn()
+            return _decision(Decision, (entry.key, arm, entry.round, entry.propensity, reason))
+        number = positive_int("count", count)
         made: list[Decision] = []
         with self._lock:
-            available = self._arms.available(arms)
+            among = self._arms.available(arms, without)
+            available = among.slots if isinstance(among, AllBut) else among
             most = min(available.size, self._ledger.max_pending)
             if number > most:
                 raise InvalidValueError(f"count must be at most {most}, the arms there are to choose from, got {count!r}")
@@ -317,29 +369,29 @@ class Bandit:
                     entry, reason = self._decide(available, self._ids.new(), True)
                     arm = self._arms.names[entry.slot]
                     made.append(Decision(entry.key, arm, entry.round, entry.propensity, reason))  # type: ignore[arg-type]
-                    if number > 1:
-                        available = available[available != entry.slot]
+                    available = available[available != entry.slot]
             finally:
                 if self._events:
                     self._tell()
         if self._warnings:
             self._warn()
-        return made[0] if count is None else tuple(made)
+        return tuple(made)
 
-    def pull(self, arms: Iterable[Hashable] | None = None) -> Hashable:
+    def pull(self, arms: Iterable[Hashable] | None = None, *, without: Iterable[Hashable] | None = None) -> Hashable:
         """Return the arm to play now: the simple form of `decide`, to be answered with `update`.
 
         **A reward of 0 must be reported too**, as for `decide`.
 
         Args:
             arms: the arms available this time; all by default.
+            without: arms that are not available this time.
         """
         with self._lock:
-            available = self._arms.available(arms)
+            among = self._arms.slots if arms is without is None else self._arms.available(arms, without)
             if self._rounds >= self._max_rounds:
                 self._refuse_round(self._rounds + 1)
             try:
-                entry, _ = self._decide(available, self._rounds + 1, False)
+                entry, _ = self._decide(among, self._rounds + 1, False)
             finally:
                 if self._events:
                     self._tell()
@@ -356,19 +408,25 @@ class Bandit:
     # --- Learning ---------------------------------------------------------------------------------------------------------
 
     def _checked(self, reward: object) -> float:
-        value = _check_reward(reward)
         low, high = self._range
+        if type(reward) is float and low <= reward <= high and -LARGEST <= reward <= LARGEST:
+            return reward
+        value = _check_reward(reward)
         if not low <= value <= high:
             raise InvalidValueError(
                 f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {reward!r}"
             )
         return value
 
-    def _reward(self, entry: Entry, value: float) -> None:
-        """Learn the reward of an open decision: now, or when those before it have come."""
-        slot, ledger = entry.slot, self._ledger
-        if self._settled.weighs or ledger.first(slot) is entry:
-            self._settled.learn(self._rounds, slot, value, entry.propensity)
+    def _reward(self, key: Key, value: float) -> Outcome:
+        """Learn the reward of a decision, if it is open: now, or when those before it have come."""
+        ledger, learner = self._ledger, self._settled
+        entry = ledger.entries.get(key)
+        if entry is None or entry.reward is not None:
+            return ledger.remembered(key, value)
+        slot = entry.slot
+        if learner.weighs or ledger.is_first(entry):
+            learner.learn(self._rounds, slot, value, entry.propensity)
             ledger.close(entry, value)
         else:
             entry.reward, entry.came = value, self._rounds
@@ -378,11 +436,17 @@ class Bandit:
             self._note("rewarded", id=entry.key, reward=value)
         if ledger.early:
             self._settle(slot)
-        if self._reporting.told:
-            return
-        self._reporting.note(value, self._rounds - entry.round if isinstance(entry.key, str) else None)
-        oldest = ledger.oldest()
-        if oldest is not None and self._reporting.seems_partial(self.pending, self._rounds - oldest.round):
+        reporting = self._reporting
+        if not reporting.told:
+            delay = self._rounds - entry.round if type(entry.key) is str else None
+            if reporting.note(value, delay, len(ledger.entries) - ledger.early):
+                self._doubt()
+        return "applied"
+
+    def _doubt(self) -> None:
+        """Say that rewards of 0 seem not to be reported, if they seem so."""
+        oldest = self._ledger.oldest()
+        if oldest is not None and self._reporting.seems_partial(self._rounds - oldest.round):
             self._warnings.append(
                 f"no reward was 0 so far, and {self.pending} decisions have none: a decision that paid nothing must be "
                 f"rewarded with 0, else all arms look good"
@@ -402,7 +466,7 @@ class Bandit:
         """End an open decision without its reward; learn `value` at its place, if there is one."""
         slot = entry.slot
         if value is not None:
-            if self._settled.weighs or self._ledger.first(slot) is entry:
+            if self._settled.weighs or self._ledger.is_first(entry):
                 self._settled.learn(self._rounds, slot, value, entry.propensity)
                 self._ledger.close(entry, None)
             else:
@@ -429,13 +493,6 @@ class Bandit:
         self._under_way.learned(slot, value, False)
         self._note("learned", arm=arm, reward=value)
 
-    def _answer(self, id: str, value: float) -> Outcome:  # noqa: A002
-        entry = self._ledger.entries.get(id)
-        if entry is None or entry.reward is not None:
-            return self._ledger.remembered(id, value)
-        self._reward(entry, value)
-        return "applied"
-
     def reward(self, id: str, reward: float) -> Outcome:  # noqa: A002 - what decisions call it
         """Learn what a decision paid, and return what became of it.
 
@@ -449,10 +506,10 @@ class Bandit:
             id: that of the decision.
             reward: a finite number; True and False are refused, since they are mostly the answer to another question.
         """
-        value, key = self._checked(reward), _check_id(id)
+        value, key = self._checked(reward), id if type(id) is str else _check_id(id)
         with self._lock:
             try:
-                outcome = self._answer(key, value)
+                outcome = self._reward(key, value)
             finally:
                 if self._events:
                     self._tell()
@@ -475,7 +532,7 @@ class Bandit:
         pairs = [(_check_id(id), self._checked(reward)) for id, reward in rewards]  # noqa: A001
         with self._lock:
             try:
-                outcomes = [self._answer(key, value) for key, value in pairs]
+                outcomes = [self._reward(key, value) for key, value in pairs]
             finally:
                 if self._events:
                     self._tell()
@@ -500,7 +557,7 @@ class Bandit:
                 if entry is None:
                     self._learn(arm, value)
                 else:
-                    self._reward(entry, value)
+                    self._reward(entry.key, value)
             finally:
                 if self._events:
                     self._tell()
@@ -733,7 +790,8 @@ class Bandit:
             {'a': 0.5, 'b': 0.5}
         """
         with self._lock:
-            available, t = self._arms.available(arms), self._rounds + 1
+            among, t = self._arms.available(arms), self._rounds + 1
+            available = among.slots if isinstance(among, AllBut) else among
             trial, under_way = self._current(trial=True), self._under_way.copy()  # a choice changes the state
             names = [self._arms.names[slot] for slot in available]
         out = under_way.probabilities(trial, t, self._key, available)
@@ -773,29 +831,31 @@ class Bandit:
         trial.explain(t, slots, slot)
         under_way.probabilities(trial, t, self._key, slots)
 
+    def _parts(self) -> Parts:
+        """Return copies of all that makes the bandit; called under the lock, for which nothing is quicker."""
+        under_way, ledger = self._under_way, self._ledger
+        return Parts(
+            self._policy,
+            self._key,
+            self._rounds,
+            self._pending,
+            ledger.max_pending,
+            self._settled.copy(),
+            self._arms.active.copy(),
+            self._arms.retired.copy(),
+            under_way.rewards.copy(),
+            list(ledger.entries.values()),
+            {each.key: each.to_json() for each in ledger.waiting()} if ledger.early else {},
+            ledger.answers.copy(),
+            [under_way.total, under_way.number],
+            self._reporting.to_json(),
+        )
+
     def get_state(self) -> dict[str, Any]:
         """Return the policy, the arms, the statistics, the decisions and the randomness as JSON-able data, for `from_state`."""
         with self._lock:
-            learner, under_way, ledger = self._settled.copy(), self._under_way, self._ledger
-            data: dict[str, Any] = {
-                "policy": self._policy.to_json(),
-                "key": f"{self._key:x}",  # a string: some JSON readers keep fewer than 63 bits of a number
-                "rounds": self._rounds,
-                "capacity": learner.capacity,
-                "slots": learner.n_slots,
-                "pending": self._pending,
-                "max_pending": ledger.max_pending,
-                "arms": [
-                    {"arm": arm, "slot": slot, "retired": retired, "pulls": under_way.rewards[slot]}
-                    for retired, group in ((False, self._arms.active), (True, self._arms.retired))
-                    for arm, slot in group.items()
-                ],
-                "decisions": [entry.to_json() for entry in ledger.entries.values()],
-                "answers": list(ledger.answers.items()),
-                "rewards": [under_way.total, under_way.number],
-                "reporting": self._reporting.to_json(),
-            }
-        return seal({**data, "state": states.to_json(learner.state)})
+            parts = self._parts()
+        return parts.to_json()
 
     @classmethod
     def from_state(cls, state: Any) -> "Bandit":
@@ -825,7 +885,7 @@ class Bandit:
         for each in data["arms"]:
             under_way.rewards[each["slot"]] = each["pulls"]
         under_way.total, under_way.number = float(data["rewards"][0]), data["rewards"][1]
-        bandit._ledger.answers.update((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
+        bandit._ledger.remember((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
         for each in data["decisions"]:
             entry = Entry(*each)
             bandit._ledger.add(entry)

@@ -5,8 +5,8 @@ open. A reward that comes before its turn waits in the tail, at its place.
 """
 
 import os
-from collections import OrderedDict
-from collections.abc import Hashable
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from rotting.live.explanations import ArmExplanation
@@ -44,18 +44,21 @@ class Decision(NamedTuple):
 class Ids:
     """Ids that nobody can guess, from the system's random bytes, many at a time: to ask for them takes longer than a round."""
 
-    _SIZE, _MANY = 16, 256
+    _SIZE, _MANY = 32, 256  # digits of an id, and ids at a time
 
     def __init__(self) -> None:
-        self._bytes, self._place = b"", 0
+        self._digits, self._place = "", 0
 
     def new(self) -> str:
         """Return an id that was never used, by this process or another."""
         place = self._place
-        if place == len(self._bytes):
-            self._bytes, place = os.urandom(self._SIZE * self._MANY), 0
-        self._place = place + self._SIZE
-        return self._bytes[place : self._place].hex()
+        if place == len(self._digits):
+            self._digits, place = os.urandom(self._SIZE * self._MANY // 2).hex(), 0
+        end = self._place = place + self._SIZE
+        return self._digits[place:end]
+
+
+_SHORT = 50  # decisions of one arm
 
 
 class Entry:
@@ -93,9 +96,10 @@ class Ledger:
     def __init__(self, max_pending: int) -> None:
         self.max_pending = max_pending
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
-        self.tails: dict[int, OrderedDict[Key, Entry]] = {}
+        self.tails: dict[int, dict[Key, Entry]] = {}
         self.early = 0  # rewards that wait for their turn
-        self.answers: OrderedDict[str, float | None] = OrderedDict()  # the reward of each id; None: it is expired
+        self.answers: dict[Key, float | None] = {}  # the reward of each id; None: it is expired
+        self._answered: deque[Key] = deque()  # the ids, oldest first: a dict takes long to find its first one
 
     @property
     def is_full(self) -> bool:
@@ -104,17 +108,26 @@ class Ledger:
 
     def add(self, entry: Entry) -> None:
         """Append a decision."""
-        self.entries[entry.key] = entry
-        tail = self.tails.get(entry.slot)
+        key, slot = entry.key, entry.slot
+        self.entries[key] = entry
+        tail = self.tails.get(slot)
         if tail is None:
-            tail = self.tails[entry.slot] = OrderedDict()
-        tail[entry.key] = entry
-        self.early += entry.reward is not None
+            tail = self.tails[slot] = {}
+        elif len(tail) == _SHORT:  # a dict is the faster one, but it passes by all that were taken out to find its first
+            tail = self.tails[slot] = OrderedDict(tail)
+        tail[key] = entry
+        if entry.reward is not None:
+            self.early += 1
 
     def first(self, slot: int) -> Entry | None:
         """Return the oldest decision of a slot."""
         tail = self.tails.get(slot)
         return next(iter(tail.values())) if tail else None
+
+    def is_first(self, entry: Entry) -> bool:
+        """Return whether a decision is the oldest of its slot."""
+        tail = self.tails[entry.slot]
+        return len(tail) == 1 or next(iter(tail.values())) is entry
 
     def of(self, slot: int) -> list[Entry]:
         """Return all decisions of a slot, oldest first."""
@@ -130,15 +143,23 @@ class Ledger:
 
     def close(self, entry: Entry, answer: float | None) -> None:
         """Take a decision out, and remember its answer if its id is known to somebody."""
-        del self.entries[entry.key]
-        del self.tails[entry.slot][entry.key]
-        self.early -= entry.reward is not None
-        if isinstance(entry.key, str):
-            self.answers[entry.key] = answer
-            if len(self.answers) > self.max_pending:
-                self.answers.popitem(last=False)
+        key = entry.key
+        del self.entries[key]
+        del self.tails[entry.slot][key]
+        if entry.reward is not None:
+            self.early -= 1
+        if type(key) is str:
+            self.answers[key] = answer
+            self._answered.append(key)
+            if len(self._answered) > self.max_pending:
+                del self.answers[self._answered.popleft()]
 
-    def remembered(self, key: str, reward: float) -> Outcome:
+    def remember(self, answers: Iterable[tuple[str, float | None]]) -> None:
+        """Remember the answers of decisions that were closed before, oldest first."""
+        self.answers.update(answers)
+        self._answered.extend(self.answers)
+
+    def remembered(self, key: Key, reward: float) -> Outcome:
         """Return what a second reward of a decision is, if it is not open."""
         entry = self.entries.get(key)
         if entry is None and key not in self.answers:

@@ -6,6 +6,7 @@ tuned to the number of arms (`Kernel.tune`). Nothing else is needed.
 """
 
 import base64
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -76,16 +77,27 @@ def forget_arm(policy: Policy, state: Any, arm: int, capacity: int) -> None:
             array[arm] = new[0]
 
 
-def to_json(state: Any) -> dict[str, Any]:
-    """Return the arrays as JSON-able data under their dotted names, bit for bit: little-endian bytes in base 64."""
+_PIECE = 3 * 8_192  # bytes: a multiple of three, so that each piece of base 64 is whole
+
+
+def to_json(state: Any, pause: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Return the arrays as JSON-able data under their dotted names, bit for bit: little-endian bytes in base 64.
+
+    Args:
+        state: it is not changed.
+        pause: called between small pieces of work.
+    """
     return {
-        name: {
-            "dtype": str(array.dtype),
-            "shape": list(array.shape),
-            "data": base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode(),
-        }
+        name: {"dtype": str(array.dtype), "shape": list(array.shape), "data": "".join(_base64(array, pause))}
         for name, array in flatten(state).items()
     }
+
+
+def _base64(array: Any, pause: Callable[[], None]) -> Iterator[str]:
+    raw = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
+    for start in range(0, raw.size, _PIECE):
+        pause()
+        yield base64.b64encode(raw[start : start + _PIECE].tobytes()).decode()
 
 
 def from_json(policy: Policy, data: Any, n_arms: int, capacity: int) -> Any:

@@ -23,25 +23,30 @@ class Reporting:
         """Return the arguments."""
         return [self._answers, self._value, self._differ, self._longest, self.told]
 
-    def note(self, reward: float, delay: int | None) -> None:
-        """Note the reward of a decision, and how many rounds it took, if it came with its id."""
+    def note(self, reward: float, delay: int | None, waiting: int) -> bool:
+        """Note the reward of a decision, and return whether so few are answered that `seems_partial` has something to tell.
+
+        Args:
+            reward: what it paid.
+            delay: how many rounds it took, if it came with its id.
+            waiting: decisions without an answer.
+        """
         if reward == 0.0:
             self.told = True  # zeros are reported: there is nothing to tell
-        self._answers += 1
-        self._differ = self._differ or (self._value is not None and self._value != reward)
-        self._value = reward
-        if delay is not None:
-            self._longest = max(self._longest or 0, delay)
+        if not self._differ:
+            self._differ = self._value is not None and self._value != reward
+            self._value = reward
+        if delay is not None and (self._longest is None or delay > self._longest):
+            self._longest = delay
+        answers = self._answers = self._answers + 1
+        return waiting > answers >= _ENOUGH and not self.told
 
-    def seems_partial(self, waiting: int, age: int) -> bool:
+    def seems_partial(self, age: int) -> bool:
         """Tell once that zeros seem not to be reported.
 
         Args:
-            waiting: decisions without an answer.
-            age: rounds since the oldest of them.
+            age: rounds since the oldest decision without an answer.
         """
-        if self.told or self._answers < _ENOUGH or waiting <= self._answers:
-            return False
         if self._differ and (self._longest is None or age <= _LONG * (self._longest + 1)):
             return False
         self.told = True

@@ -131,7 +131,7 @@ class MemoryStore:
 
     def save_snapshot(self, bandit: str, number: int, state: Payload) -> None:
         """Keep the state of a bandit; only the newest is kept."""
-        content = encode("state", state)
+        content = encode("state", state, gently=True)
         with self._writing() as medium:
             check_bandit(bandit, medium.bandits)
             check_snapshot(number, len(medium.log))

@@ -9,6 +9,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
+from rotting.common.pieces import Pauses, text_of
 from rotting.common.rules import brief, nonnegative_int
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.store.protocol import Payload
@@ -16,8 +17,8 @@ from rotting.store.protocol import Payload
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-def encode(what: str, payload: Payload) -> bytes:
-    """Return a payload as JSON, or say why it cannot be carried.
+def encode(what: str, payload: Payload, gently: bool = False) -> bytes:
+    """Return a payload as JSON, or say why it cannot be carried; `gently`: in small pieces, since it is large.
 
     Example:
         >>> encode("payload", {"arm": "a", "reward": 0.5})
@@ -30,6 +31,8 @@ def encode(what: str, payload: Payload) -> bytes:
     if not isinstance(payload, dict):
         raise InvalidTypeError(f"{what} must be a dict that JSON can carry, got {brief(payload)}")
     try:
+        if gently:
+            return b"".join(piece.encode() for piece in text_of(payload, Pauses(), _encode))
         return _encode(payload).encode()
     except TypeError:
         raise InvalidTypeError(f"{what} must be a dict that JSON can carry, got {brief(payload)}") from None

@@ -329,7 +329,7 @@ class SQLiteStore:
 
     def save_snapshot(self, bandit: str, number: int, state: Payload) -> None:
         """Keep the state of a bandit after all its events up to `number`; the newest two of each bandit are kept."""
-        content = encode("state", state)
+        content = encode("state", state, gently=True)
         with self._using(writing=True):
             check_bandit(bandit, self._bandits)
             place = check_snapshot(number, self._last)
