@@ -170,6 +170,7 @@ def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
                         thread.start()
                 before = len(rewarded)
                 while len(rewarded) < before + chance.randrange(20, 120):
+                    assert all(thread.is_alive() for thread in threads)
                     time.sleep(0.001)
                 running.kill()
     finally:

@@ -77,7 +77,7 @@ def _problem_of(error: Exception) -> ProblemError:
 
 
 def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return float(value) if math.isfinite(value) else None  # NumPy's, where nothing is compiled, JSON does not know
 
 
 def _reason(reason: ArmExplanation) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _reason(reason: ArmExplanation) -> dict[str, Any]:
     return {
         "index": _number(index),
         "mean": _number(mean),
-        "window": window,
+        "window": int(window),
         "width": _number(width),
         "pulls": pulls,
         "pending": pending,

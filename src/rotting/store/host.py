@@ -235,10 +235,13 @@ class Host:
 
     def undo(self, batch: Batch, trouble: StoreError) -> None:
         """Go back to what the store has, after a batch was not written."""
-        since = self.take()
+        since: Batch = self._gatherer.batch
+        self._gatherer = _Gatherer(0)  # a snapshot that is still being made goes to the old one, and is lost
         for name, _ in (*batch.events, *since.events, *batch.made, *since.made):
             if self.live.pop(name, None) is not None:
                 self._lost.add(name)
+        for hosted in self.live.values():
+            hosted.bandit._store = self._gatherer
         self._notes.clear()
         self.trouble = trouble
 
