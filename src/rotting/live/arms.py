@@ -8,7 +8,7 @@ import heapq
 import math
 from collections.abc import Hashable, Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -47,6 +47,7 @@ def restore_arm(arm: Any) -> Hashable:
 NOTHING: frozenset[int] = frozenset()
 
 
+@final
 class AllBut:
     """All active arms but a few, which are not listed unless somebody asks: that takes as long as there are arms."""
 

@@ -15,7 +15,7 @@ from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
-from rotting.live.arms import NOTHING, AllBut, Arms, check_arm, restore_arm
+from rotting.live.arms import AllBut, Arms, check_arm, restore_arm
 from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Outcome
 from rotting.live.events import Event, Listener, check_event
 from rotting.live.explanations import ArmExplanation, Explanation
@@ -257,22 +257,21 @@ class Bandit:
                 f"with each new one"
             )
 
+    def _listed(self, among: AllBut, learner: Learner) -> Ints:
+        """Return the slots that are meant or, if that is enough for the learner, what stands for them."""
+        hidden = learner.hide(among.every, among.hidden) if self._under_way.is_quiet else None
+        return among.slots if hidden is None or learner is not self._settled else hidden
+
     def _decide(self, among: Ints | AllBut, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
         """Choose one of the slots `among`; `wanted`: with its propensity and the reason."""
         ledger, under_way, t = self._ledger, self._under_way, self._rounds + 1
         if len(ledger.entries) >= ledger.max_pending:
             self._make_place()
         learner = self._current() if ledger.early else self._settled
-        quiet, hidden = under_way.is_quiet, NOTHING
-        available: Ints
-        if not isinstance(among, AllBut):
-            available = among
-        elif quiet and learner is self._settled and learner.can_hide(among.size):
-            available, hidden = among.every, among.hidden
-        else:
-            available = among.slots
+        quiet = under_way.is_quiet
+        available = self._listed(among, learner) if type(among) is AllBut else among
         propensity = self._propensity  # which is the same every time, or not known yet
-        if wanted and propensity is None and not learner.weighs:
+        if propensity is None and wanted and not learner.weighs:
             out = under_way.probabilities(learner.to_ask(), t, self._key, available)
         joined: float | None = None
         asked: Ints | None = available
@@ -281,9 +280,9 @@ class Bandit:
             if wanted:
                 index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
         elif wanted:
-            slot, index, mean, window, width = learner.choose_and_explain(t, self._key, available, hidden)
+            slot, index, mean, window, width = learner.choose_and_explain(t, self._key, available)
         else:
-            slot = learner.choose(t, self._key, available, hidden)
+            slot = learner.choose(t, self._key, available)
         if learner is not self._settled and asked is not None:  # which must hold what the policy notes when it chooses
             self._settled.choose(t, self._key, asked)
         if propensity is None:

@@ -76,7 +76,8 @@ class Entry:
         came: int = 0,
         lapsed: bool = False,
     ) -> None:
-        self.key, self.slot, self.round, self.propensity = key, slot, round, propensity
+        self.key, self.slot = key, slot
+        self.round, self.propensity = round, propensity
         # Of a reward that waits for its turn: its value, the round in which it came, whether it stands for one that never did.
         self.reward, self.came, self.lapsed = reward, came, lapsed
 

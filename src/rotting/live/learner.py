@@ -95,6 +95,7 @@ class Learner:
 
     __slots__ = (
         "_admitted",
+        "_base",
         "_draws_openly",
         "_functions",
         "_hidden",
@@ -129,8 +130,9 @@ class Learner:
             None if kernel.admit is None else guarded_for(kernel.admit, policy, policy.params, state, arms),
             None if kernel.readmit is None else guarded_for(kernel.readmit, policy, policy.params, state, arms, arms),
         )
-        self._admitted: Ints | None = None  # the arms that the state is ready for
-        self._hidden = NOTHING  # but for these
+        self._admitted: Ints | None = None  # what stands for the arms that the state is ready for, if that is known:
+        self._base: Ints | None = None  # these
+        self._hidden = NOTHING  # but for those
         self._draws_openly = kernel.propensities is None or is_own_work(kernel.propensities)
         self._may_be_full = kernel.enlarge is not None
         self.weighs = "propensity" in state._fields
@@ -162,25 +164,18 @@ class Learner:
             self.state = states.grow(self.policy, self.state, self.n_slots, capacity)
             self.capacity = capacity
 
-    def choose(self, t: int, key: int, arms: Ints, hidden: frozenset[int] = NOTHING) -> int:
-        """Return the slot that the policy chooses in round t.
-
-        Args:
-            t: the round.
-            key: of the random numbers.
-            arms: to choose from; an array that must not change as long as it is used again.
-            hidden: those of `arms` that are not there after all, if the policy `can_hide` them.
-        """
+    def choose(self, t: int, key: int, arms: Ints) -> int:
+        """Return the slot that the policy chooses in round t; `arms` must not change as long as it is used again."""
         if t > self.capacity:
             self.make_room(t)
-        if arms is not self._admitted or hidden is not self._hidden:
-            self._admit(arms, hidden)
-        slot = self._functions.choose(self._params, self.state, t, key, arms[len(hidden) :] if hidden else arms)
+        if arms is not self._admitted:
+            self._admit(arms)
+        slot = self._functions.choose(self._params, self.state, t, key, arms)
         if not self.is_own:
             check_choice(self.policy, slot, arms)
         return int(slot)
 
-    def choose_and_explain(self, t: int, key: int, arms: Ints, hidden: frozenset[int] = NOTHING) -> Chosen:
+    def choose_and_explain(self, t: int, key: int, arms: Ints) -> Chosen:
         """Return what `choose` does, and why."""
         both = self._functions.choose_and_explain
         if both is None:
@@ -188,28 +183,36 @@ class Learner:
             return slot, *self.explain(t, arms, slot)
         if t > self.capacity:
             self.make_room(t)
-        if arms is not self._admitted or hidden is not self._hidden:
+        if arms is not self._admitted:
+            self._admit(arms)
+        return both(self._params, self.state, t, key, arms)  # type: ignore[no-any-return]
+
+    def hide(self, arms: Ints, hidden: frozenset[int]) -> Ints | None:
+        """Return an array for the next choice that stands for `arms` but for those that are `hidden`; None if there is none.
+
+        It has their number, and not the arms themselves: a tournament has its eyes on those by itself.
+        """
+        left = arms.size - len(hidden)
+        if self._functions.readmit is None or not self.is_own or left < MANY or not is_played(self.state):
+            return None
+        if self._admitted is None or arms is not self._base or hidden is not self._hidden:
             self._admit(arms, hidden)
-        chosen: Chosen = both(self._params, self.state, t, key, arms[len(hidden) :] if hidden else arms)
-        return chosen
+            self._admitted = arms[:left]
+        return self._admitted
 
-    def can_hide(self, left: int) -> bool:
-        """Return whether arms can be hidden if so many are left: the policy has its eyes on them by itself."""
-        return self._functions.readmit is not None and self.is_own and left >= MANY and is_played(self.state)
-
-    def _admit(self, arms: Ints, hidden: frozenset[int]) -> None:
+    def _admit(self, arms: Ints, hidden: frozenset[int] = NOTHING) -> None:
         """Make the state ready for these arms, but for those that are hidden."""
         admit, readmit, before = self._functions.admit, self._functions.readmit, self._hidden
         if admit is not None and self.n_slots >= MANY:
             if arms.size < MANY:
                 return  # they are looked at one by one
-            if arms is not self._admitted:
+            if readmit is None or self._admitted is None or arms is not self._base:
                 admit(self._params, self.state, arms)
                 before = NOTHING
             if readmit is not None and hidden != before:
                 come, go = (np.fromiter(each, np.int64, len(each)) for each in (before - hidden, hidden - before))
                 readmit(self._params, self.state, come, go)
-        self._admitted, self._hidden = arms, hidden
+        self._admitted, self._base, self._hidden = arms, arms, hidden
 
     def learn(self, t: int, slot: int, reward: float, propensity: float | None = None) -> None:
         """Learn a reward in round t, all of it or, if there is no memory, nothing."""
