@@ -120,6 +120,18 @@ def test_what_is_under_way_is_answered_before_the_end(tmp_path: Path) -> None:
         assert store.last == len(answered)  # all that was decided was told
 
 
+def test_a_service_ends_in_order_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with serving(path, free_port()) as running:
+        said(running, "serving")
+        assert running.stderr is not None
+        running.stderr.close()
+        running.terminate()
+        assert running.wait(30) == 0
+    with SQLiteStore(path) as store:
+        assert store.last == 0
+
+
 def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
     path, port, chance = tmp_path / "songs.rot", free_port(), random.Random(11)
     stop, decided, rewarded = threading.Event(), {}, {}

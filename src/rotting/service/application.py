@@ -257,17 +257,15 @@ class Application:
     def _admit(self, exchange: Exchange, route: Route) -> None:
         """Refuse who may not do this, or does it too often."""
         headers = exchange.headers
-        holder = ANYBODY
+        holder, host = ANYBODY, headers.get(b"host", b"")
         if self._tokens is not None:
             holder = self._holder(exchange, route)
-        elif headers.get(b"host", b"").rpartition(b":")[0] not in _LOOPBACK and headers.get(b"host") not in _LOOPBACK:
+        elif host not in _LOOPBACK and host.rpartition(b":")[0] not in _LOOPBACK:
             # A page of another site may send the browser here by a name of its own.
-            host = headers.get(b"host", b"").decode("latin-1")
-            raise ProblemError(
-                "forbidden", f"Host must be localhost or its address, since no tokens are asked for, got {host!r}"
-            )
+            told = f"Host must be localhost or its address, since no tokens are asked for, got {host.decode('latin-1')!r}"
+            raise ProblemError("forbidden", told)
         origin = headers.get(b"origin")
-        if origin is not None and origin.partition(b"://")[2] != headers.get(b"host"):
+        if origin is not None and origin.partition(b"://")[2] != host:
             raise ProblemError("forbidden", f"Origin must be this service, got {origin.decode('latin-1')!r}")
         if self._rates is not None and route.scope is not None:
             wait = self._rates.wait(holder.name or exchange.peer, time.monotonic())
@@ -444,7 +442,10 @@ class Application:
                 if note["body"] != body:
                     raise ProblemError("key-reused", f"idempotency_key must be new for another request, got {key!r}")
                 return Reply(m.encode({"decisions": note["decisions"]}))
-        made = [_decision(each) for each in hosted.bandit.decide(arms, count=request.count)]
+        if request.count == 1:
+            made = [_decision(hosted.bandit.decide(arms))]
+        else:
+            made = [_decision(each) for each in hosted.bandit.decide(arms, count=request.count)]
         if key is not None:
             self._host.add_note(name, f"key:{key}", body=body, decisions=made)
         self.metrics.tally(name).decided(made[0]["round"], len(made))

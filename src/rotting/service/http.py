@@ -209,20 +209,15 @@ class Connection(asyncio.Protocol):
     def on_url(self, url: bytes) -> None:
         """A part of the target came."""
         self._url += url
-        self._count(len(url))
-
-    def _count(self, size: int) -> None:
-        self._size += size
-        if self._size > _MAX_HEAD:
-            self._refuse(431, f"the headers must be at most {_MAX_HEAD} bytes, got more")
+        self._size += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header came."""
-        self._count(len(name) + len(value))
-        if self._broken:
+        exchange = self._arriving
+        if exchange is None:  # it was refused
             return
-        assert self._arriving is not None
-        headers, key = self._arriving.headers, name.lower()
+        self._size += len(name) + len(value)
+        headers, key = exchange.headers, name.lower()
         headers[key] = b"%b, %b" % (headers[key], value) if key in headers else value
 
     def on_headers_complete(self) -> None:
@@ -231,6 +226,9 @@ class Connection(asyncio.Protocol):
         if exchange is None:  # it was refused
             return
         self._head = -1 << 62  # what comes now is the body
+        if self._size > _MAX_HEAD:
+            self._refuse(431, f"the headers must be at most {_MAX_HEAD} bytes, got more")
+            return
         limit, headers = self.server.limits.body, exchange.headers
         length = headers.get(b"content-length", b"")
         if length.isdigit() and (len(length) > 18 or int(length) > limit):

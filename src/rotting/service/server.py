@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -141,8 +142,9 @@ def serve(path: str | PathLike[str], settings: Settings, say: Callable[[str], No
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
         def told(name: str) -> None:
-            say(f"{name}: ending what is under way, then saving")
             stop.set()
+            with suppress(OSError):  # who read it is gone
+                say(f"{name}: ending what is under way, then saving")
 
         for each in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(each, told, each.name)
@@ -153,7 +155,8 @@ def serve(path: str | PathLike[str], settings: Settings, say: Callable[[str], No
             say(f"serving {len(service.bandits.metas)} bandits of {path} at http://{shown}:{service.port}, {who}")
 
         await service.run(ready, stop)
-        say(f"saved {path}")
+        with suppress(OSError):
+            say(f"saved {path}")
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(main())

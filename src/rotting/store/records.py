@@ -65,12 +65,8 @@ def digest(*parts: bytes | int | str) -> bytes:
         >>> digest("ab", "c") == digest("a", "bc")
         False
     """
-    found = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        content = part if isinstance(part, bytes) else str(part).encode()
-        found.update(b"%d:" % len(content))
-        found.update(content)
-    return found.digest()
+    contents = [part if isinstance(part, bytes) else str(part).encode() for part in parts]
+    return hashlib.blake2b(b"".join([b"%d:%b" % (len(each), each) for each in contents]), digest_size=8).digest()
 
 
 def check_bandit(name: object, known: Collection[str]) -> None:
