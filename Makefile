@@ -72,6 +72,7 @@ mutants: $(READY)  ## Change the code in small places: does a test notice? Repor
 stress: $(READY)  ## The long forms of tests: 10,000 steps against a slow model, 200 kills, every byte (half an hour)
 	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/store/test_crashes.py tests/store/test_durable.py
+	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/service/test_server.py tests/service/test_fuzz.py
 
 lock:  ## Pin the development environment anew
 	rm -rf $(VENV).lock && $(PYTHON) -m venv $(VENV).lock

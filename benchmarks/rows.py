@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Iterator
 
 import rotting
-from benchmarks import before, decisions, drift, durable, limit, numpy_style, ours, packages, resources, samples
+from benchmarks import before, decisions, drift, durable, limit, numpy_style, ours, packages, resources, samples, service
 from benchmarks.measure import Check, Contestant, Goal, Race, Row, Sample, Size
 from benchmarks.ours import Stretches, many_arms
 from rotting.experiments import exact_windows
@@ -381,6 +381,12 @@ ROWS: tuple[Row, ...] = (
         "an event that is on the disk when the call returns; wall-clock time",
         durable.measure,
         ("SQLite itself writes the same bytes into two columns, in the same mode, without digests and epochs.",),
+    ),
+    Check(
+        "service",
+        "rotting serve, EffRAWUCB, K = 10: a decision that is on the disk when the answer comes; clients on the same machine",
+        service.measure,
+        ("Each connection asks again when it has its answer; one more sends the rewards, 100 or more at a time.",),
     ),
     Check(
         "memory",

@@ -84,7 +84,7 @@ def _print(store: "SQLiteStore", events: "Iterable[Event]") -> None:
     print(f"{'number':>8} {'epoch':>6}  {'bandit':{wide}}  {'event':9}  {'id':8}".rstrip())
     for event in events:
         payload = dict(event.payload)
-        what, key = str(payload.pop("event", "")), str(payload.pop("id", ""))[:8]
+        what, key = str(payload.pop("event", "note" if "note" in payload else "")), str(payload.pop("id", ""))[:8]
         first: dict[str, Any] = {name: payload.pop(name) for name in ("arm", "reward") if name in payload}
         own = " ".join(f"{name}={_short(value)}" for name, value in {**first, **payload}.items() if value is not None)
         line = f"{event.number:>8} {event.epoch:>6}  {event.bandit:{wide}}  {what:9}  {key:8}  {own}".rstrip()

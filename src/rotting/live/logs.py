@@ -41,7 +41,7 @@ def rewards_of(events: Iterable[Event]) -> Columns:
         lives.append(forgotten.get(arm, 0))
 
     for event in chain.from_iterable(map(one_by_one, events)):
-        kind = event["event"]
+        kind = event.get("event")  # a note has none
         if kind == "decided":
             place[event["id"]] = len(arms)
             put(restore_arm(event["arm"]), None, event["propensity"])

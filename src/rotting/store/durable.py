@@ -15,6 +15,7 @@ from rotting.live.saved_state import Parts
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 from rotting.store.protocol import Durability, Event, Payload, Store
+from rotting.store.records import is_note
 from rotting.store.verify import Replay
 
 _SNAPSHOT_EVERY = 100_000  # events: a second or two to play again when a store is opened; a snapshot takes time too
@@ -138,36 +139,39 @@ def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Hasha
             missing = "policy" if policy is None else "arms"
             raise InvalidValueError(f"{missing} must be given for a bandit that is new to its store, got None")
         bandit = DurableBandit(policy, arms if listed is None else listed, **options)
-        store.add_bandit(
-            name,
-            {
-                "policy": policy.to_json(),
-                "arms": list(bandit.arms),
-                "seed": options.get("seed", 0),
-                "pending": bandit.get_state()["pending"],
-                "max_pending": bandit.get_state()["max_pending"],
-            },
-        )
+        store.add_bandit(name, describe(bandit, options.get("seed", 0)))
     else:
-        bandit = _resumed(store, name, known[name])
+        bandit = resume(store, name, known[name])
         _check_same(known[name], bandit, policy, listed, options)
     bandit._live_in(store, name)
     return bandit
 
 
-def _new(meta: Payload) -> DurableBandit:
+def describe(bandit: Bandit, seed: int) -> Payload:
+    """Return what makes a bandit again that has seen nothing yet."""
+    return {
+        "policy": bandit.policy.to_json(),
+        "arms": list(bandit.arms),
+        "seed": seed,
+        "pending": bandit._pending,
+        "max_pending": bandit._ledger.max_pending,
+    }
+
+
+def _new(meta: Payload, kind: type[DurableBandit] = DurableBandit) -> DurableBandit:
     """Return the bandit as it was before its first event."""
     arms = [restore_arm(arm) for arm in meta["arms"]]
-    return DurableBandit(policy_from_json(meta["policy"]), arms, meta["seed"], meta["pending"], meta["max_pending"])
+    return kind(policy_from_json(meta["policy"]), arms, meta["seed"], meta["pending"], meta["max_pending"])
 
 
-def _resumed(store: Store, name: str, meta: Payload) -> DurableBandit:
+def resume(store: Store, name: str, meta: Payload, kind: type[DurableBandit] = DurableBandit) -> DurableBandit:
     """Return the fold of the events, from the last snapshot on."""
     snapshot = store.snapshot(name)
-    bandit = _new(meta) if snapshot is None else DurableBandit.from_state(snapshot.state)
+    bandit = _new(meta, kind) if snapshot is None else kind.from_state(snapshot.state)
     assert isinstance(bandit, DurableBandit)
     for event in store.read(name, after=0 if snapshot is None else snapshot.number):
-        bandit._apply(event.payload)
+        if not is_note(event.payload):
+            bandit._apply(event.payload)
     return bandit
 
 
@@ -196,7 +200,8 @@ def replaying(store: Store) -> Replay:
         if twin is None:
             return ""
         try:
-            twin._apply(event.payload)
+            if not is_note(event.payload):
+                twin._apply(event.payload)
         except RottingError as error:
             twins[event.bandit] = None
             return str(error)

@@ -28,7 +28,7 @@ from rotting.errors import (
     StoreLockedError,
     StoreReadOnlyError,
 )
-from rotting.store.files import PATIENCE_MS, lock, look, make, open_file, resolved, told
+from rotting.store.files import IS_NOTE, NOTE_NAME, PATIENCE_MS, lock, look, make, open_file, resolved, told
 from rotting.store.protocol import DURABILITIES, Durability, Event, Payload, Snapshot
 from rotting.store.records import check_bandit, check_new, check_snapshot, decode, digest, encode, encode_in_pieces
 
@@ -41,6 +41,7 @@ SELECT number, epoch, bandit, place, payload, digest, (SELECT digest FROM events
 FROM events"""
 _LAST_PLACE = "SELECT place FROM events INDEXED BY events_of WHERE bandit = ?2 AND number <= ?1 ORDER BY number DESC LIMIT 1"
 _LAST_PLACES = f"SELECT bandit, ({_LAST_PLACE.replace('?2', 'bandits.bandit')}) FROM bandits"  # noqa: S608
+_NOTE = f"INDEXED BY notes WHERE {IS_NOTE} AND bandit = ?1 AND {NOTE_NAME} = ?2 ORDER BY number DESC LIMIT 1"
 
 _LARGEST = 2**63 - 1  # that SQLite can carry
 _KEPT = 2  # snapshots of each bandit
@@ -320,7 +321,17 @@ class SQLiteStore:
                 raise self._damaged(f"after event {start} one of {brief(self._names[slot])} is missing")
             return
 
-    def _rows(self, asked: str, values: tuple[int, ...] = ()) -> list[_Row]:
+    def note(self, bandit: str, name: str) -> Event | None:
+        """Return the newest note of a bandit that has this name, or None."""
+        with self._using():
+            self.flush()
+            self._check_there(bandit)
+            rows = self._rows(_NOTE, (self._bandits[bandit], name))
+            for row in rows:
+                self._check(row)
+            return Event(rows[0].number, rows[0].epoch, bandit, decode(rows[0].payload)) if rows else None
+
+    def _rows(self, asked: str, values: tuple[int | str, ...] = ()) -> list[_Row]:
         return [_Row(*row) for row in self._all(f"{_EVENTS} {asked}", values)]
 
     def _all(self, asked: str, values: tuple[object, ...] = ()) -> list[Any]:
