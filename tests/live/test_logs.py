@@ -47,6 +47,12 @@ def lived(path: Path, policy: Policy, name: str = "bandit") -> None:
             bandit.expire(decision.id)
 
 
+def test_notes_are_passed_over() -> None:
+    decided = {"event": "decided", "id": "x", "round": 1, "arm": "a", "arms": None, "without": None, "propensity": 1.0}
+    events = [decided, {"note": "key 7", "ids": ["x"]}, {"event": "rewarded", "id": "x", "reward": 0.5}]
+    assert rewards_of(events) == rewards_of([events[0], events[2]]) == {"arm": ["a"], "reward": [0.5], "propensity": [1.0]}
+
+
 @pytest.mark.parametrize("policy", [rotting.RAWUCB(), rotting.ThompsonSampling(), rotting.Exp3S(gamma=0.1, alpha=0.01)])
 def test_what_is_learned_of_a_log_is_what_its_bandit_knew(policy: Policy, tmp_path: Path) -> None:
     lived(tmp_path / "songs.rot", policy)
