@@ -97,6 +97,7 @@ def test_lost_rewards_cost_no_more_than_their_information(problem: maker.Clicks,
     assert abs((cost - information).mean()) <= 1.5 * maker.half_interval(cost - information)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["low RAWUCB 500-500 young", "high Exp3S 0-0 young lost 0.5"])
 def test_the_figures_are_fresh(name: str) -> None:
     (cell,) = (each for each in maker.cells() if each.name == name)

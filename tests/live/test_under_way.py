@@ -2,13 +2,15 @@
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rotting.common.arrays import Floats, Ints
+from rotting.errors import KernelIndexError
 from rotting.live import under_way as under_way_module
 from rotting.live.arms import listed_slots
 from rotting.live.bandit import Bandit
@@ -16,7 +18,7 @@ from rotting.live.learner import Learner
 from rotting.live.under_way import Choice, UnderWay, has_index
 from rotting.parts.doubling import doubling
 from rotting.parts.tournament import MANY
-from rotting.policy import Policy
+from rotting.policy import Kernel, Policy, Reason
 from rotting.registry import make
 from tests.conftest import INTERPRETED
 from tests.helpers.games import learners
@@ -238,3 +240,44 @@ def test_the_compiled_rule_is_the_slow_one_with_many_arms(name: str, few: int, m
             for key in [waiting.pop(int(rng.integers(len(waiting)))) for _ in range(3)]:
                 bandit.reward(key, float(rng.uniform()))
     assert not bandit._under_way.is_quiet
+
+
+class NoParams(NamedTuple):
+    """None."""
+
+
+class Sums(NamedTuple):
+    """What each arm paid."""
+
+    total: Floats
+
+
+def _init(p: NoParams, n_arms: int, capacity: int) -> Sums:
+    return Sums(np.zeros(n_arms))
+
+
+def _choose_the_first(p: NoParams, s: Sums, t: int, key: int, arms: Ints) -> int:
+    return 0
+
+
+def _update(p: NoParams, s: Sums, t: int, arm: int, reward: float) -> None:
+    s.total[arm] += reward
+
+
+def _explain(p: NoParams, s: Sums, t: int, arms: Ints, arm: int) -> Reason:
+    return Reason(s.total[arm], s.total[arm], 1, 0.0)
+
+
+class Stubborn(Policy):
+    """Chooses arm 0, also where it is not asked about it."""
+
+    name = "stubborn"
+    kernel = Kernel(NoParams, _init, _choose_the_first, _update, _explain)
+    listed = False
+
+
+def test_who_chooses_an_arm_that_waits_is_told() -> None:
+    bandit = Bandit(Stubborn(), arms=range(3))
+    assert bandit.decide().arm == 0
+    with pytest.raises(KernelIndexError, match=r"Stubborn\(\): _choose_the_first .* must return one of `arms`, got 0"):
+        bandit.decide()
