@@ -49,7 +49,7 @@ def lived(path: Path, policy: Policy, name: str = "bandit") -> None:
 
 def test_notes_are_passed_over() -> None:
     decided = {"event": "decided", "id": "x", "round": 1, "arm": "a", "arms": None, "without": None, "propensity": 1.0}
-    events = [decided, {"note": "key 7", "ids": ["x"]}, {"event": "rewarded", "id": "x", "reward": 0.5}]
+    events: list[Event] = [decided, {"note": "key 7", "ids": ["x"]}, {"event": "rewarded", "id": "x", "reward": 0.5}]
     assert rewards_of(events) == rewards_of([events[0], events[2]]) == {"arm": ["a"], "reward": [0.5], "propensity": [1.0]}
 
 
