@@ -23,7 +23,7 @@ from rotting.problems import Problem
 from rotting.simulation.plan import Plan, Simulation, plan
 from rotting.simulation.result import Result
 
-_ENGINES = {"threads": Threads}
+_ENGINES = ("threads", "cuda")
 
 
 def default_workers() -> int:
@@ -36,7 +36,11 @@ def default_workers() -> int:
 def _make_engine(name: object, workers: int | None) -> Engine:
     if not isinstance(name, str) or name not in _ENGINES:
         raise InvalidValueError(f"engine must be one of {', '.join(_ENGINES)}, got {name!r}{suggest(str(name), _ENGINES)}")
-    return _ENGINES[name](default_workers() if workers is None else positive_int("workers", workers))
+    if name == "cuda":
+        from rotting.engines.cuda import Cuda  # noqa: PLC0415 (an extra)
+
+        return Cuda()
+    return Threads(default_workers() if workers is None else positive_int("workers", workers))
 
 
 def simulate(
