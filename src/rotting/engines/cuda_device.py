@@ -30,6 +30,7 @@ ELSEWHERE = "engine='threads' plays on the CPU"
 _THREADS = 128  # of a block
 _QUEUES = 32  # launches that may run side by side
 _OLDEST = (12, 0)  # version of CUDA that the driver must know
+_OPTIONS: dict[str, Any] = {"lto": False}  # a linker would fuse what the compiler left apart
 _lock = threading.RLock()
 _kernels: dict[str, Any] = {}
 
@@ -143,7 +144,7 @@ class Device:
         inner = Rebuild(lambda function, parts: make(with_names(function, parts)), {thread_number: grid})
         linked = with_names(plain, {name: inner(part) for name, part in bound_functions(plain).items()})
         linked.__name__ = linked.__qualname__ = f"{plain.__name__}_{mark}_unfused"  # the cache knows it by its name
-        made = cuda.jit(lto=False)(linked)  # a linker would fuse what the compiler left apart
+        made = cuda.jit(**_OPTIONS)(linked)
         try:
             made.enable_caching()
         except (OSError, RuntimeError) as error:
