@@ -16,7 +16,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.progress import Progress
 from rotting.engines.cuda_device import ELSEWHERE, Device
-from rotting.engines.cuda_game import link_thread
+from rotting.engines.cuda_game import link_thread, runs_axis
 from rotting.engines.game import Board, new_board
 from rotting.engines.kernel_errors import new_state
 from rotting.engines.task import Chunk, Game, Setting, Task
@@ -26,9 +26,9 @@ from rotting.kernels.nested import flatten, unflatten
 from rotting.policy import small_capacity
 from rotting.problems.mean_table import Means
 
-_LAUNCH_SECONDS = 0.2  # that a launch should take
-_FIRST_ROUNDS = 1_000  # of the first launch, which shows how long one takes
-_FASTER = 8  # times as many rounds as in the last launch, at most
+_LAUNCH_SECONDS = 0.5  # that a launch should take
+_FIRST_ROUNDS = 100  # of the first launch, which shows how long one takes
+_FASTER = 16  # times as many rounds as in the last launch, at most
 _SHARE = 0.9  # of the free memory
 _SIDE_BY_SIDE = 32  # games
 _WAIT = 0.0005  # seconds between two looks at the device
@@ -95,10 +95,14 @@ class _Table:
         self.capacity = setting.horizon if kernel.enlarge is None else small_capacity(setting.n_arms, setting.horizon)
         self.state = new_state(game.policy, setting.n_arms, self.capacity)
         self.board = new_board(setting.means, np.zeros(setting.n_arms, np.int64))
-        self.means = Means(*map(device.put, setting.means))
-        self.rest = tuple(map(device.put, (np.arange(setting.n_arms), setting.checkpoints, setting.optimum)))
-        self.signal = device.put(np.zeros(1, np.int64))
+        stream = device.stream()
+        self.means = Means(*(device.put(each, stream) for each in setting.means))
+        lists = np.arange(setting.n_arms), setting.checkpoints, setting.optimum
+        self.rest = tuple(device.put(each, stream) for each in lists)
+        self.signal = device.put(np.zeros(1, np.int64), stream)
+        self.ready = device.mark(stream)
         self._kernel: Any = None
+        self.axes = [runs_axis(each) for each in flatten(self.state).values()]  # kept when the arrays are enlarged
         own = [*flatten(self.state).values(), *self.board]
         self.bytes_per_run = sum(each.nbytes for each in own) + 8 * (1 + setting.checkpoints.size)
 
@@ -136,14 +140,19 @@ class _Batch:
         self.rounds = 0  # of all runs, that were played
         self._last, self._rounds = 0, _FIRST_ROUNDS
         self._put(table.state, table.board)
+        while not table.ready():
+            time.sleep(_WAIT)
         self._launch()
 
     def _put(self, state: Any, board: Any) -> None:
         """Give each run the same state and board."""
-        n, device = self._rows.size, self._device
-        self._state = unflatten(state, (device.spread(each, n, self._stream) for each in flatten(state).values()))
-        self._board = Board(*(device.spread(each, n, self._stream) for each in board))
-        self._on_device = device.put(self._runs), device.put(np.zeros((n, self._table.setting.checkpoints.size)))
+        n, device, stream = self._rows.size, self._device, self._stream
+        arrays, axes = flatten(state).values(), self._table.axes
+        self._state = unflatten(
+            state, (device.spread(each, n, axis, stream) for each, axis in zip(arrays, axes, strict=True))
+        )
+        self._board = Board(*(device.spread(each, n, runs_axis(each), stream) for each in board))
+        self._on_device = device.put(self._runs, stream), device.spread(np.zeros(self._table.setting.checkpoints.size), n, 0, stream)
 
     def _launch(self) -> None:
         table, setting = self._table, self._table.setting
@@ -177,30 +186,34 @@ class _Batch:
         """Keep what is finished; return which of the runs at play are not, since their state was full."""
         full = np.zeros(self._rows.size, bool)
         if self._table.game.policy.kernel.enlarge is not None:
-            full = self._device.get(self._state.full)[0] != 0
-        rows, regret = self._rows[~full], self._device.get(self._on_device[1])
+            full = self._device.get(self._state.full, self._stream)[0] != 0  # a small array
+        rows, regret = self._rows[~full], self._device.get(self._on_device[1], self._stream)
         self._regret[rows] = regret[~full]
-        self._pulls[rows] = self._device.get(self._board.pulls).T[~full]
+        pulls = self._device.get(self._board.pulls, self._stream)
+        self._pulls[rows] = np.moveaxis(pulls, runs_axis(self._table.board.pulls), 0)[~full]
         return np.flatnonzero(full)
 
     def _enlarge(self, left: Ints) -> None:
         """Go on with some of the runs, in states with more room: a smaller state is the leading corner of a larger one."""
-        device, policy, n_arms = self._device, self._table.game.policy, self._table.setting.n_arms
+        device, table, stream = self._device, self._table, self._stream
         self._capacity *= _MORE
-        larger = new_state(policy, n_arms, self._capacity)
+        larger = new_state(table.game.policy, table.setting.n_arms, self._capacity)
         arrays = []
-        for new, old in zip(flatten(larger).values(), flatten(self._state).values(), strict=True):
-            many = np.repeat(new[..., None], left.size, axis=-1)
-            many[tuple(slice(0, size) for size in old.shape[:-1])] = device.get(old)[..., left]
+        kept = flatten(self._state).values()
+        for new, old, axis in zip(flatten(larger).values(), kept, table.axes, strict=True):
+            many = np.repeat(np.expand_dims(new, axis), left.size, axis)
+            corner = np.take(device.get(old, stream), left, axis)
+            many[tuple(slice(0, size) for size in corner.shape)] = corner
             arrays.append(many)
         state = unflatten(larger, iter(arrays))
         state.full[:] = 0
-        board = [device.get(each)[..., left] for each in self._board]
-        runs, regret = (device.get(each)[left] for each in self._on_device)
+        pairs = zip(self._board, table.board, strict=True)
+        board = [np.take(device.get(each, stream), left, runs_axis(first)) for each, first in pairs]
+        runs, regret = (device.get(each, stream)[left] for each in self._on_device)
         self._rows = self._rows[left]
-        self._state = unflatten(state, map(device.put, flatten(state).values()))
-        self._board = Board(*map(device.put, board))
-        self._on_device = device.put(runs), device.put(regret)
+        self._state = unflatten(state, (device.put(each, stream) for each in flatten(state).values()))
+        self._board = Board(*(device.put(each, stream) for each in board))
+        self._on_device = device.put(runs, stream), device.put(regret, stream)
 
     def chunks(self) -> Iterator[tuple[Task, Chunk]]:
         """Yield the tasks, each with its share of the time."""

@@ -27,7 +27,8 @@ from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_func
 from rotting.policy import Policy
 
 ELSEWHERE = "engine='threads' plays on the CPU"
-_THREADS = 128  # of a block
+_THREADS = 64  # of a block
+_BLOCKS = 8192  # that fill an array
 _QUEUES = 32  # launches that may run side by side
 _OLDEST = (12, 0)  # version of CUDA that the driver must know
 _OPTIONS: dict[str, Any] = {"lto": False}  # a linker would fuse what the compiler left apart
@@ -71,24 +72,27 @@ class Device:
         """Return how much memory is free."""
         return float(cuda.current_context().get_memory_info()[0])
 
-    def put(self, array: NDArray[Any]) -> Any:
-        """Return a copy of an array on the device."""
-        return cuda.to_device(np.ascontiguousarray(array))
+    def put(self, array: NDArray[Any], stream: Any) -> Any:
+        """Return a copy of an array on the device; other streams go on."""
+        return cuda.to_device(np.ascontiguousarray(array), stream=stream)
 
-    def get(self, array: Any) -> NDArray[Any]:
-        """Return a copy of an array of the device."""
-        copy: NDArray[Any] = array.copy_to_host()
+    def get(self, array: Any, stream: Any) -> NDArray[Any]:
+        """Return a copy of an array of the device; other streams go on."""
+        copy: NDArray[Any] = array.copy_to_host(stream=stream)
+        if not simulated():
+            stream.synchronize()
         return copy
 
-    def spread(self, array: NDArray[Any], runs: int, stream: Any) -> Any:
-        """Return an array on the device that holds `array` for each run, with the runs on the last axis."""
-        shape = (*array.shape, runs)
+    def spread(self, array: NDArray[Any], runs: int, axis: int, stream: Any) -> Any:
+        """Return an array on the device that holds `array` for each run, with the runs on the first or the last axis."""
+        shape = (*array.shape, runs) if axis == -1 else (runs, *array.shape)
         if simulated():
-            return self.put(np.broadcast_to(array[..., None], shape))
+            return self.put(np.broadcast_to(np.expand_dims(array, axis), shape), stream)
         made = cuda.device_array(shape, array.dtype)
         if made.size > 0:
-            blocks = min(-(-made.size // _THREADS), 4096)
-            self._fill()[blocks, _THREADS, stream](made.reshape(made.size), self.put(array.ravel()))
+            blocks = min(-(-made.size // _THREADS), _BLOCKS)
+            times = runs if axis == -1 else 1  # that a number is repeated before the next
+            self._fill()[blocks, _THREADS, stream](made.reshape(made.size), self.put(array.ravel(), stream), times)
         return made
 
     def _fill(self) -> Any:
@@ -112,7 +116,9 @@ class Device:
     def launch(self, kernel: Any, runs: int, stream: Any, *arguments: Any) -> None:
         """Run a kernel on as many threads as there are runs."""
         threads = runs if simulated() else _THREADS
-        kernel[-(-runs // threads), threads, stream](*arguments)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*under-utilization")  # others are at play beside it
+            kernel[-(-runs // threads), threads, stream](*arguments)
 
     def kernel(self, function: Callable[..., None], policy: Policy, noise: Any, arguments: tuple[Any, ...]) -> Any:
         """Return `function` compiled for arguments like these.
@@ -130,12 +136,12 @@ class Device:
         with _lock:
             if mark not in _kernels:
                 try:
-                    _kernels[mark] = self._compiled(plain, mark, arguments)
+                    _kernels[mark] = self._compiled(plain, mark, arguments, own=not others)
                 except Exception as error:  # noqa: BLE001 (there is no end to what it raises at code that it does not know)
                     raise draw_error(noise) or compile_error(plain, policy, error) from error
             return _kernels[mark]
 
-    def _compiled(self, plain: Any, mark: str, arguments: tuple[Any, ...]) -> Any:
+    def _compiled(self, plain: Any, mark: str, arguments: tuple[Any, ...], own: bool) -> Any:
         grid = cuda.jit(device=True)(_number)
         if simulated():
             inner = Rebuild(with_names, {thread_number: grid})
@@ -149,7 +155,7 @@ class Device:
             made.enable_caching()
         except (OSError, RuntimeError) as error:
             warnings.warn(f"compiled code is not kept for the next process: {error}", RuntimeWarning, stacklevel=1)
-        with _unfused():
+        with _unfused(), _unsigned(own):
             made.compile(tuple(map(_typeof, arguments)))
         return made
 
@@ -173,14 +179,31 @@ def _unfused() -> Iterator[None]:
         nvvm.compile_ir = plain
 
 
+@contextmanager
+def _unsigned(own: bool) -> Iterator[None]:
+    """Spare the library's own code, whose indices are never negative, the question whether they are.
+
+    That question, asked at every access, takes a fifth of the time.
+    """
+    from numba.cuda import types  # noqa: PLC0415 (as above)
+    from numba.cuda.np import arrayobj  # noqa: PLC0415 (as above)
+
+    plain = arrayobj.fix_integer_index
+    if own:
+        arrayobj.fix_integer_index = lambda context, builder, kind, k, size: context.cast(builder, k, kind, types.intp)
+    try:
+        yield
+    finally:
+        arrayobj.fix_integer_index = plain
+
+
 def _number() -> Any:
     return cuda.grid(1)
 
 
-def _fill(out: Any, values: Any) -> None:
-    runs = out.size // values.size
+def _fill(out: Any, values: Any, times: int) -> None:
     for k in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        out[k] = values[k // runs]
+        out[k] = values[k // times % values.size]
 
 
 def _classes(arguments: tuple[Any, ...]) -> list[Any]:

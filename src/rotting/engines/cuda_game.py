@@ -1,12 +1,15 @@
 """The loop on a GPU: a thread is a run.
 
-Arrays that a run has of its own are kept for many runs together, with the runs on the last axis: threads that stand side by side
-then read memory side by side. `play_one` gives a thread its part of them, and the game is the one that `engines/game.py` plays.
-Plain functions, as all kernels are; `engines/cuda_device.py` compiles them.
+Arrays that a run has of its own are kept for many runs together. Small ones have the runs on the last axis: threads that stand
+side by side then read memory side by side. In large ones, where each thread is at another place, the runs come first: what a
+thread reads next is near. `play_one` gives a thread its part of them, and the game is the one that `engines/game.py` plays. Plain
+functions, as all kernels are; `engines/cuda_device.py` compiles them.
 """
 
 from collections.abc import Callable
 from typing import Any
+
+from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.game import Board, choose, draw, is_cancelled, is_full, play, reveal, reveal_means, says_full, update
@@ -16,6 +19,8 @@ from rotting.kernels.random_numbers import subkey
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise
+
+_SMALL = 64  # numbers of an array
 
 
 @slot
@@ -66,8 +71,13 @@ def play_one(
             play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], last, signal)
 
 
+def runs_axis(array: NDArray[Any]) -> int:
+    """Return which axis the runs are on, the first or the last, where this array is kept for many of them."""
+    return -1 if array.size <= _SMALL else 0
+
+
 def part_of(name: str, tree: Any) -> Callable[[Any, int], Any]:
-    """Return a function of that name that takes the r-th run's part of a tree like this one, whose arrays have one axis more.
+    """Return a function of that name that takes the r-th run's part of a tree like this one, kept for many runs.
 
     Compiled code cannot walk over the fields of a NamedTuple: the function is written out.
     """
@@ -75,16 +85,15 @@ def part_of(name: str, tree: Any) -> Callable[[Any, int], Any]:
 
     def written(part: Any, path: str) -> str:
         if not is_nested(part):
-            return f"{path}[{':, ' * part.ndim}r]"
+            return f"{path}[{':, ' * part.ndim}r]" if runs_axis(part) == -1 else f"{path}[r]"
         kind = f"Kind{len(kinds)}"
         kinds[kind] = type(part)
         return f"{kind}({', '.join(written(getattr(part, field), f'{path}.{field}') for field in part._fields)})"
 
     scope: dict[str, Any] = {"__name__": __name__}
-    source = f"def {name}(s, r):\n    return {written(tree, 's')}\n"
-    exec(source, {**scope, **kinds}, scope)  # noqa: S102 (made of field names, which are identifiers)
+    exec(f"def {name}(s, r):\n    return {written(tree, 's')}\n", scope)  # noqa: S102 (made of names of fields)
+    scope.update(kinds)
     function: Callable[[Any, int], Any] = scope[name]
-    function.__globals__.update(kinds)
     return function
 
 
