@@ -47,6 +47,7 @@ class Cuda:
     def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
         """Play tasks, as `Engine` says."""
         flight = _Flight(bar)
+        self._device.hold()
         try:
             for _, group in groupby(tasks, key=lambda task: id(task.game)):
                 yield from self._play_game(sorted(group, key=lambda task: task.first_run), flight, bar)
@@ -54,6 +55,7 @@ class Cuda:
                 yield from flight.landed()
         finally:
             flight.close()
+            self._device.release()
 
     def _play_game(self, tasks: list[Task], flight: "_Flight", bar: Progress) -> Iterator[tuple[Task, Chunk]]:
         game = tasks[0].game
@@ -63,6 +65,9 @@ class Cuda:
         while waiting:
             while flight.batches and (len(flight.batches) >= _SIDE_BY_SIDE or table.room() < waiting[0].runs):
                 yield from flight.landed()
+            if table.room() < waiting[0].runs:
+                self._device.release()
+                self._device.hold()
             room = int(min(table.room(), sum(each.runs for each in waiting)))
             if room == 0:
                 free, needed = self._device.free_bytes() / 1e9, table.bytes_per_run / 1e9
@@ -176,6 +181,7 @@ class _Batch:
             return True
         left = self._collect()
         if left.size == 0:
+            self._device.done([*flatten(self._state).values(), *self._board, self._on_device[1]])
             return False
         self._enlarge(left)
         self._last = horizon - self._rounds  # one launch: each goes on where it stands

@@ -9,8 +9,8 @@ import hashlib
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -60,13 +60,32 @@ def why_not() -> Exception | None:
 class Device:
     """One GPU, the current one.
 
-    Arrays on it are of Numba's kind; they are freed when they are no longer referred to.
+    Freeing memory waits for all that is at play. So nothing is freed between `hold` and `release`, and large arrays that are
+    `done` with are used again.
     """
 
     def __init__(self) -> None:
         missing = why_not()
         if missing is not None:
             raise missing
+        self._held = ExitStack()
+        self._spare: dict[tuple[Any, ...], list[Any]] = {}
+
+    def hold(self) -> None:
+        """Free nothing until `release`."""
+        self._held.enter_context(cuda.defer_cleanup())
+
+    def release(self) -> None:
+        """Free what nobody needs any more."""
+        self._spare.clear()
+        self._held.close()
+        if not simulated():
+            cuda.current_context().deallocations.clear()
+
+    def done(self, arrays: Iterable[Any]) -> None:
+        """Take arrays of `spread` back."""
+        for each in arrays:
+            self._spare.setdefault((each.shape, each.dtype.str), []).append(each)
 
     def free_bytes(self) -> float:
         """Return how much memory is free."""
@@ -88,7 +107,8 @@ class Device:
         shape = (*array.shape, runs) if axis == -1 else (runs, *array.shape)
         if simulated():
             return self.put(np.broadcast_to(np.expand_dims(array, axis), shape), stream)
-        made = cuda.device_array(shape, array.dtype)
+        spare = self._spare.get((shape, array.dtype.str))
+        made = spare.pop() if spare else cuda.device_array(shape, array.dtype)
         if made.size > 0:
             blocks = min(-(-made.size // _THREADS), _BLOCKS)
             times = runs if axis == -1 else 1  # that a number is repeated before the next
