@@ -44,6 +44,9 @@ class Cuda:
     def __init__(self) -> None:
         self._device = Device()
 
+    def close(self) -> None:
+        """Do nothing: memory is freed with the games."""
+
     def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
         """Play tasks, as `Engine` says."""
         flight = _Flight(bar)

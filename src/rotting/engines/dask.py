@@ -29,8 +29,8 @@ Played = list[tuple[int, Chunk]]
 """What a worker sends back: chunks, each with its first run."""
 
 
-def connect(address: str | None = None, timeout: float | None = None, workers: int | None = None) -> Any:
-    """Return a client.
+def connect(address: str | None = None, timeout: float | None = None, workers: int | None = None) -> "Dask":
+    """Return the engine of a cluster.
 
     Args:
         address: of the scheduler. By default the client that is current, the scheduler that Dask's settings name, or else
@@ -40,13 +40,13 @@ def connect(address: str | None = None, timeout: float | None = None, workers: i
     """
     if address is None:
         with suppress(ValueError):
-            return distributed.get_client()
+            return Dask(distributed.get_client())
         address = distributed.config.get("scheduler-address", None) or os.environ.get("DASK_SCHEDULER_ADDRESS")
     if address is None:
-        return distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+        return Dask(distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=None), own=True)
     limit = {} if timeout is None else {"timeout": timeout}
     try:
-        return distributed.Client(address, **limit)
+        return Dask(distributed.Client(address, **limit), own=True)
     except (OSError, ValueError) as error:  # a time-out is an OSError
         within = "" if timeout is None else f" within {timeout:g} s"
         raise EngineError(f"scheduler must be one that answers{within}, got {address!r}: {_first_line(error)}") from error
@@ -64,6 +64,11 @@ class Dask:
         self._client = client
         self._own = own
 
+    def close(self) -> None:
+        """Close the client, if it is the engine's own."""
+        if self._own:
+            self._client.close()
+
     def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
         """Play tasks, as `Engine` says."""
         flight = _Flight(self._client, bar)
@@ -75,8 +80,6 @@ class Dask:
             yield from flight.landed(0)
         finally:
             flight.close()
-            if self._own:
-                self._client.close()
 
     def _workers(self) -> tuple[int, bool]:
         """Return how many threads the workers have, and whether each has a GPU; refuse those that cannot play."""

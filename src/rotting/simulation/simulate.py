@@ -4,7 +4,8 @@ A simulation is planned, played by an engine, and collected. A store of finished
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _ENGINES = ("threads", "cuda", "dask", "auto")
 _WORTH_A_GPU = 2 * 10**8  # rounds for each worker, half a minute, and so many runs: a thread of a GPU alone is slow
 _RUNS_FOR_A_GPU = 1_000
+_LOOK_SECONDS = 0.5  # between two looks at what other processes have finished
 
 
 def default_workers() -> int:
@@ -50,9 +52,9 @@ def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> 
         known = f"engine must be one of {', '.join(_ENGINES)}, or a dask.distributed.Client"
         raise InvalidValueError(f"{known}, got {engine!r}{suggest(str(engine), _ENGINES)}")
     if engine == "dask":
-        from rotting.engines.dask import Dask, connect  # noqa: PLC0415 (an extra)
+        from rotting.engines.dask import connect  # noqa: PLC0415 (an extra)
 
-        return Dask(connect(workers=threads))
+        return connect(workers=threads)
     if engine == "cuda" or (engine == "auto" and _is_worth_a_gpu(plans, threads)):
         from rotting.engines.cuda import Cuda  # noqa: PLC0415 (an extra)
 
@@ -155,7 +157,6 @@ def simulate_all(
         >>> [result.horizon for result in results]
         [50, 50]
     """
-    store = None if keep is None else ChunkStore(keep)
     plans = [plan(each) for each in simulations]
     playing = _make_engine(engine, workers, plans)
     collected = _Collection(plans)
@@ -165,14 +166,36 @@ def simulate_all(
             collected.take(task, chunk)
             bar.resumed += task.rounds
 
-        tasks = collected.tasks()
-        missing = tasks if store is None else store.missing(tasks, take_kept)
-        with closing(playing.play(missing, bar)) as played:
-            for task, chunk in played:
-                collected.take(task, chunk)
-                if store is not None:
-                    store.write(task.digest, chunk)
+        tasks: Iterable[Task] = collected.tasks()
+        with closing(playing), closing(ChunkStore(keep) if keep is not None else _NoStore()) as store:
+            while tasks:
+                with closing(playing.play(store.missing(tasks, take_kept), bar)) as played:
+                    for task, chunk in played:
+                        collected.take(task, chunk)
+                        store.write(task.digest, chunk)
+                tasks = store.elsewhere
+                if tasks:
+                    bar.status = "waiting for another process"
+                    bar.advance(0)
+                    time.sleep(_LOOK_SECONDS)
+                    bar.status = ""
     return collected.results()
+
+
+class _NoStore:
+    """Keeps nothing."""
+
+    elsewhere: Sequence[Task] = ()
+
+    def missing(self, tasks: Iterable[Task], _take: Callable[[Task, Chunk], None]) -> Iterable[Task]:
+        """Return all tasks."""
+        return tasks
+
+    def write(self, _key: str, _chunk: Chunk) -> None:
+        """Let it go."""
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 class _Collection:
