@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import Ints
 from rotting.common.progress import Progress
 from rotting.engines.cuda_device import ELSEWHERE, Device
 from rotting.engines.cuda_game import link_thread, runs_axis
 from rotting.engines.game import Board, new_board
 from rotting.engines.kernel_errors import new_state
-from rotting.engines.task import Chunk, Game, Setting, Task
+from rotting.engines.task import Chunk, Game, Task
 from rotting.engines.threads import try_out
 from rotting.errors import EngineError
 from rotting.kernels.nested import flatten, unflatten
@@ -121,7 +121,7 @@ class _Table:
 
     def room(self) -> float:
         """Return how many runs fit into the memory that is free."""
-        return _SHARE * self._device.free_bytes() / self.bytes_per_run
+        return float(_SHARE * self._device.free_bytes() / self.bytes_per_run)
 
     def kernel(self, arguments: tuple[Any, ...]) -> Any:
         """Return the loop, compiled for arguments like these."""
@@ -156,11 +156,12 @@ class _Batch:
         """Give each run the same state and board."""
         n, device, stream = self._rows.size, self._device, self._stream
         arrays, axes = flatten(state).values(), self._table.axes
-        self._state = unflatten(
-            state, (device.spread(each, n, axis, stream) for each, axis in zip(arrays, axes, strict=True))
-        )
+        self._state = unflatten(state, (device.spread(each, n, axis, stream) for each, axis in zip(arrays, axes, strict=True)))
         self._board = Board(*(device.spread(each, n, runs_axis(each), stream) for each in board))
-        self._on_device = device.put(self._runs, stream), device.spread(np.zeros(self._table.setting.checkpoints.size), n, 0, stream)
+        self._on_device = (
+            device.put(self._runs, stream),
+            device.spread(np.zeros(self._table.setting.checkpoints.size), n, 0, stream),
+        )
 
     def _launch(self) -> None:
         table, setting = self._table, self._table.setting

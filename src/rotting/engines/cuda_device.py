@@ -6,6 +6,7 @@ option that tells it: `_unfused` hands the compiler's own option on.
 """
 
 import hashlib
+import importlib
 import os
 import threading
 import warnings
@@ -16,7 +17,6 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import cuda
 from numpy.typing import NDArray
 
 from rotting.engines.compile import draw_error
@@ -26,6 +26,8 @@ from rotting.errors import EngineError, MissingExtraError
 from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
 from rotting.policy import Policy
 
+cuda: Any = importlib.import_module("numba.cuda")  # the simulator's, if it is on, which knows it by this name
+config: Any = numba.config
 ELSEWHERE = "engine='threads' plays on the CPU"
 _THREADS = 64  # of a block
 _BLOCKS = 8192  # that fill an array
@@ -38,7 +40,7 @@ _kernels: dict[str, Any] = {}
 
 def simulated() -> bool:
     """Return whether Numba's simulator, which plays on the CPU without compiling, stands for a GPU."""
-    return bool(numba.config.ENABLE_CUDASIM)
+    return bool(config.ENABLE_CUDASIM)
 
 
 def why_not() -> Exception | None:
@@ -46,7 +48,9 @@ def why_not() -> Exception | None:
     if simulated():
         return None
     if find_spec("numba_cuda") is None:
-        return MissingExtraError("engine='cuda' needs numba-cuda: pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12")
+        return MissingExtraError(
+            "engine='cuda' needs numba-cuda: pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12"
+        )
     os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(_QUEUES))  # read when the device is opened
     if not cuda.is_available():
         return EngineError(f"engine='cuda' needs an NVIDIA GPU and its driver, got none; {ELSEWHERE}")
@@ -131,7 +135,7 @@ class Device:
             return lambda: True
         event = cuda.event(timing=False)
         event.record(stream)
-        return event.query
+        return lambda: bool(event.query())
 
     def launch(self, kernel: Any, runs: int, stream: Any, *arguments: Any) -> None:
         """Run a kernel on as many threads as there are runs."""
@@ -157,7 +161,7 @@ class Device:
             if mark not in _kernels:
                 try:
                     _kernels[mark] = self._compiled(plain, mark, arguments, own=not others)
-                except Exception as error:  # noqa: BLE001 (there is no end to what it raises at code that it does not know)
+                except Exception as error:
                     raise draw_error(noise) or compile_error(plain, policy, error) from error
             return _kernels[mark]
 
@@ -181,16 +185,13 @@ class Device:
 
 
 def _typeof(value: Any) -> Any:
-    from numba.cuda.typing.typeof import typeof  # noqa: PLC0415 (as above)
-
-    return typeof(value)
+    return importlib.import_module("numba.cuda.typing.typeof").typeof(value)
 
 
 @contextmanager
 def _unfused() -> Iterator[None]:
     """Have the compiler leave products and sums apart."""
-    from numba.cuda.cudadrv import nvvm  # noqa: PLC0415 (as above)
-
+    nvvm: Any = importlib.import_module("numba.cuda.cudadrv.nvvm")
     plain = nvvm.compile_ir
     nvvm.compile_ir = lambda irs, **options: plain(irs, **{**options, "fma": False})
     try:
@@ -205,12 +206,11 @@ def _unsigned(own: bool) -> Iterator[None]:
 
     That question, asked at every access, takes a fifth of the time.
     """
-    from numba.cuda import types  # noqa: PLC0415 (as above)
-    from numba.cuda.np import arrayobj  # noqa: PLC0415 (as above)
-
+    arrayobj: Any = importlib.import_module("numba.cuda.np.arrayobj")
     plain = arrayobj.fix_integer_index
     if own:
-        arrayobj.fix_integer_index = lambda context, builder, kind, k, size: context.cast(builder, k, kind, types.intp)
+        whole: Any = importlib.import_module("numba.cuda.types").intp
+        arrayobj.fix_integer_index = lambda context, builder, kind, k, size: context.cast(builder, k, kind, whole)
     try:
         yield
     finally:

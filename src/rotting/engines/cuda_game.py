@@ -2,8 +2,8 @@
 
 Arrays that a run has of its own are kept for many runs together. Small ones have the runs on the last axis: threads that stand
 side by side then read memory side by side. In large ones, where each thread is at another place, the runs come first: what a
-thread reads next is near. `play_one` gives a thread its part of them, and the game is the one that `engines/game.py` plays. Plain
-functions, as all kernels are; `engines/cuda_device.py` compiles them.
+thread reads next is near. `play_one` gives a thread its part of them, and the game is the one that `engines/game.py` plays.
+Plain functions, as all kernels are; `engines/cuda_device.py` compiles them.
 """
 
 from collections.abc import Callable

@@ -5,7 +5,6 @@ elsewhere when a worker dies, and forgets it when the client goes away. Each wor
 workers were started with the resource GPU.
 """
 
-import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -17,6 +16,7 @@ from rotting.engines.threads import Threads
 from rotting.errors import EngineError, MissingExtraError
 
 try:
+    import dask.config
     import distributed
 except ImportError as error:
     raise MissingExtraError("engine='dask' needs distributed: pip install 'rotting[dask]'") from error
@@ -41,7 +41,7 @@ def connect(address: str | None = None, timeout: float | None = None, workers: i
     if address is None:
         with suppress(ValueError):
             return Dask(distributed.get_client())
-        address = distributed.config.get("scheduler-address", None) or os.environ.get("DASK_SCHEDULER_ADDRESS")
+        address = dask.config.get("scheduler-address", None)  # DASK_SCHEDULER_ADDRESS, where it is set
     if address is None:
         return Dask(distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=None), own=True)
     limit = {} if timeout is None else {"timeout": timeout}

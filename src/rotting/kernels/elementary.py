@@ -1,13 +1,13 @@
 """Logarithm, exponential and power, the same to the last bit on every machine.
 
-The functions of a mathematical library differ in a last bit from one library to the next, and those of a GPU from all of them. A
-last bit can decide a choice, and a choice everything that follows. These are made of nothing but sums, products, quotients and
-powers of two, which IEEE 754 rounds in one way: a kernel that calls them, and `math.sqrt`, plays the same game interpreted,
+The functions of a mathematical library differ in a last bit from one library to the next, and those of a GPU from all of them.
+A last bit can decide a choice, and a choice everything that follows. These are made of nothing but sums, products, quotients
+and powers of two, which IEEE 754 rounds in one way: a kernel that calls them, and `math.sqrt`, plays the same game interpreted,
 compiled, on a GPU, and on any processor. (Fused multiply-adds, which round once where two operations round twice, must be off:
 engines see to it.)
 
-They are correct to a unit in the last place, and in 97 of 100 cases to half of one: there, a library that rounds as well returns
-the same. Where it would raise (`log(0.0)`), they return what IEEE 754 has for it.
+They are correct to a unit in the last place, and in 97 of 100 cases to half of one: there, a library that rounds as well
+returns the same. Where it would raise (`log(0.0)`), they return what IEEE 754 has for it.
 """
 
 import math

@@ -181,7 +181,9 @@ class Result:
         for name in ("policies", "problem", "horizon", "seed", "reference"):
             for each in shards:
                 if getattr(each, name) != getattr(self, name):
-                    raise InvalidValueError(f"results must have the same {name}, got {getattr(self, name)} and {getattr(each, name)}")
+                    raise InvalidValueError(
+                        f"results must have the same {name}, got {getattr(self, name)} and {getattr(each, name)}"
+                    )
         for before, after in pairwise(shards):
             if not np.array_equal(before.checkpoints, after.checkpoints):
                 raise InvalidValueError("results must have the same checkpoints, got others")

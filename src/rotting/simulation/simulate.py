@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -48,6 +48,8 @@ def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> 
         from rotting.engines.dask import Dask  # noqa: PLC0415 (an extra)
 
         return Dask(engine)
+    if not isinstance(engine, str) and hasattr(engine, "play"):  # as `rotting.engines.dask.connect` returns it
+        return cast("Engine", engine)
     if not isinstance(engine, str) or engine not in _ENGINES:
         known = f"engine must be one of {', '.join(_ENGINES)}, or a dask.distributed.Client"
         raise InvalidValueError(f"{known}, got {engine!r}{suggest(str(engine), _ENGINES)}")
