@@ -1,4 +1,4 @@
-"""Logarithms, exponentials and powers: correct to a unit in the last place, the same compiled, and the only ones that kernels use."""
+"""Logarithms, exponentials and powers: correct to a unit in the last place, the same compiled, the only ones of kernels."""
 
 import dis
 import math
@@ -96,7 +96,9 @@ def test_where_a_library_would_raise() -> None:
     assert math.isnan(elementary.log(-1.0))
     assert math.isnan(elementary.log1p(-2.0))
     assert math.isnan(elementary.log(math.nan))
-    assert elementary.log(math.inf) == elementary.log1p(math.inf) == elementary.exp(math.inf) == elementary.exp(710.0) == math.inf
+    assert (
+        elementary.log(math.inf) == elementary.log1p(math.inf) == elementary.exp(math.inf) == elementary.exp(710.0) == math.inf
+    )
     assert elementary.exp(-math.inf) == elementary.exp(-746.0) == 0.0
     assert elementary.exp(-745.0) == 5e-324
     assert elementary.expm1(-math.inf) == -1.0

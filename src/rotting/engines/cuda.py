@@ -261,13 +261,14 @@ class _Flight:
             time.sleep(_WAIT)
             landed = [each for each in self.batches if each.is_landed()]
         self._share_time()
-        for each in landed:
-            if not each.go_on():
-                self.batches.remove(each)
-                self._rounds += sum(task.rounds for task in each.tasks)
-                yield from each.chunks()
+        finished = [each for each in landed if not each.go_on()]
+        for each in finished:
+            self.batches.remove(each)
+            self._rounds += sum(task.rounds for task in each.tasks)
         played = self._rounds + sum(each.rounds for each in self.batches)
         self._bar.advance(self._bar.resumed + played - self._bar.done)
+        for each in finished:
+            yield from each.chunks()
 
     def close(self) -> None:
         """Leave out what was not launched, and wait for what was."""
