@@ -27,7 +27,8 @@ def test_one_at_a_time(tmp_path: Path) -> None:
 
 def test_a_claim_of_a_dead_process_of_this_machine_is_taken_over_at_once(tmp_path: Path) -> None:
     path = tmp_path / "work.claim"
-    code = f"from pathlib import Path; from rotting.engines.claims import Claims; import os; Claims().take(Path({str(path)!r})); os._exit(9)"
+    imports = "import os; from pathlib import Path; from rotting.engines.claims import Claims"
+    code = f"{imports}; Claims().take(Path({str(path)!r})); os._exit(9)"
     subprocess.run([sys.executable, "-c", code], check=False)
     assert path.exists()
     mine = Claims()

@@ -39,9 +39,10 @@ class Claims:
 
     def take(self, path: Path) -> bool:
         """Claim the work that a path stands for; return False if another process is at it."""
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(2):
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("xb") as file:
                     file.write(f"{socket.gethostname()} {os.getpid()}".encode())
             except FileExistsError:
@@ -89,6 +90,8 @@ class Claims:
     def close(self) -> None:
         """Give everything back."""
         self._stop.set()
+        if self._beating is not None:
+            self._beating.join()
         for path in list(self._mine):
             self.drop(path)
 
