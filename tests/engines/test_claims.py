@@ -22,6 +22,7 @@ def test_one_at_a_time(tmp_path: Path) -> None:
     mine.drop(path)  # it is no longer its own
     assert path.exists()
     others.close()
+    mine.close()
     assert not path.exists()
 
 

@@ -26,8 +26,12 @@ class Claims:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     mine, others, path = Claims(), Claims(), Path(folder, "work.claim")
-        ...     mine.take(path), others.take(path), mine.drop(path), others.take(path), others.close()
-        (True, False, None, True, None)
+        ...     print(mine.take(path), others.take(path))
+        ...     mine.close()
+        ...     print(others.take(path))
+        ...     others.close()
+        True False
+        True
     """
 
     def __init__(self) -> None:
@@ -90,8 +94,9 @@ class Claims:
     def close(self) -> None:
         """Give everything back."""
         self._stop.set()
-        if self._beating is not None:
-            self._beating.join()
+        beating = self._beating
+        if beating is not None:
+            beating.join()
         for path in list(self._mine):
             self.drop(path)
 
@@ -99,6 +104,9 @@ class Claims:
         while not self._stop.wait(_BEAT):
             with self._lock:
                 mine = list(self._mine)
+                if not mine:
+                    self._beating = None
+                    return
             for path in mine:
                 with suppress(OSError):
                     os.utime(path)
