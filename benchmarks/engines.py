@@ -56,10 +56,12 @@ def game(label: str, engine: str, size: Size) -> Contestant:
 
     def play() -> Sample:
         _needs(engine)
-        rotting.simulate(policy, problem, runs=COMPARED, seed=SEED, checkpoints=[horizon], engine=engine, progress=False)
-        began = time.perf_counter()
-        result = rotting.simulate(policy, problem, runs=runs, seed=SEED, checkpoints=[horizon], engine=engine, progress=False)
-        seconds = time.perf_counter() - began
+        games: Any = {"policies": policy, "problem": problem, "seed": SEED, "checkpoints": [horizon], "progress": False}
+        with _cluster() if engine == "dask" else nullcontext(engine) as playing:
+            rotting.simulate(runs=COMPARED, engine=playing, **games)
+            began = time.perf_counter()
+            result = rotting.simulate(runs=runs, engine=playing, **games)
+            seconds = time.perf_counter() - began
         pulls = tuple_of(result.pulls[0, :COMPARED])
         return Sample(seconds * 1e6 / (runs * horizon), seconds, named(policy.name, problem, horizon), pulls)
 

@@ -13,6 +13,7 @@ from rotting.policy import Policy
 from rotting.problems.noise import Noise
 from rotting.registry import make
 from rotting.simulation import simulate as simulation
+from rotting.simulation.plan import Simulation, plan
 from rotting.simulation.simulate import simulate
 from tests.helpers.games import examples
 from tests.helpers.gpu_games import NOISES, PROBLEM, players, problem
@@ -143,7 +144,7 @@ def test_auto_takes_a_gpu_where_it_is_worth_it(
 
     monkeypatch.setattr(simulation, "find_spec", lambda name: name)
     monkeypatch.setattr(cuda_device, "why_not", lambda: missing)
-    plans = [simulation.plan(simulation.Simulation(make("ucb1"), PROBLEM, horizon=10**6, runs=runs))]
+    plans = [plan(Simulation(make("ucb1"), PROBLEM, horizon=10**6, runs=runs))]
     assert simulation._is_worth_a_gpu(plans, threads=2) == gpu
 
 

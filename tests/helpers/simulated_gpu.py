@@ -10,6 +10,10 @@ import sys
 import tempfile
 from typing import Any
 
+import pytest
+
+PATCH = pytest.MonkeyPatch()  # for as long as the process lives
+
 
 def on_simulated_gpu(name: str) -> Any:
     """Run a function of this module where a GPU is simulated, and nothing compiled."""
@@ -59,8 +63,8 @@ def full_states() -> list[Any]:
         times.append(len(left))
         enlarge(batch, left)
 
-    cuda.small_capacity = lambda n_arms, rounds: 3
-    cuda._Batch._enlarge = counted  # type: ignore[method-assign]
+    PATCH.setattr(cuda, "small_capacity", lambda n_arms, rounds: 3)
+    PATCH.setattr(cuda._Batch, "_enlarge", counted)
     games: Any = {"policies": make("raw-ucb"), "problem": PROBLEM, "horizon": 150, "runs": 4}
     same = simulate(**games) == simulate(engine="cuda", **games)
     return [len(times), max(times), same]
@@ -82,7 +86,7 @@ def little_memory() -> list[Any]:
         sizes.append(sum(task.runs for task in tasks))
         begin(batch, device, table, tasks)
 
-    cuda._Batch.__init__ = counted  # type: ignore[method-assign]
+    PATCH.setattr(cuda._Batch, "__init__", counted)
     games: Any = {"policies": make("ucb1"), "problem": PROBLEM, "horizon": 20, "runs": 10}
     per_run = []
     room = cuda._Table.room
@@ -91,10 +95,10 @@ def little_memory() -> list[Any]:
         per_run.append(table.bytes_per_run)
         return min(room(table), 3.9)
 
-    cuda._Table.room = three_runs  # type: ignore[method-assign]
+    PATCH.setattr(cuda._Table, "room", three_runs)
     same = simulate(**games) == simulate(engine="cuda", **games)
-    cuda._Table.room = room  # type: ignore[method-assign]
-    Device.free_bytes = lambda device: 100.0  # type: ignore[method-assign]
+    PATCH.setattr(cuda._Table, "room", room)
+    PATCH.setattr(Device, "free_bytes", lambda device: 100.0)
     try:
         simulate(engine="cuda", **games)
     except EngineError as error:
@@ -124,7 +128,7 @@ def kept_and_cancelled() -> list[Any]:
             launched.append(runs)
             launch(device, kernel, runs, *rest)
 
-        Device.launch = counted  # type: ignore[method-assign]
+        PATCH.setattr(Device, "launch", counted)
         same = simulate(engine="cuda", runs=8, keep=folder, **games) == simulate(runs=8, **games)
         bar = Progress(100, show=False)
         (game,), _ = plan(Simulation(make("ucb1"), PROBLEM, horizon=20)).games()
