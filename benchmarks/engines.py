@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import Any
 
@@ -41,9 +42,10 @@ def _needs(engine: str) -> None:
 
 def _cluster() -> Any:
     """Return the client of a cluster of this machine's CPUs."""
-    from distributed import Client  # noqa: PLC0415 (an extra)
+    import distributed  # noqa: PLC0415 (an extra)
 
-    return Client(n_workers=default_workers(), threads_per_worker=1, dashboard_address=None)
+    client: Any = distributed.Client
+    return client(n_workers=default_workers(), threads_per_worker=1, dashboard_address=None)
 
 
 def game(label: str, engine: str, size: Size) -> Contestant:

@@ -40,7 +40,7 @@ def test_a_claim_of_a_dead_process_of_this_machine_is_taken_over_at_once(tmp_pat
 
 def test_a_claim_of_another_machine_is_taken_over_when_it_falls_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, now = tmp_path / "work.claim", [100.0]
-    monkeypatch.setattr(claims.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     path.write_text("elsewhere 1")
     mine = Claims()
     assert not mine.take(path)

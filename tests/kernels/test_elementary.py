@@ -126,7 +126,7 @@ def _inexact(function: Any) -> list[str]:
 
 def test_an_inexact_kernel_would_be_found() -> None:
     def kernel(x: float) -> float:
-        return math.log(x) + x**1.5 + math.sqrt(x)
+        return float(math.log(x) + x**1.5 + math.sqrt(x))
 
     assert _inexact(kernel) == ["log", "**"]
 
