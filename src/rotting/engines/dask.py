@@ -5,6 +5,7 @@ elsewhere when a worker dies, and forgets it when the client goes away. Each wor
 workers were started with the resource GPU.
 """
 
+import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -22,6 +23,7 @@ except ImportError as error:
     raise MissingExtraError("engine='dask' needs distributed: pip install 'rotting[dask]'") from error
 
 _AHEAD = 4  # futures for each thread of the workers, so that none waits for the client
+_LOOK_SECONDS = 0.2  # between two looks for the first worker
 _GPU = "GPU"  # resource of the workers that have one
 _GPU_ROUNDS = 10**9  # of one future, where a GPU plays it
 
@@ -73,31 +75,34 @@ class Dask:
         """Play tasks, as `Engine` says."""
         flight = _Flight(self._client, bar)
         try:
-            threads, on_gpu = self._workers()
+            on_gpu = self._have_gpus(bar)
             for group in _groups(tasks, _GPU_ROUNDS if on_gpu else 0):
                 flight.submit(group, on_gpu)
-                yield from flight.landed(_AHEAD * threads)
+                yield from flight.landed(_AHEAD * sum(self._client.nthreads().values()))  # workers come and go
             yield from flight.landed(0)
         finally:
             flight.close()
 
-    def _workers(self) -> tuple[int, bool]:
-        """Return how many threads the workers have, and whether each has a GPU; refuse those that cannot play."""
-        known = self._client.scheduler_info(n_workers=-1)["workers"]
+    def _have_gpus(self, bar: Progress) -> bool:
+        """Wait for the first worker; return whether all that are there have a GPU, and refuse those that cannot play."""
+        bar.status = "waiting for workers"
+        while not self._client.nthreads():
+            bar.advance(0)
+            time.sleep(_LOOK_SECONDS)
+        bar.status = ""
         try:
             found = self._client.run(about)
         except Exception as error:
             raise EngineError(f"workers must have rotting {__version__}, got {_first_line(error)}") from error
-        for address, version in found.items():
+        for address, (version, _) in found.items():
             if version != __version__:
                 raise EngineError(f"workers must have rotting {__version__}, got {version} at {address}")
-        on_gpu = bool(known) and all(_GPU in each.get("resources", {}) for each in known.values())
-        return max(1, sum(each["nthreads"] for each in known.values())), on_gpu
+        return all(_GPU in resources for _, resources in found.values())
 
 
-def about() -> str:
-    """Return the version of this library, on a worker."""
-    return __version__
+def about(dask_worker: Any = None) -> tuple[str, list[str]]:
+    """Return the version of this library and the resources, on a worker."""
+    return __version__, list(dask_worker.state.total_resources)
 
 
 def _first_line(error: BaseException) -> str:
