@@ -6,10 +6,10 @@ READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
 BENCH_PYTHON ?= $(BIN)/python
 
-.PHONY: help reproduce docs stubs intervals noise delays clicks bench mutants stress test lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs stubs intervals noise delays clicks bench mutants stress test test-gpu lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 # Two steps: what a user needs, in the versions of the lock, and what development needs on top.
 $(USABLE): requirements-dev.lock pyproject.toml
@@ -65,6 +65,10 @@ unit: $(READY)  ## Tests, compiled
 
 interpreted: $(READY)  ## The same tests without the compiler, in small sizes
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q
+
+# On a machine with a GPU: `pip install '.[cuda]'` first, or '.[cuda12]'.
+test-gpu: $(READY)  ## The games on this machine's GPU against those on its CPU: every policy, every noise
+	$(BIN)/python -m pytest -m gpu tests/engines
 
 mutants: $(READY)  ## Change the code in small places: does a test notice? Report in build/mutants (ARGS=--help)
 	$(BIN)/python -m tools.mutants $(ARGS)

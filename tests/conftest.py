@@ -13,7 +13,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("fixed")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("gpu") and "gpu" not in config.option.markexpr:
+            item.add_marker(pytest.mark.skip(reason="needs a GPU: make test-gpu"))
     if INTERPRETED:
         for item in items:
             if item.get_closest_marker("slow"):

@@ -31,6 +31,8 @@ OF_A_FAMILY = {
 """Policies that have nothing of their own, and the tests that they share with their kin."""
 
 TESTED_WITH = {
+    "engines/cuda_device.py": "engines/test_cuda.py",
+    "engines/cuda_game.py": "engines/test_cuda.py",
     "engines/game_errors.py": "engines/test_kernel_errors.py",
     "engines/task.py": "engines/test_chunk_store.py",
     "kernels/refusals.py": "engines/test_kernel_errors.py",

@@ -6,6 +6,7 @@
     |-- InvalidTypeError             a TypeError: a value of a kind that cannot be meant
     |-- KernelError                  a TypeError: a function of a policy or a noise does what compiled code may not
     |   `-- KernelIndexError         an IndexError too: it reads or writes outside an array
+    |-- EngineError                  a RuntimeError: an engine cannot play here: no GPU, no scheduler, too little memory
     |-- CheckError                   an AssertionError: `check_policy` or `check_noise` found a broken rule
     |-- PathMissingError             a FileNotFoundError: what should be read is not there
     |   `-- MissingDataError         a data file that people fetch themselves; the message says where to get it
@@ -38,6 +39,7 @@ __all__ = [
     "AxesWarning",
     "CheckError",
     "DataWarning",
+    "EngineError",
     "InvalidTypeError",
     "InvalidValueError",
     "KernelError",
@@ -82,6 +84,10 @@ class KernelError(RottingError, TypeError):
 
 class KernelIndexError(KernelError, IndexError):
     """A function of a policy or of a noise reads or writes outside an array; the message says where."""
+
+
+class EngineError(RottingError, RuntimeError):
+    """An engine cannot play here; the message says what it lacks, and what to do."""
 
 
 class CheckError(RottingError, AssertionError):

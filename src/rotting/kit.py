@@ -43,6 +43,8 @@ Numbers
     uniform                          random numbers of a policy: `uniform(key, t, draw)`
     reward_uniform                   random numbers of a noise: `reward_uniform(key, run, arm, clock, draw)`
     normal_quantile                  turns a uniform number into a normal one
+    log, log1p, exp, expm1, power    the same to the last bit on every machine and every GPU, which those of `math` are not
+    floor, ceil                      whole numbers everywhere
 
 Putting functions together
     slot, bind, bind_all             a stub that stands for a function, and what fills it
@@ -101,6 +103,7 @@ from rotting.common.rules import (
     option,
 )
 from rotting.kernels.binding import bind, bind_all, slot
+from rotting.kernels.elementary import ceil, exp, expm1, floor, log, log1p, power
 from rotting.kernels.exact_sums import add, difference, times
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform, uniform
 from rotting.parts import lazy_choice
@@ -163,16 +166,22 @@ __all__ = [
     "by_delayed_bound",
     "by_index",
     "by_tightest_bound",
+    "ceil",
     "check_noise",
     "check_policy",
     "check_range",
     "difference",
     "doubling",
     "eff_update",
+    "exp",
+    "expm1",
+    "floor",
     "forget_noise",
     "given_sigma",
     "is_estimated",
     "lazy_choice",
+    "log",
+    "log1p",
     "mean_range",
     "new_block_windows",
     "new_delayed_windows",
@@ -183,6 +192,7 @@ __all__ = [
     "normal_quantile",
     "observe_noise",
     "option",
+    "power",
     "record",
     "restarting",
     "reward_uniform",

@@ -100,3 +100,24 @@ def test_the_same_result_compiled_and_interpreted() -> None:
     means = [[each["mean"] for each in one["policies"]] for one in shown]
     assert np.isfinite(means).all()
     assert means[0] == means[1]
+
+
+def test_engines_and_parts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert cli.main([*SIMULATE, "--engine", "auto", "--first-run", "2", "--out", str(tmp_path / "part")]) == 0
+    assert Result.load(tmp_path / "part").first_run == 2
+    capsys.readouterr()
+    for options, why in (
+        (["--engine", "gpu"], "engine must be one of threads, cuda, dask, auto"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "scheduler must be given with --engine dask, got --engine threads"),
+        (["--engine", "dask", "--scheduler", "x", "--timeout", "0"], "timeout must be a positive finite number, got 0"),
+        (["--first-run", "-1"], "first_run must be a whole number, 0 or more, got -1"),
+    ):
+        assert cli.main([*SIMULATE, *options]) == 2
+        assert why in capsys.readouterr().err
+
+
+def test_a_scheduler_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed")
+    silent = ["--engine", "dask", "--scheduler", "tcp://127.0.0.1:1", "--timeout", "0.2"]
+    assert cli.main([*SIMULATE, *silent]) == 2
+    assert "scheduler must be one that answers within 0.2 s, got 'tcp://127.0.0.1:1'" in capsys.readouterr().err

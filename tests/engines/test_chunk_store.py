@@ -21,6 +21,7 @@ import pytest
 
 from rotting import problems
 from rotting.common.atomic_files import write_atomically
+from rotting.common.progress import Progress
 from rotting.engines import chunk_store as chunks
 from rotting.engines import task as task_module
 from rotting.engines import threads
@@ -411,3 +412,52 @@ def test_killed_ten_times_the_result_is_that_of_one_run(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("killed*"))
     for L in "ab":
         assert Result.load(tmp_path / f"resumed{L}") == Result.load(tmp_path / f"whole{L}")
+
+
+def test_what_another_process_works_on_is_left_to_it(tmp_path: Path) -> None:
+    (game,), _ = plan(Simulation(POLICIES[0], PROBLEM)).games()
+    tasks = list(cut(game, 20))
+    mine, others = ChunkStore(tmp_path), ChunkStore(tmp_path)
+    claimed = [next(iter(mine.missing(tasks[k : k + 1], _refuse))) for k in range(3)]
+    assert claimed == tasks[:3]
+    assert list(others.missing(tasks, _refuse)) == tasks[3:]
+    assert others.elsewhere == tasks[:3]
+    mine.write(tasks[0].digest, _played(tasks[0]))
+    taken: list[Task] = []
+    assert list(others.missing(others.elsewhere, lambda task, _: taken.append(task))) == []
+    assert ([task.first_run for task in taken], others.elsewhere) == ([tasks[0].first_run], tasks[1:3])
+    mine.close()  # cancelled: others go on with the rest
+    assert list(others.missing(others.elsewhere, _refuse)) == tasks[1:3]
+    others.close()
+
+
+def _refuse(task: Task, _: Chunk) -> None:
+    pytest.fail(f"{task} is not there")
+
+
+def _played(task: Task) -> Chunk:
+    ((_, chunk),) = threads.Threads(1).play([task], Progress(1, show=False))
+    return chunk
+
+
+def test_processes_that_share_a_folder_share_the_work(tmp_path: Path) -> None:
+    code = f"""
+        import os, rotting
+        from rotting.engines import threads
+        from tests.engines.test_chunk_store import POLICIES, PROBLEM
+        played, play = [], threads._play
+        def counted(task, *rest):
+            played.append(task.runs)
+            return play(task, *rest)
+        threads._play = counted
+        result = rotting.simulate(POLICIES, PROBLEM, runs=300, seed=5, workers=1, keep={str(tmp_path)!r})
+        result.save({str(tmp_path)!r} + f"/result-{{os.getpid()}}")
+        print(sum(played))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    played = [int(each.communicate()[0]) for each in running]
+    assert sum(played) == 300 * len(POLICIES)  # each run once, by either
+    results = [Result.load(path) for path in tmp_path.glob("result-*")]
+    assert results == [simulate(POLICIES, PROBLEM, runs=300, seed=5)] * 2
+    assert not list(tmp_path.rglob("*.claim"))

@@ -18,6 +18,7 @@ from rotting.policy import Policy
 
 if TYPE_CHECKING:
     from rotting.live.decisions import Decision
+    from rotting.live.events import Event
 
 ARMS: list[Any] = ["jazz", 7, ("rock", 1)]
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from rotting.kernels.elementary import log
 from tests.reference.divergences import exploration, kl_bernoulli, kl_gaussian, upper
 from tests.reference.noise import Sigma, sigma_of
 from tests.reference.policy import Bounded, Draws, argmax, mean
@@ -50,11 +51,11 @@ class Restarting(Bounded):
 def glr_threshold(kind: str, n: int, delta: float) -> float:
     """``beta(n, delta)``: ``bernoulli``, ``gaussian`` (both as in practice) or ``theory``."""
     if kind == "bernoulli":
-        return math.log(3 * n**1.5 / delta)
+        return log(3 * n * math.sqrt(n) / delta)
     if kind == "gaussian":
-        return (1 + 1 / n) * math.log(2 * n**1.5 / delta)
-    x = math.log(3 * n**1.5 / delta) / 2
-    return 2 * (x + 4 * math.log(1 + x + math.sqrt(2 * x))) + 6 * math.log(1 + math.log(n))
+        return (1 + 1 / n) * log(2 * n * math.sqrt(n) / delta)
+    x = log(3 * n * math.sqrt(n) / delta) / 2
+    return 2 * (x + 4 * log(1 + x + math.sqrt(2 * x))) + 6 * log(1 + log(n))
 
 
 class GLRUCB(Restarting):
@@ -164,7 +165,7 @@ class CUSUMUCB(Restarting):
         del t
         n = sum(len(xs) for xs in self.rewards)
         xs = self.rewards[i]
-        return mean(xs) + math.sqrt(self.xi * math.log(n) / len(xs))
+        return mean(xs) + math.sqrt(self.xi * log(n) / len(xs))
 
     def alarm(self, i: int) -> bool:
         xs = self.rewards[i]
@@ -180,12 +181,12 @@ class CUSUMUCB(Restarting):
 
 def cusum_h(T: int, Y: float) -> float:
     """Besson, Kaufmann, Maillard, Seznec 2022, for Liu et al.'s ``ln(T / Y) / C1``."""
-    return math.log(T / Y)
+    return log(T / Y)
 
 
 def cusum_rate(T: int, Y: float) -> float:
     """Besson, Kaufmann, Maillard, Seznec 2022, for Liu et al.'s ``K sqrt(C2 Y ln(T / Y) / (C1 T))``."""
-    return math.sqrt((Y / T) * math.log(T / Y))
+    return math.sqrt((Y / T) * log(T / Y))
 
 
 class MUCB(Restarting):
@@ -209,7 +210,7 @@ class MUCB(Restarting):
 
     def index(self, t: int, i: int) -> float:
         xs = self.rewards[i]
-        return mean(xs) + math.sqrt(2 * math.log(t - self.restart[i]) / len(xs))
+        return mean(xs) + math.sqrt(2 * log(t - self.restart[i]) / len(xs))
 
     def alarm(self, i: int) -> bool:
         xs = self.rewards[i]
@@ -222,12 +223,12 @@ class MUCB(Restarting):
 
 def mucb_w(K: int, T: int, d: float) -> int:
     """Cao et al. 2019, for changes of at least d, rounded up to an even number."""
-    w = (4 / d**2) * (math.sqrt(math.log(2 * K * T**2)) + math.sqrt(math.log(2 * T))) ** 2
+    w = (4 / d**2) * (math.sqrt(log(2 * K * T**2)) + math.sqrt(log(2 * T))) ** 2
     return 2 * math.ceil(w / 2)
 
 
 def mucb_b(K: int, T: int, w: int) -> float:
-    return math.sqrt(w * math.log(2 * K * T**2) / 2)
+    return math.sqrt(w * log(2 * K * T**2) / 2)
 
 
 def mucb_gamma(K: int, T: int, M: int, w: int, b: float) -> float:
@@ -258,7 +259,7 @@ class AdSwitch(Bounded):
         high: float = 1.0,
     ) -> None:
         super().__init__(n_arms, low=low, high=high)
-        self.T, self.log_T, self.C1, self.uniform = horizon, math.log(horizon), C1, uniform
+        self.T, self.log_T, self.C1, self.uniform = horizon, log(horizon), C1, uniform
         self.last_played = [0] * n_arms
         self.episode = 0
         self.new_episode(1)

@@ -2,6 +2,8 @@
 
 import math
 
+from rotting.kernels.elementary import log
+
 
 def kl_bernoulli(x: float, y: float) -> float:
     """``x ln(x / y) + (1 - x) ln((1 - x) / (1 - y))``, with ``0 ln 0 = 0``."""
@@ -9,7 +11,7 @@ def kl_bernoulli(x: float, y: float) -> float:
     def term(a: float, b: float) -> float:
         if a == 0:
             return 0.0
-        return a * math.log(a / b) if b > 0 else math.inf
+        return a * log(a / b) if b > 0 else math.inf
 
     return term(x, y) + term(1 - x, 1 - y)
 
@@ -40,4 +42,4 @@ def upper(kind: str, x: float, d: float, sigma: float) -> float:
 
 def exploration(n: int, c: float) -> float:
     """``ln n + c ln ln n``, the second logarithm cut at 0 where it is negative or undefined (n < e)."""
-    return math.log(n) + c * math.log(max(1.0, math.log(n)))
+    return log(n) + c * log(max(1.0, log(n)))

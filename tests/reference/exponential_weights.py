@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from rotting.kernels.elementary import exp, log, power
 from tests.reference.policy import Bounded, Draws
 
 
@@ -18,7 +19,7 @@ def pick(p: Sequence[float], arms: Sequence[int], u: float) -> int:
 
 def log_sum_exp(xs: Sequence[float]) -> float:
     top = max(xs)
-    return top if math.isinf(top) else top + math.log(math.fsum(math.exp(x - top) for x in xs))
+    return top if math.isinf(top) else top + log(math.fsum(exp(x - top) for x in xs))
 
 
 class Exp3(Bounded):
@@ -38,7 +39,7 @@ class Exp3(Bounded):
 
     def probabilities(self, arms: Sequence[int]) -> list[float]:
         log_W = log_sum_exp([self.log_w[i] for i in arms])
-        return [(1 - self.gamma) * math.exp(self.log_w[i] - log_W) + self.gamma / len(arms) for i in arms]
+        return [(1 - self.gamma) * exp(self.log_w[i] - log_W) + self.gamma / len(arms) for i in arms]
 
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         arms = self.available(arms)
@@ -79,7 +80,7 @@ class Exp3S(Exp3):
         log_W = log_sum_exp(self.log_w)
         super().update(t, arm, reward)
         if self.alpha > 0:
-            shared = math.log(math.e * self.alpha / self.n_arms) + log_W
+            shared = log(math.e * self.alpha / self.n_arms) + log_W
             self.log_w = [log_sum_exp([x, shared]) for x in self.log_w]
 
 
@@ -115,24 +116,24 @@ class Rexp3(Exp3):
 
 def exp3_gamma(K: int, T: int) -> float:
     """Auer et al. 2002, corollary 3.2."""
-    return min(1.0, math.sqrt(K * math.log(K) / ((math.e - 1) * T)))
+    return min(1.0, math.sqrt(K * log(K) / ((math.e - 1) * T)))
 
 
 def exp3s_gamma(K: int, T: int) -> float:
     """Auer et al. 2002, section 8, with ``alpha = 1 / T``: T only."""
-    return min(1.0, math.sqrt(K * math.log(K * T) / T))
+    return min(1.0, math.sqrt(K * log(K * T) / T))
 
 
 def exp3s_gamma_switches(K: int, T: int, S: float) -> float:
     """Auer et al. 2002, section 8, with ``alpha = 1 / T``: hardness S (1 + the number of switches)."""
-    return min(1.0, math.sqrt(K * (S * math.log(K * T) + math.e) / ((math.e - 1) * T)))
+    return min(1.0, math.sqrt(K * (S * log(K * T) + math.e) / ((math.e - 1) * T)))
 
 
 def exp3s_gamma_budget(K: int, T: int, V: float) -> float:
     """Besbes et al. 2019, with ``alpha = 1 / T``: variation budget V."""
-    return min(1.0, math.pow(4 * V * K * math.log(K * T) / ((math.e - 1) ** 2 * T), 1 / 3))
+    return min(1.0, power(4 * V * K * log(K * T) / ((math.e - 1) ** 2 * T), 1 / 3))
 
 
 def rexp3_batch(K: int, T: int, V: float) -> int:
     """Besbes et al. 2014, cut to 1, ..., T; their gamma is ``exp3_gamma(K, batch)``."""
-    return min(T, max(1, math.ceil(math.pow(K * math.log(K), 1 / 3) * math.pow(T / V, 2 / 3))))
+    return min(T, max(1, math.ceil(power(K * log(K), 1 / 3) * power(T / V, 2 / 3))))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from rotting.kernels.elementary import log, power
 from tests.reference.noise import Sigma, sigma_of
 from tests.reference.policy import Policy, argmax, mean
 
@@ -52,7 +53,7 @@ class SWUCB(Ranged):
         xs = self.since(i, t - self.tau)
         if not xs:
             return math.inf
-        return mean(xs) + self.range_of(i) * math.sqrt(self.xi * math.log(min(t, self.tau)) / len(xs))
+        return mean(xs) + self.range_of(i) * math.sqrt(self.xi * log(min(t, self.tau)) / len(xs))
 
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         return argmax(lambda i: self.index(t, i), self.available(arms))
@@ -75,7 +76,7 @@ class DUCB(Ranged):
             return math.inf
         average = math.fsum(w * x for w, x in zip(weights, self.rewards[i], strict=True)) / N
         n = math.fsum(w for j in range(self.n_arms) for w in self.discounts(j, t, self.gamma))
-        return average + 2 * self.range_of(i) * math.sqrt(self.xi * max(0.0, math.log(n)) / N)
+        return average + 2 * self.range_of(i) * math.sqrt(self.xi * max(0.0, log(n)) / N)
 
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         arms = self.available(arms)
@@ -85,7 +86,7 @@ class DUCB(Ranged):
 
 def swucb_tau(T: int, Y: float, B: float = 1.0) -> int:
     """Garivier, Moulines 2011, for Y breakpoints, cut to 1, ..., T."""
-    return min(T, max(1, math.ceil(2 * B * math.sqrt(T * math.log(T) / Y)))) if Y > 0 else T
+    return min(T, max(1, math.ceil(2 * B * math.sqrt(T * log(T) / Y)))) if Y > 0 else T
 
 
 def ducb_gamma(T: int, Y: float, B: float = 1.0) -> float:
@@ -95,9 +96,9 @@ def ducb_gamma(T: int, Y: float, B: float = 1.0) -> float:
 
 def swa_window(K: int, T: int, alpha: float, sigma: float) -> int:
     """``M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))``, at most T."""
-    log = math.log(math.sqrt(2) * T)
-    scale = math.pow(4, 2 / 3) * math.pow(sigma, 2 / 3) * math.pow(K, -2 / 3)
-    return min(T, math.ceil(alpha * scale * math.pow(T, 2 / 3) * math.pow(log, 1 / 3)))
+    length = log(math.sqrt(2) * T)
+    scale = power(4, 2 / 3) * power(sigma, 2 / 3) * power(K, -2 / 3)
+    return min(T, math.ceil(alpha * scale * power(T, 2 / 3) * power(length, 1 / 3)))
 
 
 class SWA(Timed):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from rotting.kernels.elementary import log
 from tests.reference.divergences import exploration, upper
 from tests.reference.noise import Sigma, sigma_of
 from tests.reference.policy import Bounded, Draws, Policy, argmax, mean
@@ -17,7 +18,7 @@ class UCB1(Policy):
 
     def index(self, t: int, i: int) -> float:
         xs = self.rewards[i]
-        return mean(xs) + sigma_of(self.sigma, self.received, i) * math.sqrt(2 * math.log(t) / len(xs))
+        return mean(xs) + sigma_of(self.sigma, self.received, i) * math.sqrt(2 * log(t) / len(xs))
 
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         arms = self.available(arms)

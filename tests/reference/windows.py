@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from rotting.kernels.elementary import log, log1p
 from tests.reference.divergences import upper
 from tests.reference.noise import Sigma, sigma_of
 from tests.reference.policy import Policy, argmax, mean, to_unit
@@ -10,7 +11,7 @@ from tests.reference.policy import Policy, argmax, mean, to_unit
 
 def width(t: int, h: int, alpha: float, sigma: float) -> float:
     """``c(h, delta_t)`` with ``delta_t = 2 t**-alpha``."""
-    return sigma * math.sqrt(2 * alpha * math.log(t) / h)
+    return sigma * math.sqrt(2 * alpha * log(t) / h)
 
 
 class AllWindows:
@@ -155,7 +156,7 @@ class EffFEWA(FEWA):
 def width_pp(t: int, h: int, K: int, alpha: float, beta: float, sigma: float) -> float:
     """``sigma sqrt((2 alpha / h) ln(x (1 + ln x)^(beta / alpha)))``, the logarithm of the product as a sum."""
     x = max(1.0, t / K / h)
-    return sigma * math.sqrt((2 / h) * (alpha * math.log(x) + beta * math.log1p(math.log(x))))
+    return sigma * math.sqrt((2 / h) * (alpha * log(x) + beta * log1p(log(x))))
 
 
 class RAWUCBpp(RAWUCB):
@@ -206,7 +207,7 @@ class RAWKLUCB(RAWUCB):
 
     def index(self, t: int, i: int) -> float:
         means, sigma = self.stats[i].mean, sigma_of(self.sigma, self.received, i)
-        level = self.alpha * math.log(t)
+        level = self.alpha * log(t)
         return min(upper(self.kind, mu, level / h, sigma) for h, mu in means.items() if mu is not None)
 
     def update(self, t: int, arm: int, reward: float) -> None:

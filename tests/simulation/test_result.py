@@ -633,3 +633,43 @@ def test_a_policy_that_is_not_imported_is_named_with_the_remedy(tmp_path: Path, 
     monkeypatch.delitem(policy.defined, "own-ucb")
     with pytest.raises(ValueError, match=r"got 'own-ucb' \(if it is your own, import the module that defines it\)"):
         Result.load(tmp_path / "result")
+
+
+def _shard(first_run: int, runs: int, **more: Any) -> Result:
+    two = (registry.make("ucb1"), registry.make("uniform"))
+    given: Any = {"policies": two, "problem": problems.two_arms(horizon=40), "seed": 2, **more}
+    return simulate(first_run=first_run, runs=runs, **given)
+
+
+def test_shards_merge_to_the_whole() -> None:
+    whole = _shard(0, 30)
+    shards = [_shard(17, 13), _shard(0, 5), _shard(5, 12)]
+    assert Result.merge(*shards) == whole
+    assert shards[0].merge(*shards[1:]) == whole
+    assert Result.merge(whole) == whole
+    part = Result.merge(shards[0], shards[2])
+    assert (part.first_run, part.runs) == (5, 25)
+    assert np.array_equal(part.regret, whole.regret[:, 5:])
+
+
+def test_a_shard_is_not_the_first_runs_and_says_so(tmp_path: Path) -> None:
+    shard = _shard(5, 12)
+    assert shard != _shard(0, 12)
+    assert "12 runs from run 5 on" in str(shard.table())
+    shard.save(tmp_path / "shard")
+    assert Result.load(tmp_path / "shard") == shard
+
+
+@pytest.mark.parametrize(
+    ("first_run", "more", "why"),
+    [
+        (4, {}, "results must hold runs that follow one another, got runs 0 to 4 and runs 4 to 8"),
+        (6, {}, "results must hold runs that follow one another, got runs 0 to 4 and runs 6 to 10"),
+        (5, {"seed": 3}, "results must have the same seed, got 2 and 3"),
+        (5, {"checkpoints": [7]}, "results must have the same checkpoints, got others"),
+        (5, {"policies": registry.make("ucb1")}, "results must have the same policies, got "),
+    ],
+)
+def test_results_that_do_not_fit_are_not_merged(first_run: int, more: dict[str, Any], why: str) -> None:
+    with pytest.raises(errors.InvalidValueError, match=why):
+        Result.merge(_shard(0, 5), _shard(first_run, 5, **more))

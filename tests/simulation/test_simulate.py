@@ -173,9 +173,23 @@ def test_checkpoints() -> None:
         ({"policies": []}, ValueError, "policies must hold at least one policy, got none"),
         ({"policies": ["raw-ucb"]}, TypeError, "policies must hold policies such as .* got 'raw-ucb'"),
         ({"problem": "two-arms"}, TypeError, "problem must be a Problem .* got str"),
-        ({"engine": "thread"}, ValueError, "engine must be one of threads, got 'thread'; did you mean 'threads'"),
-        ({"engine": None}, ValueError, "engine must be one of threads, got None"),
-        ({"engine": ["threads"]}, ValueError, r"engine must be one of threads, got \['threads'\]"),
+        (
+            {"engine": "thread"},
+            ValueError,
+            "engine must be one of threads, .*, got 'thread'; did you mean 'threads'",
+        ),
+        ({"first_run": -1}, ValueError, "first_run must be a whole number, 0 or more, got -1"),
+        ({"first_run": 2**32}, ValueError, r"first_run \+ runs must be at most 4294967296, got \d+"),
+        (
+            {"engine": None},
+            ValueError,
+            "engine must be one of threads, .*, got None",
+        ),
+        (
+            {"engine": ["threads"]},
+            ValueError,
+            r"engine must be one of threads, .*, got \['threads'\]",
+        ),
     ],
 )
 def test_bad_input(two_arms: Problem, arguments: dict[str, object], error: type[Exception], words: str) -> None:

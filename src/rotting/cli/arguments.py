@@ -1,5 +1,6 @@
 """Arguments of the command line: policies, problems, noises and paths."""
 
+import argparse
 import inspect
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rotting.common.rules import suggest
 from rotting.errors import (
+    EngineError,
     InvalidValueError,
     MissingExtraError,
     NotAStoreError,
@@ -36,7 +38,7 @@ def refusing(where: str = "") -> Iterator[None]:
     """Turn the library's errors about an argument into a `UserError`."""
     try:
         yield
-    except (TypeError, ValueError, FileExistsError) as error:
+    except (TypeError, ValueError, FileExistsError, EngineError, MissingExtraError) as error:
         raise UserError(f"{where}{error}") from error
 
 
@@ -148,6 +150,34 @@ def _noise(text: str) -> "Noise":
     except TypeError:
         raise InvalidValueError(f"noise must be written {'/'.join([name, *signature.parameters])}, got {text!r}") from None
     return known[name](*values)
+
+
+def add_engine_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what plays the games."""
+    parser.add_argument("--workers", metavar="N", help="threads; default: all CPUs. The result does not depend on it")
+    parser.add_argument(
+        "--engine",
+        default="threads",
+        metavar="NAME",
+        help="threads (the default), cuda, dask, or auto: a GPU if it is worth its start. The result is the same",
+    )
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster, with --engine dask; default: this machine")
+    parser.add_argument("--timeout", default="30", metavar="SECONDS", help="to wait for the scheduler; default: 30")
+
+
+def read_engine(options: argparse.Namespace) -> Any:
+    """Return what plays the games, as `simulate` takes it."""
+    if options.scheduler is None:
+        return options.engine
+    if options.engine != "dask":
+        raise UserError(f"scheduler must be given with --engine dask, got --engine {options.engine}")
+    from rotting.common.rules import positive
+
+    with refusing():
+        timeout = positive("timeout", value_of(options.timeout))
+        from rotting.engines.dask import connect
+
+        return connect(options.scheduler, timeout)
 
 
 def new_place(option: str, text: str) -> Path:

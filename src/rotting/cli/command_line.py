@@ -18,6 +18,7 @@ from rotting.cli.arguments import SYNTAX, UserError
 from rotting.cli.parsers import Command, Parser, raw
 from rotting.common.rules import suggest
 from rotting.common.version import __version__
+from rotting.errors import EngineError, MissingExtraError
 
 FAILED, REFUSED, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
@@ -77,6 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BROKEN_PIPE
     except UserError as error:
         return _end(REFUSED, f"rotting: error: {error}")
+    except (EngineError, MissingExtraError) as error:
+        return _end(FAILED, f"rotting: error: {error}")
     except MemoryError as error:
         return _end(REFUSED, f"rotting: error: this needs more memory than there is: {error}")
     except OSError as error:

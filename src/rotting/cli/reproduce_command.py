@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from rotting.cli.arguments import (
     UserError,
+    add_engine_options,
     new_place,
+    read_engine,
     refusing,
     value_of,
 )
@@ -35,9 +37,10 @@ def _reproduce(options: argparse.Namespace) -> None:
 
         with refusing():
             workers = positive_int("workers", workers)
+    engine = read_engine(options)
     keep = cache_folder() / "games"
     say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {keep}: a stopped run resumes from there.")
-    outcomes = experiments.run(names, options.size, workers, options.progress, keep)
+    outcomes = experiments.run(names, options.size, workers, options.progress, keep, engine)
     where = experiments.write(outcomes, out, began, numbered=options.out is None)
     claims = [claim for outcome in outcomes for claim in outcome.section.findings.claims]
     if claims:
@@ -63,5 +66,5 @@ def add(command: "Command") -> None:
     sizes.add_argument("--quick", dest="size", action="store_const", const="quick", default="quick", help=quick)
     sizes.add_argument("--full", dest="size", action="store_const", const="full", help=full)
     reproduce.add_argument("--out", metavar="FOLDER", help="a new folder; default: the next free one in reproduced/")
-    reproduce.add_argument("--workers", metavar="N", help="threads; default: all CPUs")
+    add_engine_options(reproduce)
     reproduce.add_argument("--no-progress", dest="progress", action="store_false", default=True, help="show no progress bar")

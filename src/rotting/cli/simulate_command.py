@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from rotting.cli.arguments import (
     SYNTAX,
+    add_engine_options,
     new_picture,
     new_place,
+    read_engine,
     read_policy,
     read_problem,
     refusing,
@@ -27,12 +29,13 @@ def _simulate(options: argparse.Namespace) -> None:
     from rotting.simulation.simulate import simulate
 
     numbers = {name: value_of(getattr(options, name)) for name in ("runs", "seed")}
-    for name in ("horizon", "workers"):
+    for name in ("horizon", "workers", "first_run"):
         if getattr(options, name) is not None:
             numbers[name] = value_of(getattr(options, name))
     arguments: Any = numbers
+    engine = read_engine(options)
     with refusing():
-        result = simulate(policies, problem, **arguments)
+        result = simulate(policies, problem, engine=engine, **arguments)
     # Files first, as the reader may close the pipe early; and print the table even if the disk is full.
     try:
         if out is not None:
@@ -58,7 +61,8 @@ def add(command: "Command") -> None:
     )
     simulate.add_argument("--runs", default="100", metavar="N", help="runs of each policy; default: 100")
     simulate.add_argument("--seed", default="0", metavar="N", help="the same seed gives the same result; default: 0")
-    simulate.add_argument("--workers", metavar="N", help="threads; default: all CPUs. The result does not depend on it")
+    simulate.add_argument("--first-run", metavar="N", help="number of the first run; default: 0. Result.merge joins such parts")
+    add_engine_options(simulate)
     simulate.add_argument("--json", action="store_true", help="strict JSON on standard output, instead of a table")
     simulate.add_argument("--out", metavar="FOLDER", help="save the result in a new folder")
     simulate.add_argument("--plot", metavar="FILE.png", help="draw regret over the rounds into a new file")

@@ -1,4 +1,4 @@
-"""Finished parts of a simulation on disk, so that one which was killed goes on where it stopped.
+"""Finished parts of a simulation on disk, so that one which was killed goes on where it stopped, and several share the work.
 
 A chunk is a file, named by a digest of everything that decides its content but the number of its runs. It is there whole or not
 at all. What cannot be read, or is not a chunk, is taken for absent; what cannot be written costs what was to be kept, not hours
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from rotting.common.atomic_files import write_atomically
+from rotting.engines.claims import Claims
 from rotting.engines.task import Chunk, Task
 from rotting.errors import InvalidTypeError, InvalidValueError
 
@@ -41,26 +42,33 @@ class ChunkStore:
         if self.folder.is_file():
             raise InvalidValueError(f"keep must be a folder, got the file '{self.folder}'")
         self._untold = threading.Semaphore(1)  # taken by the one warning
+        self._claims = Claims()
+        self.elsewhere: list[Task] = []  # what other processes were at work on, when `missing` was asked last
 
-    def _path(self, key: str) -> Path:
-        return self.folder / key[:2] / f"{key}.chunk"
+    def _path(self, key: str, kind: str = "chunk") -> Path:
+        return self.folder / key[:2] / f"{key}.{kind}"
 
     def missing(self, tasks: Iterable[Task], take: Callable[[Task, Chunk], None]) -> Iterator[Task]:
         """Yield what is left to be played of the tasks; what is kept is handed to `take` instead, as soon as it is read.
 
         A chunk that has more runs than wanted is cut. One that has fewer, as the last of a shorter simulation may, is taken,
-        and the rest of the task is a task of its own, which may be kept too.
+        and the rest of the task is a task of its own, which may be kept too. What another process has claimed and still works
+        on is left to it, and listed in `elsewhere`.
 
         Args:
             tasks: what is to be played.
             take: called with a task and its chunk.
         """
+        self.elsewhere = []
         for each in tasks:
             task = each
             while task.runs > 0:
                 chunk = self.read(task.digest)
                 if chunk is None or not _fits(chunk, task):
-                    yield task
+                    if self._claims.take(self._path(task.digest, "claim")):
+                        yield task
+                    else:
+                        self.elsewhere.append(task)
                     break
                 chunk = chunk.first(min(task.runs, len(chunk.regret)))
                 kept, task = task.split(len(chunk.regret))
@@ -92,6 +100,11 @@ class ChunkStore:
         except OSError as error:
             if self._untold.acquire(blocking=False):
                 warnings.warn(f"finished games are not kept: {error}", RuntimeWarning, stacklevel=1)
+        self._claims.drop(self._path(key, "claim"))
+
+    def close(self) -> None:
+        """Leave to others what was not played."""
+        self._claims.close()
 
 
 def _fits(chunk: Chunk, task: Task) -> bool:

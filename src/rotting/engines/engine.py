@@ -30,3 +30,7 @@ class Engine(Protocol):
             bar: told how many rounds are played while games last.
         """
         ...
+
+    def close(self) -> None:
+        """Free what the engine holds, after the last game."""
+        ...

@@ -19,7 +19,7 @@ from rotting.policy import Policy, small_capacity
 from rotting.problems.mean_table import Means, mean_at, seek
 from rotting.problems.noise import Noise
 
-CANCEL, DONE = 0, 1  # slots of `signal`: set to stop the game; rounds played so far
+CANCEL, DONE = 0, 1  # places of `signal`: set to stop the game; rounds played so far
 _POLL = 1 << 14  # rounds between two looks at `signal`
 _MORE = 2  # times the room, when there is none left
 
@@ -124,6 +124,12 @@ def enlarge(p: Any, s: Any, capacity: int) -> Any:
     return s
 
 
+def is_cancelled(signal: Ints, rounds: int) -> bool:
+    """Count more rounds as played, and tell whether to stop."""
+    signal[DONE] += rounds
+    return bool(signal[CANCEL] != 0)
+
+
 @allocates_nothing
 def play(
     p: Any,
@@ -138,14 +144,15 @@ def play(
     checkpoints: Ints,
     optimal: Floats,
     regret: Floats,
+    last: int,
     signal: Ints,
 ) -> None:
-    """Play on to round `checkpoints[-1]`, or until the state is full; write the pseudo-regret at each checkpoint into `regret`.
+    """Play on to round `last`, or until the state is full; write the pseudo-regret at each checkpoint into `regret`.
 
     A round in which the state was full is not played; it comes again once the state is enlarged.
     """
     mark, high, low = b.passed[1], b.collected[0], b.collected[1]
-    for t in range(b.passed[0] + 1, checkpoints[-1] + 1):
+    for t in range(b.passed[0] + 1, last + 1):
         reveal(s, m, b, t)
         i = choose(p, s, t, policy_key, arms)
         visit(b, i)
@@ -160,11 +167,10 @@ def play(
         if t == checkpoints[mark]:
             regret[mark] = difference(optimal[mark], 0.0, high, low)
             mark += 1
-        if t % _POLL == 0:
-            signal[DONE] += _POLL
-            if signal[CANCEL] != 0:
-                return
-    signal[DONE] += checkpoints[-1] % _POLL
+        if t % _POLL == 0 and is_cancelled(signal, _POLL):
+            return
+    is_cancelled(signal, last % _POLL)
+    b.passed[0], b.passed[1], b.collected[0], b.collected[1] = last, mark, high, low
 
 
 def play_runs(
@@ -192,7 +198,7 @@ def play_runs(
         b = new_board(m, pulls[r])
         key = subkey(policy_key, run)
         while True:  # one call: its code is compiled in place
-            play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], signal)
+            play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], checkpoints[-1], signal)
             if not is_full(s):
                 break
             capacity *= _MORE

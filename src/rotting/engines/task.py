@@ -153,8 +153,8 @@ class Task:
         return Task(self.game, self.first_run, runs), Task(self.game, self.first_run + runs, self.runs - runs)
 
 
-def cut(game: Game, runs: int) -> Iterator[Task]:
-    """Cut the runs of a game into tasks.
+def cut(game: Game, runs: int, first_run: int = 0) -> Iterator[Task]:
+    """Cut runs of a game into tasks.
 
     Where one ends depends neither on the number of runs nor on the number of workers: what a shorter simulation kept serves a
     longer one, whose tasks are the same but for the last.
@@ -165,11 +165,16 @@ def cut(game: Game, runs: int) -> Iterator[Task]:
     Args:
         game: what to play.
         runs: how often.
+        first_run: the first of them.
     """
     longest = max(1, _CHUNK_ROUNDS // game.setting.horizon)
-    tasks = [Task(game, 0, 1)]
-    while tasks[-1].end < runs:
-        first = tasks[-1].end
-        tasks.append(Task(game, first, min(longest, max(1, first // _CHUNKS), runs - first)))
+    tasks: list[Task] = []
+    start, end = 0, first_run + runs
+    while start < end:
+        stop = start + min(longest, max(1, start // _CHUNKS))
+        if stop > first_run:
+            first = max(start, first_run)
+            tasks.append(Task(game, first, min(stop, end) - first))
+        start = stop
     yield tasks[0]
     yield from reversed(tasks[1:])

@@ -20,6 +20,7 @@ from rotting.engines.task import Chunk, Game, Task
 from rotting.errors import KernelError
 
 Loop = Callable[..., None]
+_AHEAD = 8  # tasks for each worker, so that none waits for the next
 _SHOW_SECONDS = 0.1  # between two looks at how far the games are
 _passed: dict[tuple[object, ...], int] = {}  # games of others' code that stayed inside their arrays, up to which run
 
@@ -36,6 +37,9 @@ class Threads:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
+
+    def close(self) -> None:
+        """Do nothing: threads end with the games."""
 
     def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
         """Play tasks, as `Engine` says."""
@@ -62,10 +66,26 @@ class Threads:
                         yield from pool.finished(*trials)
                         _pass(trials)
                     pool.submit(left, loop)
+                while len(pool.waiting) > _AHEAD * self.workers:  # others may take what is not begun
+                    yield from pool.finished(next(iter(pool.waiting)))
             yield from pool.finished(*pool.waiting)
             _pass(trials)
         finally:
             pool.close()
+
+
+def try_out(game: Game, last_run: int, bar: Progress) -> None:
+    """Play the first and the last run of a game with every index checked, for engines that cannot.
+
+    The library's own code, and what was tried before, is trusted.
+    """
+    if last_run <= _last_safe_run(game):
+        return
+    loop = _ready(game, bar, checked=True)
+    for run in sorted({0, last_run}):
+        task = Task(game, run, 1)
+        _play(task, loop, np.zeros(2, np.int64))
+        _passed[_trait(game)] = run
 
 
 def _trait(game: Game) -> tuple[object, ...]:

@@ -124,6 +124,7 @@ def run(
     workers: int | None = None,
     progress: bool | None = None,
     keep: str | Path | None = None,
+    engine: Any = "threads",
 ) -> list[Outcome]:
     """Run experiments and return their outcomes, in the order of the report.
 
@@ -133,6 +134,7 @@ def run(
         workers: threads; all CPUs by default.
         progress: show a progress bar; by default when standard error is a terminal.
         keep: a folder for finished games, from which an interrupted run resumes; None to keep nothing.
+        engine: what plays the games, as for `rotting.simulate`.
     """
     wanted = set(map(check_id, names))
     chosen = [find(name) for name in list_experiments() if name in wanted]
@@ -143,7 +145,7 @@ def run(
 
     plans = [plan_of(each.prepare, each.sizes[size]) for each in chosen]
     games = list(dict.fromkeys(game for plan in plans for game in plan.games.values()))
-    played = dict(zip(games, simulate_all(games, workers, progress, keep), strict=True))
+    played = dict(zip(games, simulate_all(games, workers, progress, keep, engine), strict=True))
     outcomes = []
     for experiment, plan in zip(chosen, plans, strict=True):
         settings = experiment.sizes[size]

@@ -168,16 +168,15 @@ def _trace(policy: Policy, problem: Problem, rounds: Ints, run: int, seed: int) 
     capacity = states.first_capacity(policy, n_arms, int(rounds[-1]))
     state, means = states.new_state(policy, n_arms, capacity), problem.means(int(rounds[-1]))
     board = new_board(means, np.zeros(n_arms, np.int64))
+    arms, optimal, regret, signal = np.arange(n_arms), np.zeros(rounds.size), np.zeros(rounds.size), np.zeros(2, np.int64)
     seen = []
     for until in rounds:
-        rest = (np.arange(n_arms), np.array([until]), np.zeros(1), np.zeros(1), np.zeros(2, np.int64))
+        rest = (derive_key(seed, "noise"), 0, run, arms, rounds, optimal, regret, until, signal)
         while board.passed[0] < until:
-            go_on(policy.params, state, board, means, noise.scale, derive_key(seed, "noise"), 0, run, *rest)
+            go_on(policy.params, state, board, means, noise.scale, *rest)
             if state.full[0]:
                 capacity *= 2
                 state = kernel.enlarge(policy.params, state, capacity)  # type: ignore[misc]
-            else:
-                board.passed[0] = until
         seen.append(int(np.maximum(state.hull.size - 1, 0).sum()))  # windows start from all points but the newest
     return seen, _kilobytes(state)
 

@@ -7,6 +7,8 @@ so every product fits 64: Python's unbounded integers and the compiler's wrappin
 import hashlib
 import math
 
+from rotting.kernels.elementary import log
+
 _WORD = 0xFFFFFFFF
 _M0, _M1 = 0xD2511F53, 0xCD9E8D57
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
@@ -153,7 +155,7 @@ def normal_quantile(u: float) -> float:
     if abs(q) <= 0.425:
         r = 0.180625 - q * q
         return q * _horner(_CENTRE, r) / _horner(_CENTRE_BELOW, r)
-    r = math.sqrt(-math.log(u if q < 0.0 else 1.0 - u))
+    r = math.sqrt(-log(u if q < 0.0 else 1.0 - u))
     if r <= 5.0:
         x = _horner(_TAIL, r - 1.6) / _horner(_TAIL_BELOW, r - 1.6)
     else:

@@ -3,6 +3,8 @@
 import math
 from typing import Protocol
 
+from rotting.kernels.elementary import log
+
 
 class HasConfidence(Protocol):
     """The parameters of a policy with this width."""
@@ -18,4 +20,4 @@ class HasConfidence(Protocol):
 
 def width(alpha: float, sigma: float, t: int, h: int) -> float:
     """Return `c(h, delta_t) = sigma sqrt(2 alpha ln(t) / h)`, with `delta_t = 2 t**-alpha`."""
-    return sigma * math.sqrt(2.0 * alpha * math.log(t) / h)
+    return sigma * math.sqrt(2.0 * alpha * log(t) / h)

@@ -12,6 +12,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import bind, slot
+from rotting.kernels.elementary import ceil
 from rotting.kernels.exact_sums import add, difference
 from rotting.parts.lazy_choice import (
     choose_lazily,
@@ -77,7 +78,7 @@ def next_window(m: float, h: int) -> int:
         >>> next_window(1.1, 50), next_window(2.0, 4), next_window(1 + 1e-15, 7)
         (56, 8, 8)
     """
-    return max(h + 1, math.ceil(m * h)) if m * h < _FARTHEST else 2 * _FARTHEST
+    return max(h + 1, ceil(m * h)) if m * h < _FARTHEST else 2 * _FARTHEST
 
 
 def new_grid(m: float, n_arms: int, capacity: int) -> Grid:

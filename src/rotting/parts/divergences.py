@@ -3,6 +3,7 @@
 import math
 
 from rotting.common.rules import option
+from rotting.kernels.elementary import expm1, log, log1p
 
 KIND = option("bernoulli", "gaussian")
 BERNOULLI, GAUSSIAN = 0, 1  # what kernels see of it
@@ -22,11 +23,11 @@ def kl_bernoulli(x: float, y: float) -> float:
     if x > 0.0:
         if y <= 0.0:
             return math.inf
-        total += x * math.log(x / y)
+        total += x * log(x / y)
     if x < 1.0:
         if y >= 1.0:
             return math.inf
-        total += (1.0 - x) * math.log((1.0 - x) / (1.0 - y))
+        total += (1.0 - x) * log((1.0 - x) / (1.0 - y))
     return total
 
 
@@ -47,20 +48,20 @@ def _newton_upper(x: float, d: float) -> float:
     above the root, at the better of two bounds, and comes down without crossing it.
     """
     # kl(x, q) = (1 - x) v - x ln(q / x) is at least (1 - x) v + x ln x and, by Pinsker's inequality, 2 (q - x)^2.
-    v = (d - x * math.log(x)) / (1.0 - x)
+    v = (d - x * log(x)) / (1.0 - x)
     gap = math.sqrt(0.5 * d)
     if gap < 1.0 - x:
-        v = min(v, -math.log1p(-gap / (1.0 - x)))
-    gap = -(1.0 - x) * math.expm1(-v)
+        v = min(v, -log1p(-gap / (1.0 - x)))
+    gap = -(1.0 - x) * expm1(-v)
     for _ in range(_STEPS):
         if gap <= 0.0:
             break
-        excess = (1.0 - x) * v - x * math.log1p(gap / x) - d
+        excess = (1.0 - x) * v - x * log1p(gap / x) - d
         lower = v - excess * (x + gap) / gap
         if not 0.0 < lower < v:
             break
         v = lower
-        gap = -(1.0 - x) * math.expm1(-v)
+        gap = -(1.0 - x) * expm1(-v)
     return x + gap
 
 
@@ -81,7 +82,7 @@ def kl_bernoulli_upper(x: float, d: float) -> float:
     if x >= 1.0:
         return 1.0
     x = max(0.0, x)
-    near = -math.expm1(-d) if x == 0.0 else _newton_upper(x, d)
+    near = -expm1(-d) if x == 0.0 else _newton_upper(x, d)
     # Within `doubt` of the root, rounding can decide: there the divergence, which is convex, is within `error` of d.
     error = _ERROR * (2.0 + d)
     doubt = math.sqrt(error)
@@ -122,5 +123,5 @@ def upper(kind: int, x: float, d: float, sigma: float) -> float:
 
 def exploration(n: int, c: float) -> float:
     """Return `ln n + c ln ln n`, the second logarithm cut at 0 where it is negative or undefined (n < e)."""
-    log = math.log(n)
-    return log + c * math.log(max(1.0, log))
+    first = log(n)
+    return first + c * log(max(1.0, first))

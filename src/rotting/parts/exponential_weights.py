@@ -12,6 +12,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import bind, slot
+from rotting.kernels.elementary import exp, log, log1p
 from rotting.kernels.random_numbers import uniform
 from rotting.parts.presence import Presence, new_presence
 from rotting.parts.reward_scale import to_unit
@@ -63,7 +64,7 @@ def starting(policy_tune: Callable[..., None]) -> Callable[..., None]:
 
 def gamma_of_horizon(n_arms: int, horizon: int) -> float:
     """Return Exp3's `min(1, sqrt(K ln K / ((e - 1) T)))` (Auer et al. 2002, section 3)."""
-    return min(1.0, math.sqrt(n_arms * math.log(n_arms) / ((math.e - 1.0) * horizon)))
+    return min(1.0, math.sqrt(n_arms * log(n_arms) / ((math.e - 1.0) * horizon)))
 
 
 def mix(s: Weights, arms: Ints, out: Floats) -> None:
@@ -73,7 +74,7 @@ def mix(s: Weights, arms: Ints, out: Floats) -> None:
     for i in arms:
         top = max(top, s.log_weights[i])
     for k in range(arms.size):
-        out[k] = math.exp(s.log_weights[arms[k]] - top)
+        out[k] = exp(s.log_weights[arms[k]] - top)
         total += out[k]
     for k in range(arms.size):
         out[k] = (1.0 - gamma) * (out[k] / total) + gamma / arms.size
@@ -135,7 +136,7 @@ def update(p: Any, s: Weights, t: int, arm: int, reward: float) -> None:
 
 def _log_add(a: float, b: float) -> float:
     """Return `ln(exp(a) + exp(b))`."""
-    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+    return max(a, b) + log1p(exp(-abs(a - b)))
 
 
 def update_and_share(p: Any, s: Weights, t: int, arm: int, reward: float) -> None:
@@ -147,9 +148,9 @@ def update_and_share(p: Any, s: Weights, t: int, arm: int, reward: float) -> Non
     total = 0.0
     for i in range(s.log_weights.size):
         if s.presence.here[i] == 1:
-            total += math.exp(s.log_weights[i])
+            total += exp(s.log_weights[i])
     _boost(p, s, arm, reward)
-    shared = 1.0 + math.log(alpha) + math.log(total / n_arms)
+    shared = 1.0 + log(alpha) + log(total / n_arms)
     for i in range(s.log_weights.size):
         if s.presence.here[i] == 1:
             s.log_weights[i] = _log_add(s.log_weights[i], shared)

@@ -133,7 +133,8 @@ def _first_variance(s: NoiseScale) -> float:
             total += s.first[i] - one  # from one of them: rewards that are all alike have no spread, not even rounding's
     for i in range(s.seen.size):
         if s.seen[i] > 0:
-            squares += (s.first[i] - one - total / count) ** 2
+            apart = s.first[i] - one - total / count
+            squares += apart * apart
     if squares > 0.0:
         return squares / (count - 1)
     return largest * largest if largest > 0.0 else 1.0

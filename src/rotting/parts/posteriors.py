@@ -13,6 +13,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import bind, bind_all, slot
+from rotting.kernels.elementary import exp, expm1, log, log1p
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform, uniform
 from rotting.parts.reward_scale import BOUNDED, GAUSSIAN, in_reward_units
 from rotting.policy import Reason
@@ -151,10 +152,10 @@ def _fall(kind: int, first: float, second: float, y: float) -> float:
         z = (y - first) / second
         return 0.5 * z * z
     size = first + second
-    d = y - math.log(first / second)  # from the peak; the two forms are equal, and neither overflows
+    d = y - log(first / second)  # from the peak; the two forms are equal, and neither overflows
     if d < 0.0:
-        return size * math.log1p(first / size * math.expm1(d)) - first * d
-    return size * math.log1p(second / size * math.expm1(-d)) + second * d
+        return size * log1p(first / size * expm1(d)) - first * d
+    return size * log1p(second / size * expm1(-d)) + second * d
 
 
 def _panel(kind: int, first: float, second: float, y: float) -> float:
@@ -162,13 +163,13 @@ def _panel(kind: int, first: float, second: float, y: float) -> float:
     if kind == GAUSSIAN:
         return second
     size = first + second
-    x = 1.0 / (1.0 + math.exp(-y)) if y > -700.0 else 0.0
+    x = 1.0 / (1.0 + exp(-y)) if y > -700.0 else 0.0
     bend = size * x * (1.0 - x)
     short = 1.0 / math.sqrt(1.0 + bend)
     if bend >= 1.0:
         return short
     # In its tails, a log-density is linear, over a long distance for a small a or b.
-    linear = 0.5 * -math.log(bend) if bend > 0.0 else math.inf
+    linear = 0.5 * -log(bend) if bend > 0.0 else math.inf
     return max(short, min(linear, 4.0 / abs(first - size * x)))
 
 
@@ -178,10 +179,10 @@ def _left_end(kind: int, first: float, second: float) -> float:
         return first - second * math.sqrt(2.0 * _DEPTH)
     # Newton's method on a convex function, from the left and from beyond: it never crosses the root.
     size = first + second
-    peak = math.log(first / second)
-    d = (size * math.log(second / size) - _DEPTH) / first
+    peak = log(first / second)
+    d = (size * log(second / size) - _DEPTH) / first
     for _ in range(100):
-        slope = first * math.expm1(d) * second / (size + first * math.expm1(d))
+        slope = first * expm1(d) * second / (size + first * expm1(d))
         step = (_DEPTH - _fall(kind, first, second, peak + d)) / slope
         if not step > 1e-3 * abs(d):
             break
@@ -203,7 +204,7 @@ def _mass(kind: int, first: float, second: float, left: float, right: float) -> 
         if not y + length > y:  # too short to go on from y, or NaN
             break
         for m in range(_ORDER):
-            total += length * _WEIGHTS[m] * math.exp(-_fall(kind, first, second, y + length * _POINTS[m]))
+            total += length * _WEIGHTS[m] * exp(-_fall(kind, first, second, y + length * _POINTS[m]))
         y += length
     return total
 
@@ -281,7 +282,7 @@ def _advance(
             density[k, m], share[k, m] = 0.0, 1.0
         return
     for m in range(_ORDER):
-        density[k, m] = math.exp(-_fall(kind, first, second, y + length * _POINTS[m])) / mass
+        density[k, m] = exp(-_fall(kind, first, second, y + length * _POINTS[m])) / mass
     reached = below[k]
     for m in range(_ORDER):
         area = 0.0

@@ -7,6 +7,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, POSITIVE, Rule
+from rotting.kernels.elementary import ceil, log
 from rotting.kernels.exact_sums import difference
 from rotting.kernels.random_numbers import uniform
 from rotting.parts.presence import Presence, new_presence
@@ -99,7 +100,7 @@ def tune(p: Params, s: State) -> None:
 
 
 def log_horizon(s: State) -> float:
-    return math.log(s.epoch[1])
+    return log(s.epoch[1])
 
 
 def radius(s: State, n: int) -> float:
@@ -138,7 +139,7 @@ def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
             step = 0.5
             while step >= s.gap[a] / 16.0:
                 if uniform(key, t, draw) < check_probability(s, step):
-                    samples = math.ceil(2.0 / (step * step) * log_horizon(s))
+                    samples = ceil(2.0 / (step * step) * log_horizon(s))
                     s.until[a] = max(s.until[a], s.pulls[a] + samples)
                 draw += 1
                 step /= 2.0

@@ -8,6 +8,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, positive_int
 from rotting.errors import InvalidValueError
+from rotting.kernels.elementary import log
 from rotting.kernels.exact_sums import add
 from rotting.kernels.random_numbers import uniform
 from rotting.parts.largest_index import by_index
@@ -75,21 +76,21 @@ def forget(p: Params, s: State, arm: int) -> None:
 
 def threshold(p: Params, s: State) -> float:
     """Return `h = ln(T / Y)`, or h as given."""
-    return math.log(s.epoch[1] / p.breakpoints) if s.epoch[1] > 0 else p.h
+    return log(s.epoch[1] / p.breakpoints) if s.epoch[1] > 0 else p.h
 
 
 def exploration_rate(p: Params, s: State) -> float:
     """Return `sqrt((Y / T) ln(T / Y))`, or the rate as given."""
     if s.epoch[1] == 0:
         return p.rate
-    return math.sqrt((p.breakpoints / s.epoch[1]) * math.log(s.epoch[1] / p.breakpoints))
+    return math.sqrt((p.breakpoints / s.epoch[1]) * log(s.epoch[1] / p.breakpoints))
 
 
 def index(p: Params, s: State, t: int, i: int) -> Reason:
     n = s.pulls[i]
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
-    mean, c = s.high[i] / n, math.sqrt(p.xi * math.log(s.total[0]) / n)
+    mean, c = s.high[i] / n, math.sqrt(p.xi * log(s.total[0]) / n)
     return Reason(mean + c, mean, n, c)
 
 

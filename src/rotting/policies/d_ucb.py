@@ -8,6 +8,7 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.common.rules import FRACTION, HALF_RANGE, INDEX, POSITIVE, RANGE_SCALE, nonnegative_int, positive_int
 from rotting.errors import InvalidValueError
+from rotting.kernels.elementary import log
 from rotting.parts.discounts import Discounted, add_discounted, discount_to, forget_discounted, new_discounted, start_discounted
 from rotting.parts.largest_index import by_index
 from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, range_of, reset_noise
@@ -52,7 +53,7 @@ def index(p: Params, s: State, t: int, i: int) -> Reason:
     n = s.sums.pulls_high[i]
     if n < _NEGLIGIBLE:
         return Reason(math.inf, math.nan, 0, math.inf)
-    mean, c = s.sums.high[i] / n, 2.0 * range_of(p, s.noise, i) * math.sqrt(p.xi * max(0.0, math.log(s.sums.total[0])) / n)
+    mean, c = s.sums.high[i] / n, 2.0 * range_of(p, s.noise, i) * math.sqrt(p.xi * max(0.0, log(s.sums.total[0])) / n)
     return Reason(mean + c, mean, 0, c)
 
 

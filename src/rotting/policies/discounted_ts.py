@@ -1,12 +1,12 @@
 """Discounted Thompson sampling: old rewards count less and less."""
 
-import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, FRACTION, POSITIVE, option
+from rotting.kernels.elementary import power
 from rotting.kernels.exact_sums import add
 from rotting.parts.posteriors import thompson
 from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, to_policy_scale
@@ -45,12 +45,12 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
 
 
 def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
-    discount = math.pow(p.gamma, float(t - 1 - s.last[i]))
+    discount = power(p.gamma, float(t - 1 - s.last[i]))
     return discount * s.weight_high[i], discount * s.high[i]
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    discount = math.pow(p.gamma, float(t - s.last[arm]))
+    discount = power(p.gamma, float(t - s.last[arm]))
     s.weight_high[arm], s.weight_low[arm] = add(discount * s.weight_high[arm], discount * s.weight_low[arm], 1.0)
     s.high[arm], s.low[arm] = add(discount * s.high[arm], discount * s.low[arm], to_policy_scale(p, reward))
     s.last[arm] = t

@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple, Self
 
 from rotting.common.rules import FRACTION, INDEX, NONNEGATIVE, PROBABILITY, nonnegative_int, positive, positive_int
 from rotting.errors import InvalidValueError
+from rotting.kernels.elementary import log, power
 from rotting.parts.exponential_weights import Weights, choose, forget, new_weights, propensities, starting
 from rotting.parts.exponential_weights import update_and_share as update
 from rotting.parts.reward_scale import OUTSIDE, check_range
@@ -24,12 +25,12 @@ class Params(NamedTuple):
 
 def tuned_gamma(n_arms: int, horizon: int, segments: int, budget: float) -> float:
     """Return the gamma of the tuning that the knowledge at hand allows."""
-    log = math.log(n_arms * horizon)
+    length = log(n_arms * horizon)
     if segments > 0:
-        return min(1.0, math.sqrt(n_arms * (segments * log + math.e) / ((math.e - 1.0) * horizon)))
+        return min(1.0, math.sqrt(n_arms * (segments * length + math.e) / ((math.e - 1.0) * horizon)))
     if budget > 0.0:
-        return min(1.0, math.pow(4.0 * budget * n_arms * log / ((math.e - 1.0) ** 2 * horizon), 1.0 / 3.0))
-    return min(1.0, math.sqrt(n_arms * log / horizon))
+        return min(1.0, power(4.0 * budget * n_arms * length / ((math.e - 1.0) * (math.e - 1.0) * horizon), 1.0 / 3.0))
+    return min(1.0, math.sqrt(n_arms * length / horizon))
 
 
 def tune(p: Params, s: Weights) -> None:

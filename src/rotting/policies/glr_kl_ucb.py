@@ -4,6 +4,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from rotting.common.rules import FINITE, INDEX, NONNEGATIVE, PROBABILITY
+from rotting.kernels.elementary import log
 from rotting.parts.divergences import kl_bernoulli, kl_bernoulli_upper
 from rotting.parts.noise_scale import is_estimated, is_never_estimated
 from rotting.parts.restarts import RESTART
@@ -39,7 +40,7 @@ def curvature(p: Params, mean: float) -> float:
 
 def practical(n: int, delta: float) -> float:
     """Return the Bernoulli threshold `ln(3 n^(3/2) / delta)`."""
-    return math.log(3.0 * n**1.5 / delta)
+    return log(3.0 * n * math.sqrt(n) / delta)
 
 
 def sample(p: Params, reward: float) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import INDEX, NONNEGATIVE, PROBABILITY, SCALE, option, positive_int
 from rotting.kernels.binding import Parts, bind_all
+from rotting.kernels.elementary import floor, log
 from rotting.parts.divergences import GAUSSIAN, KIND, exploration, kl_gaussian
 from rotting.parts.divergences import upper as kl_upper
 from rotting.parts.glr_test import glr_test, observe
@@ -101,7 +102,7 @@ def has_sample(s: State, i: int) -> bool:
 def explore(p: Any, s: State, t: int, key: int, arms: Ints) -> int:
     if p.rate == 0.0:
         return -1
-    return round_robin(s.presence, float(math.floor(s.presence.number[0] / p.rate)), t - 1, arms)
+    return round_robin(s.presence, float(floor(s.presence.number[0] / p.rate)), t - 1, arms)
 
 
 def kl(p: Params, x: float, y: float) -> float:
@@ -109,22 +110,24 @@ def kl(p: Params, x: float, y: float) -> float:
 
 
 def curvature(p: Params, mean: float) -> float:
-    return 2.0 * given_sigma(p) ** 2
+    sigma = given_sigma(p)
+    return 2.0 * (sigma * sigma)
 
 
 def units(p: Params, s: State, i: int) -> float:
-    return scale_of(p, s.noise, i) ** 2
+    scale = scale_of(p, s.noise, i)
+    return scale * scale
 
 
 def practical(n: int, delta: float) -> float:
     """Return the Gaussian threshold `(1 + 1/n) ln(2 n^(3/2) / delta)`."""
-    return (1.0 + 1.0 / n) * math.log(2.0 * n**1.5 / delta)
+    return (1.0 + 1.0 / n) * log(2.0 * n * math.sqrt(n) / delta)
 
 
 def theory(n: int, delta: float) -> float:
     """Return `2 T(ln(3 n^(3/2) / delta) / 2) + 6 ln(1 + ln n)`, with `T(x)` replaced by `x + 4 ln(1 + x + sqrt(2 x))`."""
-    x = math.log(3.0 * n**1.5 / delta) / 2.0
-    return 2.0 * (x + 4.0 * math.log(1.0 + x + math.sqrt(2.0 * x))) + 6.0 * math.log(1.0 + math.log(n))
+    x = log(3.0 * n * math.sqrt(n) / delta) / 2.0
+    return 2.0 * (x + 4.0 * log(1.0 + x + math.sqrt(2.0 * x))) + 6.0 * log(1.0 + log(n))
 
 
 def beta(p: Any, n: int, delta: float) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule, positive_int
 from rotting.errors import InvalidValueError
+from rotting.kernels.elementary import ceil, log
 from rotting.kernels.exact_sums import difference
 from rotting.parts.presence import Presence, new_presence
 from rotting.parts.restarts import append, restarting, round_robin
@@ -66,14 +67,14 @@ def window(p: Params, s: State) -> int:
     K, T = s.presence.number[0], float(s.epoch[1])
     if T == 0.0 or p.change == 0.0:
         return p.w
-    w = (4.0 / p.change**2) * (math.sqrt(math.log(2.0 * K * T**2)) + math.sqrt(math.log(2.0 * T))) ** 2
-    return 2 * math.ceil(w / 2.0)
+    root = math.sqrt(log(2.0 * K * (T * T))) + math.sqrt(log(2.0 * T))
+    return 2 * ceil((4.0 / (p.change * p.change)) * (root * root) / 2.0)
 
 
 def threshold(p: Params, s: State, w: int) -> float:
     """Return `b = sqrt(w ln(2 K T^2) / 2)`, or b as given."""
     K, T = s.presence.number[0], float(s.epoch[1])
-    return math.sqrt(w * math.log(2.0 * K * T**2) / 2.0) if T > 0.0 else p.b
+    return math.sqrt(w * log(2.0 * K * (T * T)) / 2.0) if T > 0.0 else p.b
 
 
 def exploration_rate(p: Params, s: State) -> float:
@@ -89,7 +90,7 @@ def index(p: Params, s: State, t: int, i: int) -> Reason:
     n = s.pulls[i]
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
-    mean, c = s.high[i, n] / n, math.sqrt(2.0 * math.log(t - s.restart[0]) / n)
+    mean, c = s.high[i, n] / n, math.sqrt(2.0 * log(t - s.restart[0]) / n)
     return Reason(mean + c, mean, n, c)
 
 
@@ -97,7 +98,7 @@ def explore(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     gamma = exploration_rate(p, s)
     if gamma == 0.0:
         return -1
-    return round_robin(s.presence, float(math.ceil(s.presence.number[0] / gamma)), t - s.restart[0] - 1, arms)
+    return round_robin(s.presence, float(ceil(s.presence.number[0] / gamma)), t - s.restart[0] - 1, arms)
 
 
 def alarm(p: Params, s: State, i: int) -> bool:

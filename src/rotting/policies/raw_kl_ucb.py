@@ -8,6 +8,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, POSITIVE
 from rotting.kernels.binding import bind
+from rotting.kernels.elementary import log
 from rotting.parts import hull_windows, lazy_choice
 from rotting.parts.divergences import BERNOULLI, KIND, kl_bernoulli, upper
 from rotting.parts.hull_windows import Lines, forget, line_window, new_lines, record, search_hull, tightest, was_pulled
@@ -61,7 +62,7 @@ def enlarge(p: Params, s: State, capacity: int) -> State:
 
 
 def level_at(p: Params, t: int, n_arms: int) -> float:
-    return p.alpha * math.log(t)
+    return p.alpha * log(t)
 
 
 def line(p: Params, s: State, level: float, i: int) -> float:
@@ -84,7 +85,7 @@ def line_bound(p: Params, s: State, level: float, i: int) -> float:
 
 def square(p: Params, level: float, limit: float) -> float:
     # The divergence of x from y is at most (x - y)^2 / (y (1 - y)), the chi-square distance, or it is (x - y)^2 / (2 sigma^2).
-    return level * (max(0.0, limit * (1.0 - limit)) if p.kind == BERNOULLI else 2.0 * p.sigma**2)
+    return level * (max(0.0, limit * (1.0 - limit)) if p.kind == BERNOULLI else 2.0 * (p.sigma * p.sigma))
 
 
 def search(p: Params, s: State, level: float, i: int, threshold: float) -> float:

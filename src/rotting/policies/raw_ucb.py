@@ -12,6 +12,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from rotting.common.rules import POSITIVE, SCALE
+from rotting.kernels.elementary import log
 from rotting.parts.confidence import HasConfidence
 from rotting.parts.hull_windows import Windows, by_tightest_bound, new_windows
 from rotting.parts.noise_scale import given_sigma, is_estimated
@@ -28,7 +29,7 @@ def init(p: Params, n_arms: int, capacity: int) -> Windows:
 
 
 def level_at(p: HasConfidence, t: int, n_arms: int) -> float:
-    return given_sigma(p) * math.sqrt(2.0 * p.alpha * math.log(t))  # c(1, delta_t), computed once a round
+    return given_sigma(p) * math.sqrt(2.0 * p.alpha * log(t))  # c(1, delta_t), computed once a round
 
 
 def width(p: HasConfidence, level: float, h: int, root: float) -> float:

@@ -4,6 +4,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from rotting.common.rules import NONNEGATIVE, POSITIVE, SCALE
+from rotting.kernels.elementary import log, log1p
 from rotting.parts.block_windows import BlockWindows, by_block_bound, new_windows
 from rotting.parts.noise_scale import given_sigma, is_estimated
 from rotting.policy import Kernel, Policy
@@ -27,8 +28,8 @@ def width(p: Params, level: float, h: int, root: float) -> float:
     x = level / h
     if x <= 1.0:
         return 0.0
-    log = math.log(x)
-    return given_sigma(p) * math.sqrt((2.0 / h) * (p.alpha * log + p.beta * math.log1p(log)))
+    first = log(x)
+    return given_sigma(p) * math.sqrt((2.0 / h) * (p.alpha * first + p.beta * log1p(first)))
 
 
 class RAWUCBpp(Policy):

@@ -1,10 +1,10 @@
 """Rexp3: Exp3 that starts afresh every so many rounds."""
 
-import math
 from typing import Annotated, NamedTuple, Self
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, FRACTION, INDEX, POSITIVE, positive, positive_int
+from rotting.kernels.elementary import ceil, log, power
 from rotting.parts.exponential_weights import Weights, forget, gamma_of_horizon, mix, new_weights, starting
 from rotting.parts.exponential_weights import choose as draw
 from rotting.parts.exponential_weights import update as learn
@@ -24,8 +24,8 @@ class Params(NamedTuple):
 
 def tuned_batch(n_arms: int, horizon: int, budget: float) -> int:
     """Return `ceil((K ln K)^(1/3) (T / V)^(2/3))`, cut to 1, ..., T."""
-    scale = math.pow(n_arms * math.log(n_arms), 1.0 / 3.0)
-    return max(1, math.ceil(min(float(horizon), scale * math.pow(horizon / budget, 2.0 / 3.0))))
+    scale = power(n_arms * log(n_arms), 1.0 / 3.0)
+    return max(1, ceil(min(float(horizon), scale * power(horizon / budget, 2.0 / 3.0))))
 
 
 def tune(p: Params, s: Weights) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import COUNT, HALF_RANGE, INDEX, POSITIVE, RANGE_SCALE, nonnegative_int, positive_int
+from rotting.kernels.elementary import ceil, log
 from rotting.parts.largest_index import by_index
 from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, range_of, reset_noise
 from rotting.parts.sliding_window import Recent, log_reward, new_recent, recent_sum, slide, start_recent, strike_out
@@ -32,7 +33,7 @@ def tuned_window(horizon: int, breakpoints: int, B: float) -> int:
     """Return `ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T."""
     if breakpoints == 0:
         return horizon
-    return max(1, math.ceil(min(float(horizon), 2.0 * B * math.sqrt(horizon * math.log(horizon) / breakpoints))))
+    return max(1, ceil(min(float(horizon), 2.0 * B * math.sqrt(horizon * log(horizon) / breakpoints))))
 
 
 def reset(p: Params, s: State, horizon: int) -> None:
@@ -52,7 +53,7 @@ def index(p: Params, s: State, t: int, i: int) -> Reason:
     n = s.recent.pulls[i]
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
-    mean, c = recent_sum(s.recent, i) / n, range_of(p, s.noise, i) * math.sqrt(p.xi * math.log(min(t, s.recent.tau[0])) / n)
+    mean, c = recent_sum(s.recent, i) / n, range_of(p, s.noise, i) * math.sqrt(p.xi * log(min(t, s.recent.tau[0])) / n)
     return Reason(mean + c, mean, n, c)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, INDEX, POSITIVE, positive_int
+from rotting.kernels.elementary import ceil, log, power
 from rotting.kernels.exact_sums import add, difference
 from rotting.parts.presence import Presence, new_presence
 from rotting.policy import Kernel, Policy, Reason
@@ -42,9 +43,9 @@ def new_state(n_arms: int, capacity: int) -> State:
 
 def tuned_window(n_arms: int, horizon: int, alpha: float, sigma: float) -> int:
     """Return `M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))`, at most T."""
-    log = math.log(math.sqrt(2.0) * horizon)
-    scale = math.pow(4.0, 2.0 / 3.0) * math.pow(sigma, 2.0 / 3.0) * math.pow(n_arms, -2.0 / 3.0)
-    return math.ceil(min(float(horizon), alpha * scale * math.pow(horizon, 2.0 / 3.0) * math.pow(log, 1.0 / 3.0)))
+    length = log(math.sqrt(2.0) * horizon)
+    scale = power(4.0, 2.0 / 3.0) * power(sigma, 2.0 / 3.0) * power(n_arms, -2.0 / 3.0)
+    return ceil(min(float(horizon), alpha * scale * power(horizon, 2.0 / 3.0) * power(length, 1.0 / 3.0)))
 
 
 def tune(p: Params, s: State) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from rotting.common.rules import FINITE, SPREAD, positive, positive_int, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.kernels.elementary import exp, log, log1p
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform
 
 _CHUNK = 500  # the starting probability of an inversion, 0.5**500 or exp(-500), is still a normal number
@@ -30,7 +31,7 @@ def _draw_bernoulli(mean: float, scale: float, key: int, run: int, arm: int, clo
 
 def _binomial_inverse(n: int, p: float, u: float) -> int:
     odds = p / (1.0 - p)
-    chance = math.exp(n * math.log1p(-p))
+    chance = exp(n * log1p(-p))
     k = 0
     while u > chance and k < n and (chance > _GRAIN or k < n * p):
         u -= chance
@@ -57,7 +58,7 @@ def _draw_poisson(mean: float, scale: float, key: int, run: int, arm: int, clock
     while mean > 0.0:
         part = min(mean, float(_CHUNK))
         u = reward_uniform(key, run, arm, clock, draw)
-        chance = math.exp(-part)
+        chance = exp(-part)
         k = 0
         while u > chance and (chance > _GRAIN or k < part):
             u -= chance
@@ -82,13 +83,13 @@ def log_gamma_variate(shape: float, key: int, run: int, arm: int, clock: int, dr
         y = 1.0 + c * x
         v = y * y * y  # not y ** 3, which compilers round differently
         # Written so that NaN does not loop for ever.
-        if v <= 0.0 or math.log(u) >= 0.5 * x * x + d - d * v + d * math.log(v):
+        if v <= 0.0 or log(u) >= 0.5 * x * x + d - d * v + d * log(v):
             continue
-        value = math.log(d * v)
+        value = log(d * v)
         break
     if shape < 1.0:
         # In logs, because u ** (1 / shape) underflows for small shapes.
-        value += math.log(reward_uniform(key, run, arm, clock, draw)) / shape
+        value += log(reward_uniform(key, run, arm, clock, draw)) / shape
         draw += 1
     return value, draw
 
@@ -101,9 +102,9 @@ def _draw_beta(mean: float, scale: float, key: int, run: int, arm: int, clock: i
     a, draw = log_gamma_variate(mean * scale, key, run, arm, clock, 0)
     b, _ = log_gamma_variate((1.0 - mean) * scale, key, run, arm, clock, draw)
     if b > a:
-        odds = math.exp(a - b)
+        odds = exp(a - b)
         return odds / (1.0 + odds)
-    return 1.0 / (1.0 + math.exp(b - a))
+    return 1.0 / (1.0 + exp(b - a))
 
 
 class Noise:

@@ -15,6 +15,7 @@ from rotting.problems import Problem
 from rotting.problems.oracle import optimal_rewards
 
 _CHECKPOINTS = 200  # enough for a smooth curve
+_RUNS = 2**32  # that have rewards of their own
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Simulation:
     runs: int = 100
     seed: int = 0
     checkpoints: Iterable[int] | None = None
+    first_run: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Plan:
     runs: int
     seed: int
     checkpoints: Ints
+    first_run: int
 
     @property
     def rounds(self) -> int:
@@ -73,7 +76,10 @@ def plan(simulation: Simulation) -> Plan:
     runs, seed = positive_int("runs", simulation.runs), nonnegative_int("seed", simulation.seed)
     given = simulation.checkpoints
     checkpoints = _default_checkpoints(horizon) if given is None else _check_checkpoints(given, horizon)
-    return Plan(policies, problem, horizon, runs, seed, checkpoints)
+    first_run = nonnegative_int("first_run", simulation.first_run)
+    if first_run + runs > _RUNS:
+        raise InvalidValueError(f"first_run + runs must be at most {_RUNS}, got {first_run + runs}")
+    return Plan(policies, problem, horizon, runs, seed, checkpoints, first_run)
 
 
 def _default_checkpoints(horizon: int) -> Ints:

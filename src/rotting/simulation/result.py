@@ -8,7 +8,8 @@ import shutil
 import textwrap
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -66,6 +67,7 @@ class Result:
         reference: what regret is measured against.
         played: the problem itself, as `simulate` hands it over; it is not saved, and a loaded result has None. So has one that
             was pickled, where the problem cannot be (a `lambda` among its decays).
+        first_run: the number of the first run; a shard of a larger result begins later than with 0.
 
     Example:
         >>> ucb1, raw_ucb = registry.make("ucb1"), registry.make("raw-ucb", alpha=1.4)
@@ -93,6 +95,7 @@ class Result:
     us_per_round: Floats
     reference: str
     played: Problem | None = field(default=None, repr=False)
+    first_run: int = 0
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -113,6 +116,7 @@ class Result:
         put("horizon", positive_int("horizon", self.horizon))
         put("runs", positive_int("runs", self.runs))
         put("seed", nonnegative_int("seed", self.seed))
+        put("first_run", nonnegative_int("first_run", self.first_run))
         for name, kind in ARRAYS.items():
             put(name, _frozen(name, getattr(self, name), kind))
 
@@ -140,7 +144,7 @@ class Result:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Result):
             return NotImplemented
-        same = ("policies", "problem", "horizon", "runs", "seed", "reference")
+        same = ("policies", "problem", "horizon", "runs", "seed", "reference", "first_run")
         bits = ("checkpoints", "regret", "pulls")
         return all(getattr(self, name) == getattr(other, name) for name in same) and all(
             bytes(getattr(self, name)) == bytes(getattr(other, name)) for name in bits
@@ -155,6 +159,49 @@ class Result:
         except (pickle.PicklingError, AttributeError, TypeError):  # which of them depends on what cannot be pickled
             values["played"] = None
         return type(self), tuple(values.values())
+
+    def merge(self, *others: "Result") -> "Result":
+        """Return the result of this one's runs and those of others together: shards that `simulate(first_run=...)` played.
+
+        They have the same policies, problem, horizon, seed and checkpoints, and their runs follow one another, in any order of
+        the results. Several machines so play what one would have, bit for bit.
+
+        Args:
+            others: results to put together with this one.
+
+        Example:
+            >>> from rotting.problems import two_arms
+            >>> from rotting.simulation.simulate import simulate
+            >>> policy, problem = registry.make("ucb1"), two_arms(horizon=50)
+            >>> shards = [simulate(policy, problem, runs=4, first_run=first) for first in (0, 4)]
+            >>> Result.merge(*shards) == simulate(policy, problem, runs=8)
+            True
+        """
+        shards = sorted((self, *others), key=lambda each: each.first_run)
+        for name in ("policies", "problem", "horizon", "seed", "reference"):
+            for each in shards:
+                if getattr(each, name) != getattr(self, name):
+                    raise InvalidValueError(
+                        f"results must have the same {name}, got {getattr(self, name)} and {getattr(each, name)}"
+                    )
+        for before, after in pairwise(shards):
+            if not np.array_equal(before.checkpoints, after.checkpoints):
+                raise InvalidValueError("results must have the same checkpoints, got others")
+            if before.first_run + before.runs != after.first_run:
+                rule = "results must hold runs that follow one another"
+                raise InvalidValueError(f"{rule}, got {before._runs_text} and {after._runs_text}")
+        runs = np.array([each.runs for each in shards])
+        return replace(
+            shards[0],
+            runs=int(runs.sum()),
+            regret=np.concatenate([each.regret for each in shards], axis=1),
+            pulls=np.concatenate([each.pulls for each in shards], axis=1),
+            us_per_round=np.average([each.us_per_round for each in shards], axis=0, weights=runs),
+        )
+
+    @property
+    def _runs_text(self) -> str:
+        return f"runs {self.first_run} to {self.first_run + self.runs - 1}"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -182,6 +229,7 @@ class Result:
     def _heading(self) -> tuple[str, ...]:
         runs = f"{self.runs:,} runs" if self.runs > 1 else "1 run"
         against = "the optimal policy" if self.is_optimal else self.reference
+        runs += f" from run {self.first_run:,} on" if self.first_run else ""
         settings = f"horizon {self.horizon:,}, {runs}, seed {self.seed}"
         notes = []
         if not self.is_optimal:
@@ -347,6 +395,7 @@ class Result:
             "runs": self.runs,
             "seed": self.seed,
             "reference": self.reference,
+            **({"first_run": self.first_run} if self.first_run else {}),
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -432,6 +481,7 @@ class Result:
             return cls(
                 policies=tuple(map(registry.from_json, settings["policies"])),
                 **{name: settings[name] for name in ("problem", "horizon", "runs", "seed", "reference")},
+                first_run=settings.get("first_run", 0),
                 **arrays,
             )
         except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:

@@ -4,9 +4,12 @@ A simulation is planned, played by an engine, and collected. A store of finished
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,7 +26,13 @@ from rotting.problems import Problem
 from rotting.simulation.plan import Plan, Simulation, plan
 from rotting.simulation.result import Result
 
-_ENGINES = {"threads": Threads}
+if TYPE_CHECKING:
+    from distributed import Client
+
+_ENGINES = ("threads", "cuda", "dask", "auto")
+_WORTH_A_GPU = 2 * 10**8  # rounds for each worker, half a minute, and so many runs: a thread of a GPU alone is slow
+_RUNS_FOR_A_GPU = 1_000
+_LOOK_SECONDS = 0.5  # between two looks at what other processes have finished
 
 
 def default_workers() -> int:
@@ -33,10 +42,36 @@ def default_workers() -> int:
     return os.cpu_count() or 1
 
 
-def _make_engine(name: object, workers: int | None) -> Engine:
-    if not isinstance(name, str) or name not in _ENGINES:
-        raise InvalidValueError(f"engine must be one of {', '.join(_ENGINES)}, got {name!r}{suggest(str(name), _ENGINES)}")
-    return _ENGINES[name](default_workers() if workers is None else positive_int("workers", workers))
+def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> Engine:
+    threads = default_workers() if workers is None else positive_int("workers", workers)
+    if type(engine).__module__.partition(".")[0] == "distributed":
+        from rotting.engines.dask import Dask  # noqa: PLC0415 (an extra)
+
+        return Dask(engine)
+    if not isinstance(engine, str) and hasattr(engine, "play"):  # as `rotting.engines.dask.connect` returns it
+        return cast("Engine", engine)
+    if not isinstance(engine, str) or engine not in _ENGINES:
+        known = f"engine must be one of {', '.join(_ENGINES)}, or a dask.distributed.Client"
+        raise InvalidValueError(f"{known}, got {engine!r}{suggest(str(engine), _ENGINES)}")
+    if engine == "dask":
+        from rotting.engines.dask import connect  # noqa: PLC0415 (an extra)
+
+        return connect(workers=threads)
+    if engine == "cuda" or (engine == "auto" and _is_worth_a_gpu(plans, threads)):
+        from rotting.engines.cuda import Cuda  # noqa: PLC0415 (an extra)
+
+        return Cuda()
+    return Threads(threads)
+
+
+def _is_worth_a_gpu(plans: Sequence[Plan], threads: int) -> bool:
+    """Tell whether a GPU is there, and the work is worth its start."""
+    rounds = sum(each.rounds for each in plans if each.runs >= _RUNS_FOR_A_GPU)
+    if rounds < _WORTH_A_GPU * threads or find_spec("numba_cuda") is None:
+        return False
+    from rotting.engines.cuda_device import why_not  # noqa: PLC0415 (an extra)
+
+    return why_not() is None
 
 
 def simulate(
@@ -49,7 +84,8 @@ def simulate(
     checkpoints: Iterable[int] | None = None,
     progress: bool | None = None,
     keep: str | Path | None = None,
-    engine: str = "threads",
+    engine: "str | Client" = "threads",
+    first_run: int = 0,
 ) -> Result:
     """Let each policy play `runs` games of `horizon` rounds, and return their pseudo-regrets.
 
@@ -67,8 +103,12 @@ def simulate(
         progress: show a progress bar; by default when standard error is a terminal.
         keep: a folder for the games that are finished, so that the same call goes on where another was killed, and one with
             more runs plays only those that are new. They are known by a digest of the settings and of the code, and are never
-            taken for others.
-        engine: what plays the games; "threads" is the only one.
+            taken for others. Several processes, on several machines too, may share the folder, and the work.
+        engine: what plays the games, with the same result bit for bit: "threads" of this machine; "cuda", its GPU; "dask", a
+            cluster, or the `dask.distributed.Client` of one; "auto", the GPU if there is one and the work is worth its start,
+            else threads. See docs/engines.md.
+        first_run: the number of the first run: runs 0 to 999 and 1,000 to 1,999 of two machines, put together by
+            `Result.merge`, are runs 0 to 1,999.
 
     Memory does not grow with the horizon where the means have few pieces and the policies forget. It takes:
 
@@ -90,7 +130,7 @@ def simulate(
         >>> result.regret.shape, result.pulls.sum(axis=2).min()
         ((2, 20, 200), np.int64(400))
     """
-    simulation = Simulation(policies, problem, horizon, runs, seed, checkpoints)
+    simulation = Simulation(policies, problem, horizon, runs, seed, checkpoints, first_run)
     return simulate_all([simulation], workers=workers, progress=progress, keep=keep, engine=engine)[0]
 
 
@@ -99,7 +139,7 @@ def simulate_all(
     workers: int | None = None,
     progress: bool | None = None,
     keep: str | Path | None = None,
-    engine: str = "threads",
+    engine: "str | Client" = "threads",
 ) -> list[Result]:
     """Return the results of several simulations, that share the engine and the progress bar.
 
@@ -119,9 +159,8 @@ def simulate_all(
         >>> [result.horizon for result in results]
         [50, 50]
     """
-    playing = _make_engine(engine, workers)
-    store = None if keep is None else ChunkStore(keep)
     plans = [plan(each) for each in simulations]
+    playing = _make_engine(engine, workers, plans)
     collected = _Collection(plans)
     with Progress(sum(each.rounds for each in plans), "rounds", show=progress) as bar:
 
@@ -129,14 +168,36 @@ def simulate_all(
             collected.take(task, chunk)
             bar.resumed += task.rounds
 
-        tasks = collected.tasks()
-        missing = tasks if store is None else store.missing(tasks, take_kept)
-        with closing(playing.play(missing, bar)) as played:
-            for task, chunk in played:
-                collected.take(task, chunk)
-                if store is not None:
-                    store.write(task.digest, chunk)
+        tasks: Iterable[Task] = collected.tasks()
+        with closing(playing), closing(ChunkStore(keep) if keep is not None else _NoStore()) as store:
+            while tasks:
+                with closing(playing.play(store.missing(tasks, take_kept), bar)) as played:
+                    for task, chunk in played:
+                        collected.take(task, chunk)
+                        store.write(task.digest, chunk)
+                tasks = store.elsewhere
+                if tasks:
+                    bar.status = "waiting for another process"
+                    bar.advance(0)
+                    time.sleep(_LOOK_SECONDS)
+                    bar.status = ""
     return collected.results()
+
+
+class _NoStore:
+    """Keeps nothing."""
+
+    elsewhere: Sequence[Task] = ()
+
+    def missing(self, tasks: Iterable[Task], _take: Callable[[Task, Chunk], None]) -> Iterable[Task]:
+        """Return all tasks."""
+        return tasks
+
+    def write(self, _key: str, _chunk: Chunk) -> None:
+        """Let it go."""
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 class _Collection:
@@ -156,14 +217,15 @@ class _Collection:
             games, self._references[k] = each.games()
             for index, game in enumerate(games):
                 self._places[game] = k, index
-                yield from cut(game, each.runs)
+                yield from cut(game, each.runs, each.first_run)
 
     def take(self, task: Task, chunk: Chunk) -> None:
         """Fill in the runs of one task."""
         k, index = self._places[task.game]
-        self._regret[k][index, task.first_run : task.end] = chunk.regret
-        self._pulls[k][index, task.first_run : task.end] = chunk.pulls
-        self._seconds[k][index, task.first_run] = chunk.seconds
+        first = task.first_run - self._plans[k].first_run
+        self._regret[k][index, first : first + task.runs] = chunk.regret
+        self._pulls[k][index, first : first + task.runs] = chunk.pulls
+        self._seconds[k][index, first] = chunk.seconds
 
     def results(self) -> list[Result]:
         """Return the results, after the last task."""
@@ -182,4 +244,5 @@ class _Collection:
             us_per_round=self._seconds[k].sum(axis=1) * 1e6 / (played.runs * played.horizon),
             reference=self._references[k],
             played=played.problem,
+            first_run=played.first_run,
         )

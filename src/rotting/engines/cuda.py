@@ -1,0 +1,278 @@
+"""The engine of one GPU: a thread is a run.
+
+The runs of a game are played together, as many at a time as the memory of the device holds, and several games side by side:
+those of a few thousand runs would leave most of the device idle. A game is played in launches of a fraction of a second, after
+each of which the next can be left out: that is how progress is shown, and how a game is cancelled.
+"""
+
+import time
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from rotting.common.arrays import Ints
+from rotting.common.progress import Progress
+from rotting.engines.cuda_device import ELSEWHERE, Device
+from rotting.engines.cuda_game import link_thread, runs_axis
+from rotting.engines.game import Board, new_board
+from rotting.engines.kernel_errors import new_state
+from rotting.engines.task import Chunk, Game, Task
+from rotting.engines.threads import try_out
+from rotting.errors import EngineError
+from rotting.kernels.nested import flatten, unflatten
+from rotting.policy import small_capacity
+from rotting.problems.mean_table import Means
+
+_LAUNCH_SECONDS = 0.5  # that a launch should take
+_FIRST_ROUNDS = 100  # of the first launch, which shows how long one takes
+_FASTER = 16  # times as many rounds as in the last launch, at most
+_SHARE = 0.9  # of the free memory
+_SIDE_BY_SIDE = 32  # games
+_WAIT = 0.0005  # seconds between two looks at the device
+_MORE = 2  # times the room, when there is none left
+
+
+class Cuda:
+    """Play tasks on a GPU.
+
+    Code that is not the library's own is tried on the CPU first, with every index checked: a GPU would not notice.
+    """
+
+    def __init__(self) -> None:
+        self._device = Device()
+
+    def close(self) -> None:
+        """Do nothing: memory is freed with the games."""
+
+    def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
+        """Play tasks, as `Engine` says."""
+        flight = _Flight(bar)
+        self._device.hold()
+        try:
+            for _, group in groupby(tasks, key=lambda task: id(task.game)):
+                yield from self._play_game(sorted(group, key=lambda task: task.first_run), flight, bar)
+            while flight.batches:
+                yield from flight.landed()
+        finally:
+            flight.close()
+            self._device.release()
+
+    def _play_game(self, tasks: list[Task], flight: "_Flight", bar: Progress) -> Iterator[tuple[Task, Chunk]]:
+        game = tasks[0].game
+        try_out(game, tasks[-1].end - 1, bar)
+        table = _Table(self._device, game)
+        waiting = deque(tasks)
+        while waiting:
+            while flight.batches and (len(flight.batches) >= _SIDE_BY_SIDE or table.room() < waiting[0].runs):
+                yield from flight.landed()
+            if table.room() < waiting[0].runs:
+                self._device.release()
+                self._device.hold()
+            room = int(min(table.room(), sum(each.runs for each in waiting)))
+            if room == 0:
+                free, needed = self._device.free_bytes() / 1e9, table.bytes_per_run / 1e9
+                raise EngineError(
+                    f"engine='cuda' needs {needed:.3g} GB of the GPU's memory for one run of {game.policy!r}, "
+                    f"got {free:.3g} GB; {ELSEWHERE}"
+                )
+            taken: list[Task] = []
+            while waiting and room > 0:
+                task = waiting.popleft()
+                if task.runs > room:
+                    task, rest = task.split(room)
+                    waiting.appendleft(rest)
+                taken.append(task)
+                room -= task.runs
+            bar.status = f"compiling {game.policy.name}" if not table.is_compiled else ""
+            bar.advance(0)
+            flight.add(_Batch(self._device, table, taken))
+            bar.status = ""
+            yield from flight.landed(wait=False)
+
+
+class _Table:
+    """What the runs of a game share on the device."""
+
+    def __init__(self, device: Device, game: Game) -> None:
+        self.game, self.setting = game, game.setting
+        self._device = device
+        kernel, setting = game.policy.kernel, game.setting
+        self.capacity = setting.horizon if kernel.enlarge is None else small_capacity(setting.n_arms, setting.horizon)
+        self.state = new_state(game.policy, setting.n_arms, self.capacity)
+        self.board = new_board(setting.means, np.zeros(setting.n_arms, np.int64))
+        stream = device.stream()
+        self.means = Means(*(device.put(each, stream) for each in setting.means))
+        lists = np.arange(setting.n_arms), setting.checkpoints, setting.optimum
+        self.rest = tuple(device.put(each, stream) for each in lists)
+        self.signal = device.put(np.zeros(1, np.int64), stream)
+        self.ready = device.mark(stream)
+        self._kernel: Any = None
+        self.axes = [runs_axis(each) for each in flatten(self.state).values()]  # kept when the arrays are enlarged
+        own = [*flatten(self.state).values(), *self.board]
+        self.bytes_per_run = sum(each.nbytes for each in own) + 8 * (1 + setting.checkpoints.size)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `kernel` is there already."""
+        return self._kernel is not None
+
+    def room(self) -> float:
+        """Return how many runs fit into the memory that is free."""
+        return float(_SHARE * self._device.free_bytes() / self.bytes_per_run)
+
+    def kernel(self, arguments: tuple[Any, ...]) -> Any:
+        """Return the loop, compiled for arguments like these."""
+        if self._kernel is None:
+            policy, noise = self.game.policy, self.setting.noise
+            linked = link_thread(policy, noise, self.state, self.board)
+            self._kernel = self._device.kernel(linked, policy, noise, arguments)
+        return self._kernel
+
+
+class _Batch:
+    """Runs of one game that are at play together."""
+
+    def __init__(self, device: Device, table: _Table, tasks: list[Task]) -> None:
+        self._device, self._table, self.tasks = device, table, tasks
+        setting, n = table.setting, sum(each.runs for each in tasks)
+        self._stream = device.stream()
+        self._runs = np.concatenate([np.arange(each.first_run, each.end) for each in tasks])
+        self._regret = np.empty((n, setting.checkpoints.size))
+        self._pulls = np.empty((n, setting.n_arms), np.int64)
+        self._rows = np.arange(n)  # that are at play
+        self._capacity = table.capacity
+        self.seconds = 0.0
+        self.rounds = 0  # of all runs, that were played
+        self._last, self._rounds = 0, _FIRST_ROUNDS
+        self._put(table.state, table.board)
+        while not table.ready():
+            time.sleep(_WAIT)
+        self._launch()
+
+    def _put(self, state: Any, board: Any) -> None:
+        """Give each run the same state and board."""
+        n, device, stream = self._rows.size, self._device, self._stream
+        arrays, axes = flatten(state).values(), self._table.axes
+        self._state = unflatten(state, (device.spread(each, n, axis, stream) for each, axis in zip(arrays, axes, strict=True)))
+        self._board = Board(*(device.spread(each, n, runs_axis(each), stream) for each in board))
+        self._on_device = (
+            device.put(self._runs, stream),
+            device.spread(np.zeros(self._table.setting.checkpoints.size), n, 0, stream),
+        )
+
+    def _launch(self) -> None:
+        table, setting = self._table, self._table.setting
+        self._last = min(setting.horizon, self._last + self._rounds)
+        runs, regret = self._on_device
+        shared = table.game.policy.params, self._state, self._board, table.means, float(setting.noise.scale)
+        keys = setting.noise_key, setting.policy_key, runs
+        arguments = (*shared, *keys, *table.rest, regret, self._last, table.signal)
+        self._device.launch(table.kernel(arguments), self._rows.size, self._stream, *arguments)
+        self.is_landed = self._device.mark(self._stream)
+        self._began = time.monotonic()
+
+    def go_on(self) -> bool:
+        """Launch what comes next; return False if there is nothing."""
+        horizon = self._table.setting.horizon
+        self.rounds = self._last * self._rows.size
+        if self._last < horizon:
+            pace = _LAUNCH_SECONDS / max(time.monotonic() - self._began, 1e-6)
+            self._rounds = max(1, int(self._rounds * min(pace, _FASTER)))
+            self._launch()
+            return True
+        left = self._collect()
+        if left.size == 0:
+            self._device.done([*flatten(self._state).values(), *self._board, self._on_device[1]])
+            return False
+        self._enlarge(left)
+        self._last = horizon - self._rounds  # one launch: each goes on where it stands
+        self._launch()
+        return True
+
+    def _collect(self) -> Ints:
+        """Keep what is finished; return which of the runs at play are not, since their state was full."""
+        full = np.zeros(self._rows.size, bool)
+        if self._table.game.policy.kernel.enlarge is not None:
+            full = self._device.get(self._state.full, self._stream)[0] != 0  # a small array
+        rows, regret = self._rows[~full], self._device.get(self._on_device[1], self._stream)
+        self._regret[rows] = regret[~full]
+        pulls = self._device.get(self._board.pulls, self._stream)
+        self._pulls[rows] = np.moveaxis(pulls, runs_axis(self._table.board.pulls), 0)[~full]
+        return np.flatnonzero(full)
+
+    def _enlarge(self, left: Ints) -> None:
+        """Go on with some of the runs, in states with more room: a smaller state is the leading corner of a larger one."""
+        device, table, stream = self._device, self._table, self._stream
+        self._capacity *= _MORE
+        larger = new_state(table.game.policy, table.setting.n_arms, self._capacity)
+        arrays = []
+        kept = flatten(self._state).values()
+        for new, old, axis in zip(flatten(larger).values(), kept, table.axes, strict=True):
+            many = np.repeat(np.expand_dims(new, axis), left.size, axis)
+            corner = np.take(device.get(old, stream), left, axis)
+            many[tuple(slice(0, size) for size in corner.shape)] = corner
+            arrays.append(many)
+        state = unflatten(larger, iter(arrays))
+        state.full[:] = 0
+        pairs = zip(self._board, table.board, strict=True)
+        board = [np.take(device.get(each, stream), left, runs_axis(first)) for each, first in pairs]
+        runs, regret = (device.get(each, stream)[left] for each in self._on_device)
+        self._rows = self._rows[left]
+        self._state = unflatten(state, (device.put(each, stream) for each in flatten(state).values()))
+        self._board = Board(*(device.put(each, stream) for each in board))
+        self._on_device = device.put(runs, stream), device.put(regret, stream)
+
+    def chunks(self) -> Iterator[tuple[Task, Chunk]]:
+        """Yield the tasks, each with its share of the time."""
+        first, n = 0, len(self._regret)
+        for task in self.tasks:
+            part = slice(first, first + task.runs)
+            yield task, Chunk(self._regret[part].copy(), self._pulls[part].copy(), self.seconds * task.runs / n)
+            first += task.runs
+
+
+class _Flight:
+    """The batches at play, and the time that each takes: while several are, each has its share of it."""
+
+    def __init__(self, bar: Progress) -> None:
+        self.batches: list[_Batch] = []
+        self._bar = bar
+        self._rounds = 0  # of the batches that are finished
+        self._looked = time.monotonic()
+
+    def add(self, batch: _Batch) -> None:
+        """Take a batch that was launched."""
+        self._share_time()
+        self.batches.append(batch)
+
+    def _share_time(self) -> None:
+        now = time.monotonic()
+        for each in self.batches:
+            each.seconds += (now - self._looked) / len(self.batches)
+        self._looked = now
+
+    def landed(self, wait: bool = True) -> Iterator[tuple[Task, Chunk]]:
+        """Launch what comes next; yield the tasks that are finished; wait until something landed, if asked to."""
+        landed = [each for each in self.batches if each.is_landed()]
+        while wait and not landed:
+            time.sleep(_WAIT)
+            landed = [each for each in self.batches if each.is_landed()]
+        self._share_time()
+        finished = [each for each in landed if not each.go_on()]
+        for each in finished:
+            self.batches.remove(each)
+            self._rounds += sum(task.rounds for task in each.tasks)
+        played = self._rounds + sum(each.rounds for each in self.batches)
+        self._bar.advance(self._bar.resumed + played - self._bar.done)
+        for each in finished:
+            yield from each.chunks()
+
+    def close(self) -> None:
+        """Leave out what was not launched, and wait for what was."""
+        for each in self.batches:
+            while not each.is_landed():
+                time.sleep(_WAIT)
+        self.batches.clear()

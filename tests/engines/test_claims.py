@@ -1,0 +1,72 @@
+"""Claims: one process at a time, taken over from the dead, renewed by the living."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rotting.engines import claims
+from rotting.engines.claims import Claims
+
+
+def test_one_at_a_time(tmp_path: Path) -> None:
+    mine, others, path = Claims(), Claims(), tmp_path / "a" / "work.claim"
+    assert mine.take(path)
+    assert not others.take(path)
+    mine.drop(path)
+    assert not path.exists()
+    assert others.take(path)
+    mine.drop(path)  # it is no longer its own
+    assert path.exists()
+    others.close()
+    mine.close()
+    assert not path.exists()
+
+
+def test_a_claim_of_a_dead_process_of_this_machine_is_taken_over_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "work.claim"
+    imports = "import os; from pathlib import Path; from rotting.engines.claims import Claims"
+    code = f"{imports}; Claims().take(Path({str(path)!r})); os._exit(9)"
+    subprocess.run([sys.executable, "-c", code], check=False)
+    assert path.exists()
+    mine = Claims()
+    assert mine.take(path)
+    assert path.read_text().endswith(f" {os.getpid()}")
+    mine.close()
+
+
+def test_a_claim_of_another_machine_is_taken_over_when_it_falls_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, now = tmp_path / "work.claim", [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    path.write_text("elsewhere 1")
+    mine = Claims()
+    assert not mine.take(path)
+    now[0] += claims._SILENT - 1
+    assert not mine.take(path)
+    os.utime(path, ns=(1, 1))  # it was renewed
+    now[0] += 2
+    assert not mine.take(path)
+    now[0] += claims._SILENT + 1
+    assert mine.take(path)
+    mine.close()
+
+
+def test_a_claim_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "_BEAT", 0.01)
+    path, mine = tmp_path / "work.claim", Claims()
+    mine.take(path)
+    os.utime(path, ns=(1, 1))
+    for _ in range(500):
+        if path.stat().st_mtime_ns > 1:
+            break
+        time.sleep(0.01)
+    assert path.stat().st_mtime_ns > 1
+    mine.close()
+
+
+def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert Claims().take(tmp_path / "file" / "work.claim")

@@ -1,0 +1,173 @@
+"""The engine of a GPU plays the games of the CPU bit for bit: small ones in a simulator, large ones with `make test-gpu`."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotting.engines.cuda_game import part_of, runs_axis
+from rotting.errors import EngineError, MissingExtraError
+from rotting.kernels.nested import flatten, unflatten
+from rotting.policy import Policy
+from rotting.problems.noise import Noise
+from rotting.registry import make
+from rotting.simulation import simulate as simulation
+from rotting.simulation.plan import Simulation, plan
+from rotting.simulation.simulate import simulate
+from tests.helpers.games import examples
+from tests.helpers.gpu_games import NOISES, PROBLEM, players, problem
+from tests.helpers.simulated_gpu import on_simulated_gpu
+
+
+def test_every_policy_plays_the_games_of_the_cpu() -> None:
+    found = on_simulated_gpu("every_policy")
+    assert set(found) == {policy.name for policy in players(40)}
+    assert [name for name, same in found.items() if not same] == []
+
+
+def test_every_noise_pays_what_it_pays_on_the_cpu() -> None:
+    assert on_simulated_gpu("every_noise") == {repr(noise): True for noise in NOISES}
+
+
+def test_states_that_are_full_get_more_room() -> None:
+    times, runs, same = on_simulated_gpu("full_states")
+    assert (times > 1, runs > 1, same) == (True, True, True)
+
+
+def test_little_memory_makes_several_batches_and_too_little_is_told() -> None:
+    sizes, same, told = on_simulated_gpu("little_memory")
+    assert sizes == [3, 3, 3, 1]
+    assert same
+    assert re.fullmatch(r"engine='cuda' needs \S+ GB of the GPU's memory for one run of UCB1\(.*\), got 1e-07 GB; .*", told)
+
+
+def test_what_is_kept_is_not_played_again_and_a_closed_game_ends() -> None:
+    assert on_simulated_gpu("kept_and_cancelled") == [3, True, 100]
+
+
+def test_a_mistake_of_others_is_told_before_the_gpu_plays() -> None:
+    told = on_simulated_gpu("foreign_code")
+    assert "index" in told
+    assert "in round 1 of run 0" in told
+
+
+@pytest.mark.parametrize("policy", examples(), ids=lambda policy: policy.name)
+def test_a_run_gets_its_part_of_the_arrays(policy: Policy) -> None:
+    state = policy.kernel.init(policy.params, 3, 40)
+    arrays = list(flatten(state).values())
+    rng = np.random.default_rng(1)
+    own = [[rng.integers(0, 9, each.shape).astype(each.dtype) for each in arrays] for _ in range(5)]
+    many = unflatten(state, (np.stack(each, axis=runs_axis(first)) for first, *each in zip(arrays, *own, strict=True)))
+    part = part_of("state_of", state)(many, 2)
+    assert type(part) is type(state)
+    for mine, given in zip(flatten(part).values(), own[2], strict=True):
+        assert mine.tolist() == given.tolist()
+        mine[...] = 0
+    assert all(not each.any() for each in flatten(part_of("state_of", state)(many, 2)).values())  # it is no copy
+
+
+class NonNegative(np.ndarray[Any, Any]):
+    """An array that refuses negative indices, which the library's own code on a GPU does not look for."""
+
+    def _check(self, key: Any) -> None:
+        for each in key if isinstance(key, tuple) else (key,):
+            if isinstance(each, int | np.integer):
+                assert each >= 0
+
+    def __getitem__(self, key: Any) -> Any:
+        self._check(key)
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._check(key)
+        super().__setitem__(key, value)
+
+
+def test_a_negative_index_would_be_found() -> None:
+    with pytest.raises(AssertionError):
+        np.zeros(3).view(NonNegative)[-1]
+
+
+@pytest.mark.parametrize("policy", players(60), ids=lambda policy: policy.name)
+def test_indices_of_the_library_are_never_negative(policy: Policy) -> None:
+    kernel = policy.kernel
+    state: Any = kernel.init(policy.params, 4, 60)
+    state = unflatten(state, (each.view(NonNegative) for each in flatten(state).values()))
+    arms = np.arange(4)
+    rng = np.random.default_rng(2)
+    for t in range(1, 61):
+        if policy.sees_means:
+            state.means[:] = rng.random(4)
+        arm = int(kernel.choose(policy.params, state, t, 7, arms))
+        kernel.update(policy.params, state, t, arm, float(rng.integers(0, 2)))
+
+
+def test_a_missing_package_or_gpu_is_told_in_a_sentence() -> None:
+    from rotting.engines import cuda_device
+
+    missing = cuda_device.why_not()
+    told = "" if missing is None else f"{type(missing).__name__} {missing}"
+    assert told in {
+        "MissingExtraError engine='cuda' needs numba-cuda: pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12",
+        "EngineError engine='cuda' needs an NVIDIA GPU and its driver, got none; engine='threads' plays on the CPU",
+        "",  # there is one
+    }
+
+
+@pytest.mark.parametrize(("version", "told"), [((11, 8), "CUDA 12.0 or newer, got one for 11.8"), ((12, 4), None)])
+def test_an_old_driver_is_told(version: tuple[int, int], told: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rotting.engines import cuda_device
+
+    class Driver:
+        driver = type("", (), {"get_version": staticmethod(lambda: version)})
+
+    class Fake:
+        cudadrv = type("", (), {"driver": Driver})
+        is_available = staticmethod(lambda: True)
+
+    monkeypatch.setattr(cuda_device, "cuda", Fake)
+    monkeypatch.setattr(cuda_device, "find_spec", lambda name: name)
+    monkeypatch.setattr(cuda_device, "simulated", lambda: False)
+    monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8")
+    found = cuda_device.why_not()
+    assert (found is None) if told is None else (isinstance(found, EngineError) and told in str(found))
+
+
+@pytest.mark.parametrize(
+    ("runs", "missing", "gpu"), [(10_000, None, True), (10, None, False), (10_000, MissingExtraError("none"), False)]
+)
+def test_auto_takes_a_gpu_where_it_is_worth_it(
+    runs: int, missing: Exception | None, gpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rotting.engines import cuda_device
+
+    monkeypatch.setattr(simulation, "find_spec", lambda name: name)
+    monkeypatch.setattr(cuda_device, "why_not", lambda: missing)
+    plans = [plan(Simulation(make("ucb1"), PROBLEM, horizon=10**6, runs=runs))]
+    assert simulation._is_worth_a_gpu(plans, threads=2) == gpu
+
+
+def test_auto_plays_the_same() -> None:
+    games: Any = {"policies": make("ucb1"), "problem": PROBLEM, "horizon": 20, "runs": 3}
+    assert simulate(engine="auto", **games) == simulate(**games)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize("policy", players(5_000), ids=lambda policy: policy.name)
+def test_a_gpu_plays_the_games_of_the_cpu(policy: Policy, noise: Noise) -> None:
+    games: Any = {"policies": policy, "problem": problem(noise), "horizon": 5_000, "runs": 1_000, "seed": 3}
+    assert simulate(engine="cuda", **games) == simulate(**games)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("policy", players(100), ids=lambda policy: policy.name)
+def test_compiled_code_rounds_every_operation_by_itself(policy: Policy) -> None:
+    from rotting.engines import cuda_device
+
+    before = set(cuda_device._kernels)
+    simulate(policy, PROBLEM, horizon=10, runs=2, engine="cuda")
+    for mark in set(cuda_device._kernels) - before - {"fill"}:
+        (code,) = cuda_device._kernels[mark].inspect_asm().values()
+        assert not re.findall(r"\bfma\.|\.approx|\.ftz|\bcall\b", code)

@@ -1,0 +1,41 @@
+"""A policy that reaches outside an array."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats
+from rotting.parts.largest_index import by_index
+from rotting.policy import Kernel, Policy, Reason
+
+
+class BadParams(NamedTuple):
+    """No parameters."""
+
+
+class BadState(NamedTuple):
+    """The state of a policy whose index is wrong."""
+
+    last: Floats
+
+
+def bad_init(p: BadParams, n_arms: int, capacity: int) -> BadState:
+    """Make a state."""
+    return BadState(np.zeros(n_arms))
+
+
+def bad_index(p: BadParams, s: BadState, t: int, i: int) -> Reason:
+    """Look at the next arm, which the last one has not."""
+    return Reason(s.last[i + 1], 0.0, 1, 0.0)
+
+
+def bad_update(p: BadParams, s: BadState, t: int, arm: int, reward: float) -> None:
+    """Keep the last reward."""
+    s.last[arm] = reward
+
+
+class Bad(Policy):
+    """Reaches outside an array."""
+
+    name = "bad"
+    kernel = Kernel(BadParams, bad_init, update=bad_update, **by_index(bad_index))

@@ -1,0 +1,33 @@
+"""Games that every engine plays alike: every policy, every noise, arms of both clocks."""
+
+from rotting.policy import Policy
+from rotting.problems import Abrupt, Linear, Problem, Rested, Restless
+from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson
+from rotting.registry import list_policies
+
+NOISES: tuple[Noise, ...] = (Gaussian(0.5), Bernoulli(), Binomial(7), Beta(4.0), Poisson(), Noiseless())
+
+
+def problem(noise: Noise) -> Problem:
+    """Four arms, two on each clock, with means that every noise can have."""
+    arms = [
+        Rested(Abrupt(0.8, 0.1, at=400)),
+        Restless(Linear(0.9, slope=-0.0001)),
+        Rested(0.45),
+        Restless(Abrupt(0.7, 0.2, at=1_500)),
+    ]
+    return Problem(arms, noise=noise)
+
+
+PROBLEM = problem(Gaussian(0.5))
+
+
+def players(horizon: int) -> list[Policy]:
+    """Every policy of the library, tuned to a horizon where it must be, and clipping rewards where it has a range."""
+    found = []
+    for kind in list_policies():
+        if kind.__module__.startswith("rotting.policies"):
+            policy = kind(**{each.name: horizon for each in kind.parameters() if each.required})
+            clips = {"outside": "clip"} if policy.reward_range is not None else {}
+            found.append(kind(**{**policy.shown_params(), **clips}))
+    return found

@@ -1,0 +1,156 @@
+"""Games on Numba's simulator of a GPU, in a process of its own: it must be on before Numba is imported.
+
+`python -m tests.helpers.simulated_gpu NAME` runs one of the functions below and prints what it returns as JSON.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+import pytest
+
+PATCH = pytest.MonkeyPatch()  # for as long as the process lives
+
+
+def on_simulated_gpu(name: str) -> Any:
+    """Run a function of this module where a GPU is simulated, and nothing compiled."""
+    simulated = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-m", "tests.helpers.simulated_gpu", name]
+    done = subprocess.run(command, env=simulated, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def every_policy() -> dict[str, bool]:
+    """Whether each policy plays the games of the CPU."""
+    from rotting.simulation.simulate import simulate
+    from tests.helpers.gpu_games import PROBLEM, players
+
+    found = {}
+    for policy in players(40):
+        games: Any = {"problem": PROBLEM, "horizon": 40, "runs": 3, "seed": 7}
+        found[policy.name] = simulate(policy, **games) == simulate(policy, engine="cuda", **games)
+    return found
+
+
+def every_noise() -> dict[str, bool]:
+    """Whether each noise pays what it pays on the CPU."""
+    from rotting.registry import make
+    from rotting.simulation.simulate import simulate
+    from tests.helpers.gpu_games import NOISES, problem
+
+    found = {}
+    for noise in NOISES:
+        games: Any = {"policies": make("ucb1"), "problem": problem(noise), "horizon": 30, "runs": 2}
+        found[repr(noise)] = simulate(**games) == simulate(engine="cuda", **games)
+    return found
+
+
+def full_states() -> list[Any]:
+    """Games whose states are full and are enlarged: how often, and whether they are those of the CPU."""
+    from rotting.engines import cuda
+    from rotting.registry import make
+    from rotting.simulation.simulate import simulate
+    from tests.helpers.gpu_games import PROBLEM
+
+    times = []
+    enlarge = cuda._Batch._enlarge
+
+    def counted(batch: Any, left: Any) -> None:
+        times.append(len(left))
+        enlarge(batch, left)
+
+    PATCH.setattr(cuda, "small_capacity", lambda n_arms, rounds: 3)
+    PATCH.setattr(cuda._Batch, "_enlarge", counted)
+    games: Any = {"policies": make("raw-ucb"), "problem": PROBLEM, "horizon": 150, "runs": 4}
+    same = simulate(**games) == simulate(engine="cuda", **games)
+    return [len(times), max(times), same]
+
+
+def little_memory() -> list[Any]:
+    """Games in several batches; what is said where not one run fits."""
+    from rotting.engines import cuda
+    from rotting.engines.cuda_device import Device
+    from rotting.errors import EngineError
+    from rotting.registry import make
+    from rotting.simulation.simulate import simulate
+    from tests.helpers.gpu_games import PROBLEM
+
+    sizes = []
+    begin = cuda._Batch.__init__
+
+    def counted(batch: Any, device: Any, table: Any, tasks: Any) -> None:
+        sizes.append(sum(task.runs for task in tasks))
+        begin(batch, device, table, tasks)
+
+    PATCH.setattr(cuda._Batch, "__init__", counted)
+    games: Any = {"policies": make("ucb1"), "problem": PROBLEM, "horizon": 20, "runs": 10}
+    per_run = []
+    room = cuda._Table.room
+
+    def three_runs(table: Any) -> float:
+        per_run.append(table.bytes_per_run)
+        return min(room(table), 3.9)
+
+    PATCH.setattr(cuda._Table, "room", three_runs)
+    same = simulate(**games) == simulate(engine="cuda", **games)
+    PATCH.setattr(cuda._Table, "room", room)
+    PATCH.setattr(Device, "free_bytes", lambda device: 100.0)
+    try:
+        simulate(engine="cuda", **games)
+    except EngineError as error:
+        return [sizes, same, str(error)]
+    return [sizes, same, None]
+
+
+def kept_and_cancelled() -> list[Any]:
+    """What is kept is not played again; a game that is closed ends."""
+    from rotting.common.progress import Progress
+    from rotting.engines.cuda import Cuda
+    from rotting.engines.task import cut
+    from rotting.registry import make
+    from rotting.simulation.plan import Simulation, plan
+    from rotting.simulation.simulate import simulate
+    from tests.helpers.gpu_games import PROBLEM
+
+    games: Any = {"policies": make("ucb1"), "problem": PROBLEM, "horizon": 20}
+    with tempfile.TemporaryDirectory() as folder:
+        simulate(engine="cuda", runs=5, keep=folder, **games)
+        launched = []
+        from rotting.engines.cuda_device import Device
+
+        launch = Device.launch
+
+        def counted(device: Any, kernel: Any, runs: int, *rest: Any) -> None:
+            launched.append(runs)
+            launch(device, kernel, runs, *rest)
+
+        PATCH.setattr(Device, "launch", counted)
+        same = simulate(engine="cuda", runs=8, keep=folder, **games) == simulate(runs=8, **games)
+        bar = Progress(100, show=False)
+        (game,), _ = plan(Simulation(make("ucb1"), PROBLEM, horizon=20)).games()
+        playing = Cuda().play(cut(game, 5), bar)
+        next(playing)
+        playing.close()
+    return [launched[0], same, bar.done]
+
+
+def foreign_code() -> str:
+    """What is said of a policy that is not the library's own and reaches outside an array."""
+    from rotting.errors import KernelIndexError
+    from rotting.simulation.simulate import simulate
+    from tests.helpers.bad_policy import Bad
+    from tests.helpers.gpu_games import PROBLEM
+
+    try:
+        simulate(Bad(), PROBLEM, horizon=10, runs=2, engine="cuda")
+    except KernelIndexError as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]]()))

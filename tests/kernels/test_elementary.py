@@ -1,0 +1,145 @@
+"""Logarithms, exponentials and powers: correct to a unit in the last place, the same compiled, the only ones of kernels."""
+
+import dis
+import math
+import random
+from collections.abc import Callable, Iterator
+from decimal import Decimal, localcontext
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotting.engines.compile import compiled
+from rotting.kernels import elementary
+from rotting.kernels.binding import reached_functions
+from rotting.policy import Policy
+from rotting.problems.noise import Noise, known_kinds
+from tests.conftest import INTERPRETED
+from tests.helpers.games import examples
+
+DIGITS = 50
+POINTS = 300
+Range = Callable[[random.Random], tuple[float, ...]]
+
+
+def _log1p(x: Decimal) -> Decimal:
+    return (1 + x).ln()
+
+
+def _expm1(x: Decimal) -> Decimal:
+    return x.exp() - 1
+
+
+def _power(x: Decimal, y: Decimal) -> Decimal:
+    return (y * x.ln()).exp()
+
+
+CASES: dict[str, tuple[str, Callable[..., Decimal], Range]] = {
+    "log of a probability": ("log", Decimal.ln, lambda r: (r.random(),)),
+    "log of a round": ("log", Decimal.ln, lambda r: (float(r.randint(2, 10**9)),)),
+    "log near one": ("log", Decimal.ln, lambda r: (1 + r.uniform(-0.01, 0.01),)),
+    "log anywhere": ("log", Decimal.ln, lambda r: (2.0 ** r.uniform(-1070, 1020),)),
+    "log1p": ("log1p", _log1p, lambda r: (r.uniform(-0.9999, 3),)),
+    "log1p near zero": ("log1p", _log1p, lambda r: (10 ** r.uniform(-20, -1) * r.choice((-1, 1)),)),
+    "log1p of large numbers": ("log1p", _log1p, lambda r: (10 ** r.uniform(0, 30),)),
+    "exp": ("exp", Decimal.exp, lambda r: (r.uniform(-5, 5),)),
+    "exp anywhere": ("exp", Decimal.exp, lambda r: (r.uniform(-745, 709),)),
+    "expm1": ("expm1", _expm1, lambda r: (r.uniform(-3, 3),)),
+    "expm1 near zero": ("expm1", _expm1, lambda r: (10 ** r.uniform(-20, -1) * r.choice((-1, 1)),)),
+    "expm1 anywhere": ("expm1", _expm1, lambda r: (r.uniform(-38, 700),)),
+    "power of a tuning": ("power", _power, lambda r: (10 ** r.uniform(-3, 9), r.choice((1 / 3, 2 / 3, -2 / 3)))),
+    "power of a discount": ("power", _power, lambda r: (r.uniform(0.5, 1), float(r.randint(1, 1000)))),
+}
+
+
+def points(name: str) -> Iterator[tuple[float, ...]]:
+    rng = random.Random(name)
+    return (CASES[name][2](rng) for _ in range(POINTS))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_correct_to_a_unit_in_the_last_place(name: str) -> None:
+    function: Callable[..., float] = getattr(elementary, CASES[name][0])
+    with localcontext() as context:
+        context.prec = DIGITS
+        for arguments in points(name):
+            value = function(*arguments)
+            assert type(value) is float
+            exact = CASES[name][1](*map(Decimal, arguments))
+            assert abs(Decimal(value) - exact) <= Decimal("1.02") * Decimal(math.ulp(value)), arguments
+
+
+LIBRARY: dict[str, Callable[..., float]] = {**vars(math), "power": math.pow}
+
+
+@pytest.mark.parametrize("name", ["log of a round", "log of a probability", "exp", "power of a tuning"])
+def test_mostly_what_a_library_returns(name: str) -> None:
+    function, library = getattr(elementary, CASES[name][0]), LIBRARY[CASES[name][0]]
+    same = sum(function(*arguments) == library(*arguments) for arguments in points(name))
+    assert same >= 0.95 * POINTS
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+@pytest.mark.parametrize("name", ["log", "log1p", "exp", "expm1", "power"])
+def test_compiled_the_same_to_the_last_bit(name: str) -> None:
+    function = getattr(elementary, name)
+    fast = compiled(function)
+    given = [arguments for case in CASES if CASES[case][0] == name for arguments in points(case)]
+    given += [(x,) if name != "power" else (x, 0.5) for x in (0.0, -1.0, 1.0, math.inf, 1e-310, 5e-324, 1e308)]
+    for arguments in given:
+        assert np.float64(fast(*arguments)).tobytes() == np.float64(function(*arguments)).tobytes(), arguments
+
+
+def test_where_a_library_would_raise() -> None:
+    assert elementary.log(0.0) == elementary.log1p(-1.0) == -math.inf
+    assert math.isnan(elementary.log(-1.0))
+    assert math.isnan(elementary.log1p(-2.0))
+    assert math.isnan(elementary.log(math.nan))
+    assert (
+        elementary.log(math.inf) == elementary.log1p(math.inf) == elementary.exp(math.inf) == elementary.exp(710.0) == math.inf
+    )
+    assert elementary.exp(-math.inf) == elementary.exp(-746.0) == 0.0
+    assert elementary.exp(-745.0) == 5e-324
+    assert elementary.expm1(-math.inf) == -1.0
+    assert math.isnan(elementary.exp(math.nan))
+    assert elementary.power(0.0, 2.0) == elementary.power(math.inf, -1.0) == elementary.power(0.5, 1e9) == 0.0
+    assert elementary.power(0.0, -1.0) == elementary.power(2.0, 1e9) == elementary.power(math.inf, 1.0) == math.inf
+    assert elementary.power(1.0, math.inf) == elementary.power(7.0, 0.0) == 1.0
+    assert math.isnan(elementary.power(-1.0, 0.5))
+
+
+EXACT = {"sqrt", "floor", "ceil", "inf", "nan", "e", "isfinite"}  # of `math`: constants, and what IEEE 754 rounds in one way
+
+
+def _inexact(function: Any) -> list[str]:
+    """What a kernel uses of `math`, or of the operator **, that differs from machine to machine."""
+    found, before = [], ""
+    for each in dis.get_instructions(function.__code__):
+        if before == "math" and function.__globals__.get("math") is math and each.argval not in EXACT:
+            found.append(str(each.argval))
+        if each.opname == "BINARY_OP" and each.argrepr == "**":
+            found.append("**")
+        before = str(each.argval)
+    return found
+
+
+def test_an_inexact_kernel_would_be_found() -> None:
+    def kernel(x: float) -> float:
+        return float(math.log(x) + x**1.5 + math.sqrt(x))
+
+    assert _inexact(kernel) == ["log", "**"]
+
+
+@pytest.mark.parametrize("policy", examples(), ids=lambda policy: policy.name)
+def test_policies_use_no_others(policy: Policy) -> None:
+    kernel = policy.kernel
+    for function in (kernel.init, kernel.choose, kernel.update, kernel.reset):
+        for each in reached_functions(function) if function is not None else []:
+            assert not _inexact(each), each
+
+
+@pytest.mark.parametrize("noise", [kind for kind in known_kinds().values() if kind.__module__.startswith("rotting.")])
+def test_noises_use_no_others(noise: type[Noise]) -> None:
+    for each in reached_functions(noise.draw):
+        assert not _inexact(each), each
