@@ -122,6 +122,8 @@ def test_a_store_that_is_too_damaged_to_be_opened_failed(played: str, capsys: py
         (["songs.rot", "--out", "log.txt"], "out must end in one of .csv, .parquet, got 'log.txt'"),
         (["songs.rot", "--out", "songs.rot"], "out must be new, but 'songs.rot' exists"),
         (["songs.rot", "--out", "a.csv", "--verify"], "not allowed with argument"),
+        (["songs.rot", "--verify", "--bandit", "songs"], "verify must be given without --bandit and --after"),
+        (["songs.rot", "--verify", "--after", "1"], "verify must be given without --bandit and --after"),
     ],
 )
 def test_bad_input_gets_one_line(store: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

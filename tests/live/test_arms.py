@@ -14,6 +14,7 @@ from rotting.live.arms import Arms
 from rotting.live.bandit import Bandit
 from rotting.live.events import Event
 from rotting.parts.doubling import doubling
+from rotting.parts.tournament import MANY
 from rotting.policies.exp3 import Exp3
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.rexp3 import Rexp3
@@ -193,7 +194,7 @@ def test_retired_arms_can_be_forgotten() -> None:
     with pytest.raises(ValueError, match="arm must not be the last one, got 'a'"):
         bandit.retire("a")
     bandit.forget("b")
-    with pytest.raises(ValueError, match="resume needs an arm that was removed with keep=True, got 'b'"):
+    with pytest.raises(ValueError, match="arm must be one that was retired, to be revived, got 'b'"):
         bandit.revive("b")
     with pytest.raises(ValueError, match="arm must be one of 'a', got 'b'"):
         bandit.forget("b")
@@ -275,3 +276,40 @@ def test_present_arms_are_numbered() -> None:
     presence = bandit._settled.state.presence
     assert np.array_equal(presence.here, [0, 1, 0, 0, 1, 1])
     assert presence.number[0] == 3
+
+
+@pytest.mark.parametrize("name", ["eff-raw-ucb", "raw-ucb"])  # which play a tournament among many arms
+def test_a_retired_arm_that_is_forgotten_is_not_chosen(name: str) -> None:
+    bandit = Bandit(make(name, sigma=0.1), arms=range(MANY + 2))
+    for _ in range(2 * MANY):
+        bandit.update(bandit.pull(), 0.5)
+    bandit.retire(3)
+    bandit.update(bandit.pull(), 0.5)
+    bandit.forget(3)
+    twin = Bandit.from_state(bandit.get_state())
+    for _ in range(5):
+        arm = bandit.pull()
+        assert arm in bandit.arms
+        assert twin.pull() == arm
+        bandit.update(arm, 0.5)
+        twin.update(arm, 0.5)
+
+
+def test_an_arm_keeps_its_own_id_whatever_equal_one_is_used() -> None:
+    bandit, events = Bandit(make("ucb1"), arms=[0, 1, 2]), []  # type: tuple[Bandit, list[Event]]
+    bandit._listen(events.extend)
+    for verb in (bandit.retire, bandit.forget):
+        bandit.update(np.int64(1), 1.0)
+        bandit.learn([(np.int64(1), 0.5)])
+        verb(np.int64(1))
+    bandit.add_arm(1)
+    bandit.pull([1])
+    bandit.forget(np.int64(1))
+    bandit.add_arm(1)
+    bandit.update(np.int64(1), 1.0)  # is ignored
+    bandit.retire(1)
+    bandit.revive(True)
+    assert [*map(type, bandit.arms)] == [int, int, int]
+    assert json.loads(json.dumps(events)) == events
+    assert {type(event["arm"]) for event in events if "arm" in event} == {int}
+    json.dumps(bandit.get_state())

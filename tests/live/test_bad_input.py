@@ -89,11 +89,11 @@ OTHERS: list[tuple[Callable[[Any, str], Any], type[RottingError], str]] = [
     (lambda b, i: b.decide(count="2"), InvalidTypeError, "count must be a whole number, 1 or more, got '2'"),
     (lambda b, i: b.decide(count=1.5), InvalidValueError, "count must be a whole number, 1 or more, got 1.5"),
     (lambda b, i: b.decide(count=math.nan), InvalidValueError, "count must be a whole number, 1 or more, got nan"),
-    (lambda b, i: b.expire(), InvalidTypeError, "expire needs either an id or older_than_rounds, got both or none"),
+    (lambda b, i: b.expire(), InvalidTypeError, "id or older_than_rounds must be given, and not both, got id=None, "),
     (
         lambda b, i: b.expire(i, older_than_rounds=1),
         InvalidTypeError,
-        "expire needs either an id or older_than_rounds, got both",
+        "id or older_than_rounds must be given, and not both, got id=",
     ),
     (
         lambda b, i: b.expire(older_than_rounds=-1),
@@ -128,7 +128,7 @@ OTHERS: list[tuple[Callable[[Any, str], Any], type[RottingError], str]] = [
         "prior must be left out with resume, which",
     ),
     (lambda b, i: b.revive("a"), InvalidValueError, "arm must be new, got 'a', which is there already"),
-    (lambda b, i: b.revive("z"), InvalidValueError, "resume needs an arm that was removed with keep=True, got 'z'"),
+    (lambda b, i: b.revive("z"), InvalidValueError, "arm must be one that was retired, to be revived, got 'z'"),
     (lambda b, i: b.retire("kept"), InvalidValueError, "arm must be one of 'a', 'b', got 'kept'"),
     (lambda b, i: b.decide(arms=["kept"]), InvalidValueError, "arm must be one of 'a', 'b', got 'kept'"),
 ]
@@ -164,6 +164,8 @@ BEGINNINGS: list[tuple[dict[str, Any], type[RottingError], str]] = [
     ({"arms": ["a", "b", "a"]}, InvalidValueError, "arms must be distinct, got 'a' twice"),
     ({"arms": [LONG, LONG]}, InvalidValueError, f"arms must be distinct, got '{39 * 'x'}... (100002 characters) twice"),
     ({"arms": [1, True]}, InvalidValueError, "arms must be distinct, got 1 twice"),  # they are equal
+    ({"arms": [("a", "\ud800")]}, InvalidValueError, "arm must be a string of whole characters, so that JSON can carry it"),
+    ({"arms": [10**5_000]}, InvalidValueError, "arm must be a whole number of at most 4096 bits, got one of 16610 bits"),
     (
         {"arms": [["a"]]},
         InvalidTypeError,
@@ -196,7 +198,8 @@ def assert_refused(call: Callable[[Bandit, str], Any], error: type[RottingError]
 @pytest.mark.parametrize("verb", REWARDS)
 @pytest.mark.parametrize(("bad", "error", "words"), BAD_REWARDS, ids=[f"{each[0]!r:.12}" for each in BAD_REWARDS])
 def test_rewards(verb: str, bad: Any, error: type[RottingError], words: str) -> None:
-    assert_refused(lambda bandit, made: REWARDS[verb](bandit, made, bad), error, words)
+    name = {"expire": "missing", "expire all": "missing", "prior": "mean"}.get(verb, "reward")
+    assert_refused(lambda bandit, made: REWARDS[verb](bandit, made, bad), error, words.replace("reward must", f"{name} must"))
 
 
 @pytest.mark.parametrize("verb", IDS)
@@ -279,3 +282,11 @@ def test_whole_numbers_of_other_kinds_are_counts() -> None:
     bandit = Bandit(make("kl-ucb"), arms=["a", "b"])
     assert len(bandit.decide(count=np.int64(2))) == 2  # type: ignore[call-overload]
     assert bandit.expire(older_than_rounds=np.int64(0)) == 1  # type: ignore[call-overload]
+
+
+def test_a_page_is_no_longer_than_what_is_waited_for() -> None:
+    bandit = Bandit(make("ucb1"), arms=range(5), max_pending=3)
+    with pytest.raises(InvalidValueError, match="count must be at most 3, max_pending, got 4"):
+        bandit.decide(count=4)
+    with pytest.raises(InvalidValueError, match="count must be at most 2, the arms there are to choose from, got 4"):
+        bandit.decide(arms=[0, 1], count=4)

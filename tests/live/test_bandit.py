@@ -174,7 +174,7 @@ def test_an_arm_removed_and_added_again_starts_fresh_unless_asked_otherwise() ->
     bandit.remove_arm("b", keep=True)
     bandit.add_arm("b")
     assert bandit.explain()["b"].pulls == 0
-    with pytest.raises(ValueError, match="resume needs an arm that was removed with keep=True, got 'c'"):
+    with pytest.raises(ValueError, match="arm must be one that was retired, to be revived, got 'c'"):
         bandit.add_arm("c", resume=True)
 
 
@@ -201,7 +201,7 @@ def test_nothing_is_left_of_a_kept_arm_that_is_added_afresh(policy: Policy) -> N
     with pytest.raises(ValueError, match="arm must be new, got 'b'"):
         kept.add_arm("b", resume=True)
     kept.remove_arm("b")
-    with pytest.raises(ValueError, match="resume needs an arm that was removed with keep=True, got 'b'"):
+    with pytest.raises(ValueError, match="arm must be one that was retired, to be revived, got 'b'"):
         kept.add_arm("b", resume=True)
     gone.remove_arm("b")
     rows = states.has_arm_axis(policy)

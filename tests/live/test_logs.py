@@ -189,3 +189,9 @@ def test_a_durable_bandit_remembers_what_it_learned(tmp_path: Path, capsys: pyte
     assert "5 events" in capsys.readouterr().out
     assert cli.main(["log", str(path)]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) < 300
+
+
+def test_a_part_of_a_log_is_refused() -> None:
+    events: list[Any] = [{"event": "rewarded", "id": "late", "reward": 1.0}]
+    with pytest.raises(InvalidValueError, match="history must be a whole log, got one without the decision late, which it"):
+        rewards_of(events)

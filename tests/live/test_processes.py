@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rotting.errors import RottingError, StoreFailedError
-from rotting.live import saved_state
+from rotting.live import processes, saved_state
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
 from rotting.live.under_way import UnderWay
@@ -70,8 +70,42 @@ forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
 @forking
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_a_forked_child_draws_for_itself_and_needs_no_lock_of_its_parent() -> None:
+def test_a_forked_child_draws_for_itself() -> None:
     bandit = Bandit(make("uniform"), arms=range(1_000), seed=2)
+    drawn = [in_a_child(lambda: [bandit.pull() for _ in range(5)]) for _ in range(2)]
+    drawn.append(str([bandit.pull() for _ in range(5)]))
+    assert len(set(drawn)) == 3  # alike by chance once in 1e15
+    assert all(each.count(",") == 4 for each in drawn)
+
+
+@forking
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_fork_waits_for_a_change_to_end_and_a_child_is_whole() -> None:
+    bandit, done = Bandit(make("ucb1"), arms=range(3), seed=2), threading.Event()
+
+    def decide() -> None:
+        while not done.is_set():
+            bandit.reward(bandit.decide().id, 0.5)
+
+    def counts() -> bool:
+        answered = sum(each.pulls for each in bandit.explain().values())
+        return bandit.rounds - bandit.pending == answered
+
+    threads = [threading.Thread(target=decide) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    whole = {in_a_child(counts) for _ in range(30)}
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert whole == {"True"}
+
+
+@forking
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_child_forked_in_the_middle_of_a_change_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_PATIENCE", 0.01)
+    bandit = Bandit(make("ucb1"), arms=["a"])
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -82,12 +116,11 @@ def test_a_forked_child_draws_for_itself_and_needs_no_lock_of_its_parent() -> No
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait(60)
-    drawn = [in_a_child(lambda: [bandit.pull() for _ in range(5)]) for _ in range(2)]
+    why = "the bandit was being changed when this process was forked: make it anew from its state"
+    assert in_a_child(bandit.decide) == f"StoreFailedError: {why}"
     done.set()
     thread.join()
-    drawn.append(str([bandit.pull() for _ in range(5)]))
-    assert len(set(drawn)) == 3  # alike by chance once in 1e15
-    assert all(each.count(",") == 4 for each in drawn)
+    assert bandit.decide().arm == "a"
 
 
 @forking

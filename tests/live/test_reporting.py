@@ -3,7 +3,7 @@
 import json
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import pytest
@@ -157,3 +157,16 @@ def test_it_is_told_once_also_over_a_restart() -> None:
     for _ in range(200):
         twin.reward(twin.decide().id, 1.0)  # a warning would be an error
         twin.decide()
+
+
+def test_what_another_thread_has_said_meanwhile_is_not_said_again() -> None:
+    class Said(list[str]):
+        """Of which another thread takes the last one just before this one does."""
+
+        def pop(self, index: SupportsIndex = -1) -> str:
+            self.clear()
+            return super().pop(index)
+
+    bandit = Bandit(make("ucb1"), arms=["a"])
+    bandit._warnings = Said(["told"])
+    bandit.decide()

@@ -468,3 +468,25 @@ def check_told(store: Path, noted: list[tuple[str, ...]]) -> int:
     assert {*rewarded.values()} <= {"applied", "duplicate"}
     assert {each[2] for each in noted if each[0] == "again"} <= {"duplicate"}
     return len(decided) + len(rewarded)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"), [({"arms": "ab"}, "arms must be a list of arms"), ({"name": []}, "bandit must be")]
+)
+def test_what_is_no_list_and_no_name_is_refused_by_a_store_that_is_there(
+    tmp_path: Path, given: dict[str, Any], words: str
+) -> None:
+    play(tmp_path / "songs.rot").close()
+    with pytest.raises(InvalidTypeError, match=words):
+        rotting.open(tmp_path / "songs.rot", **given)
+
+
+def test_an_arm_that_no_store_can_carry_does_not_end_the_bandit(tmp_path: Path) -> None:
+    with play(tmp_path / "songs.rot") as bandit:
+        before = bandit.get_state()
+        with pytest.raises(InvalidValueError, match="arm must be a string of whole characters"):
+            bandit.add_arm("\ud800")
+        with pytest.raises(InvalidValueError, match="arm must be a string of whole characters"):
+            bandit.learn([("\ud800", 1.0)], unknown="add")
+        assert bandit.get_state() == before
+        bandit.decide()

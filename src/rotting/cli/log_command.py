@@ -23,6 +23,8 @@ _SHOWN = 10  # values of a list in a line
 def _log(options: argparse.Namespace) -> None:
     out = None if options.out is None else _new_table("out", options.out)
     after: Any = value_of(options.after)
+    if options.verify and (options.bandit is not None or after != 0):
+        raise UserError("verify must be given without --bandit and --after: it reads the whole log")
     with _opened(options.file) as store:
         if options.verify:
             _verify(store, options.file)

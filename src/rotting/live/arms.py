@@ -17,6 +17,7 @@ from rotting.common.rules import brief, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 
 _LISTED = 6  # arms in an error message
+_BITS = 4_096  # of a number: Python refuses to write numbers that are much longer
 _SEARCHED = 500  # arms among which a misspelt one is looked for: it takes a millisecond
 
 
@@ -26,7 +27,13 @@ def check_arm(arm: object) -> Hashable:
         for part in arm:
             check_arm(part)
         return arm
-    if arm is None or type(arm) in {str, int, bool}:
+    if type(arm) is str:
+        if not arm.isascii() and any("\ud800" <= each <= "\udfff" for each in arm):
+            raise InvalidValueError(f"arm must be a string of whole characters, so that JSON can carry it, got {brief(arm)}")
+        return arm
+    if type(arm) is int and arm.bit_length() > _BITS:
+        raise InvalidValueError(f"arm must be a whole number of at most {_BITS} bits, got one of {arm.bit_length()} bits")
+    if arm is None or type(arm) in {int, bool}:
         return arm
     if type(arm) is float and math.isfinite(arm):
         return arm

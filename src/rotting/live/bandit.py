@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
 from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
@@ -36,15 +37,15 @@ _reason: Callable[[type[ArmExplanation], tuple[object, ...]], ArmExplanation] = 
 _decision: Callable[[type[Decision], tuple[object, ...]], Decision] = tuple.__new__
 
 
-def _check_reward(reward: object) -> float:
+def _check_reward(reward: object, name: str) -> float:
     if type(reward) is not float and (isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real)):
-        raise InvalidTypeError(f"reward must be a finite number, got {brief(reward)}{_instead(reward)}")
+        raise InvalidTypeError(f"{name} must be a finite number, got {brief(reward)}{_instead(reward)}")
     try:
         value = float(reward)
     except OverflowError:
         value = math.inf
     if not abs(value) <= LARGEST:
-        raise InvalidValueError(f"reward must be a finite number of at most {LARGEST:g} in size, got {brief(reward)}")
+        raise InvalidValueError(f"{name} must be a finite number of at most {LARGEST:g} in size, got {brief(reward)}")
     return value
 
 
@@ -193,11 +194,13 @@ class Bandit:
                 self._lock.shut(f"the bandit is ahead of its record, which could not be written: open it again ({error})")
                 raise
 
-    def _after_fork(self) -> None:
-        """Become a bandit of this process, which was forked."""
+    def _after_fork(self, is_whole: bool) -> None:
+        """Become a bandit of this process, which was forked; `is_whole`: nobody was changing it."""
         self._ids = Ids()
         if self._listener is not None:
             self._lock = Gate("the bandit belongs to the process that opened it: open it again in this one")
+        elif not is_whole:
+            self._lock = Gate("the bandit was being changed when this process was forked: make it anew from its state")
         else:
             self._lock, self._key = threading.RLock(), own_stream()
 
@@ -383,7 +386,8 @@ class Bandit:
             available = among.slots if isinstance(among, AllBut) else among
             most = min(available.size, self._ledger.max_pending)
             if number > most:
-                raise InvalidValueError(f"count must be at most {most}, the arms there are to choose from, got {count!r}")
+                what = "the arms there are to choose from" if most == available.size else "max_pending"
+                raise InvalidValueError(f"count must be at most {most}, {what}, got {count!r}")
             if self._rounds + number > self._max_rounds:
                 self._refuse_round(self._rounds + number)
             try:
@@ -425,18 +429,19 @@ class Bandit:
     def _warn(self) -> None:
         """Say what should be known, after the lock is released: a warning may be an error."""
         while self._warnings:
-            warnings.warn(self._warnings.pop(), RewardsWarning, stacklevel=3)
+            with suppress(IndexError):  # another thread has said it meanwhile
+                warnings.warn(self._warnings.pop(), RewardsWarning, stacklevel=3)
 
     # --- Learning ---------------------------------------------------------------------------------------------------------
 
-    def _checked(self, reward: object) -> float:
+    def _checked(self, reward: object, name: str = "reward") -> float:
         low, high = self._range
         if type(reward) is float and low <= reward <= high and -LARGEST <= reward <= LARGEST:
             return reward
-        value = _check_reward(reward)
+        value = _check_reward(reward, name)
         if not low <= value <= high:
             raise InvalidValueError(
-                f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {brief(reward)}"
+                f"{name} must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {brief(reward)}"
             )
         return value
 
@@ -510,7 +515,7 @@ class Bandit:
         self._settled.learn(rounds, slot, value, propensity)
         self._rounds = rounds
         self._under_way.learned(slot, value, False)
-        self._note("learned", arm=arm, reward=value)
+        self._note("learned", arm=self._arms.names[slot], reward=value)
 
     def _ignore(self, arm: Hashable) -> None:
         """Learn nothing from the reward of a pull of an arm that was forgotten, and whose id is used again."""
@@ -521,7 +526,8 @@ class Bandit:
 
     def _learn_many(self, arms: list[Hashable], which: Ints, rewards: Floats, propensities: Floats | None) -> None:
         """Learn rewards that nobody decided on: a round each, of the arms at these places."""
-        slots = np.array([self._arms.known(arm, retired=True) for arm in arms], np.int64)[which]
+        places = [self._arms.known(arm, retired=True) for arm in arms]
+        slots = np.array(places, np.int64)[which]
         last = self._rounds + which.size
         if last > self._max_rounds:
             self._refuse_round(last)
@@ -529,7 +535,7 @@ class Bandit:
         self._rounds = last
         self._under_way.learned_all(slots, rewards)
         if self._listener is not None:
-            self._events += learned_many(arms, which, rewards, propensities)
+            self._events += learned_many([self._arms.names[slot] for slot in places], which, rewards, propensities)
 
     def reward(self, id: str, reward: float) -> Outcome:  # noqa: A002 - what decisions call it
         """Learn what a decision paid, and return what became of it.
@@ -596,7 +602,8 @@ class Bandit:
         """
         value = self._checked(reward)
         with self._lock:
-            entry = self._ledger.first(self._arms.known(arm, retired=True))
+            slot = self._arms.known(arm, retired=True)
+            arm, entry = self._arms.names[slot], self._ledger.first(slot)
             try:
                 if arm in self._orphans:
                     self._ignore(arm)
@@ -709,8 +716,9 @@ class Bandit:
             (1, 'expired', 0.0)
         """
         if (id is None) == (older_than_rounds is None):
-            raise InvalidTypeError("expire needs either an id or older_than_rounds, got both or none")
-        value = None if isinstance(missing, str) and missing == "drop" else self._checked(missing)
+            both = f"id={brief(id)}, older_than_rounds={brief(older_than_rounds)}"
+            raise InvalidTypeError(f"id or older_than_rounds must be given, and not both, got {both}")
+        value = None if isinstance(missing, str) and missing == "drop" else self._checked(missing, "missing")
         with self._lock:
             if id is not None:
                 return self._end_open(_check_id(id), "expired", value)
@@ -778,7 +786,7 @@ class Bandit:
             return self._under_way.total / self._under_way.number, 1
         if not isinstance(prior, tuple | list) or len(prior) != 2:
             raise InvalidValueError(f"prior must be a mean and a weight, or 'like the others', got {brief(prior)}")
-        return self._checked(prior[0]), int(_WEIGHT.check("weight", prior[1]))
+        return self._checked(prior[0], "mean"), int(_WEIGHT.check("weight", prior[1]))
 
     def add_arm(
         self,
@@ -805,10 +813,10 @@ class Bandit:
             if arm in self._arms.active:
                 raise InvalidValueError(f"arm must be new, got {brief(arm)}, which is there already")
             if resume and arm not in self._arms.retired:
-                raise InvalidValueError(f"resume needs an arm that was removed with keep=True, got {brief(arm)}")
+                raise InvalidValueError(f"arm must be one that was retired, to be revived, got {brief(arm)}")
             try:
                 if resume:
-                    self._revive(arm)
+                    self._revive(self._arms.names[self._arms.retired[arm]])
                 else:
                     self._add(arm, assumed)
             finally:
@@ -836,7 +844,7 @@ class Bandit:
             arm: its id.
         """
         with self._lock:
-            self._arms.known(arm)
+            arm = self._arms.names[self._arms.known(arm)]
             self._arms.check_not_last(arm)
             try:
                 self._retire(arm)
@@ -862,7 +870,7 @@ class Bandit:
             arm: its id.
         """
         with self._lock:
-            self._arms.known(arm, retired=True)
+            arm = self._arms.names[self._arms.known(arm, retired=True)]
             self._arms.check_not_last(arm)
             try:
                 self._forget(arm)

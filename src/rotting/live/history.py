@@ -195,6 +195,6 @@ def settle_arms(history: History, arms: Arms, unknown: Unknown) -> tuple[History
     for k in strange:
         try:
             check_arm(named[k])
-        except InvalidTypeError as error:
-            raise InvalidTypeError(f"{history.first(k)}: {error}") from None
+        except (InvalidTypeError, InvalidValueError) as error:
+            raise type(error)(f"{history.first(k)}: {error}") from None
     return history._replace(arms=named), [named[k] for k in strange]

@@ -316,3 +316,4 @@ class Learner:
     def forget(self, slot: int) -> None:
         """Make a slot as if its arm had never been pulled."""
         states.forget_arm(self.policy, self.state, slot, self.capacity)
+        self._admitted = None  # the slot is as in a new state, where every arm is admitted

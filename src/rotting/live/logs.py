@@ -46,6 +46,10 @@ def rewards_of(events: Iterable[Event]) -> Columns:
             place[event["id"]] = len(arms)
             put(restore_arm(event["arm"]), None, event["propensity"])
         elif kind in {"rewarded", "expired", "cancelled"}:
+            if event["id"] not in place:
+                raise InvalidValueError(
+                    f"history must be a whole log, got one without the decision {event['id']}, which it answers"
+                )
             rewards[place.pop(event["id"])] = event.get("reward")
         elif kind == "learned":
             put(restore_arm(event["arm"]), event["reward"], event.get("propensity"))

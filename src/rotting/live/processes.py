@@ -1,9 +1,9 @@
 """Bandits in forked processes, and bandits whose record is broken: each is safe to use, or says why it is not.
 
-A forked child has a copy of all bandits, with their locks as they were at that moment, perhaps held by a thread that the child
-does not have, and with the random numbers that the parent will draw, too. So in the child each gets a lock of its own, and a
-stream of random numbers of its own. A bandit that is recorded (`rotting.open`) belongs to the process that opened it, and
-refuses to work in the child.
+A forked child has a copy of all bandits, perhaps in the middle of a change that another thread makes and the child never will,
+and with the random numbers that the parent will draw, too. So a fork waits until nobody changes a bandit; in the child each
+gets a lock and a stream of random numbers of its own. One that was still being changed after a second refuses to work there. A
+bandit that is recorded (`rotting.open`) belongs to the process that opened it, and refuses to work in the child.
 """
 
 import os
@@ -40,7 +40,9 @@ class Gate:
 
 
 class _Forked(Protocol):
-    def _after_fork(self) -> None: ...
+    _lock: Any
+
+    def _after_fork(self, is_whole: bool) -> None: ...
 
 
 _all: WeakSet[Any] = WeakSet()
@@ -51,9 +53,31 @@ def watch(bandit: _Forked) -> None:
     _all.add(bandit)
 
 
-def _tell_all() -> None:
+_PATIENCE = 1.0  # seconds that a fork waits for a change to end
+_forking = threading.Lock()  # one fork at a time
+_held: dict[int, Any] = {}  # the locks that the fork holds, by the bandit's id()
+
+
+def _hold_all() -> None:
+    _forking.acquire()
     for bandit in list(_all):
-        bandit._after_fork()
+        if not isinstance(bandit._lock, Gate) and bandit._lock.acquire(timeout=_PATIENCE):
+            _held[id(bandit)] = bandit._lock
+
+
+def _release_all() -> None:
+    for lock in _held.values():
+        lock.release()
+    _held.clear()
+    _forking.release()
+
+
+def _tell_all() -> None:
+    global _forking  # noqa: PLW0603 - that of the parent is held
+    for bandit in list(_all):
+        bandit._after_fork(id(bandit) in _held)
+    _held.clear()
+    _forking = threading.Lock()
 
 
 def own_stream() -> int:
@@ -63,4 +87,4 @@ def own_stream() -> int:
 
 if hasattr(os, "register_at_fork"):  # where processes can be forked
     _register: Callable[..., None] = os.register_at_fork
-    _register(after_in_child=_tell_all)
+    _register(before=_hold_all, after_in_parent=_release_all, after_in_child=_tell_all)

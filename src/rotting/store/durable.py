@@ -9,13 +9,13 @@ from typing import Any, Literal, Self
 
 from rotting.common.rules import brief
 from rotting.errors import InvalidValueError, RottingError, StoreFailedError
-from rotting.live.arms import restore_arm
+from rotting.live.arms import check_iterable, restore_arm
 from rotting.live.bandit import Bandit
 from rotting.live.saved_state import Parts
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 from rotting.store.protocol import Durability, Event, Payload, Store
-from rotting.store.records import is_note
+from rotting.store.records import check_name, is_note
 from rotting.store.verify import Replay
 
 _SNAPSHOT_EVERY = 100_000  # events: a second or two to play again when a store is opened; a snapshot takes time too
@@ -132,13 +132,16 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
 
 def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Hashable] | None, **options: Any) -> DurableBandit:
     """Make or resume a bandit in a store that is open; closing the bandit closes the store."""
-    listed = None if arms is None or isinstance(arms, str | bytes) else list(arms)
+    check_name(name)
+    if arms is not None:
+        check_iterable(arms)
+    listed = None if arms is None else list(arms)
     known = store.bandits()
     if name not in known:
-        if policy is None or arms is None:
+        if policy is None or listed is None:
             missing = "policy" if policy is None else "arms"
             raise InvalidValueError(f"{missing} must be given for a bandit that is new to its store, got None")
-        bandit = DurableBandit(policy, arms if listed is None else listed, **options)
+        bandit = DurableBandit(policy, listed, **options)
         store.add_bandit(name, describe(bandit, options.get("seed", 0)))
     else:
         bandit = resume(store, name, known[name])
