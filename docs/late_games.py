@@ -19,8 +19,9 @@ from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.learner import FIRST_CAPACITY, Learner, has_no_room, has_room, is_full, update
 from rotting.live.under_way import UnderWay
-from rotting.live.young_arms import Counts, choose, counts_for, rule
-from rotting.policy import Policy
+from rotting.live.young_arms import Counts, counts_for, explain, is_new, join, list_asked, waiting_rule, waits
+from rotting.parts.tournament import MANY
+from rotting.policy import Kernel, Policy
 
 OPEN, EARLY, CLOSED = 0, 1, 2
 
@@ -104,6 +105,87 @@ def rows_of(policy: Policy, state: Any, capacity: int) -> Rows:
         size=np.array([arrays[k][0].size for k in by_arm]),
         fresh=np.concatenate([fresh[k].reshape(-1).view(np.int64) for k in by_arm]),
     )
+
+
+@slot
+def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    """Stand for the policy's own `choose`."""
+    raise NotImplementedError
+
+
+@slot
+def admit(p: Any, s: Any, arms: Ints) -> None:
+    """Stand for the policy's own `admit`."""
+    raise NotImplementedError
+
+
+def _admit_any(p: Any, s: Any, arms: Ints) -> None:
+    return
+
+
+def _fewest(counts: Counts, arms: Ints) -> int:
+    """Return the arm with the fewest decisions under way, the lowest on a tie."""
+    found = arms[0]
+    for i in arms:
+        if counts.pending[i] < counts.pending[found]:
+            found = i
+    return int(found)
+
+
+def _choose_of(p: Any, s: Any, t: int, key: int, asked: Ints) -> int:
+    if asked.size >= MANY:
+        admit(p, s, asked)
+    return choose(p, s, t, key, asked)
+
+
+def _without_index(
+    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
+) -> tuple[int, float, int]:
+    """Choose one of `arms` by a policy that draws, or has no index; as `_by_index` does, but arms without rewards only wait."""
+    n = list_asked(counts, arms, new_first, asked)
+    if n == 0:
+        return _fewest(counts, arms), math.nan, 0
+    return _choose_of(p, s, t, key, asked[:n]), math.nan, n
+
+
+def _by_index(
+    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
+) -> tuple[int, float, int]:
+    """Choose one of `arms` in round t by a policy that has an index.
+
+    Return the arm; the index with which it joined, if it has decisions under way, or NaN; and how many arms the policy was
+    asked about: those are now in `asked`, but none if no arm has a reward.
+
+    Args:
+        p: parameters of the policy.
+        s: its state.
+        t: round.
+        key: of its random numbers.
+        arms: available.
+        counts: of all slots.
+        new_first: whether the policy chooses new arms before others.
+        asked: as long as `arms`; it is written to.
+    """
+    n = list_asked(counts, arms, new_first, asked)
+    chosen = -1
+    if n > 0:
+        chosen = _choose_of(p, s, t, key, asked[:n])
+        if n == arms.size or is_new(counts, chosen):
+            return chosen, math.nan, n
+    slot, value = join(p, s, t, arms, counts, chosen, asked[n:])
+    if slot < 0:
+        return _fewest(counts, arms), math.nan, 0
+    if slot == chosen:
+        return chosen, math.nan, n
+    for k in range(arms.size):
+        asked[k] = arms[k]
+    return slot, value, arms.size
+
+
+def _rule(kernel: Kernel, has_index: bool) -> Callable[..., tuple[int, float, int]]:
+    """Return the whole rule around the functions of a kernel: `_by_index` or `_without_index`."""
+    parts: dict[Any, Any] = {choose: kernel.choose, admit: kernel.admit or _admit_any, waits: waiting_rule(has_index)}
+    return bind(_by_index, {**parts, explain: kernel.explain}) if has_index else bind(_without_index, parts)
 
 
 @slot
@@ -347,7 +429,7 @@ def bound_play(policy: Policy, counting: bool, counted: Counted = counts_for) ->
         update: kernel.update,
         is_full: has_room if kernel.enlarge is None else has_no_room,
         forget: kernel.forget or _forget_nothing,
-        decide: rule(kernel, under_way.by_index) if under_way.counts else bind(_decide_alone, {choose: kernel.choose}),
+        decide: _rule(kernel, under_way.by_index) if under_way.counts else bind(_decide_alone, {choose: kernel.choose}),
         choose: kernel.choose,
         drawn_with: _drawn_with if weighs else _drawn_with_1,
         put_back: _put_back if weighs else _put_back_nothing,

@@ -1,4 +1,4 @@
-"""The choice while decisions are under way, as compiled code around a policy's own `choose` and `explain`.
+"""The arms with decisions under way: which of them wait, and how they join, as compiled code around a policy's `explain`.
 
 What the rule is, and why, is told in `under_way.py`, which keeps the counts.
 """
@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rotting.common.arrays import Ints
-from rotting.kernels.binding import bind, slot
-from rotting.parts.tournament import MANY
-from rotting.policy import Kernel, Reason
+from rotting.kernels.binding import slot
+from rotting.policy import Reason
 
 
 class Counts(NamedTuple):
@@ -21,25 +20,9 @@ class Counts(NamedTuple):
 
 
 @slot
-def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    """Stand for the policy's own `choose`."""
-    raise NotImplementedError
-
-
-@slot
 def explain(p: Any, s: Any, t: int, arms: Ints, arm: int) -> Reason:
     """Stand for the policy's own `explain`."""
     raise NotImplementedError
-
-
-@slot
-def admit(p: Any, s: Any, arms: Ints) -> None:
-    """Stand for the policy's own `admit`."""
-    raise NotImplementedError
-
-
-def _admit_any(p: Any, s: Any, arms: Ints) -> None:
-    return
 
 
 @slot
@@ -86,31 +69,6 @@ def list_asked(counts: Counts, arms: Ints, new_first: bool, asked: Ints) -> int:
             asked[n] = i
             n += 1
     return n
-
-
-def fewest(counts: Counts, arms: Ints) -> int:
-    """Return the arm with the fewest decisions under way, the lowest on a tie."""
-    found = arms[0]
-    for i in arms:
-        if counts.pending[i] < counts.pending[found]:
-            found = i
-    return int(found)
-
-
-def _choose_of(p: Any, s: Any, t: int, key: int, asked: Ints) -> int:
-    if asked.size >= MANY:
-        admit(p, s, asked)
-    return choose(p, s, t, key, asked)
-
-
-def without_index(
-    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
-) -> tuple[int, float, int]:
-    """Choose one of `arms` by a policy that draws, or has no index; as `by_index` does, but arms without rewards only wait."""
-    n = list_asked(counts, arms, new_first, asked)
-    if n == 0:
-        return fewest(counts, arms), math.nan, 0
-    return _choose_of(p, s, t, key, asked[:n]), math.nan, n
 
 
 def _width(reason: Reason) -> float:
@@ -210,46 +168,6 @@ def join(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, waitin
         for i in waiting[:bare]:
             best = _better(best, Entrant(int(i), mean + level / math.sqrt(counts.pending[i]), level))
     return best.slot, best.value
-
-
-def by_index(
-    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
-) -> tuple[int, float, int]:
-    """Choose one of `arms` in round t by a policy that has an index.
-
-    Return the arm; the index with which it joined, if it has decisions under way, or NaN; and how many arms the policy was
-    asked about: those are now in `asked`, but none if no arm has a reward.
-
-    Args:
-        p: parameters of the policy.
-        s: its state.
-        t: round.
-        key: of its random numbers.
-        arms: available.
-        counts: of all slots.
-        new_first: whether the policy chooses new arms before others.
-        asked: as long as `arms`; it is written to.
-    """
-    n = list_asked(counts, arms, new_first, asked)
-    chosen = -1
-    if n > 0:
-        chosen = _choose_of(p, s, t, key, asked[:n])
-        if n == arms.size or is_new(counts, chosen):
-            return chosen, math.nan, n
-    slot, value = join(p, s, t, arms, counts, chosen, asked[n:])
-    if slot < 0:
-        return fewest(counts, arms), math.nan, 0
-    if slot == chosen:
-        return chosen, math.nan, n
-    for k in range(arms.size):
-        asked[k] = arms[k]
-    return slot, value, arms.size
-
-
-def rule(kernel: Kernel, has_index: bool) -> Callable[..., tuple[int, float, int]]:
-    """Return the whole rule around the functions of a kernel: `by_index` or `without_index`."""
-    parts: dict[Any, Any] = {choose: kernel.choose, admit: kernel.admit or _admit_any, waits: waiting_rule(has_index)}
-    return bind(by_index, {**parts, explain: kernel.explain}) if has_index else bind(without_index, parts)
 
 
 def waiting_rule(has_index: bool) -> Callable[[int, int], bool]:
