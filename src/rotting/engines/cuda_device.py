@@ -204,7 +204,7 @@ def _unfused() -> Iterator[None]:
 def _unsigned(own: bool) -> Iterator[None]:
     """Spare the library's own code, whose indices are never negative, the question whether they are.
 
-    That question, asked at every access, takes a fifth of the time.
+    That question, asked at every access, took 26 % of the time of EFF-RAW-UCB, and 6 to 9 % of UCB1 and RAW-UCB.
     """
     arrayobj: Any = importlib.import_module("numba.cuda.np.arrayobj")
     plain = arrayobj.fix_integer_index

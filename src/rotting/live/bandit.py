@@ -904,6 +904,9 @@ class Bandit:
     def explain(self) -> Explanation:
         """Return for each arm what decides whether it is chosen next: index, mean, chosen window, width, rewards, pending.
 
+        The index is the policy's own. With nothing pending, the arm with the largest is chosen next. What is pending narrows
+        widths (`pending="young"`): the `reason` of a `Decision` has the index that counted.
+
         Example:
             >>> from rotting.policies.ucb1 import UCB1
             >>> bandit = Bandit(UCB1(), arms=["a", "b"])
