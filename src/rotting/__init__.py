@@ -21,6 +21,7 @@ Policies
 
 Decide live
     open                             a bandit in a file: what it replied outlives the process
+    Client, AsyncClient              the same over HTTP: the bandits of `rotting serve`
     Bandit                           pull and update, with arms that come and go and a state that can be saved
 
 Theory
@@ -46,10 +47,12 @@ _PATH = __path__
 del __path__  # asked for in `__getattr__`
 
 _HOMES = {
+    "AsyncClient": "service.client",
     "Bandit": "live.bandit",
     "Bernoulli": "problems.noise",
     "Beta": "problems.noise",
     "Binomial": "problems.noise",
+    "Client": "service.client",
     "Gaussian": "problems.noise",
     "Kernel": "policy",
     "Noiseless": "problems.noise",

@@ -190,7 +190,7 @@ export class Wear {
     this.list = h("ul", { class: "multiples" });
     this.element = h("section", { "aria-labelledby": "wear" },
       h("h2", { id: "wear" }, "How the arms paid over time"),
-      h("p", { class: "hint" }, "Mean reward of each of the most chosen arms, from the first decision to the newest, all on one scale. A line that falls: the arm wears out. A gap: it was not chosen."),
+      h("p", { class: "hint" }, "Mean reward of each of the most chosen arms, from the first decision to the newest, all on one scale. A line that falls: the arm wears out. Dotted: it was not chosen."),
       this.list);
   }
 
@@ -202,10 +202,10 @@ export class Wear {
     const y = (mean) => (mean === null ? null : 44 - (40 * (mean - low)) / (high - low));
     this.list.replaceChildren(...arms.map((arm, k) => {
       const told = arm.mean.filter((mean) => mean !== null);
-      const dots = arm.mean.map((mean, at) => (mean !== null && (arm.mean[at - 1] ?? null) === null && (arm.mean[at + 1] ?? null) === null ? s("path", { class: "dot", d: `M${xs[at]},${y(mean)}h0.01` }) : null));
+      const dots = arm.mean.map((mean, at) => (mean !== null && (arm.mean[at - 1] ?? null) === null && (arm.mean[at + 1] ?? null) === null ? s("path", { class: `dot s${k % COLOURS}`, d: `M${xs[at]},${y(mean)}h0.01` }) : null));
       return h("li", {},
         h("div", { class: "in" }, h("span", { class: `swatch f${k % COLOURS}`, "aria-hidden": "true" }), h("span", { class: "name", title: name(arm.arm) }, name(arm.arm))),
-        s("svg", { viewBox: "0 0 100 46", preserveAspectRatio: "none", "aria-hidden": "true" }, s("path", { class: "ground", d: `M0,${y(low)}H100` }), s("path", { class: `course s${k % COLOURS}`, d: line(xs, arm.mean.map(y)) }), ...dots),
+        s("svg", { viewBox: "0 0 100 46", preserveAspectRatio: "none", "aria-hidden": "true" }, s("path", { class: "ground", d: `M0,${y(low)}H100` }), s("path", { class: "bridge", d: line(xs.filter((_, at) => arm.mean[at] !== null), told.map(y)) }), s("path", { class: `course s${k % COLOURS}`, d: line(xs, arm.mean.map(y)) }), ...dots),
         h("small", {}, told.length ? `${number(told[0])} at first, ${number(told[told.length - 1])} last` : "no reward yet"));
     }));
   }
