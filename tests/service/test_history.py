@@ -9,7 +9,7 @@ import pytest
 
 from rotting.live.explanations import ArmExplanation
 from rotting.service import history as module
-from rotting.service.history import MAX_BUCKETS, Bucket, Histories, History, is_worn
+from rotting.service.history import MAX_BUCKETS, Histories, History, is_worn
 from tests.helpers.services import SONGS, Running, running
 
 
@@ -67,15 +67,6 @@ def test_buckets_are_what_counting_gives(rounds: int) -> None:
         assert (arm.plays, arm.lost) == (len(of), sum(row["lost"] for row in of))
         assert arm.rewards == sum(row["reward"] is not None for row in of)
     assert history.waiting == sum(row["reward"] is None and not row["lost"] for row in rows.values())
-
-
-def test_an_interval_is_that_of_the_mean() -> None:
-    bucket, rewards = Bucket(), [0.0, 1.0, 1.0, 0.5]
-    assert bucket.interval() is None
-    for reward in rewards:
-        bucket.pay(0, reward)
-    half = 1.96 * float(np.std(rewards, ddof=1)) / 2.0
-    assert bucket.interval() == pytest.approx((0.625 - half, 0.625 + half))
 
 
 def test_arms_in_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

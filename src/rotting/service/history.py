@@ -67,13 +67,6 @@ class Bucket:
             for k, value in enumerate(theirs):
                 mine[k] += value
 
-    def interval(self) -> tuple[float, float] | None:
-        """Return a 95 % interval of the mean reward; two rewards are the fewest that tell."""
-        if self.rewards < 2:
-            return None
-        half = 1.96 * math.sqrt(self.squares / (self.rewards - 1) / self.rewards)
-        return self.mean - half, self.mean + half
-
 
 class ArmTotals:
     """What is counted of one arm over all rounds."""

@@ -257,9 +257,9 @@ class HistoryAnswer(Struct):
     rewards: list[int]
     lost: list[int]
     mean: list[float | None]
-    """The mean reward, and a 95 % interval of it."""
-    low: list[float | None]
-    high: list[float | None]
+    """The mean reward."""
+    squares: list[float]
+    """The sum of the squared differences to it: divided by one less than the rewards, it is their variance."""
     arms: list[ArmHistory]
     """The arms that were chosen most."""
     others: int

@@ -34,7 +34,6 @@ def of_reason(reason: ArmExplanation) -> dict[str, Any]:
 def of_history(history: History, behind: int, top: int, last: dict[str, Any] | None) -> m.HistoryAnswer:
     """Return what happened, with the `top` arms that were chosen most; `last`: the newest decision, if its reason is known."""
     buckets, shown = history.buckets, history.most_chosen(top)
-    intervals = [each.interval() for each in buckets]
     plays = [each.plays for each in buckets]
     arms = [m.ArmHistory(history.arms[arm].name, history.plays_of(arm), history.means_of(arm)) for arm in shown]
     rewards, lost = sum(each.rewards for each in buckets), sum(each.lost for each in buckets)
@@ -49,8 +48,7 @@ def of_history(history: History, behind: int, top: int, last: dict[str, Any] | N
         rewards=[each.rewards for each in buckets],
         lost=[each.lost for each in buckets],
         mean=[each.mean if each.rewards else None for each in buckets],
-        low=[None if each is None else each[0] for each in intervals],
-        high=[None if each is None else each[1] for each in intervals],
+        squares=[each.squares for each in buckets],
         arms=arms,
         others=len(history.arms) - len(shown),
         other_plays=[all_ - sum(each) for all_, *each in zip(plays, *(arm.plays for arm in arms), strict=True)],

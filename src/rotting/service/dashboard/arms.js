@@ -60,7 +60,7 @@ export class Arms {
         h("label", { class: "grow" }, "Search", h("input", { type: "search", maxlength: 200, oninput: (event) => set({ search: event.target.value }) })),
         h("label", {}, "Order", h("select", { onchange: (event) => set({ order: event.target.value }) }, ORDERS.map(([value, label]) => h("option", { value }, label))))),
       h("table", {},
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Arm"), h("th", { scope: "col" }, "Share now"), h("th", { scope: "col" }, "Chosen over time"), h("th", { scope: "col", class: "pays" }, "What it pays"), h("th", { scope: "col" }, "Rewards"))),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "named" }, "Arm"), h("th", { scope: "col" }, "Share now"), h("th", { scope: "col" }, "Chosen over time"), h("th", { scope: "col", class: "pays" }, "What it pays"), h("th", { scope: "col" }, "Rewards"))),
         this.body),
       h("div", { class: "pager" }, this.status, h("span", {}, this.earlier, " ", this.later)));
   }
@@ -70,20 +70,23 @@ export class Arms {
     this.colours = new Map(arms.map((each, k) => [name(each.arm), k]));
   }
 
-  async load(signal) {
+  async fetch(signal) {
     const asked = new URLSearchParams({ ...this.query, limit: LIMIT });
     const found = await get(`/v1/bandits/${this.bandit}/arms?${asked}`, signal);
     if (found.matching && this.query.offset >= found.matching) {
       this.query.offset = 0;
-      return this.load(signal);
+      return this.fetch(signal);
     }
+    return found;
+  }
+
+  show(found) {
     this.body.replaceChildren(...found.arms.map((row) => this.row(row, found)));
     const from = this.query.offset + 1, to = this.query.offset + found.arms.length;
     const of = found.matching === found.total ? plural(found.total, "arm") : `${count(found.matching)} found of ${plural(found.total, "arm")}`;
     say(this.status, found.arms.length ? `${count(from)} to ${count(to)} of ${of}` : "No arm has this in its name.");
     this.earlier.disabled = this.query.offset === 0;
     this.later.disabled = to >= found.matching;
-    return found;
   }
 
   row(row, { low, high }) {
@@ -92,9 +95,9 @@ export class Arms {
     return h("tr", {},
       h("td", { class: "arm" }, h("div", { class: "in" },
         colour === undefined ? null : h("span", { class: `swatch f${colour}`, "aria-hidden": "true" }),
-        h("span", { class: "name", title: label }, label),
+        h("span", { class: "name", title: label }, label)),
         row.worn ? h("span", { class: "badge worn", title: RULE }, "wearing out") : null,
-        row.retired ? h("span", { class: "badge off" }, "retired") : null)),
+        row.retired ? h("span", { class: "badge off" }, "retired") : null),
       h("td", { "data-label": "Share now" }, percent(row.share), h("small", {}, `${count(row.plays)} in all`)),
       h("td", { "data-label": "Chosen over time" }, spark(row.spark)),
       h("td", { class: "wide", "data-label": "What it pays" }, bar(row, low, high), h("small", {}, [[estimate(row), windowOf(row)].filter(Boolean).join(" "), over].filter(Boolean).join(" · "))),

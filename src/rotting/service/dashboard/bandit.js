@@ -108,7 +108,7 @@ export class BanditView {
   async look(signal) {
     const path = `/v1/bandits/${encodeURIComponent(this.bandit)}`;
     this.shown ??= await this.introduce(await get(path, signal));
-    const [history, arms] = await Promise.all([get(`${path}/history`, signal), this.arms.load(signal)]);
+    const [history, arms] = await Promise.all([get(`${path}/history`, signal), this.arms.fetch(signal)]);
     this.behind = history.behind;
     if (history.behind) this.changed = true;
     this.tell(history.behind ? `Reading the log: ${plural(history.behind, "event")} to go. What is shown is the beginning.` : "");
@@ -123,7 +123,8 @@ export class BanditView {
   show(history, arms) {
     const { totals } = history, { now, before, decisions } = trend(history);
     this.tiles.decisions.set(compact(totals.decisions), `${plural(arms.total, "arm")} to choose from`);
-    const change = before === null || now === null ? "" : `${now >= before ? "▲" : "▼"} ${number(Math.abs(now - before))} against the ${count(decisions)} decisions before`;
+    const same = before !== null && Math.abs(now - before) < 0.001 * Math.abs(before);
+    const change = before === null || now === null ? "" : same ? "steady" : `${now >= before ? "▲" : "▼"} ${number(Math.abs(now - before))} against the ${count(decisions)} decisions before`;
     this.tiles.mean.set(number(now), change || (totals.mean === null ? "no reward yet" : `${number(totals.mean)} over all`));
     this.tiles.waiting.set(compact(totals.waiting), "decisions without an answer so far");
     this.tiles.lost.set(percent(totals.decisions ? totals.lost / totals.decisions : 0), `${plural(totals.lost, "decision")} without an answer`);
@@ -135,5 +136,6 @@ export class BanditView {
     }
     if (history.plays.length) this.pictures.forEach((each) => each.update(history));
     this.arms.paint(history.arms);
+    this.arms.show(arms);
   }
 }

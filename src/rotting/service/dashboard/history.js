@@ -20,6 +20,14 @@ function pooled(means, weights) {
   return weight ? total / weight : null;
 }
 
+/** Half of a 95 % interval of the mean of rewards in several buckets; two rewards are the fewest that tell. */
+function halfOf(rewards, means, squares) {
+  const all = sum(rewards), mean = pooled(means, rewards);
+  if (all < 2) return null;
+  const apart = sum(rewards.map((number, k) => (number ? squares[k] + number * (means[k] - mean) ** 2 : 0)));
+  return 1.96 * Math.sqrt(apart / (all - 1) / all);
+}
+
 /**
  * The history in at most so many steps, so that a picture shows the course and not the flicker. A newest step that has hardly
  * begun is shown with the one before.
@@ -31,15 +39,11 @@ export function prepared(history, steps) {
   for (let from = 0; from < plays.length; from += size) groups.push([from, Math.min(plays.length, from + size)]);
   const last = groups[groups.length - 1];
   if (groups.length > 1 && rounds - last[0] * width < (size * width) / 2) groups.splice(-2, 2, [groups[groups.length - 2][0], last[1]]);
-  const over = (call) => groups.map(([from, to]) => call((list) => list.slice(from, to), from, to));
+  const over = (call) => groups.map(([from, to]) => call((list) => list.slice(from, to)));
   const sums = (list) => over((part) => sum(part(list)));
   const data = { rounds, others: history.others, size: groups.length, rewards: sums(history.rewards), plays: sums(plays), lost: sums(history.lost), other_plays: sums(history.other_plays) };
   data.mean = over((part) => pooled(part(history.mean), part(history.rewards)));
-  const half = over((part) => {
-    const [low, high, rewards] = [part(history.low), part(history.high), part(history.rewards)];
-    const told = rewards.map((_, k) => k).filter((k) => low[k] !== null);
-    return told.length ? Math.sqrt(sum(told.map((k) => ((high[k] - low[k]) * rewards[k]) ** 2))) / 2 / sum(told.map((k) => rewards[k])) : null;
-  });
+  const half = over((part) => halfOf(part(history.rewards), part(history.mean), part(history.squares)));
   data.low = data.mean.map((mean, k) => (half[k] === null ? null : mean - half[k]));
   data.high = data.mean.map((mean, k) => (half[k] === null ? null : mean + half[k]));
   data.arms = history.arms.map((arm) => ({ arm: arm.arm, plays: sums(arm.plays), mean: over((part) => pooled(part(arm.mean), part(arm.plays))) }));
@@ -206,7 +210,7 @@ export class Wear {
       return h("li", {},
         h("div", { class: "in" }, h("span", { class: `swatch f${k % COLOURS}`, "aria-hidden": "true" }), h("span", { class: "name", title: name(arm.arm) }, name(arm.arm))),
         s("svg", { viewBox: "0 0 100 46", preserveAspectRatio: "none", "aria-hidden": "true" }, s("path", { class: "ground", d: `M0,${y(low)}H100` }), s("path", { class: "bridge", d: line(xs.filter((_, at) => arm.mean[at] !== null), told.map(y)) }), s("path", { class: `course s${k % COLOURS}`, d: line(xs, arm.mean.map(y)) }), ...dots),
-        h("small", {}, told.length ? `${number(told[0])} at first, ${number(told[told.length - 1])} last` : "no reward yet"));
+        h("small", {}, told.length ? `from ${number(told[0])} to ${number(told[told.length - 1])}` : "no reward yet"));
     }));
   }
 }
