@@ -54,7 +54,8 @@ def run(port: int, bandit: str, connections: int, seconds: float) -> Load:
     clients = {client.fileno(): client for client in opened}
     for number in clients:
         poll.register(number, select.EPOLLIN)
-    rewarder, free, ids = opened[-1].fileno(), True, []
+    rewarder, free = opened[-1].fileno(), True
+    ids: list[bytes] = []
     rest = dict.fromkeys(clients, b"")
     took: list[float] = []
     failed, began, cpu = 0, time.perf_counter(), time.process_time()

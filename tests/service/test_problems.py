@@ -25,6 +25,7 @@ class Thing(msgspec.Struct, forbid_unknown_fields=True):
         (b'{"name": "a", "x": 1}', 422, "body", "have no other fields than those of the API, such as 'x'", None),
         (b"[]", 422, "body", "be an object", "[]"),
         (b"NaN", 422, "body", "be a finite number", "NaN"),
+        (b'{"\\ud800": [1e999]}', 422, "\\ud800[0]", "be a finite number", "Infinity"),
         (b"{", 400, "body", "be JSON", None),
         (b"\xff", 400, "body", "be JSON", None),
     ],

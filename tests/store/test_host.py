@@ -2,14 +2,16 @@
 
 from pathlib import Path
 
+import apsw
 import pytest
 
 import rotting
-from rotting.errors import InvalidTypeError, InvalidValueError, StoreFullError, StoreLockedError
+from rotting.errors import InvalidTypeError, InvalidValueError, StoreDamagedError, StoreFullError, StoreLockedError
 from rotting.store.durable import replaying
 from rotting.store.host import Host, Hosted
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
+from tests.helpers.stores import KINDS, place
 
 ARMS = ["a", "b", "c"]
 
@@ -180,3 +182,44 @@ def test_there_is_one_host_of_a_store(tmp_path: Path) -> None:
         Host(tmp_path / "songs.rot")
     host.close()
     Host(tmp_path / "songs.rot").close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_store_finds_notes_by_their_names(tmp_path: Path, kind: str) -> None:
+    at = place(kind, tmp_path)
+    with at.open() as store:
+        for name in ("songs", "more"):
+            store.add_bandit(name, {})
+        notes: list[tuple[str, dict[str, object]]] = [
+            ("songs", {"note": "key:a", "n": 1}),
+            ("more", {"note": "key:a", "n": 2}),
+            ("songs", {"event": "decided", "n": 3, "note_of": "key:a"}),
+            ("songs", {"note": 'key:"\u0000é', "n": 4}),
+            ("songs", {"note": "key:a", "n": 5}),
+        ]
+        store.append(notes)
+        found = {name: store.note("songs", name) for name in ("key:a", 'key:"\u0000é', "key:b", "decided")}
+        assert {name: each and (each.number, each.payload["n"]) for name, each in found.items()} == {
+            "key:a": (5, 5),
+            'key:"\u0000é': (4, 4),
+            "key:b": None,
+            "decided": None,
+        }
+        with pytest.raises(InvalidValueError, match="^bandit must be one of "):
+            store.note("none", "key:a")
+    with at.open(readonly=True) as store:
+        assert store.note("more", "key:a") == (2, 1, "more", {"note": "key:a", "n": 2})
+
+
+def test_a_note_that_is_not_what_was_written_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with SQLiteStore(path) as store:
+        store.add_bandit("songs", {})
+        store.append([("songs", {"note": f"key:{each}", "n": 1}) for each in "abc"])
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE events SET payload = ? WHERE number = 1", (b'{"note":"key:a","n":2}',))
+    connection.close()
+    with SQLiteStore(path, readonly=True) as store:
+        with pytest.raises(StoreDamagedError, match="event 1 is not what was written"):
+            store.note("songs", "key:a")
+        assert store.note("songs", "key:c") is not None

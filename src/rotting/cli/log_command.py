@@ -61,7 +61,7 @@ def _text(value: object) -> str:
 def _line(event: "Event") -> str:
     """Return an event in one line: its number, epoch and bandit, what happened, and the rest as JSON."""
     payload = dict(event.payload)
-    what = str(payload.pop("event", ""))
+    what = str(payload.pop("event", "note" if "note" in payload else ""))
     rest = " ".join(f"{name}={_text(value)}" for name, value in payload.items())
     return f"{event.number:>8} {event.epoch:>4} {event.bandit}  {what} {rest}".rstrip()
 

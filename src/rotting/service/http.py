@@ -210,6 +210,11 @@ class Connection(asyncio.Protocol):
         """A part of the target came."""
         self._url += url
         self._size += len(url)
+        self._check_head()
+
+    def _check_head(self) -> None:
+        if self._size > _MAX_HEAD:
+            self._refuse(431, f"the headers must be at most {_MAX_HEAD} bytes, got more")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header came."""
@@ -226,8 +231,8 @@ class Connection(asyncio.Protocol):
         if exchange is None:  # it was refused
             return
         self._head = -1 << 62  # what comes now is the body
-        if self._size > _MAX_HEAD:
-            self._refuse(431, f"the headers must be at most {_MAX_HEAD} bytes, got more")
+        self._check_head()
+        if self._broken:
             return
         limit, headers = self.server.limits.body, exchange.headers
         length = headers.get(b"content-length", b"")

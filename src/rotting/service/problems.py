@@ -64,7 +64,8 @@ class ProblemError(Exception):
 
     def __init__(self, kind: str, detail: str, **headers: str) -> None:
         super().__init__(detail)
-        self.kind, self.detail = kind, detail
+        self.kind = kind
+        self.detail = detail.encode(errors="backslashreplace").decode()  # half a character cannot be sent
         self.headers = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
 
     @property
