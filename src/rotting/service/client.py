@@ -48,10 +48,9 @@ class _Verb(Generic[P, T]):
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Call[T]]) -> None:
         self._describe = describe
-        update_wrapper(self, describe)  # type: ignore[arg-type]  # so that `help` finds its words
 
     @overload
-    def __get__(self, who: None, kind: type) -> "_Verb[P, T]": ...
+    def __get__(self, who: None, kind: type) -> Callable[Concatenate[Any, P], Call[T]]: ...
     @overload
     def __get__(self, who: _Waiting, kind: type) -> Callable[P, T]: ...
     @overload
@@ -59,7 +58,7 @@ class _Verb(Generic[P, T]):
 
     def __get__(self, who: Any, kind: type) -> Any:
         if who is None:
-            return self
+            return self._describe  # whose words and arguments `help` shows
 
         def call(*args: P.args, **kwargs: P.kwargs) -> Any:
             return who._send(self._describe(who, *args, **kwargs))
