@@ -62,6 +62,7 @@ OF_SEVERAL_MODULES = {
     "policies/test_estimated_sigma.py": "every policy that can estimate sigma",
     "policies/test_equality.py": "every policy against its slow reference",
     "policies/test_tunings.py": "the constants of every tuning",
+    "service/test_dashboard.py": "the dashboard and its scripts, in a browser",
     "service/test_fuzz.py": "requests that nobody thought of",
     "store/test_crashes.py": "stores that are killed, cut, damaged, full",
     "report/test_browser.py": "the page and its script, in a browser",

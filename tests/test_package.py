@@ -24,10 +24,12 @@ from tests.conftest import INTERPRETED
 rotting: Any = importlib.import_module("rotting")
 ROOT = Path(__file__).parent.parent
 NAMES = {
+    "AsyncClient",
     "Bandit",
     "Bernoulli",
     "Beta",
     "Binomial",
+    "Client",
     "Decision",
     "Gaussian",
     "Kernel",

@@ -21,6 +21,7 @@ Policies
 
 Decide live
     open                             a bandit in a file: what it replied outlives the process
+    Client, AsyncClient              the same over HTTP: the bandits of `rotting serve`
     Bandit                           decide and reward, with arms that come and go and a state that can be saved
     Decision                         what it chose, with id, propensity and reason
     RewardsWarning                   it tells that rewards seem to be missing
@@ -48,10 +49,12 @@ _PATH = __path__
 del __path__  # asked for in `__getattr__`
 
 _HOMES = {
+    "AsyncClient": "service.client",
     "Bandit": "live.bandit",
     "Bernoulli": "problems.noise",
     "Beta": "problems.noise",
     "Binomial": "problems.noise",
+    "Client": "service.client",
     "Decision": "live.decisions",
     "Gaussian": "problems.noise",
     "Kernel": "policy",

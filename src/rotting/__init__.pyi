@@ -27,17 +27,21 @@ from rotting.problems.noise import Noiseless as Noiseless
 from rotting.problems.noise import Poisson as Poisson
 from rotting.registry import list_policies as list_policies
 from rotting.registry import make as make
+from rotting.service.client import AsyncClient as AsyncClient
+from rotting.service.client import Client as Client
 from rotting.simulation.result import Result as Result
 from rotting.simulation.simulate import simulate as simulate
 from rotting.store.durable import open as open
 
 __all__ = [
     "AdSwitch",
+    "AsyncClient",
     "Bandit",
     "Bernoulli",
     "Beta",
     "Binomial",
     "CUSUMUCB",
+    "Client",
     "DUCB",
     "Decision",
     "DiscountedTS",

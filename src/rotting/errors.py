@@ -11,6 +11,9 @@
     |-- PathMissingError             a FileNotFoundError: what should be read is not there
     |   `-- MissingDataError         a data file that people fetch themselves; the message says where to get it
     |-- MissingExtraError            an ImportError: an optional dependency is not installed; the message says which
+    |-- ServiceError                 an OSError: a service does not do what it is asked for
+    |   |-- ServiceDeniedError       a PermissionError: the token is missing, not known, or for something else
+    |   `-- ServiceUnreachableError  a ConnectionError: there is no answer, however often it is tried
     `-- StoreError                   an OSError: something is wrong with the file in which events are kept
         |-- NotAStoreError           another program's file, or none that can be a store
         |-- StoreFormatError         written by a newer or an older version of the library
@@ -52,6 +55,9 @@ __all__ = [
     "RewardsWarning",
     "RottingError",
     "RottingWarning",
+    "ServiceDeniedError",
+    "ServiceError",
+    "ServiceUnreachableError",
     "StoreDamagedError",
     "StoreError",
     "StoreFailedError",
@@ -104,6 +110,18 @@ class MissingDataError(PathMissingError):
 
 class MissingExtraError(RottingError, ImportError):
     """An optional dependency is not installed; the message says which, and how to install it."""
+
+
+class ServiceError(RottingError, OSError):
+    """A service does not do what it is asked for: it is too busy, or it fails."""
+
+
+class ServiceDeniedError(ServiceError, PermissionError):
+    """A service asks for another token."""
+
+
+class ServiceUnreachableError(ServiceError, ConnectionError):
+    """A service gives no answer, however often it is tried; the message says what was heard instead."""
 
 
 class StoreError(RottingError, OSError):

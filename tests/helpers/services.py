@@ -3,7 +3,10 @@
 import asyncio
 import http.client
 import json
+import re
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -117,3 +120,25 @@ def running(path: Path, **settings: Any) -> Iterator[Running]:
         thread.join(60)
         assert not thread.is_alive()
         assert not failed
+
+
+@contextmanager
+def serving(path: Path, port: int, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """A service in a process of its own, which is killed in the end."""
+    command = [sys.executable, "-m", "rotting", "serve", str(path), "--port", str(port), *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as found:
+        try:
+            yield found
+        finally:
+            found.kill()
+
+
+def said(running: "subprocess.Popen[str]", pattern: str) -> str:
+    """Wait for a line on standard error."""
+    assert running.stderr is not None
+    lines = []
+    for line in running.stderr:
+        lines.append(line)
+        if re.search(pattern, line):
+            return line
+    raise AssertionError(f"{pattern!r} was not said: {lines}")

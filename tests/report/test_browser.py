@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rotting import report
-from tests.helpers.required import absent
+from tests.helpers.browsers import CHROMIUMS, chromium, colours, overflow
 from tests.helpers.sections import ABOUT, EVIL, LABELS, sections
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).parent.parent.parent
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 FIRST = "#rested-test-regret"
 # The names of the curves in each panel of the first figure, as Plotly has them.
 SHOWN = f"[...document.querySelectorAll('{FIRST} .plot')].map(p => p.data.filter(d => d.hoverinfo === 'text').map(d => d.name))"
@@ -33,18 +32,8 @@ Open = Callable[..., "Page"]
 
 @pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        absent("Playwright is not installed")
-    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
-    if path is None:
-        absent(f"no browser: none of {', '.join(CHROMIUMS)} is installed")
-    with sync_playwright() as playwright:
-        # Its sandbox needs rights that a container does not give; the page is ours.
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    with chromium() as found:
+        yield found
 
 
 @pytest.mark.parametrize("installed", [*CHROMIUMS, None])
@@ -93,18 +82,6 @@ def open_page(browser: "Browser", path: Path) -> Iterator[Open]:
     for page in pages:
         page.close()
     assert troubles == []
-
-
-def overflow(page: "Page") -> int:
-    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
-
-
-def colours(page: "Page") -> tuple[float, float]:
-    """Return how light the page's background and its text are, from 0 to 255."""
-    light = "(c => c.match(/[\\d.]+/g).slice(0, 3).map(Number).reduce((a, b) => a + b) / 3)"
-    style = "getComputedStyle(document.body)"
-    back, text = page.evaluate(f"[{light}({style}.backgroundColor), {light}({style}.color)]")
-    return float(back), float(text)
 
 
 def test_it_loads_without_a_word_or_a_request(open_page: Open) -> None:

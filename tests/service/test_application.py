@@ -379,7 +379,7 @@ def test_a_bandit_that_was_not_made_is_not_found(client: Client, path: str) -> N
 
 
 def test_other_paths_methods_and_kinds_are_refused(songs: Client) -> None:
-    for path in ("/", "/v2/bandits", "/v1/bandits/a%20b", "/v1/bandits/%ff", f"/v1/bandits/{'a' * 101}", "/v1/bandits/a/"):
+    for path in ("/v2", "/v2/bandits", "/v1/bandits/a%20b", "/v1/bandits/%ff", f"/v1/bandits/{'a' * 101}", "/v1/bandits/a/"):
         problem(songs("GET", path), 404, "not-found", field="path")
     wrong = songs("PATCH", BANDIT)
     problem(wrong, 405, "method-not-allowed", field="method", value="PATCH")

@@ -6,16 +6,11 @@
 import json
 import os
 import random
-import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -26,7 +21,7 @@ from rotting.errors import InvalidValueError
 from rotting.service.server import Service, Settings, is_loopback
 from rotting.store.sqlite import SQLiteStore
 from tests.helpers.command import process
-from tests.helpers.services import SONGS, Client
+from tests.helpers.services import SONGS, Client, said, serving
 
 KILLS = 200 if "ROTTING_STRESS" in os.environ else 4
 BANDIT = "/v1/bandits/songs"
@@ -36,28 +31,6 @@ def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
-
-
-@contextmanager
-def serving(path: Path, port: int, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    """A service in a process of its own, which is killed in the end."""
-    command = [sys.executable, "-m", "rotting", "serve", str(path), "--port", str(port), *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as found:
-        try:
-            yield found
-        finally:
-            found.kill()
-
-
-def said(running: "subprocess.Popen[str]", pattern: str) -> str:
-    """Wait for a line on standard error."""
-    assert running.stderr is not None
-    lines = []
-    for line in running.stderr:
-        lines.append(line)
-        if re.search(pattern, line):
-            return line
-    raise AssertionError(f"{pattern!r} was not said: {lines}")
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])

@@ -19,11 +19,11 @@ import msgspec
 from rotting import registry
 from rotting.errors import InvalidTypeError, InvalidValueError, RottingError, StoreError, StoreFullError
 from rotting.live.decisions import Decision, Outcome
-from rotting.live.explanations import ArmExplanation
 from rotting.policy import Policy
 from rotting.service import messages as m
-from rotting.service import openapi, routes
+from rotting.service import openapi, overview, pages, routes
 from rotting.service.broadcast import MAX_READERS, Broadcast, Reader
+from rotting.service.history import Histories
 from rotting.service.http import EVENTS, JSON, TEXT, Exchange
 from rotting.service.metrics import Metrics
 from rotting.service.problems import ProblemError, of_body, of_status
@@ -76,25 +76,9 @@ def _problem_of(error: Exception) -> ProblemError:
     return ProblemError("invalid-value", str(error))
 
 
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None  # NumPy's, where nothing is compiled, JSON does not know
-
-
-def _reason(reason: ArmExplanation) -> dict[str, Any]:
-    index, mean, window, width, pulls, pending = reason
-    return {
-        "index": _number(index),
-        "mean": _number(mean),
-        "window": int(window),
-        "width": _number(width),
-        "pulls": pulls,
-        "pending": pending,
-    }
-
-
 def _decision(decision: Decision) -> dict[str, Any]:
     key, arm, number, propensity, reason = decision
-    return {"id": key, "arm": arm, "propensity": propensity, "round": number, "reason": _reason(reason)}
+    return {"id": key, "arm": arm, "propensity": propensity, "round": number, "reason": overview.of_reason(reason)}
 
 
 def _revision(hosted: Hosted) -> bytes:
@@ -125,13 +109,15 @@ class Application:
         self._rates = None if rate is None else Rates(rate)
         self.metrics = Metrics(host)
         self.broadcast = Broadcast()
+        self._histories = Histories(host)
+        self._last: dict[str, dict[str, Any]] = {}  # the newest decision of each bandit, with its reason
         # Set by who makes the loop: calls when all that was gathered is written, or with the reason why it is not.
         self.hold: Callable[[Callable[[StoreError | None], None]], None]
         self.draining = False
         self._loading: dict[str, list[Callable[[Exception | None], None]]] = {}
         self._decoders = routes.decoders()
         self._handlers: dict[str, Callable[[Asked], Reply | Later | None]] = {
-            route.handler: getattr(self, f"_{route.handler}") for route in routes.ROUTES
+            route.handler: getattr(self, f"_{route.handler}") for route in (*routes.ROUTES, *routes.PAGES)
         }
         self._openapi = m.encode(openapi.document())
         self.in_flight = 0
@@ -448,6 +434,7 @@ class Application:
             made = [_decision(each) for each in hosted.bandit.decide(arms, count=request.count)]
         if key is not None:
             self._host.add_note(name, f"key:{key}", body=body, decisions=made)
+        self._last[name] = made[-1]
         self.metrics.tally(name).decided(made[0]["round"], len(made))
         return Reply(m.encode({"decisions": made}))
 
@@ -523,9 +510,30 @@ class Application:
 
         def explained() -> m.ExplainAnswer:
             number, arms = bandit.rounds + 1, bandit.explain()
-            return m.ExplainAnswer(number, [m.ArmAnswer(arm=arm, **_reason(each)) for arm, each in arms.items()])
+            return m.ExplainAnswer(number, [m.ArmAnswer(arm=arm, **overview.of_reason(each)) for arm, each in arms.items()])
 
         return Later(explained, lambda found: Reply(m.encode(found)))
+
+    def _show_history(self, asked: Asked) -> Later:
+        name, top = self._hosted(asked).name, asked.query.top
+
+        def told() -> m.HistoryAnswer:
+            history, behind = self._histories.read_on(name)
+            with history.lock:
+                return overview.of_history(history, behind, top, self._last.get(name))
+
+        return Later(told, lambda found: Reply(m.encode(found)))
+
+    def _list_arms(self, asked: Asked) -> Later:
+        hosted, query = self._hosted(asked), asked.query
+
+        def listed() -> m.ArmList:
+            reasons = hosted.bandit.explain()
+            history, _ = self._histories.read_on(hosted.name)
+            with history.lock:
+                return overview.of_arms(history, reasons, hosted.retired, query)
+
+        return Later(listed, lambda found: Reply(m.encode(found)))
 
     def _read_log(self, asked: Asked) -> Later:
         name, query = asked.parameters["name"], asked.query
@@ -567,6 +575,10 @@ class Application:
 
     def _show_metrics(self, asked: Asked) -> Reply:
         return Reply(self.metrics.text(), kind=TEXT)
+
+    def _show_page(self, asked: Asked) -> Reply:
+        page = pages.FILES[asked.exchange.path]
+        return Reply(page.content, 200, pages.HEADERS, page.kind.encode())
 
     def _show_openapi(self, asked: Asked) -> Reply:
         return Reply(self._openapi)

@@ -210,6 +210,99 @@ class LogAnswer(Struct):
     """What to ask for with `after` to see more."""
 
 
+class LastAnswer(Struct):
+    """The newest decision, and what decided; the reason is null if it was made before the service started."""
+
+    arm: Any
+    round: int
+    propensity: float | None
+    reason: ReasonAnswer | None
+
+
+class TotalsAnswer(Struct):
+    """What is counted over all rounds."""
+
+    decisions: int
+    rewards: int
+    mean: float | None
+    """The mean reward."""
+    waiting: int
+    """Decisions whose reward has not come yet."""
+    lost: int
+    """Decisions that ended without a reward."""
+
+
+class ArmHistory(Struct):
+    """One arm, for each bucket."""
+
+    arm: Any
+    plays: list[int]
+    """How often it was chosen."""
+    mean: list[float | None]
+    """What it paid on average; null where there is no reward."""
+
+
+class HistoryAnswer(Struct):
+    """What happened so far, in few buckets of as many rounds each. A reward counts where its decision was made."""
+
+    rounds: int
+    width: int
+    """Rounds in a bucket."""
+    behind: int
+    """Events that were not read yet: ask again."""
+    totals: TotalsAnswer
+    last: LastAnswer | None
+    plays: list[int]
+    """Decisions, for each bucket; so are the following."""
+    rewards: list[int]
+    lost: list[int]
+    mean: list[float | None]
+    """The mean reward."""
+    squares: list[float]
+    """The sum of the squared differences to it: divided by one less than the rewards, it is their variance."""
+    arms: list[ArmHistory]
+    """The arms that were chosen most."""
+    others: int
+    """How many other arms were chosen."""
+    other_plays: list[int]
+
+
+class ArmRow(ReasonAnswer):
+    """An arm, in the list of arms."""
+
+    arm: Any
+    retired: bool
+    plays: int
+    """How often it was chosen."""
+    share: float | None
+    """Its share of the newest decisions."""
+    rewards: int
+    """Rewards that were counted, in the log."""
+    overall: float | None
+    """The mean of all its rewards."""
+    lost: int
+    worn: bool
+    """Whether it wears out: the mean of its window is below that of all its rewards by more than both widths."""
+    spark: list[int]
+    """How often it was chosen over time, in few steps."""
+
+
+class ArmList(Struct):
+    """Some of the arms."""
+
+    arms: list[ArmRow]
+    total: int
+    matching: int
+    """How many have the searched word in their name."""
+    worn: int
+    """How many of all wear out."""
+    newest: int
+    """Decisions that the shares are of."""
+    low: float | None
+    high: float | None
+    """Where the means and the indices of all arms lie."""
+
+
 class Archived(Struct):
     """A bandit that decides no more."""
 

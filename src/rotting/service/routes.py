@@ -2,12 +2,13 @@
 
 import re
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 
 from rotting.service import messages as m
+from rotting.service import pages
 from rotting.service.http import decoded
 from rotting.service.problems import ProblemError
 from rotting.service.tokens import Scope
@@ -38,6 +39,24 @@ class DeleteArmQuery(Struct, forbid_unknown_fields=True):
     """How to remove an arm."""
 
     keep: Annotated[bool, Meta(description="Keep what was learned, for `resume`.")] = False
+
+
+class HistoryQuery(Struct, forbid_unknown_fields=True):
+    """How much of the history to see."""
+
+    top: Annotated[int, Meta(ge=1, le=20, description="How many arms to tell apart.")] = 8
+
+
+ArmOrder = Literal["plays", "share", "index", "overall", "worn", "name"]
+
+
+class ArmsQuery(Struct, forbid_unknown_fields=True):
+    """Which arms to list."""
+
+    search: Annotated[str, Meta(max_length=200, description="Only arms with this in their name, in any case.")] = ""
+    order: Annotated[ArmOrder, Meta(description="What comes first: the largest, those that wear out, or by name.")] = "plays"
+    offset: Annotated[int, Meta(ge=0, le=2**53, description="How many to skip.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=100, description="How many at most.")] = 25
 
 
 class EventsQuery(Struct, forbid_unknown_fields=True):
@@ -125,6 +144,14 @@ ROUTES: tuple[Route, ...] = (
         answer=m.ExplainAnswer, problems=("not-found",),
     ),
     Route(
+        "GET", f"{_BANDIT}/history", "show_history", "Tell what was chosen and what it paid, over time, in few numbers", "read",
+        query=HistoryQuery, answer=m.HistoryAnswer, problems=("not-found",),
+    ),
+    Route(
+        "GET", f"{_BANDIT}/arms", "list_arms", "List arms, with what was chosen, paid and learned", "read", query=ArmsQuery,
+        answer=m.ArmList, problems=("not-found",),
+    ),
+    Route(
         "GET", f"{_BANDIT}/log", "read_log", "Read the events of a bandit", "read", query=LogQuery, answer=m.LogAnswer,
         problems=("not-found",),
     ),
@@ -140,6 +167,12 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/metrics", "show_metrics", "Count everything, for Prometheus", "read", answer="text/plain"),
     Route("GET", "/openapi.json", "show_openapi", "Describe this API", None, answer=dict[str, Any]),
 )  # fmt: skip
+
+
+PAGES: tuple[Route, ...] = tuple(
+    Route("GET", path, "show_page", "A file of the dashboard", None, answer=page.kind) for path, page in pages.FILES.items()
+)
+"""What a browser shows; no part of the API."""
 
 
 def problems_of(route: Route) -> list[str]:
@@ -159,7 +192,7 @@ class _Pattern(NamedTuple):
 
 def _patterns() -> list[_Pattern]:
     found: dict[str, _Pattern] = {}
-    for route in ROUTES:
+    for route in (*ROUTES, *PAGES):
         pattern = found.setdefault(route.path, _Pattern(tuple(route.path.split("/")), {}))
         pattern.routes[route.method] = route
     return list(found.values())

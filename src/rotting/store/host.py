@@ -137,7 +137,7 @@ class Host:
 
     def load(self, name: str) -> Hosted:
         """Return a bandit as it is in the store, ready to decide; it may take seconds. `adopt` lets it be used."""
-        with SQLiteStore(self._path, readonly=True) as reader:
+        with self.reader() as reader:
             bandit = resume(reader, name, self.metas[name], _HostedBandit)
             archived = reader.note(name, ARCHIVED) is not None
         bandit.warm_up()
@@ -198,10 +198,14 @@ class Host:
 
     # --- Reading ----------------------------------------------------------------------------------------------------------
 
+    def reader(self) -> Store:
+        """Open the store for reading, in any thread: it has what is written."""
+        return SQLiteStore(self._path, readonly=True)
+
     def read(self, name: str, after: int, limit: int) -> tuple[list[Event], int]:
         """Return the events of a bandit after a number, so many at most, and the number up to which there are no others."""
         check_bandit(name, self.metas)
-        with SQLiteStore(self._path, readonly=True) as reader:
+        with self.reader() as reader:
             last, found = reader.last, []
             if name in reader.bandits():
                 for event in reader.read(name, after):

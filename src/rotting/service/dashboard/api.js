@@ -1,0 +1,82 @@
+// Requests to this service and to no other; the token is typed in, and forgotten with the tab.
+const PLACE = "rotting-token";
+const LONGEST = 30000; // milliseconds between two attempts to connect
+
+export const token = {
+  get: () => sessionStorage.getItem(PLACE),
+  set: (value) => sessionStorage.setItem(PLACE, value),
+  forget: () => sessionStorage.removeItem(PLACE),
+};
+
+export class Problem extends Error {
+  constructor(status, detail) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+export async function request(path, options = {}) {
+  const headers = { ...options.headers };
+  if (token.get()) headers.Authorization = `Bearer ${token.get()}`;
+  const response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit", redirect: "error" });
+  if (response.ok) return response;
+  let detail = response.statusText;
+  try {
+    detail = (await response.json()).detail ?? detail;
+  } catch {
+    // no document: the status must do
+  }
+  throw new Problem(response.status, detail);
+}
+
+export const get = async (path, signal) => (await request(path, { signal })).json();
+
+export const sleep = (milliseconds, signal) =>
+  new Promise((done) => {
+    if (signal?.aborted) return done();
+    const timer = setTimeout(done, milliseconds);
+    signal?.addEventListener("abort", () => (clearTimeout(timer), done()), { once: true });
+  });
+
+/** Count the events in what has come whole; return the rest too. */
+function counted(text) {
+  const parts = text.split("\n\n");
+  const rest = parts.pop();
+  let events = 0;
+  for (const part of parts) {
+    if (part.startsWith("event: skipped")) events += JSON.parse(part.slice(part.indexOf("data: ") + 6)).count;
+    else if (part.startsWith("id: ")) events += 1;
+  }
+  return [events, rest];
+}
+
+/**
+ * Watch a bandit until the signal: tell how many events came, and whether there is a connection.
+ * EventSource cannot send a token, so the stream is read here. Who was away asks for everything again, so no event is missed.
+ */
+export async function watch(bandit, signal, { onEvents, onState }) {
+  let wait = 1000;
+  while (!signal.aborted) {
+    try {
+      const response = await request(`/v1/events?bandit=${encodeURIComponent(bandit)}`, { signal });
+      onState(true);
+      wait = 1000;
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      let text = "";
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        const [events, rest] = counted(text + value);
+        text = rest;
+        if (events) onEvents(events);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof Problem && [401, 403, 404].includes(error.status)) throw error;
+    }
+    if (signal.aborted) return;
+    onState(false);
+    await sleep(wait * (0.5 + Math.random() / 2), signal);
+    wait = Math.min(LONGEST, 2 * wait);
+  }
+}

@@ -1,0 +1,141 @@
+// One bandit, live: it asks again when something happened, and never more often than the answers take.
+import { Problem, get, sleep, watch } from "./api.js";
+import { Arms } from "./arms.js";
+import { h, say } from "./dom.js";
+import { Chosen, Paid, Unanswered, Wear, trend } from "./history.js";
+import { compact, count, name, number, percent, plural, policy, why } from "./words.js";
+
+const PAUSE = 1000; // milliseconds between two looks, at least; and four times what a look takes
+
+class Tile {
+  constructor(label) {
+    this.value = h("dd", {}, "–");
+    this.note = h("dd", { class: "note" });
+    this.element = h("div", {}, h("dt", {}, label), this.value, this.note);
+  }
+
+  set(value, note = "") {
+    say(this.value, value);
+    say(this.note, note);
+  }
+}
+
+export class BanditView {
+  constructor(bandit, { fail, live }) {
+    this.bandit = bandit;
+    this.fail = fail;
+    this.live = live;
+    this.paused = false;
+    this.control = new AbortController();
+    this.title = h("h1", { tabindex: "-1" }, bandit);
+    this.about = h("p", { class: "sub" });
+    this.notice = h("section", { class: "notice", role: "status", hidden: true });
+    this.why = h("p", { class: "why" }, "No decision yet.");
+    this.tiles = { decisions: new Tile("Decisions"), mean: new Tile("Mean reward now"), waiting: new Tile("Waiting"), lost: new Tile("Lost"), worn: new Tile("Wearing out") };
+    this.pictures = [new Chosen(), new Wear(), new Paid(), new Unanswered()];
+    this.arms = new Arms(encodeURIComponent(bandit), () => this.soon());
+    const [chosen, wear, paid, unanswered] = this.pictures.map((each) => each.element);
+    this.element = h("div", {},
+      h("p", { class: "hint" }, h("a", { href: "#/" }, "← All bandits")), this.title, this.about, this.notice,
+      h("dl", { class: "tiles" }, Object.values(this.tiles).map((each) => each.element)),
+      h("section", { "aria-labelledby": "why" }, h("h2", { id: "why" }, "Why the last decision"), this.why),
+      chosen, wear, h("div", { class: "columns" }, paid, unanswered), this.arms.element);
+  }
+
+  async run() {
+    const { signal } = this.control;
+    document.addEventListener("visibilitychange", () => this.wake?.(), { signal });
+    const watching = watch(this.bandit, signal, {
+      onEvents: () => this.happened(),
+      onState: (on) => {
+        this.live(on);
+        if (on) this.happened();
+      },
+    }).catch((error) => this.fail(error));
+    this.changed = true;
+    while (!signal.aborted) {
+      await this.until(() => this.asked || (this.changed && !this.paused && !document.hidden));
+      if (signal.aborted) break;
+      this.changed = this.asked = false;
+      const began = performance.now();
+      let found = null;
+      try {
+        found = await this.look(signal);
+      } catch (error) {
+        if (signal.aborted) break;
+        if (error instanceof Problem && error.status < 500) return this.fail(error);
+        this.tell(`The service does not answer: ${error.message}. Trying again.`);
+        this.changed = true;
+      }
+      if (found) this.show(...found);
+      const took = performance.now() - began;
+      await Promise.race([sleep(this.behind ? 50 : Math.max(PAUSE, 4 * took), signal), new Promise((done) => (this.hurry = done))]);
+    }
+    return watching;
+  }
+
+  stop() {
+    this.control.abort();
+    this.wake?.();
+  }
+
+  pause(on) {
+    this.paused = on;
+    this.wake?.();
+  }
+
+  happened() {
+    this.changed = true;
+    this.wake?.();
+  }
+
+  /** Somebody searches or turns a page: look now. */
+  soon() {
+    this.asked = true;
+    this.hurry?.();
+    this.wake?.();
+  }
+
+  async until(ready) {
+    while (!ready() && !this.control.signal.aborted) await new Promise((done) => (this.wake = done));
+  }
+
+  tell(text) {
+    this.notice.hidden = !text;
+    say(this.notice, text);
+  }
+
+  async look(signal) {
+    const path = `/v1/bandits/${encodeURIComponent(this.bandit)}`;
+    this.shown ??= await this.introduce(await get(path, signal));
+    const [history, arms] = await Promise.all([get(`${path}/history`, signal), this.arms.fetch(signal)]);
+    this.behind = history.behind;
+    if (history.behind) this.changed = true;
+    this.tell(history.behind ? `Reading the log: ${plural(history.behind, "event")} to go. What is shown is the beginning.` : "");
+    return [history, arms];
+  }
+
+  introduce(about) {
+    this.about.replaceChildren(policy(about), ...(about.archived ? [" ", h("span", { class: "badge off" }, "archived: it decides no more")] : []));
+    return about;
+  }
+
+  show(history, arms) {
+    const { totals } = history, { now, before, decisions } = trend(history);
+    this.tiles.decisions.set(compact(totals.decisions), `${plural(arms.total, "arm")} to choose from`);
+    const same = before !== null && Math.abs(now - before) < 0.001 * Math.abs(before);
+    const change = before === null || now === null ? "" : same ? "steady" : `${now >= before ? "▲" : "▼"} ${number(Math.abs(now - before))} against the ${count(decisions)} decisions before`;
+    this.tiles.mean.set(number(now), change || (totals.mean === null ? "no reward yet" : `${number(totals.mean)} over all`));
+    this.tiles.waiting.set(compact(totals.waiting), "decisions without an answer so far");
+    this.tiles.lost.set(percent(totals.decisions ? totals.lost / totals.decisions : 0), `${plural(totals.lost, "decision")} without an answer`);
+    this.tiles.worn.set(compact(arms.worn), `of ${plural(arms.total, "arm")} pay less than they did`);
+    if (history.last) {
+      const { last } = history, key = JSON.stringify(last);
+      if (key !== this.reason) this.why.replaceChildren(`In decision ${count(last.round)}, `, h("strong", {}, name(last.arm)), ` ${why(last)}`);
+      this.reason = key;
+    }
+    if (history.plays.length) this.pictures.forEach((each) => each.update(history));
+    this.arms.paint(history.arms);
+    this.arms.show(arms);
+  }
+}

@@ -1,0 +1,216 @@
+// The three pictures of a bandit's past: what was chosen, what it paid, what was answered.
+import { Chart, between, line } from "./charts.js";
+import { h, s, say } from "./dom.js";
+import { count, name, number, percent, plural } from "./words.js";
+
+const COLOURS = 8;
+const NOW = 10; // buckets
+
+const sum = (values) => values.reduce((a, b) => a + b, 0);
+
+/** The mean of means, each with its weight; null where there is none. */
+function pooled(means, weights) {
+  let total = 0, weight = 0;
+  means.forEach((mean, k) => {
+    if (mean !== null) {
+      total += mean * weights[k];
+      weight += weights[k];
+    }
+  });
+  return weight ? total / weight : null;
+}
+
+/** Half of a 95 % interval of the mean of rewards in several buckets; two rewards are the fewest that tell. */
+function halfOf(rewards, means, squares) {
+  const all = sum(rewards), mean = pooled(means, rewards);
+  if (all < 2) return null;
+  const apart = sum(rewards.map((number, k) => (number ? squares[k] + number * (means[k] - mean) ** 2 : 0)));
+  return 1.96 * Math.sqrt(apart / (all - 1) / all);
+}
+
+/**
+ * The history in at most so many steps, so that a picture shows the course and not the flicker. A newest step that has hardly
+ * begun is shown with the one before.
+ */
+export function prepared(history, steps) {
+  const { width, rounds, plays } = history;
+  const size = Math.max(1, Math.ceil(plays.length / steps));
+  const groups = [];
+  for (let from = 0; from < plays.length; from += size) groups.push([from, Math.min(plays.length, from + size)]);
+  const last = groups[groups.length - 1];
+  if (groups.length > 1 && rounds - last[0] * width < (size * width) / 2) groups.splice(-2, 2, [groups[groups.length - 2][0], last[1]]);
+  const over = (call) => groups.map(([from, to]) => call((list) => list.slice(from, to)));
+  const sums = (list) => over((part) => sum(part(list)));
+  const data = { rounds, others: history.others, size: groups.length, rewards: sums(history.rewards), plays: sums(plays), lost: sums(history.lost), other_plays: sums(history.other_plays) };
+  data.mean = over((part) => pooled(part(history.mean), part(history.rewards)));
+  const half = over((part) => halfOf(part(history.rewards), part(history.mean), part(history.squares)));
+  data.low = data.mean.map((mean, k) => (half[k] === null ? null : mean - half[k]));
+  data.high = data.mean.map((mean, k) => (half[k] === null ? null : mean + half[k]));
+  data.arms = history.arms.map((arm) => ({ arm: arm.arm, plays: sums(arm.plays), mean: over((part) => pooled(part(arm.mean), part(arm.plays))) }));
+  data.starts = groups.map(([from]) => from * width + 1);
+  data.ends = groups.map(([, to]) => Math.min(rounds, to * width));
+  data.centres = groups.map((_, k) => (data.starts[k] - 1 + data.ends[k]) / 2);
+  data.waiting = data.plays.map((all, k) => Math.max(0, all - data.rewards[k] - data.lost[k]));
+  return data;
+}
+
+/** The mean reward of the newest buckets and of those before them. */
+export function trend({ mean, rewards, plays }) {
+  const over = (from, to) => pooled(mean.slice(from, to), rewards.slice(from, to));
+  const size = plays.length, now = over(Math.max(0, size - NOW), size);
+  return { now, before: size >= 2 * NOW ? over(size - 2 * NOW, size - NOW) : null, decisions: sum(plays.slice(-2 * NOW, -NOW)) };
+}
+
+/** How many steps a picture of this width has room for. */
+const room = (element) => Math.max(20, Math.round(element.clientWidth / 18));
+
+function layers(data, series, xs, y) {
+  let bottoms = data.plays.map(() => 0);
+  return series.map(({ kind, values }) => {
+    const tops = bottoms.map((low, k) => low + (data.plays[k] ? values[k] / data.plays[k] : 0));
+    const wide = (list) => (xs.length > list.length ? [...list, list[list.length - 1]] : list);
+    const shape = s("path", { class: `layer f${kind}`, d: between(xs, wide(tops).map(y), wide(bottoms).map(y)) });
+    bottoms = tops;
+    return shape;
+  });
+}
+
+const share = { domain: () => [0, 1], ticks: () => [0, 0.25, 0.5, 0.75, 1], show: (value) => percent(value) };
+
+const chosenSeries = (data) => [
+  ...data.arms.map((arm, k) => ({ kind: k % COLOURS, label: name(arm.arm), values: arm.plays })),
+  ...(data.others ? [{ kind: "other", label: `${count(data.others)} other arms`, values: data.other_plays }] : []),
+];
+
+export class Chosen {
+  constructor() {
+    this.legend = h("ul", { class: "legend" });
+    this.shapes = [];
+    this.chart = new Chart({
+      label: "What was chosen: share of decisions of each arm", height: 260, ...share,
+      draw: (data, xs, y) => (this.shapes = layers(data, chosenSeries(data), xs, y)),
+      describe: (data, k) => {
+        const found = chosenSeries(data).map((each) => [each.values[k] / (data.plays[k] || 1), each.label]);
+        const most = found.filter(([part]) => part >= 0.005).sort((a, b) => b[0] - a[0]).slice(0, 3);
+        return most.map(([part, label]) => `${label} ${percent(part)}`).join(", ") || "none";
+      },
+      onMove: (data, k) => this.tell(data, k),
+    });
+    this.element = h("section", { "aria-labelledby": "chosen" },
+      h("h2", { id: "chosen" }, "What was chosen"),
+      h("p", { class: "hint" }, "Share of the decisions that each arm got, from the first decision to the newest."),
+      this.chart.element, this.legend);
+  }
+
+  update(history) {
+    const data = prepared(history, room(this.element));
+    const series = chosenSeries(data).reverse(); // as they lie in the picture
+    const key = series.map((each) => each.label).join("\n");
+    if (key !== this.key) {
+      this.key = key;
+      this.legend.replaceChildren(...series.map(({ kind, label }, k) => {
+        const dim = (on) => this.shapes.forEach((shape, at) => shape.classList.toggle("dim", on && at !== series.length - 1 - k));
+        return h("li", { onpointerenter: () => dim(true), onpointerleave: () => dim(false) },
+          h("span", { class: `swatch f${kind}`, "aria-hidden": "true" }), h("span", { class: "name", title: label }, label), h("span", { class: "value" }));
+      }));
+    }
+    this.chart.update(data);
+  }
+
+  tell(data, k) {
+    const series = chosenSeries(data).reverse();
+    [...this.legend.children].forEach((item, at) => {
+      if (series[at]) say(item.lastChild, percent(series[at].values[k] / (data.plays[k] || 1)));
+    });
+  }
+}
+
+export class Paid {
+  constructor() {
+    this.chart = new Chart({
+      label: "What it paid: mean reward", height: 220, show: number,
+      domain: (data) => {
+        const ends = [...data.low, ...data.high, ...data.mean].filter((each) => each !== null);
+        const low = Math.min(...ends, ends.every((each) => each >= 0) ? 0 : Infinity), high = Math.max(...ends);
+        return Number.isFinite(low) && Number.isFinite(high) ? [low, high > low ? high : low + 1] : [0, 1];
+      },
+      draw: (data, xs, y) => {
+        const bands = [];
+        let from = null;
+        for (let k = 0; k <= data.size; k += 1) { // a band for each stretch that has one
+          if (k < data.size && data.low[k] !== null) from ??= k;
+          else if (from !== null) {
+            bands.push(s("path", { class: "band", d: between(xs.slice(from, k), data.high.slice(from, k).map(y), data.low.slice(from, k).map(y)) }));
+            from = null;
+          }
+        }
+        return [...bands, s("path", { class: "mean", d: line(xs.slice(0, data.size), data.mean.map((each) => (each === null ? null : y(each)))) })];
+      },
+      describe: (data, k) => {
+        if (data.mean[k] === null) return "no reward yet";
+        const band = data.low[k] === null ? "" : `, likely between ${number(data.low[k])} and ${number(data.high[k])}`;
+        return `${number(data.mean[k])} on average of ${plural(data.rewards[k], "reward")}${band}`;
+      },
+    });
+    this.element = h("section", { "aria-labelledby": "paid" },
+      h("h2", { id: "paid" }, "What it paid"),
+      h("p", { class: "hint" }, "Mean reward of the decisions made at that time. The band holds the true mean 95 times in 100."),
+      this.chart.element);
+  }
+
+  update(history) {
+    this.chart.update(prepared(history, 2 * room(this.element)));
+  }
+}
+
+export class Unanswered {
+  constructor() {
+    const parts = [["lost", "lost: expired or cancelled"], ["waiting", "waiting for the reward"]];
+    const series = (data) => parts.map(([kind]) => ({ kind, values: data[kind] }));
+    this.chart = new Chart({
+      label: "Waiting and lost: share of decisions without a reward", height: 220, show: percent,
+      domain: (data) => [0, Math.min(1, Math.max(0.1, ...data.plays.map((all, k) => (1.1 * (data.lost[k] + data.waiting[k])) / (all || 1))))],
+      draw: (data, xs, y) => layers(data, series(data), xs, y),
+      describe: (data, k) => {
+        const all = data.plays[k] || 1;
+        return `${percent(data.rewards[k] / all)} rewarded, ${percent(data.waiting[k] / all)} waiting, ${percent(data.lost[k] / all)} lost`;
+      },
+    });
+    this.element = h("section", { "aria-labelledby": "unanswered" },
+      h("h2", { id: "unanswered" }, "Waiting and lost"),
+      h("p", { class: "hint" }, "Share of the decisions made at that time that have no reward. If many are lost, rewards do not reach the service."),
+      this.chart.element,
+      h("ul", { class: "legend" }, parts.map(([kind, label]) => h("li", {}, h("span", { class: `swatch f${kind}`, "aria-hidden": "true" }), label))));
+  }
+
+  update(history) {
+    this.chart.update(prepared(history, room(this.element)));
+  }
+}
+
+/** One small picture for each arm, all with the same scale: how its mean reward went. */
+export class Wear {
+  constructor() {
+    this.list = h("ul", { class: "multiples" });
+    this.element = h("section", { "aria-labelledby": "wear" },
+      h("h2", { id: "wear" }, "How the arms paid over time"),
+      h("p", { class: "hint" }, "Mean reward of each of the most chosen arms, from the first decision to the newest, all on one scale. A line that falls: the arm wears out. Dotted: it was not chosen."),
+      this.list);
+  }
+
+  update(history) {
+    const { arms, centres, rounds } = prepared(history, 30);
+    const every = arms.flatMap((arm) => arm.mean).filter((mean) => mean !== null);
+    const low = Math.min(0, ...every), high = Math.max(...every, low + 1e-12);
+    const xs = centres.map((each) => (100 * each) / rounds);
+    const y = (mean) => (mean === null ? null : 44 - (40 * (mean - low)) / (high - low));
+    this.list.replaceChildren(...arms.map((arm, k) => {
+      const told = arm.mean.filter((mean) => mean !== null);
+      const dots = arm.mean.map((mean, at) => (mean !== null && (arm.mean[at - 1] ?? null) === null && (arm.mean[at + 1] ?? null) === null ? s("path", { class: `dot s${k % COLOURS}`, d: `M${xs[at]},${y(mean)}h0.01` }) : null));
+      return h("li", {},
+        h("div", { class: "in" }, h("span", { class: `swatch f${k % COLOURS}`, "aria-hidden": "true" }), h("span", { class: "name", title: name(arm.arm) }, name(arm.arm))),
+        s("svg", { viewBox: "0 0 100 46", preserveAspectRatio: "none", "aria-hidden": "true" }, s("path", { class: "ground", d: `M0,${y(low)}H100` }), s("path", { class: "bridge", d: line(xs.filter((_, at) => arm.mean[at] !== null), told.map(y)) }), s("path", { class: `course s${k % COLOURS}`, d: line(xs, arm.mean.map(y)) }), ...dots),
+        h("small", {}, told.length ? `from ${number(told[0])} to ${number(told[told.length - 1])}` : "no reward yet"));
+    }));
+  }
+}

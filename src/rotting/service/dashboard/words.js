@@ -1,0 +1,41 @@
+// Numbers and reasons as people read them.
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const percents = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
+
+export const count = (value) => whole.format(value);
+export const compact = (value) => (Math.abs(value) < 10000 ? whole.format(value) : short.format(value));
+export const number = (value) => (value === null || value === undefined ? "–" : three.format(value));
+export const percent = (value) => (value === null || value === undefined ? "–" : percents.format(value));
+export const plural = (value, word) => `${count(value)} ${word}${value === 1 ? "" : "s"}`;
+export const name = (arm) => (typeof arm === "string" ? arm : JSON.stringify(arm));
+
+export function policy(row) {
+  const params = Object.entries(row.params).map(([key, value]) => `${key} ${value}`);
+  return row.policy.toUpperCase() + (params.length ? ` (${params.join(", ")})` : "");
+}
+
+const rewards = (reason) =>
+  reason.window >= reason.pulls ? `all its ${plural(reason.pulls, "reward")}` : `its newest ${plural(reason.window, "reward")}`;
+
+/** Say why a decision was taken: the words after the name of the arm. */
+export function why(last) {
+  const { reason, propensity } = last;
+  if (!reason) return "was chosen. Its reason is not known any more: the service was started since.";
+  if (propensity !== null && propensity < 1) {
+    const paid = reason.mean === null ? "" : ` It paid ${number(reason.mean)} on average.`;
+    return `was drawn with a chance of ${percent(propensity)}: this policy chooses at random, and favours what pays.${paid}`;
+  }
+  if (reason.pulls === 0) return "was chosen because it has no reward yet: every arm is tried before the others are compared.";
+  const waits = reason.pending ? ` ${plural(reason.pending, "earlier decision")} for it still ${reason.pending === 1 ? "waits" : "wait"}.` : "";
+  if (reason.index === null || reason.mean === null) {
+    const paid = reason.mean === null ? "" : ` It paid ${number(reason.mean)} on average of ${rewards(reason)}.`;
+    return `was chosen by the rule of this policy.${paid}${waits}`;
+  }
+  const adds = reason.width !== null && Math.abs(reason.mean + reason.width - reason.index) <= 1e-6 * (1 + Math.abs(reason.index));
+  const sum = adds
+    ? `${number(reason.mean)}, the mean of ${rewards(reason)}, plus ${number(reason.width)} for what is still uncertain`
+    : `it paid ${number(reason.mean)} on average of ${rewards(reason)}, and the rest is what is still uncertain`;
+  return `was chosen because it could pay the most of all arms there were to choose from: up to ${number(reason.index)} (${sum}).${waits}`;
+}

@@ -1,0 +1,372 @@
+"""The dashboard in a real browser: a headless Chromium, driven by Playwright.
+
+Where there is none these tests are skipped; with CI=true in the environment that is a failure.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rotting.service.tokens import Tokens, new_token
+from tests.helpers.browsers import chromium, colours, overflow
+from tests.helpers.services import Client, Running, running
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Open = Callable[..., "Page"]
+EVIL = "<img src=x onerror='window.escaped=1'>"
+SONGS = {"policy": "eff-raw-ucb", "params": {"sigma": 0.2}, "arms": ["Golden Hour", "Harbour", EVIL]}
+BANDIT = "/v1/bandits/songs"
+DECISIONS = "document.querySelector('.tiles dd').textContent"
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with chromium() as found:
+        yield found
+
+
+def play(client: Client, rounds: int, name: str = "songs", count: int = 1) -> list[Any]:
+    """Decide and reward: the first arm fades."""
+    made = []
+    for k in range(rounds):
+        made += client("POST", f"/v1/bandits/{name}/decisions", {"count": count}).body["decisions"]
+        if k % 10:  # some wait
+            fading = {"Golden Hour": max(0.1, 0.9 - made[-1]["round"] / 100)}
+            paid = [{"id": each["id"], "value": fading.get(each["arm"], 0.3)} for each in made[-count:]]
+            client("POST", f"/v1/bandits/{name}/rewards", paid)
+    return made
+
+
+@pytest.fixture
+def played(client: Client) -> Client:
+    """A service with a bandit that has decided and learned."""
+    assert client("PUT", BANDIT, SONGS).status == 201
+    play(client, 120)
+    return client
+
+
+@pytest.fixture
+def open_page(browser: "Browser", service: Running) -> Iterator[Open]:
+    """Open the dashboard; whatever it complains of, or asks another host for, fails the test."""
+    troubles: list[str] = []
+    pages = []
+
+    def opened(path: str = "/", width: int = 1440, height: int = 900, **settings: Any) -> "Page":
+        page = browser.new_page(viewport={"width": width, "height": height}, **settings)
+        pages.append(page)
+        page.on("console", lambda message: troubles.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        page.on("request", lambda request: asked(request.url))
+        page.goto(f"http://127.0.0.1:{service.port}{path}")
+        return page
+
+    def asked(url: str) -> None:
+        if not url.startswith(f"http://127.0.0.1:{service.port}/"):
+            troubles.append(f"request: {url}")
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert troubles == []
+
+
+def shown(page: "Page") -> "Page":
+    """Wait until a bandit is drawn, and live."""
+    page.locator("tbody tr").first.wait_for()
+    page.locator("#live.on").wait_for()
+    page.wait_for_function("() => document.querySelectorAll('.layer').length > 0")
+    return page
+
+
+def test_it_shows_the_bandits_and_one_of_them(open_page: Open, played: Client) -> None:
+    page = open_page()
+    page.get_by_role("link", name="songs").click()
+    shown(page)
+    assert page.title() == "songs – rotting"
+    assert page.evaluate(DECISIONS) == "120"
+    assert "was chosen because it could pay the most" in page.locator(".why").inner_text()
+    assert page.locator("tbody tr").count() == 3
+    assert page.locator(".layer").count() >= 3
+    assert page.locator(".band").count() >= 1
+    assert page.locator(".multiples li").count() == 3
+    first = page.locator("tbody tr").filter(has_text="Golden Hour")
+    assert first.locator(".bar .has").count() == first.locator(".bar .may").count() == first.locator(".bar .tip").count() == 1
+
+
+def test_names_are_text(open_page: Open, played: Client) -> None:
+    page = shown(open_page("/#/songs"))
+    assert page.locator("tbody tr .name").filter(has_text=EVIL).inner_text() == EVIL
+    assert page.evaluate("window.escaped") is None
+
+
+def test_an_arm_that_wears_out_is_marked(open_page: Open, client: Client) -> None:
+    client("PUT", BANDIT, {**SONGS, "params": {"sigma": 0.05}, "arms": ["Golden Hour", "Harbour"]})
+    play(client, 200)
+    page = shown(open_page("/#/songs"))
+    assert page.locator("tbody tr").filter(has_text="Golden Hour").locator(".badge.worn").inner_text() == "wearing out"
+    assert page.locator("tbody tr").filter(has_text="Harbour").locator(".badge.worn").count() == 0
+    assert "more than both uncertainties together" in page.locator("section", has=page.locator("#arms")).inner_text()
+
+
+def test_what_happens_arrives(open_page: Open, played: Client) -> None:
+    page = shown(open_page("/#/songs"))
+    (made,) = played("POST", f"{BANDIT}/decisions").body["decisions"]
+    page.wait_for_function(f"() => {DECISIONS} === '121'")
+    assert page.locator(".why").inner_text().startswith(f"In decision {made['round']}, {made['arm']} was chosen")
+
+
+def test_nothing_moves_while_it_is_paused(open_page: Open, played: Client) -> None:
+    page = shown(open_page("/#/songs"))
+    page.get_by_role("button", name="Pause").click()
+    assert page.locator("#live").inner_text() == "Paused"
+    play(played, 1)
+    page.get_by_label("Order").select_option("name")  # which looks at the arms, and at the rest
+    page.wait_for_function(f"() => {DECISIONS} === '121'")
+    play(played, 1)
+    with page.expect_event("request", lambda request: "/history" in request.url):
+        page.get_by_role("button", name="Pause").click()
+    page.wait_for_function(f"() => {DECISIONS} === '122'")
+
+
+def test_a_lost_connection_is_made_again(browser: "Browser", service: Running, played: Client) -> None:
+    page, tries = browser.new_page(), []
+
+    def once(route: Any) -> None:
+        tries.append(route.request.url)
+        route.abort() if len(tries) == 1 else route.continue_()
+
+    page.route("**/v1/events?*", once)
+    page.goto(f"http://127.0.0.1:{service.port}/#/songs")
+    page.locator("#live", has_text="Connecting again").wait_for()
+    page.locator("#live.on").wait_for()
+    assert len(tries) == 2
+    play(played, 1)
+    page.wait_for_function(f"() => {DECISIONS} === '121'")
+    page.close()
+
+
+def test_the_keyboard_alone_is_enough(open_page: Open, played: Client) -> None:
+    page = open_page()
+    page.get_by_role("link", name="songs").wait_for()
+    focused = "document.activeElement"
+
+    def press(key: str, until: str) -> None:
+        for _ in range(40):
+            page.keyboard.press(key)
+            seen = page.evaluate(f"getComputedStyle({focused}).outlineStyle")
+            assert seen != "none", page.evaluate(f"{focused}.outerHTML")
+            if page.evaluate(f"{focused}.matches({until!r})"):
+                return
+        raise AssertionError(f"{until} is not reached")
+
+    page.keyboard.press("Tab")
+    assert page.evaluate(f"{focused}.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate(f"{focused}.id") == "main"
+    press("Tab", ".bandits a")
+    page.keyboard.press("Enter")
+    shown(page)
+    assert page.evaluate(f"{focused}.tagName") == "H1"  # what is new begins here
+    press("Tab", ".chart")
+    newest = page.evaluate(f"Number({focused}.getAttribute('aria-valuenow'))")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(f"Number({focused}.getAttribute('aria-valuenow'))") == newest - 1
+    page.keyboard.press("Home")
+    assert page.evaluate(f"{focused}.getAttribute('aria-valuetext')").startswith("Decisions 1 to ")
+    press("Tab", "input[type=search]")
+    page.keyboard.type("harb")
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
+    press("Tab", "select")
+    press("Shift+Tab", ".chart")
+    press("Shift+Tab", ".home")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="songs").wait_for()
+
+
+def test_everything_has_a_name_for_a_screen_reader(open_page: Open, played: Client) -> None:
+    page = shown(open_page("/#/songs"))
+    nameless = page.locator("button, a, input, select, [tabindex='0']").evaluate_all(
+        "all => all.filter(e => !(e.ariaLabel || e.labels?.[0]?.textContent || e.textContent).trim()).map(e => e.outerHTML)"
+    )
+    assert nameless == []
+    assert page.get_by_role("slider").count() == 3
+    assert page.locator("svg:not([aria-hidden])").count() == 0
+    assert page.locator("html").get_attribute("lang") == "en"
+    assert page.locator("h1").count() == 1
+
+
+def test_light_and_dark_follow_the_system(open_page: Open, played: Client) -> None:
+    page = shown(open_page("/#/songs", color_scheme="light"))
+    back, text = colours(page)
+    assert back > 230
+    assert text < 60
+    page.emulate_media(color_scheme="dark")
+    back, text = colours(page)
+    assert back < 40
+    assert text > 200
+
+
+def test_nothing_moves_for_who_wants_no_motion(open_page: Open, played: Client) -> None:
+    moving = "getComputedStyle(document.querySelector('#live'), '::before').animationName"
+    assert shown(open_page("/#/songs")).evaluate(moving) == "pulse"
+    assert shown(open_page("/#/songs", reduced_motion="reduce")).evaluate(moving) == "none"
+
+
+@pytest.mark.parametrize(("width", "height"), [(320, 640), (360, 740), (820, 1180), (1440, 900)])
+def test_no_window_scrolls_sideways(open_page: Open, played: Client, width: int, height: int) -> None:
+    page = shown(open_page("/#/songs", width, height))
+    assert overflow(page) == 0
+    for chart in page.locator(".chart").all():
+        box = chart.bounding_box()
+        assert box is not None
+        assert box["width"] > 0.7 * min(width, 400)
+
+
+def test_a_token_is_asked_for_and_kept_in_the_tab(browser: "Browser", tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    reader, writer = new_token(tokens, "reader", ["read"]), new_token(tokens, "writer", ["admin", "decide", "reward"])
+    with running(tmp_path / "tokens.rot", tokens=Tokens.load(tokens)) as service:
+        client = service.client(writer)
+        assert client("PUT", BANDIT, SONGS).status == 201
+        play(client, 30)
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{service.port}/#/songs")
+        field = page.get_by_label("Token", exact=True)
+        for wrong, told in (("guess", "not known"), (writer, "scope must be read")):
+            field.fill(wrong)
+            page.keyboard.press("Enter")
+            page.locator("#told", has_text=told).wait_for()
+        field.fill(reader)
+        page.keyboard.press("Enter")
+        shown(page)
+        play(client, 1)
+        page.wait_for_function(f"() => {DECISIONS} === '31'")  # the stream has the token, too
+        assert page.evaluate("[Object.values(sessionStorage), localStorage.length, document.cookie]") == [[reader], 0, ""]
+        assert reader not in page.content()
+        page.get_by_role("button", name="Forget the token").click()
+        page.get_by_label("Token", exact=True).wait_for()
+        assert page.evaluate("sessionStorage.length") == 0
+        page.close()
+
+
+def effort(page: "Page", work: Callable[[], None]) -> float:
+    """Return how long the browser worked, on scripts, styles and layout."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def spent() -> float:
+        values = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+        return float(values["ScriptDuration"] + values["LayoutDuration"] + values["RecalcStyleDuration"])
+
+    before = spent()
+    work()
+    return spent() - before
+
+
+def test_a_thousand_arms_are_hardly_more_work_than_thirty(open_page: Open, client: Client) -> None:
+    pages = {}
+    for arms in (30, 1_000):
+        name = f"songs{arms}"
+        made = {"policy": "uniform", "arms": [f"song {k:04d}" for k in range(arms)], "max_pending": 100_000}
+        assert client("PUT", f"/v1/bandits/{name}", made).status == 201
+        play(client, 3_000 // arms, name, arms)
+        pages[arms] = open_page(f"/#/{name}")
+        shown(pages[arms])
+        assert pages[arms].locator("tbody tr").count() == 20
+        assert pages[arms].locator(".legend .name").count() == 9
+        assert pages[arms].locator(".legend .name").first.inner_text() == f"{arms - 8} other arms"
+
+    def use(page: "Page", arms: int) -> Callable[[], None]:
+        def work() -> None:
+            for order in ("name", "overall", "plays"):
+                with page.expect_response(re.compile(f"order={order}")):
+                    page.get_by_label("Order").select_option(order)
+            with page.expect_response(re.compile("offset=20")):
+                page.get_by_role("button", name="Next").click()
+            page.get_by_label("Search").fill(f"{arms - 1:04d}")
+            page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
+
+        return work
+
+    few, many = (effort(pages[arms], use(pages[arms], arms)) for arms in (30, 1_000))
+    assert many < 4 * few
+
+
+def test_a_script_in_the_browser_can_do_everything(open_page: Open, client: Client) -> None:
+    page = open_page()
+    said = page.evaluate(
+        """async () => {
+          const call = async (method, path, body, headers = {}) => {
+            const options = { method, headers: { ...headers } };
+            if (body !== undefined) {
+              options.body = JSON.stringify(body);
+              options.headers["Content-Type"] = "application/json";
+            }
+            const answer = await fetch(path, options);
+            const text = await answer.text();
+            if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+            const told = path === "/metrics" ? text : JSON.parse(text);
+            return { status: answer.status, etag: answer.headers.get("ETag"), body: told };
+          };
+          const at = "/v1/bandits/js";
+          const made = await call("PUT", at, { policy: "ucb1", params: { sigma: 0.5 }, arms: ["a", "b", "c"], seed: 1 });
+          const again = await call("PUT", at, { policy: "ucb1", params: { sigma: 0.5 }, arms: ["a", "b", "c"], seed: 1 });
+          const one = await call("POST", `${at}/decisions`, { idempotency_key: "k" });
+          const same = await call("POST", `${at}/decisions`, { idempotency_key: "k" });
+          const page = await call("POST", `${at}/decisions`, { count: 2, exclude: [one.body.decisions[0].arm] });
+          const tried = await call("POST", `${at}/decisions`, { allow: ["a"], dry_run: true });
+          const [first, second, third] = [one, page].flatMap((each) => each.body.decisions.map((made) => made.id));
+          const paid = await call("POST", `${at}/rewards`, [{ id: first, value: 1 }, { id: first, value: 1 }]);
+          const cancelled = await call("POST", `${at}/cancellations`, { ids: [second] });
+          const expired = await call("POST", `${at}/expirations`, { ids: [third], missing: 0 });
+          const added = await call("PUT", `${at}/arms/${encodeURIComponent("d/e")}`, {}, { "If-Match": made.etag });
+          const removed = await call("DELETE", `${at}/arms/a?keep=true`, undefined, { "If-Match": added.etag });
+          const explained = await call("GET", `${at}/explain`);
+          const log = await call("GET", `${at}/log?after=0&limit=100`);
+          const history = await call("GET", `${at}/history`);
+          const arms = await call("GET", `${at}/arms?search=d`);
+          const events = (await fetch(`/v1/events?bandit=js`)).body.getReader();
+          const hello = new TextDecoder().decode((await events.read()).value);
+          await events.cancel();
+          const shown = await call("GET", at);
+          const archived = await call("POST", `${at}/archive`);
+          const list = await call("GET", "/v1/bandits");
+          const health = [await call("GET", "/livez"), await call("GET", "/readyz"), await call("GET", "/openapi.json")];
+          const metrics = await call("GET", "/metrics");
+          return {
+            statuses: [made.status, again.status, added.status],
+            same: one.body.decisions[0].id === same.body.decisions[0].id,
+            tried: tried.body.decisions[0].id,
+            outcomes: [paid, cancelled, expired].map((each) => each.body.results.map((result) => result.outcome)),
+            arms: removed.body,
+            explained: explained.body.arms.map((each) => each.arm),
+            events: log.body.events.map((each) => each.payload.event ?? each.payload.note),
+            rounds: [history.body.rounds, shown.body.rounds],
+            found: arms.body.arms.map((each) => each.arm),
+            hello,
+            archived: [archived.body.archived, list.body.bandits[0].archived],
+            health: health.map((each) => each.status),
+            counted: metrics.body.includes('rotting_decisions_total{bandit="js"} 3.0'),
+          };
+        }"""
+    )
+    assert said == {
+        "statuses": [201, 200, 201],
+        "same": True,
+        "tried": None,
+        "outcomes": [["applied", "duplicate"], ["applied"], ["applied"]],
+        "arms": {"arms": ["b", "c", "d/e"], "retired": ["a"]},
+        "explained": ["b", "c", "d/e"],
+        "events": ["decided", "key:k", "decided", "decided", "rewarded", "cancelled", "expired", "added", "retired"],
+        "rounds": [3, 3],
+        "found": ["d/e"],
+        "hello": "retry: 1000\n\n",
+        "archived": [True, True],
+        "health": [200, 200, 200],
+        "counted": True,
+    }

@@ -1,0 +1,143 @@
+"""The history of a bandit: the same as counting everything, in few numbers."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rotting.live.explanations import ArmExplanation
+from rotting.service import history as module
+from rotting.service.history import MAX_BUCKETS, Histories, History, is_worn
+from tests.helpers.services import SONGS, Running, running
+
+
+def game(rounds: int, arms: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Events of a bandit that nobody runs: answers come late, in any order, or never."""
+    chance, events, waiting = random.Random(seed), [], []
+    for t in range(1, rounds + 1):
+        if chance.random() < 0.1:
+            events.append({"event": "learned", "arm": chance.randrange(arms), "reward": chance.random()})
+        else:
+            arm = chance.randrange(arms)
+            events.append({"event": "decided", "id": f"d{t}", "round": t, "arm": arm, "propensity": 1.0})
+            waiting.append(f"d{t}")
+        if len(waiting) > 20:
+            key = waiting.pop(chance.randrange(len(waiting)))
+            kind = chance.choice(["rewarded", "rewarded", "cancelled", "expired", "expired with a reward"])
+            if kind == "cancelled":
+                events.append({"event": kind, "id": key})
+            else:
+                reward = None if kind == "expired" else 1e6 + chance.gauss(0, 1)
+                events.append({"event": kind.split()[0], "id": key, "reward": reward})
+    return events
+
+
+@pytest.mark.parametrize("rounds", [1, 199, 200, 201, 3_333])
+def test_buckets_are_what_counting_gives(rounds: int) -> None:
+    events, history = game(rounds, arms=5), History()
+    for event in events:
+        history.add(event)
+    rows: dict[Any, dict[str, Any]] = {}  # of every round: its arm, its reward, whether it is lost
+    t = 0
+    for event in events:
+        if event["event"] in {"decided", "learned"}:
+            t += 1
+            rows[event.get("id", f"l{t}")] = {"round": t, "arm": event["arm"], "reward": event.get("reward"), "lost": False}
+        elif event.get("reward") is not None:
+            rows[event["id"]]["reward"] = event["reward"]
+        else:
+            rows[event["id"]]["lost"] = True
+    assert history.rounds == rounds
+    assert history.width == max(1, 2 ** int(np.ceil(np.log2(rounds / MAX_BUCKETS))))
+    assert len(history.buckets) <= MAX_BUCKETS
+    for k, bucket in enumerate(history.buckets):
+        mine = [row for row in rows.values() if (row["round"] - 1) // history.width == k]
+        rewards = [row["reward"] for row in mine if row["reward"] is not None]
+        assert (bucket.plays, bucket.rewards) == (len(mine), len(rewards))
+        assert bucket.lost == sum(row["lost"] for row in mine)
+        if rewards:
+            assert bucket.mean == pytest.approx(np.mean(rewards), rel=1e-12)
+            assert bucket.squares == pytest.approx(np.var(rewards) * len(rewards), rel=1e-6, abs=1e-9)
+        for number, arm in enumerate(history.arms):
+            assert history.plays_of(number)[k] == sum(row["arm"] == arm.name for row in mine)
+    for arm in history.arms:
+        of = [row for row in rows.values() if row["arm"] == arm.name]
+        assert (arm.plays, arm.lost) == (len(of), sum(row["lost"] for row in of))
+        assert arm.rewards == sum(row["reward"] is not None for row in of)
+    assert history.waiting == sum(row["reward"] is None and not row["lost"] for row in rows.values())
+
+
+def test_arms_in_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MAX_CELLS", 500)
+    history = History()
+    for t in range(1, 5_001):
+        history.add({"event": "decided", "id": t, "round": t, "arm": t % 400, "propensity": 1.0})
+        assert sum(len(each.cells) for each in history.buckets) <= 501 or len(history.buckets) == 1
+    assert sum(each.plays for each in history.buckets) == 5_000
+    assert {each.name: each.plays for each in history.arms} == {arm: 12 + (1 <= arm <= 200) for arm in range(400)}
+
+
+def test_an_arm_that_comes_again_is_a_new_one() -> None:
+    history = History()
+    for event in (
+        {"event": "decided", "id": "x", "round": 1, "arm": "a", "propensity": 1.0},
+        {"event": "decided", "id": "y", "round": 2, "arm": "b", "propensity": 1.0},
+        {"event": "forgotten", "arm": "a"},
+        {"event": "added", "arm": "a", "prior": None},
+        {"event": "decided", "id": "z", "round": 3, "arm": "a", "propensity": 1.0},
+    ):
+        history.add(event)
+    assert [(each.name, each.plays, each.lost) for each in history.arms] == [("a", 1, 1), ("b", 1, 0), ("a", 1, 0)]
+    assert history.totals("a").number == 2
+    assert (history.waiting, history.recent()) == (2, (3, {"a": 1, "b": 1}))
+
+
+@pytest.mark.parametrize(
+    ("reason", "overall", "worn"),
+    [
+        (ArmExplanation(0.3, 0.2, 100, 0.1, 400), 0.36, True),
+        (ArmExplanation(0.3, 0.2, 100, 0.1, 400), 0.35, False),  # 0.1 and half of it: no more than chance
+        (ArmExplanation(0.3, 0.2, 400, 0.1, 400), 0.9, False),  # the window is all there is
+        (ArmExplanation(0.3, 0.2, 0, 0.1, 400), 0.9, False),
+        (ArmExplanation(float("nan"), 0.2, 100, float("inf"), 400), 0.9, False),
+        (ArmExplanation(0.3, 0.2, 100, 0.1, 400), None, False),
+    ],
+)
+def test_an_arm_wears_out_if_its_newest_rewards_pay_less_than_chance_explains(
+    reason: ArmExplanation, overall: float | None, worn: bool
+) -> None:
+    assert is_worn(reason, overall) is worn
+
+
+def test_the_log_is_read_in_turns_and_once(service: Running) -> None:
+    client = service.client()
+    for name in ("songs", "films"):
+        client("PUT", f"/v1/bandits/{name}", SONGS)
+    for _ in range(300):
+        for name in ("songs", "films"):
+            client("POST", f"/v1/bandits/{name}/decisions", {"count": 2})
+    ticks = iter(range(10_000))
+    histories = Histories(service.host, patience=0.0, clock=lambda: next(ticks))  # its patience is over at the first look
+    left = [histories.read_on("songs")[1] for _ in range(6)]
+    assert left == [1_200 - 256, 1_200 - 512, 1_200 - 768, 1_200 - 1_024, 0, 0]
+    assert histories.of("songs").rounds == 600
+    assert sum(each.plays for each in histories.of("songs").buckets) == 600
+
+
+def test_a_history_is_the_same_after_a_start(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot") as service:
+        client = service.client()
+        client("PUT", "/v1/bandits/songs", SONGS)
+        for _ in range(30):
+            made = client("POST", "/v1/bandits/songs/decisions").body["decisions"][0]
+            before = client("GET", "/v1/bandits/songs/history").body  # it is read bit by bit
+            client("POST", "/v1/bandits/songs/rewards", [{"id": made["id"], "value": 0.5}])
+        before = client("GET", "/v1/bandits/songs/history").body
+        assert before["last"]["reason"] is not None
+    with running(tmp_path / "songs.rot") as service:
+        after = service.client()("GET", "/v1/bandits/songs/history").body
+    assert after["last"].pop("reason") is None
+    before["last"].pop("reason")
+    assert after == before

@@ -1,0 +1,57 @@
+"""The files of the dashboard, as a browser gets them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rotting.service import pages
+from rotting.service.tokens import Tokens, new_token
+from tests.helpers.services import Client, running
+
+KINDS = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+@pytest.mark.parametrize("path", pages.FILES)
+def test_every_file_is_served_with_a_strict_policy(client: Client, path: str) -> None:
+    answer = client("GET", path)
+    assert answer.status == 200
+    ending = "html" if path == "/" else path.rpartition(".")[2]
+    assert answer.headers["content-type"] == KINDS[ending]
+    policy = dict(rule.strip().split(" ", 1) for rule in answer.headers["content-security-policy"].split(";"))
+    assert policy.pop("default-src") == "'none'"
+    assert set(policy.values()) <= {"'self'", "'none'"}
+    assert {"script-src", "base-uri", "form-action", "frame-ancestors"} <= set(policy)
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert client("HEAD", path).headers["content-length"] == str(len(pages.FILES[path].content))
+
+
+@pytest.mark.parametrize("path", pages.FILES)
+def test_no_file_names_another_host(path: str) -> None:
+    found = set(re.findall(r"(?:https?:)?//[\w.-]+\.[\w/.-]+", pages.FILES[path].content.decode()))
+    assert found <= {"http://www.w3.org/2000/svg"}  # the name of a format, which nobody asks for
+
+
+def test_all_that_is_imported_is_there() -> None:
+    for path, page in pages.FILES.items():
+        if path.endswith(".js"):
+            for name in re.findall(r'from "\./([\w.]+)"', page.content.decode()):
+                assert f"/dashboard/{name}" in pages.FILES
+        if path == "/":
+            for name in re.findall(r'(?:href|src)="(/[^"]*)"', page.content.decode()):
+                assert name in pages.FILES
+
+
+def test_the_page_needs_no_token_and_what_it_shows_does(tmp_path: Path) -> None:
+    new_token(tmp_path / "tokens", "reader", ["read"])
+    with running(tmp_path / "songs.rot", tokens=Tokens.load(tmp_path / "tokens")) as service:
+        client = service.client()
+        assert client("GET", "/").status == 200
+        assert client("GET", "/v1/bandits").status == 401
+
+
+def test_other_files_and_methods_are_refused(client: Client) -> None:
+    for path in ("/dashboard/", "/dashboard/../client.py", "/dashboard/%2e%2e/client.py", "/index.html", "/favicon.ico"):
+        assert client("GET", path).status == 404
+    assert client("POST", "/").status == 405
