@@ -37,5 +37,7 @@ def test_only_who_is_not_alone_pauses(monkeypatch: Any) -> None:
     Pauses()()
     assert not slept
     monkeypatch.setattr(threading, "active_count", lambda: 2)
-    Pauses()()
-    assert slept == [Pauses._REST]
+    Pauses(work=0.5, rest=0.25)()
+    assert slept == [0.25]
+    Pauses(work=1.5)()  # it is not time yet
+    assert slept == [0.25]

@@ -98,6 +98,23 @@ def test_it_shows_the_bandits_and_one_of_them(open_page: Open, played: Client) -
     assert first.locator(".bar .has").count() == first.locator(".bar .may").count() == first.locator(".bar .tip").count() == 1
 
 
+def test_one_decision_is_enough_to_be_drawn(open_page: Open, client: Client) -> None:
+    client("PUT", BANDIT, SONGS)
+    page = open_page("/#/songs")
+    page.locator("tbody tr").first.wait_for()
+    assert page.locator(".why").inner_text() == "No decision yet."
+    assert page.locator("tbody tr", has_text="not tried yet").count() == 3
+    client("POST", f"{BANDIT}/decisions")
+    shown(page)
+    assert page.locator(".chart").first.locator("text").all_text_contents()[-2:] == ["0 decisions", "1"]
+    assert page.locator(".readout").all_inner_texts() == [
+        "Decision 1: Golden Hour 100%",
+        "Decision 1: no reward yet",
+        "Decision 1: 0% rewarded, 100% waiting, 0% lost",
+    ]
+    assert "every arm is tried before the others are compared" in page.locator(".why").inner_text()
+
+
 def test_names_are_text(open_page: Open, played: Client) -> None:
     page = shown(open_page("/#/songs"))
     assert page.locator("tbody tr .name").filter(has_text=EVIL).inner_text() == EVIL

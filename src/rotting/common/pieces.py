@@ -13,15 +13,14 @@ class Pauses:
     for long beside others stops by itself. To sleep for no time is not enough: it would be the first to wake up.
     """
 
-    _WORK, _REST = 20e-6, 20e-6  # seconds
-
-    def __init__(self) -> None:
+    def __init__(self, work: float = 20e-6, rest: float = 20e-6) -> None:  # seconds
+        self._work, self._rest = work, rest
         self._alone, self._began = threading.active_count() == 1, time.perf_counter()
 
     def __call__(self) -> None:
         """Stop for a moment, if there are others and it is time."""
-        if not self._alone and time.perf_counter() - self._began > self._WORK:
-            time.sleep(self._REST)
+        if not self._alone and time.perf_counter() - self._began > self._work:
+            time.sleep(self._rest)
             self._began = time.perf_counter()
 
 

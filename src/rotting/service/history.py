@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
+from rotting.common.pieces import Pauses
 from rotting.live.arms import restore_arm
 from rotting.live.decisions import Key  # noqa: TC001 - a type, as everywhere
 from rotting.live.explanations import ArmExplanation
@@ -24,6 +25,7 @@ _RECENT = 10  # buckets that are "now"
 _KEPT = 16  # histories in memory
 _PATIENCE = 0.5  # seconds to read on; who asked gets what there is by then, and asks again
 _LOOK_AT_THE_CLOCK = 256  # events
+_WORK, _REST = 0.0005, 0.0002  # seconds to read, and to let decisions be made
 
 
 class Bucket:
@@ -251,7 +253,9 @@ class Histories:
         history = self.of(name)
         until = self._clock() + self._patience
         with history.lock, self._host.reader() as reader:
+            pause = Pauses(_WORK, _REST)
             for k, event in enumerate(reader.read(None, history.read), 1):
+                pause()
                 if event.bandit == name:
                     history.add(event.payload)
                 history.read = event.number

@@ -127,8 +127,8 @@ export class BanditView {
     const change = before === null || now === null ? "" : same ? "steady" : `${now >= before ? "▲" : "▼"} ${number(Math.abs(now - before))} against the ${count(decisions)} decisions before`;
     this.tiles.mean.set(number(now), change || (totals.mean === null ? "no reward yet" : `${number(totals.mean)} over all`));
     this.tiles.waiting.set(compact(totals.waiting), "decisions without an answer so far");
-    this.tiles.lost.set(percent(totals.decisions ? totals.lost / totals.decisions : 0), `${plural(totals.lost, "decision")} without an answer`);
-    this.tiles.worn.set(compact(arms.worn), `of ${plural(arms.total, "arm")} pay less than they did`);
+    this.tiles.lost.set(percent(totals.decisions ? totals.lost / totals.decisions : 0), `${plural(totals.lost, "decision")} ended unanswered`);
+    this.tiles.worn.set(history.behind ? "–" : compact(arms.worn), `of ${plural(arms.total, "arm")} pay less than they did`);
     if (history.last) {
       const { last } = history, key = JSON.stringify(last);
       if (key !== this.reason) this.why.replaceChildren(`In decision ${count(last.round)}, `, h("strong", {}, name(last.arm)), ` ${why(last)}`);

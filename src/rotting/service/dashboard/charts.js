@@ -77,7 +77,7 @@ export class Chart {
       shapes.push(s("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(each), y2: y(each) }));
       shapes.push(s("text", { x: LEFT - 6, y: y(each) + 4, "text-anchor": "end" }, options.show(each)));
     }
-    for (const each of ticks(0, end, width / 110)) {
+    for (const each of ticks(0, end, Math.min(end, width / 110)).filter(Number.isInteger)) {
       const anchor = each === 0 ? "start" : this.x(each) > width - 40 ? "end" : "middle";
       shapes.push(s("text", { x: this.x(each), y: height - 6, "text-anchor": anchor }, each === 0 ? "0 decisions" : compact(each)));
     }
@@ -109,7 +109,8 @@ export class Chart {
     this.cursor.setAttribute("x1", this.x(this.data.centres[k]));
     this.cursor.setAttribute("x2", this.x(this.data.centres[k]));
     this.cursor.setAttribute("visibility", place === null ? "hidden" : "visible");
-    const where = `Decisions ${count(this.data.starts[k])} to ${count(this.data.ends[k])}`;
+    const [start, end] = [this.data.starts[k], this.data.ends[k]];
+    const where = start === end ? `Decision ${count(start)}` : `Decisions ${count(start)} to ${count(end)}`;
     const text = `${where}: ${this.options.describe(this.data, k)}`;
     say(this.readout, text);
     for (const [name, value] of Object.entries({ min: 1, max: this.data.size, now: k + 1, text })) {
