@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
+BENCH_PYTHON ?= $(BIN)/python
 
-.PHONY: help reproduce docs stubs intervals noise delays bench mutants stress test lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs stubs intervals noise delays clicks bench mutants stress test lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,8 +41,10 @@ noise: $(READY)  ## Measure what docs/unknown-noise.md shows (20 core-minutes, t
 delays: $(READY)  ## Measure what docs/delays.md shows: late and lost rewards (30 core-minutes, the games once)
 	$(BIN)/python -m docs.make_delays build/delays
 
+clicks: $(READY)  ## Measure what docs/guides/clicks.md shows (10 core-minutes); BENCH_PYTHON must have River
+	$(BENCH_PYTHON) -m docs.make_clicks
+
 # Peers that are not installed are skipped: BENCH_PYTHON may be an environment that has `rotting[benchmark]`.
-BENCH_PYTHON ?= $(BIN)/python
 bench: $(READY)  ## Race the project against its peers: table and plots in build/benchmarks (ARGS=--full for all sizes)
 	$(BENCH_PYTHON) -m benchmarks $(ARGS)
 
@@ -68,7 +71,8 @@ mutants: $(READY)  ## Change the code in small places: does a test notice? Repor
 
 stress: $(READY)  ## The long forms of tests: 10,000 steps against a slow model, 200 kills, every byte (half an hour)
 	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py
-	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 tests/store/test_crashes.py tests/store/test_durable.py
+	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/store/test_crashes.py tests/store/test_durable.py
+	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/service/test_server.py tests/service/test_fuzz.py
 
 lock:  ## Pin the development environment anew
 	rm -rf $(VENV).lock && $(PYTHON) -m venv $(VENV).lock

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Iterator
 
 import rotting
-from benchmarks import before, drift, durable, limit, numpy_style, ours, packages, resources, samples
+from benchmarks import before, decisions, drift, durable, limit, numpy_style, ours, packages, resources, samples, service
 from benchmarks.measure import Check, Contestant, Goal, Race, Row, Sample, Size
 from benchmarks.ours import Stretches, many_arms
 from rotting.experiments import exact_windows
@@ -45,6 +45,15 @@ _ON_STRETCHES = (
 _LIVE = (
     "Rewards come from a table on all sides; the first 1,000 rounds are not timed. Peers run their own algorithms: a round of "
     "UCB does less than one of EffRAWUCB, and 'rotting UCB1' is there for a like comparison."
+)
+_BARE = (
+    "'bare' stands for what pull and update were before decisions had ids: the same compiled calls and checks under a lock, "
+    "and a count for each arm. decide + reward also make an id, a propensity and a reason, and keep what was answered, and "
+    "in which order."
+)
+_BESIDE = (
+    "Wall-clock time of single calls, so that what else runs on the machine shows: the detail has the same figures with "
+    "nothing beside the decisions in the same process."
 )
 _STATIONARY = (
     "PyMAB cannot play rested rotting, hence a stationary problem; its runner keeps every action and reward, ours keeps 200 "
@@ -210,6 +219,18 @@ def workers(size: Size) -> dict[str, Contestant]:
     }
 
 
+def decided(size: Size) -> dict[str, Contestant]:
+    """Decide and reward, round by round, on ten arms."""
+    policy, rounds = rotting.EffRAWUCB(sigma=0.5), max(size.rounds // 50, 500)
+    race = functools.partial(packages.live, n_arms=10, rounds=rounds)
+    return {
+        OURS: race(decisions.deciding(policy)),
+        "rotting, pull + update": race(packages.bandit(policy)),
+        "bare": race(decisions.bare(policy)),
+        "River UCB": race(packages.river("UCB")),
+    }
+
+
 def live(size: Size) -> dict[str, Contestant]:
     """Pull and update, round by round, on ten arms."""
     fast, slow = max(size.rounds // 50, 500), max(size.slow_rounds // 4, 50)
@@ -341,11 +362,31 @@ ROWS: tuple[Row, ...] = (
         (Goal("live, K = 10: EffRAWUCB over River's UCB", OURS, "River UCB", "at most", 1.0, 0.5),),
         (_LIVE,),
     ),
+    Race(
+        "decide",
+        "decide + reward of EffRAWUCB, K = 10, Bernoulli arms, round by round",
+        decided,
+        (
+            Goal("decide + reward over a bare choice and update", OURS, "bare", "at most", 2.0, 1.8),
+            Goal("decide + reward over River's UCB", OURS, "River UCB", "at most", 1.0, 0.5),
+        ),
+        (_BARE, _LIVE),
+    ),
+    Check(
+        "many-arms", "live EffRAWUCB with 100,000 arms", decisions.many_arms, ("Wall-clock time, the median of single calls.",)
+    ),
+    Check("snapshot", "live EffRAWUCB while another thread takes its state", decisions.snapshots, (_BESIDE,)),
     Check(
         "durable",
         "an event that is on the disk when the call returns; wall-clock time",
         durable.measure,
         ("SQLite itself writes the same bytes into two columns, in the same mode, without digests and epochs.",),
+    ),
+    Check(
+        "service",
+        "rotting serve, EffRAWUCB, K = 10: a decision that is on the disk when the answer comes; clients on the same machine",
+        service.measure,
+        ("Each connection asks again when it has its answer; one more sends the rewards, 100 or more at a time.",),
     ),
     Check(
         "memory",

@@ -35,7 +35,8 @@ TESTED_WITH = {
     "engines/task.py": "engines/test_chunk_store.py",
     "kernels/refusals.py": "engines/test_kernel_errors.py",
     "live/explanations.py": "live/test_bandit.py",
-    "live/reporting.py": "live/test_decisions.py",
+    "live/young_arms.py": "live/test_under_way.py",
+    "service/messages.py": "service/test_application.py",
     "simulation/plan.py": "simulation/test_simulate.py",
 }
 """Modules that are tested with another one, whose file it is."""
@@ -48,6 +49,7 @@ OF_SEVERAL_MODULES = {
     "problems/test_edges.py": "noise, means and optima where a formula changes",
     "theory/test_defaults_of_games.py": "defaults of the games and bounds",
     "experiments/test_experiments.py": "the package itself: what holds for every experiment",
+    "live/test_bad_input.py": "every verb of a bandit, and what it refuses",
     "live/test_growth.py": "every policy in a bandit that grows",
     "live/test_order_of_learning.py": "rewards of an arm, in the order of its decisions",
     "live/test_state_machine.py": "a bandit against a slow model, in any order of calls",
@@ -58,6 +60,7 @@ OF_SEVERAL_MODULES = {
     "policies/test_estimated_sigma.py": "every policy that can estimate sigma",
     "policies/test_equality.py": "every policy against its slow reference",
     "policies/test_tunings.py": "the constants of every tuning",
+    "service/test_fuzz.py": "requests that nobody thought of",
     "store/test_crashes.py": "stores that are killed, cut, damaged, full",
     "report/test_browser.py": "the page and its script, in a browser",
     "simulation/test_unchanged_games.py": "digests of every policy's games",

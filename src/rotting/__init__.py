@@ -21,7 +21,9 @@ Policies
 
 Decide live
     open                             a bandit in a file: what it replied outlives the process
-    Bandit                           pull and update, with arms that come and go and a state that can be saved
+    Bandit                           decide and reward, with arms that come and go and a state that can be saved
+    Decision                         what it chose, with id, propensity and reason
+    RewardsWarning                   it tells that rewards seem to be missing
 
 Theory
     theory                           the theorems of the paper, evaluated
@@ -50,6 +52,7 @@ _HOMES = {
     "Bernoulli": "problems.noise",
     "Beta": "problems.noise",
     "Binomial": "problems.noise",
+    "Decision": "live.decisions",
     "Gaussian": "problems.noise",
     "Kernel": "policy",
     "Noiseless": "problems.noise",
@@ -58,6 +61,7 @@ _HOMES = {
     "Problem": "problems",
     "Reason": "policy",
     "Result": "simulation.result",
+    "RewardsWarning": "errors",
     "check_noise": "live.noise_checks",
     "check_policy": "live.checks",
     "datasets": "",

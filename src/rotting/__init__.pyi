@@ -9,8 +9,10 @@ from rotting import problems as problems
 from rotting import registry as registry
 from rotting import theory as theory
 from rotting.common.version import __version__ as __version__
+from rotting.errors import RewardsWarning as RewardsWarning
 from rotting.live.bandit import Bandit as Bandit
 from rotting.live.checks import check_policy as check_policy
+from rotting.live.decisions import Decision as Decision
 from rotting.live.noise_checks import check_noise as check_noise
 from rotting.parts.doubling import doubling as doubling
 from rotting.policy import Kernel as Kernel
@@ -37,6 +39,7 @@ __all__ = [
     "Binomial",
     "CUSUMUCB",
     "DUCB",
+    "Decision",
     "DiscountedTS",
     "EffFEWA",
     "EffRAWUCB",
@@ -60,6 +63,7 @@ __all__ = [
     "RAWUCBpp",
     "Reason",
     "Result",
+    "RewardsWarning",
     "Rexp3",
     "SWA",
     "SWUCB",

@@ -145,4 +145,14 @@ class AxesWarning(RottingWarning):
 
 
 class RewardsWarning(RottingWarning):
-    """Rewards of decisions seem to be missing, or come later than is waited for."""
+    """Rewards of decisions seem to be missing, or come later than is waited for.
+
+    Example:
+        >>> import warnings
+        >>> import rotting
+        >>> bandit = rotting.Bandit(rotting.UCB1(), arms=["jazz", "rock"], max_pending=2)
+        >>> with warnings.catch_warnings(record=True, action="always") as told:
+        ...     decisions = [bandit.decide() for _ in range(3)]
+        >>> print(told[0].category.__name__, told[0].message)
+        RewardsWarning 2 decisions wait for a reward (max_pending): from now on the oldest expires with each new one
+    """

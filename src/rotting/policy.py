@@ -55,6 +55,9 @@ class Kernel:
             into a state that `init` made with a larger capacity: the same must come of it.
         admit: `admit(p, s, arms)`, for a state that is kept up to date for one set of available arms: makes it ready for
             another. A bandit calls it before `choose` when it has many arms and their set is not that of the last call.
+        readmit: `readmit(p, s, come, go)`, with `admit`, for a state with a `tournament`: the same for a set that differs from
+            that of the last call by few arms. Where the tournament is played, `choose` looks at no more than the number of
+            `arms`, and so does `explain`: a bandit that leaves out a few of many gives it that number of others.
     """
 
     params: type
@@ -69,6 +72,7 @@ class Kernel:
     tune: Callable[..., None] | None = None
     enlarge: Callable[..., Any] | None = None
     admit: Callable[..., None] | None = None
+    readmit: Callable[..., None] | None = None
 
 
 def small_capacity(n_arms: int, rounds: int) -> int:
@@ -88,6 +92,7 @@ _ARGUMENTS = {
     "tune": ("p", "s"),
     "enlarge": ("p", "s", "capacity"),
     "admit": ("p", "s", "arms"),
+    "readmit": ("p", "s", "come", "go"),
 }
 
 

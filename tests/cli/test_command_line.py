@@ -56,7 +56,10 @@ BAD: list[tuple[Sequence[str], str]] = [
     (["simulate"], "the following arguments are required: --policy"),
     ([*UCB1, "--run", "3"], "unrecognized arguments: --run 3"),
     ([*UCB1, "--runs"], "argument --runs: expected one argument"),
-    (["simulat"], "command must be one of list, simulate, theory, reproduce, log, got 'simulat'; did you mean 'simulate'?"),
+    (
+        ["simulat"],
+        "reproduce, log, backup, serve, token, got 'simulat'; did you mean 'simulate'?",
+    ),
     (["list", "polices"], "got 'polices'; did you mean 'policies'?"),
     (["reproduce", "rested-two-arm"], "got 'rested-two-arm'; did you mean 'rested-two-arms'?"),
     (["reproduce", "runtime", "rested"], "got 'rested'"),

@@ -32,10 +32,24 @@ def store() -> str:
 
 def test_events_are_printed_one_a_line(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["log", store]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "  number  epoch  bandit  event      id",
+        '       1      1  songs   decided    x1        arm="jazz" round=1 propensity=0.30000000000000004',
+        '       2      1  films   decided    x2        arm=["a", 1] round=1 propensity=1',
+        '       3      1  songs   rewarded   x1        reward=0 number="own"',
+        "       4      1  songs   decided    x3        arm=7 round=1180591620717411303424",
+    ]
+
+
+def test_a_terminal_gets_lines_that_fit(
+    store: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert cli.main(["log", store]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(EVENTS)
-    assert lines[0] == '       1    1 songs  decided id="x1" arm="jazz" round=1 propensity=0.30000000000000004'
-    assert lines[1] == '       2    1 films  decided id="x2" arm=["a", 1] round=1 propensity=1'
+    assert max(map(len, lines)) == 80
+    assert [line.endswith("...") for line in lines] == [False, True, False, False, False]
 
 
 def test_events_can_be_chosen_and_come_as_json(store: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +98,17 @@ def test_a_damaged_store_does_not_verify(played: str, capsys: pytest.CaptureFixt
     assert cli.main(["log", store, "--verify"]) == command_line.FAILED
     out, err = capsys.readouterr()
     assert out == f"{Path(store).resolve()} is damaged: event 2 is not what was written\n"
-    assert err == "rotting: error: songs.rot is damaged: 1 found in 1 events\n"
+    assert err == "rotting: error: songs.rot is damaged: 1 problem, events read: 1\n"
+
+
+def test_a_store_that_is_too_damaged_to_be_opened_failed(played: str, capsys: pytest.CaptureFixture[str]) -> None:
+    content = Path(played).read_bytes()
+    place = content.rindex(b'"reward":0.75')
+    Path(played).write_bytes(content[: place + 11] + b"6" + content[place + 12 :])
+    for way in ([], ["--verify"], ["--json"]):
+        assert cli.main(["log", played, *way]) == command_line.FAILED
+        out, err = capsys.readouterr()
+        assert (out, err) == ("", f"rotting: error: {Path(played).resolve()} is damaged: event 3 is not what was written\n")
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,98 @@
-"""A program that decides and rewards in a store, and says what it was told: `python -m tests.helpers.decider FILE`."""
+"""Programs that decide and reward in a store until they are killed: `python -m tests.helpers.decider`.
+
+It starts a new one at once for each line `live STORE NOTES SEED` on its standard input, and says its process id, and its exit
+code when it has ended. What a program was told it writes into the file NOTES, and what it is about to do. `check STORE NOTES
+SEED` plays the whole log again instead, and notes what is wrong.
+"""
 
 import itertools
+import os
+import random
 import sys
+import traceback
+from pathlib import Path
+from typing import Any
 
 import rotting
+from rotting.store import durable, sqlite
+from rotting.store.durable import replaying
+from rotting.store.sqlite import SQLiteStore
+from rotting.store.verify import verify
 
 
-def main(path: str) -> None:
-    with rotting.open(path, rotting.EffRAWUCB(sigma=0.5), arms=["a", "b", "c"]) as bandit:
-        for k in itertools.count():
-            decisions = bandit.decide(count=1 + k % 3)
-            for decision in decisions:
-                print("decided", decision.id, decision.round, decision.arm, flush=True)
-            for decision in decisions[: k % 4]:
-                print("rewarded", decision.id, 1.0, bandit.reward(decision.id, 1.0), flush=True)
+class Notes:
+    """Lines in a file, each written at once."""
+
+    def __init__(self, path: str) -> None:
+        self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def write(self, *words: object) -> None:
+        os.write(self.file, (" ".join(map(str, words)) + "\n").encode())
+
+    def tell(self, doing: str, method: str) -> None:
+        """Note when the store does something, and when it has done it."""
+        done = getattr(SQLiteStore, method)
+
+        def noted(*arguments: Any) -> None:
+            self.write("doing", doing)
+            done(*arguments)
+            self.write("doing", "events")
+
+        setattr(SQLiteStore, method, noted)
+
+
+def live(store: str, path: str, seed: str) -> None:
+    told = [line.split() for line in Path(path).read_text().splitlines()] if Path(path).exists() else []
+    rewarded = [words[1] for words in told if words[0] == "rewarded"]
+    unsure = [words[1] for words in told if words[0] == "decided" and words[1] not in {*rewarded}]
+    notes, chance = Notes(path), random.Random(seed)
+    durable._SNAPSHOT_EVERY, sqlite._WAL_PAGES, sqlite._PIECE, sqlite._PIECES = 25, 30, 100, 4  # it all happens often
+    notes.tell("a snapshot", "save_snapshot")
+    notes.tell("a copy of the log ahead", "_copy_ahead")
+    notes.tell("the end", "close")
+    for k in itertools.count():
+        notes.write("doing", "the beginning")
+        with rotting.open(store, rotting.EffRAWUCB(sigma=0.5), arms=["a", "b", "c"]) as bandit:
+            notes.write("doing", "events")
+            for what, keys in [("again", rewarded), ("rewarded", unsure)] if k == 0 else []:
+                for key in keys[-3:]:  # who does not know whether it was heard says it again
+                    notes.write(what, key, bandit.reward(key, 1.0))
+            for _ in range(chance.randrange(20)):
+                decisions = bandit.decide(count=chance.randrange(1, 4))
+                for each in decisions:
+                    notes.write("decided", each.id, each.round, each.arm)
+                some = [each.id for each in decisions if chance.random() < 0.7]
+                if chance.random() < 0.5:
+                    for key, outcome in zip(some, bandit.reward_many([(key, 1.0) for key in some]), strict=True):
+                        notes.write("rewarded", key, outcome)
+                else:
+                    for key in some:
+                        notes.write("rewarded", key, bandit.reward(key, 1.0))
+
+
+def check(store: str, path: str, seed: str) -> None:
+    notes = Notes(path)
+    with SQLiteStore(store, readonly=seed == "0") as opened:
+        found = verify(opened, replaying(opened))
+    for problem in found.problems:
+        notes.write("wrong", problem)
+    notes.write("checked", found.events)
+
+
+def main() -> None:
+    for line in sys.stdin:
+        what, *arguments = line.split()
+        child = os.fork()  # nothing is open here
+        if child == 0:
+            try:
+                {"live": live, "check": check}[what](*arguments)
+                os._exit(0)
+            except BaseException:  # noqa: BLE001
+                traceback.print_exc()
+                os._exit(1)
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

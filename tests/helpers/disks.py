@@ -23,6 +23,7 @@ class Disk(apsw.VFS):
         self.under_way: dict[str, list[tuple[int, bytes]]] = {}
         self.syncs_fail = False
         self.full = False
+        self.reads, self.syncs = 0, 0
         self.below = apsw.vfs_names()[0]
         super().__init__("failing-disk", self.below, makedefault=True)
 
@@ -54,8 +55,15 @@ class _File(apsw.VFSFile):
         except apsw.IOError:  # who only reads cannot have this lock; SQLite asks for it all the same when it closes a file
             raise apsw.BusyError from None
 
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
+        self.disk.reads += 1
+        return bytes(super().xRead(amount, offset))
+
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         if self.disk.full:
+            half = bytes(data[: len(data) // 2])  # there was room for some of it
+            super().xWrite(half, offset)
+            self.disk.under_way.setdefault(self.name, []).append((offset, half))
             raise apsw.FullError
         super().xWrite(data, offset)
         self.disk.under_way.setdefault(self.name, []).append((offset, bytes(data)))
@@ -69,6 +77,7 @@ class _File(apsw.VFSFile):
         if self.disk.syncs_fail:
             raise apsw.IOError
         super().xSync(flags)
+        self.disk.syncs += 1
         image = self.disk.on_disk[self.name]
         for offset, data in written:
             image.extend(bytes(max(0, offset + len(data) - len(image))))

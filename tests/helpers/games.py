@@ -27,6 +27,7 @@ from rotting.problems import (
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless
 from rotting.registry import list_policies
 from rotting.theory.lower import HardFamily
+from tests.conftest import INTERPRETED
 from tests.reference.by_name import reference_of
 from tests.reference.policy import Policy as Reference
 
@@ -37,6 +38,15 @@ def examples() -> list[Policy]:
     """Every policy of the library with its defaults; a parameter that has none is a horizon."""
     classes = [each for each in list_policies() if each.__module__.startswith("rotting.policies")]
     return [each(**{every.name: 1_000 for every in each.parameters() if every.required}) for each in classes]
+
+
+KINDS = {"ad-switch", "eff-raw-ucb", "exp3", "fewa", "raw-ucb", "thompson-sampling", "ucb1", "uniform"}
+"""A policy of each kind: hulls that grow, windows on a grid, no index, draws, weights, an episode for all arms, nothing."""
+
+
+def learners() -> list[Policy]:
+    """Every policy that can decide live; of each kind one if they are compiled, for what depends on the bandit alone."""
+    return [each for each in examples() if not each.sees_means and (INTERPRETED or each.name in KINDS)]
 
 
 def reference(policy: Policy, n_arms: int) -> Reference:

@@ -1,8 +1,15 @@
 """Places where stores are kept, of each kind: what every store must do is asked of all of them."""
 
+import shutil
+import subprocess
+import sys
+import threading
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import apsw
 
 from rotting.store.memory import Medium, MemoryStore
 from rotting.store.protocol import DURABILITIES, Durability, Store
@@ -20,6 +27,10 @@ class Place(ABC):
     def lose_lock(self) -> None:
         """Let the lock of the writer get lost, as happens on a network drive: another writer can come."""
 
+    @abstractmethod
+    def crashed(self, folder: Path) -> "Place":
+        """What is left when the writer dies now, before it has closed the store; a file is copied into a folder."""
+
 
 class InMemory(Place):
     def __init__(self) -> None:
@@ -31,6 +42,11 @@ class InMemory(Place):
     def lose_lock(self) -> None:
         self.medium.written = False
 
+    def crashed(self, folder: Path) -> Place:
+        left = InMemory()
+        left.medium = replace(self.medium, written=False, log=list(self.medium.log), lock=threading.RLock())
+        return left
+
 
 class InFile(Place):
     def __init__(self, path: Path, durability: Durability) -> None:
@@ -41,6 +57,12 @@ class InFile(Place):
 
     def lose_lock(self) -> None:
         self.path.with_name(f"{self.path.name}-lock").unlink()
+
+    def crashed(self, folder: Path) -> Place:
+        for path in self.path.parent.glob(f"{self.path.name}*"):
+            if path.name in {self.path.name, f"{self.path.name}-wal"}:  # the others mean nothing without their process
+                shutil.copy(path, folder)
+        return InFile(folder / self.path.name, self.durability)
 
 
 KINDS: tuple[str, ...] = ("memory", *(f"sqlite-{durability}" for durability in DURABILITIES))
@@ -63,3 +85,19 @@ def says(store: Store, after: int = 0) -> list[Any]:
     events = list(store.read(after=after))
     assert [event.number for event in events] == list(range(after + 1, after + len(events) + 1))
     return [event.payload["n"] for event in events]
+
+
+def sql(path: Path, *statements: str) -> list[Any]:
+    """What another program does with the file."""
+    connection = apsw.Connection(str(path))
+    rows = [row for statement in statements for row in connection.execute(statement)]
+    connection.close()
+    return rows
+
+
+def run(code: str, *arguments: object, **options: Any) -> str:
+    """What a program prints; it must end well."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+    assert done.returncode == 0, done.stderr
+    return str(done.stdout)

@@ -1,12 +1,18 @@
 """Arms' lives: added, retired, revived, forgotten; ids that are used again; many of them."""
 
-import math
+import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from rotting.live import policy_state as states
+from rotting.live.arms import Arms
 from rotting.live.bandit import Bandit
+from rotting.live.events import Event
 from rotting.parts.doubling import doubling
 from rotting.policies.exp3 import Exp3
 from rotting.policies.exp3_s import Exp3S
@@ -14,9 +20,11 @@ from rotting.policies.rexp3 import Rexp3
 from rotting.policies.swa import SWA
 from rotting.policy import Policy
 from rotting.registry import make
-from tests.helpers.games import examples
+from tests.conftest import INTERPRETED
+from tests.helpers.games import learners
+from tests.helpers.rewards import paid
 
-LEARNERS = [each for each in examples() if not each.sees_means]
+LEARNERS = learners()
 COUNT_ARMS: list[Policy] = [
     make("ad-switch", horizon=400, C1=1.0),
     make("m-ucb", w=8, b=1.5, gamma=0.4),
@@ -31,47 +39,41 @@ COUNT_ARMS: list[Policy] = [
     SWA.from_horizon(400),
     make("wswa"),
     doubling(make("swa", horizon=50)),
+    doubling(make("ad-switch", horizon=10, C1=0.1)),
+    doubling(make("m-ucb", horizon=10, w=4)),
+    doubling(Exp3.from_horizon(10)),
+    doubling(Exp3S.from_horizon(10)),
+    doubling(Rexp3.from_budget(10, budget=2.0)),
 ]
 
 
-def paid(arm: object, n: int) -> float:
-    return ({"a": 3, "b": 5, "c": 4}.get(str(arm), 2) * (n + 1) % 7) / 6
+LIVES = st.lists(st.tuples(st.sampled_from(["add", "retire", "revive", "forget"]), st.integers(0, 6)), max_size=12)
 
 
-@pytest.mark.parametrize("policy", COUNT_ARMS, ids=repr)
-def test_arms_that_are_gone_do_not_count(policy: Policy) -> None:
-    """A bandit that had ten more arms, all forgotten before the first reward, is one that never had them."""
-    plain, crowded = Bandit(policy, arms=["a", "b", "c"], seed=3), Bandit(policy, arms=["a", "b", "c"], seed=3)
-    for k in range(10):
-        crowded.add_arm(k)
-    for k in range(10):
-        if k % 2:
-            crowded.retire(k)
-        else:
-            crowded.forget(k)
-    counts: dict[Any, int] = {}
-    for _ in range(200):
-        assert crowded.propensities() == plain.propensities()
-        arm = plain.pull()
-        assert crowded.pull() == arm
-        n = counts[arm] = counts.get(arm, 0) + 1
-        for each in (plain, crowded):
-            each.update(arm, paid(arm, n))
-
-
-@pytest.mark.parametrize("policy", COUNT_ARMS, ids=repr)
-def test_it_does_not_matter_which_slots_the_arms_have(policy: Policy) -> None:
-    """Of arms that were forgotten, the slots in front are free."""
-    plain, moved = Bandit(policy, arms=["a", "b", "c"], seed=3), Bandit(policy, arms=["x", "a", "y", "b", "c"], seed=3)
-    moved.forget("x")
-    moved.forget("y")
-    counts: dict[Any, int] = {}
-    for _ in range(200):
-        arm = plain.pull()
-        assert moved.pull() == arm
-        n = counts[arm] = counts.get(arm, 0) + 1
-        for each in (plain, moved):
-            each.update(arm, paid(arm, n))
+@pytest.mark.parametrize("policy", COUNT_ARMS if INTERPRETED else COUNT_ARMS[::6], ids=repr)
+@settings(max_examples=12)
+@given(LIVES)
+@example([("add", 3), ("add", 4), ("forget", 0), ("retire", 3), ("add", 5)])
+def test_only_the_arms_that_are_there_count(policy: Policy, lives: list[tuple[str, int]]) -> None:
+    """Whatever became of arms before the first reward, a bandit is one that began with those that it has, in their order."""
+    lived = Bandit(policy, arms=range(3), seed=3)
+    for life, arm in lives:
+        active, retired = arm in lived.arms, arm in lived._arms.retired
+        if life == "add" and not active:
+            lived.add_arm(arm)
+        elif life == "retire" and active and len(lived.arms) > 1:
+            lived.retire(arm)
+        elif life == "revive" and retired:
+            lived.revive(arm)
+        elif life == "forget" and (retired or (active and len(lived.arms) > 1)):
+            lived.forget(arm)
+    begun = Bandit(policy, arms=lived.arms, seed=3)
+    for k in range(60):
+        assert lived.propensities() == begun.propensities()
+        chosen = begun.pull()
+        assert lived.pull() == chosen
+        for each in (lived, begun):
+            each.update(chosen, paid(chosen, k))
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
@@ -102,6 +104,85 @@ def test_a_late_reward_goes_to_the_arm_that_was_shown() -> None:
     assert bandit.reward(other.id, 2.0) == "applied"  # it is kept, and so is its place
     bandit.revive("b")
     assert bandit.explain()["b"].mean == 2.0
+
+
+def saved(bandit: Bandit, events: list[Event]) -> Bandit:
+    return Bandit.from_state(json.loads(json.dumps(bandit.get_state())))
+
+
+def folded(bandit: Bandit, events: list[Event]) -> Bandit:
+    twin = Bandit(bandit.policy, arms=["a", "b"], max_pending=5)
+    for event in json.loads(json.dumps(events)):
+        twin._apply(event)
+    assert twin.get_state() == bandit.get_state()
+    twin._listener = events.extend
+    return twin
+
+
+def the_same(bandit: Bandit, events: list[Event]) -> Bandit:
+    return bandit
+
+
+@pytest.mark.parametrize("again", [the_same, saved, folded])
+@pytest.mark.parametrize("way", ["forgotten", "retired", "moved"])
+def test_a_late_update_does_not_reach_the_arm_that_has_the_id_now(
+    way: str, again: Callable[[Bandit, list[Event]], Bandit]
+) -> None:
+    """A pull has no id of its own: those before the new arm come first, and nothing is learned of them."""
+    bandit, events = Bandit(make("ucb1"), arms=["a", "b"], max_pending=5), []  # type: tuple[Bandit, list[Event]]
+    bandit._listener = events.extend
+    assert [bandit.pull(arms=["a"]) for _ in range(2)] == ["a", "a"]
+    if way == "retired":
+        bandit.retire("a")  # to add it again is to forget it
+    else:
+        bandit.remove_arm("a")
+    if way == "moved":
+        bandit.add_arm("c")  # takes its slot
+    bandit.add_arm("a")
+    bandit = again(bandit, events)
+    bandit.pull(arms=["a"])
+    for click in (9.0, 9.0):
+        bandit.update("a", click)
+        assert (bandit.explain()["a"].pulls, bandit.rounds, bandit.pending) == (0, 3, 1)
+    bandit = again(bandit, events)
+    bandit.update("a", 1.0)
+    bandit.update("a", 3.0)  # nobody decided on it
+    assert (bandit.explain()["a"].mean, bandit.rounds, bandit.pending) == (2.0, 4, 0)
+
+
+def test_a_late_update_of_an_arm_that_was_kept_counts() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    bandit.pull(arms=["a"])
+    bandit.remove_arm("a", keep=True)
+    bandit.add_arm("a", resume=True)
+    bandit.update("a", 9.0)
+    assert (bandit.explain()["a"].mean, bandit.rounds) == (9.0, 1)
+
+
+def test_the_waiting_for_pulls_of_arms_that_were_forgotten_ends() -> None:
+    """With `expire`, or when there are more of them than `max_pending`."""
+    bandit = Bandit(make("ucb1"), arms=["a", "b"], max_pending=2)
+    bandit.pull(arms=["a"])
+    bandit.forget("a")
+    bandit.add_arm("a")
+    bandit.pull(arms=["b"])
+    assert bandit.expire(older_than_rounds=1) == 0  # not yet
+    assert "a" in bandit._orphans
+    assert bandit.expire(older_than_rounds=0) == 0  # it had ended when its arm was forgotten
+    assert "a" not in bandit._orphans
+    bandit.update("a", 9.0)
+    assert bandit.explain()["a"].mean == 9.0
+    for arm in ("x", "y", "z"):
+        bandit.add_arm(arm)
+        bandit.pull(arms=[arm])
+        bandit.forget(arm)
+    assert bandit.get_state()["orphans"] == [["y", [5]], ["z", [6]]]
+
+
+def test_an_event_cannot_ignore_what_nobody_waits_for() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a"])
+    with pytest.raises(ValueError, match="event must be about a pull of an arm that was forgotten, got 'a'"):
+        bandit._apply({"event": "ignored", "arm": "a"})
 
 
 def test_retired_arms_can_be_forgotten() -> None:
@@ -136,24 +217,6 @@ def test_a_new_arm_may_begin_with_a_prior(name: str) -> None:
     assert repr(told.explain()["c"]) == repr(reasons["c"])
 
 
-BAD_PRIORS: list[tuple[Any, type[Exception], str]] = [
-    ("like others", ValueError, "prior must be a mean and a weight, or 'like the others', got 'like others'"),
-    ((0.5,), ValueError, "prior must be a mean and a weight"),
-    ((0.5, 0), ValueError, "weight must be a whole number, 1 or more, got 0"),
-    ((math.nan, 1), ValueError, "reward must be a finite number"),
-    ("like the others", ValueError, "prior must be a mean and a weight as long as there are no rewards, got 'like the others'"),
-]
-
-
-@pytest.mark.parametrize(("prior", "error", "words"), BAD_PRIORS)
-def test_bad_priors_are_refused(prior: Any, error: type[Exception], words: str) -> None:
-    bandit = Bandit(make("ucb1"), arms=["a"])
-    before = bandit.get_state()
-    with pytest.raises(error, match=words):
-        bandit.add_arm("b", prior=prior)
-    assert bandit.get_state() == before
-
-
 def test_who_weighs_by_propensity_has_no_prior() -> None:
     bandit = Bandit(make("exp3", gamma=0.1), arms=["a"])
     with pytest.raises(ValueError, match="prior must be left out for Exp3.*, which starts a new arm level with the best, got"):
@@ -168,6 +231,40 @@ def test_many_arms_start_at_once_and_are_told_apart() -> None:
         bandit.update("zero", 1.0)
     with pytest.raises(ValueError, match="arms must be distinct, got 7 twice"):
         Bandit(make("eff-raw-ucb"), arms=[*range(50_000), 7, 9])
+
+
+@pytest.mark.parametrize("policy", [make("eff-raw-ucb", sigma="estimate"), Exp3.from_horizon(400)], ids=lambda each: each.name)
+def test_many_arms_come_and_go_as_few_do(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among many, what is called then is compiled: to the same effect."""
+
+    def lived() -> dict[str, Any]:
+        bandit = Bandit(policy, arms=range(3), seed=1)
+        for k in range(30):
+            bandit.update(k % 3, paid(k % 3, k))
+        bandit.forget(0)
+        bandit.retire(2)
+        bandit.add_arm("new")
+        return bandit.get_state()
+
+    few = lived()
+    monkeypatch.setattr(states, "_MANY", 1)
+    assert lived() == few
+
+
+@given(LIVES)
+def test_slots_are_those_of_the_active_arms_in_order(lives: list[tuple[str, int]]) -> None:
+    arms = Arms(range(3))
+    for life, arm in lives:
+        if life == "add" and arm not in arms.active and arm not in arms.retired:
+            arms.add(arm)
+        elif life == "retire" and arm in arms.active:
+            arms.retire(arm)
+        elif life == "revive" and arm in arms.retired:
+            arms.revive(arm)
+        elif life == "forget" and (arm in arms.active or arm in arms.retired):
+            arms.forget(arm)
+        assert arms.slots.tolist() == sorted(arms.active.values())
+        assert [arms.names[slot] for slot in arms.active.values()] == list(arms.active)
 
 
 def test_present_arms_are_numbered() -> None:

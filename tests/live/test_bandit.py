@@ -15,9 +15,10 @@ from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.policy import Policy
 from rotting.registry import make
-from tests.helpers.games import examples, play
+from tests.helpers.games import learners, play
+from tests.helpers.rewards import paid
 
-LEARNERS = [each for each in examples() if not each.sees_means]
+LEARNERS = learners()
 FIRST_PULLERS = [each for each in LEARNERS if each.first_pulls]
 DETERMINISTIC = [make(name) for name in ("raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa", "ucb1")]
 
@@ -253,7 +254,7 @@ def test_any_order_of_calls_keeps_the_promises(calls: list[str]) -> None:
         if call == "pull":
             arm = bandit.pull()
             assert arm in bandit.arms
-            bandit.update(arm, float(hash(arm) % 3))
+            bandit.update(arm, paid(arm, bandit.rounds))
         elif call == "late":
             owed.append(bandit.pull())
         elif call == "add":
@@ -274,16 +275,17 @@ def test_any_order_of_calls_keeps_the_promises(calls: list[str]) -> None:
         bandit.update(arm, 1.0)
 
 
-def test_ad_switch_goes_on_without_the_arm_that_was_best() -> None:
+@pytest.mark.parametrize("keep", [True, False])
+def test_ad_switch_goes_on_without_the_arm_that_was_best(keep: bool) -> None:
     means = {"x": 1.0, "y": 0.0, "z": 0.3}
     bandit = Bandit(make("ad-switch", horizon=6_000, C1=1.0), arms=["x", "y", "z"])
-    for k in range(600):
+    for k in range(400):
         if k == 60:
-            bandit.remove_arm("x")
+            bandit.remove_arm("x", keep=keep)
         arm = bandit.pull()
         bandit.update(arm, means[str(arm)])
     reasons = bandit.explain()
-    assert reasons["z"].pulls > 3 * reasons["y"].pulls
+    assert reasons["z"].pulls > 2 * reasons["y"].pulls
 
 
 def test_an_added_arm_starts_level_with_the_leader_of_the_others() -> None:
@@ -374,41 +376,6 @@ def test_of_many_arms_an_error_lists_a_few() -> None:
         bandit.update(20, 1.0)
 
 
-BAD_CALLS: list[tuple[Callable[[Bandit], Any], type[Exception], str]] = [
-    (lambda b: b.update("z", 1.0), ValueError, "arm must be one of 'a', 'b', got 'z'"),
-    (lambda b: b.update(["a"], 1.0), ValueError, "arm must be one of 'a', 'b'"),  # type: ignore[arg-type]
-    (lambda b: b.update("a", float("nan")), ValueError, "reward must be a finite number .* got nan"),
-    (lambda b: b.update("a", float("-inf")), ValueError, "reward must be a finite number .* got -inf"),
-    (lambda b: b.update("a", 1e300), ValueError, "reward must be a finite number of at most 1e\\+100"),
-    (lambda b: b.update("a", "1"), TypeError, "reward must be a finite number, got '1'"),  # type: ignore[arg-type]
-    (lambda b: b.update("a", True), TypeError, "reward must be a finite number, got True"),
-    (lambda b: b.update("a", np.bool_(True)), TypeError, "reward must be a finite number"),  # type: ignore[arg-type]
-    (lambda b: b.update("a", None), TypeError, "reward must be a finite number, got None"),  # type: ignore[arg-type]
-    (lambda b: b.add_arm("a"), ValueError, "arm must be new, got 'a'"),
-    (lambda b: b.add_arm(b"x"), TypeError, "so that JSON can carry it"),
-    (lambda b: b.remove_arm("z"), ValueError, "arm must be one of 'a', 'b', got 'z'"),
-    (lambda b: b.pull(arms=[]), ValueError, "arms must hold at least one arm"),
-    (lambda b: b.pull(arms=["z"]), ValueError, "arm must be one of 'a', 'b', got 'z'"),
-]
-
-
-@pytest.mark.parametrize(("call", "error", "words"), BAD_CALLS)
-def test_bad_calls_say_so_and_change_nothing(call: Callable[[Bandit], Any], error: type[Exception], words: str) -> None:
-    bandit = Bandit(make("eff-raw-ucb"), arms=["a", "b"])
-    bandit.update(bandit.pull(), 1.0)
-    before = bandit.get_state()
-    with pytest.raises(error, match=words):
-        call(bandit)
-    assert bandit.get_state() == before
-
-
-def test_numbers_of_other_kinds_are_rewards() -> None:
-    bandit = Bandit(make("ucb1"), arms=["a"])
-    for reward in (1, np.float32(0.5), np.int64(2)):
-        bandit.update("a", reward)  # type: ignore[arg-type]
-    assert bandit.explain()["a"].mean == 3.5 / 3
-
-
 def test_the_largest_rewards_are_rewards() -> None:
     bandit = Bandit(make("ucb1"), arms=["a"])
     for reward in (1e100, -1e100, -1e100):
@@ -416,22 +383,6 @@ def test_the_largest_rewards_are_rewards() -> None:
     assert bandit.explain()["a"].mean == pytest.approx(-1e100 / 3)
     with pytest.raises(ValueError, match="at most 1e\\+100"):
         bandit.update("a", np.nextafter(1e100, np.inf))
-
-
-def test_bad_beginnings() -> None:
-    policy = make("ucb1")
-    with pytest.raises(ValueError, match="arms must hold at least one arm, got none"):
-        Bandit(policy, arms=[])
-    with pytest.raises(ValueError, match="arms must be distinct, got 'a' twice"):
-        Bandit(policy, arms=["a", "b", "a"])
-    with pytest.raises(TypeError, match="arms must be a list of arms, got 'abc'"):
-        Bandit(policy, arms="abc")
-    with pytest.raises(TypeError, match="policy must be a policy"):
-        Bandit("ucb1", arms=["a"])  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="policy must be a learner, got GreedyOracle"):
-        Bandit(make("greedy-oracle"), arms=["a"])
-    with pytest.raises(ValueError, match="seed must be a whole number, 0 or more, got -1"):
-        Bandit(policy, arms=["a"], seed=-1)
 
 
 def test_a_late_reward_reaches_an_arm_that_was_kept() -> None:

@@ -12,12 +12,12 @@ from rotting.live.bandit import Bandit
 from rotting.live.events import Event
 from rotting.policy import Policy
 from rotting.registry import make
-from tests.helpers.games import examples
+from tests.helpers.games import learners
 
 if TYPE_CHECKING:
     from rotting.live.decisions import Decision
 
-LEARNERS = [each for each in examples() if not each.sees_means]
+LEARNERS = learners()
 STEPS = ["decide", "page", "mask", "pull", "reward", "late", "again", "update", "cancel", "expire", "missing", "old"]
 STEPS += ["add", "retire", "revive", "forget"]
 

@@ -6,9 +6,9 @@ import pytest
 from rotting.live import policy_state as states
 from rotting.live.learner import Learner
 from rotting.policy import Policy
-from tests.helpers.games import examples
+from tests.helpers.games import learners
 
-LEARNERS = [each for each in examples() if not each.sees_means]
+LEARNERS = learners()
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
@@ -30,3 +30,35 @@ def test_a_copy_shares_no_array() -> None:
         twin = learner.copy()
         pairs = zip(states.arrays(learner.state), states.arrays(twin.state), strict=True)
         assert not any(np.shares_memory(a, b) for a, b in pairs if a.size)
+
+
+@pytest.mark.parametrize("policy", [each for each in LEARNERS if each.randomised], ids=lambda each: each.name)
+def test_to_ask_for_probabilities_before_a_choice_changes_neither_choices_nor_states(policy: Policy) -> None:
+    asked, unasked, arms = Learner.new(policy, 4), Learner.new(policy, 4), np.arange(4)
+    for t in range(1, 121):
+        some = arms if t % 3 else arms[1:]
+        told = asked.copy().probabilities(t, some)
+        assert asked.to_ask() is asked
+        found = asked.probabilities(t, some)
+        assert found is not None
+        assert told is not None
+        assert np.array_equal(found, told)
+        slot = unasked.choose(t, 7, some)
+        assert asked.choose(t, 7, some) == slot
+        assert found[list(some).index(slot)] > 0.0
+        for each in (asked, unasked):
+            each.learn(t, slot, t % 5 / 4, float(found[list(some).index(slot)]))
+        assert states.to_json(asked.state) == states.to_json(unasked.state)
+
+
+@pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
+def test_to_choose_and_explain_at_once_is_to_do_one_after_the_other(policy: Policy) -> None:
+    at_once, one_by_one, arms = Learner.new(policy, 4), Learner.new(policy, 4), np.arange(4)
+    for t in range(1, 101):
+        some = arms if t % 3 else arms[1:]
+        slot, *why = at_once.choose_and_explain(t, 7, some)
+        assert one_by_one.choose(t, 7, some) == slot
+        assert np.array_equal(why, one_by_one.explain(t, some, slot), equal_nan=True)
+        for each in (at_once, one_by_one):
+            each.learn(t, slot, t % 5 / 4)
+    assert states.to_json(at_once.state) == states.to_json(one_by_one.state)

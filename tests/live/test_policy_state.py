@@ -11,9 +11,9 @@ from rotting.kernels.nested import flatten
 from rotting.live import policy_state as states
 from rotting.policy import Policy
 from rotting.registry import make
-from tests.helpers.games import examples
+from tests.helpers.games import learners
 
-LEARNERS = [each for each in examples() if not each.sees_means]
+LEARNERS = learners()
 
 
 def used(policy: Policy, n_arms: int, rounds: int, capacity: int) -> Any:

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from rotting.errors import RottingError
+from rotting.errors import RottingError, StoreFailedError
 from rotting.live import saved_state
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
 from rotting.live.under_way import UnderWay
 from rotting.policy import Policy
 from rotting.registry import make
-from tests.helpers.games import examples
+from tests.helpers.games import learners
 
-LEARNERS = [each for each in examples() if not each.sees_means]
+LEARNERS = learners()
 COPIES: list[Callable[[Bandit], Bandit]] = [copy.copy, copy.deepcopy, lambda bandit: pickle.loads(pickle.dumps(bandit))]
 
 
@@ -94,9 +94,9 @@ def test_a_forked_child_draws_for_itself_and_needs_no_lock_of_its_parent() -> No
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_forked_child_does_not_write_its_parents_record() -> None:
     bandit, told = Bandit(make("ucb1"), arms=["a"]), []  # type: tuple[Bandit, list[Any]]
-    bandit._listener = told.append
-    why = "bandit must be opened again in this process: its record belongs to the one that opened it"
-    assert in_a_child(bandit.decide) == f"InvalidValueError: {why}"
+    bandit._listen(told.append)
+    why = "the bandit belongs to the process that opened it: open it again in this one"
+    assert in_a_child(bandit.decide) == f"StoreFailedError: {why}"
     bandit.decide()
     assert len(told) == 1
 
@@ -109,14 +109,14 @@ def test_a_bandit_whose_record_failed_goes_no_further() -> None:
             raise OSError("no space left")
         told.append(events)
 
-    bandit._listener = full_disk
+    bandit._listen(full_disk)
     decision = bandit.decide()
     with pytest.raises(OSError, match="no space left"):
         bandit.reward(decision.id, 1.0)
     calls: list[Callable[[], Any]] = [bandit.decide, bandit.pull, bandit.explain, bandit.get_state]
     calls.append(partial(bandit.reward, decision.id, 1.0))
     for call in calls:
-        with pytest.raises(ValueError, match="bandit must be opened again, since its record could not be written: no space"):
+        with pytest.raises(StoreFailedError, match="the bandit is ahead of its record, which could not be written: open it"):
             call()
 
 
@@ -144,7 +144,7 @@ def test_decisions_go_on_while_another_thread_asks(slow: str, monkeypatch: pytes
         return waiting
 
     if slow == "get_state":
-        monkeypatch.setattr("rotting.live.bandit.seal", wait(saved_state.seal))
+        monkeypatch.setattr(saved_state.Parts, "to_json", wait(saved_state.Parts.to_json))
     elif slow == "explain":
         monkeypatch.setattr(Learner, "explain", wait(Learner.explain))
     else:

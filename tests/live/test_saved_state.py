@@ -11,7 +11,7 @@ from rotting.registry import make
 
 def as_version_3(state: dict[str, Any], propensities: dict[int, list[float]]) -> dict[str, Any]:
     """What the version before wrote of the same bandit, if it has no decisions but pulls."""
-    new = {"pending", "max_pending", "decisions", "answers", "rewards", "reporting", "digest"}
+    new = {"pending", "max_pending", "decisions", "answers", "orphans", "rewards", "reporting", "digest"}
     old = {name: value for name, value in state.items() if name not in new}
     under_way = [entry[1] for entry in state["decisions"]]
     old["version"] = 3

@@ -1,5 +1,5 @@
 """A bandit against a slow model of it, in any order of calls: decisions, rewards late, doubled, conflicting and unknown, arms
-that come and go, saved and restored, crashed and folded from its events.
+that come and go, closed and opened, crashed and folded from the events that its store has.
 
 The model keeps every decision for ever in one list and looks through all of it. It shares the policy's state with the bandit
 (`Learner`), and nothing of the bookkeeping. `make stress` plays 10,000 steps with each policy.
@@ -11,26 +11,28 @@ import os
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
 from rotting.errors import RewardsWarning
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
 from rotting.policy import Policy
 from rotting.registry import make
-
-if TYPE_CHECKING:
-    from rotting.live.events import Event
+from rotting.store.durable import DurableBandit, open_in
+from tests.helpers.stores import place
 
 STRESS = "ROTTING_STRESS" in os.environ
 EXAMPLES, STEPS = (50, 200) if STRESS else (4, 40)
 MAX_PENDING = 12
+ARMS: list[Hashable] = ["a", "b", "c"]
 POLICIES = [make("raw-ucb", sigma=0.5), make("eff-raw-ucb", sigma=0.5), make("fewa"), make("thompson-sampling")]
 POLICIES += [make("exp3", gamma=0.2)]
 REWARDS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
@@ -64,6 +66,7 @@ class Model:
     answered: list[object] = field(default_factory=list)  # ids, in the order in which they were closed
     rewards: list[tuple[int, float]] = field(default_factory=list)  # slot and reward, of all that are known
     all_rewards: list[float] = field(default_factory=list)
+    orphans: dict[Hashable, list[Made]] = field(default_factory=dict)  # pulls of each id that was forgotten
     rounds: int = 0
 
     @property
@@ -193,13 +196,22 @@ class Model:
     def forget(self, arm: Hashable) -> None:
         slot = self.slot_of(arm)
         for each in self.in_flight(slot):
+            if each.status == "open" and not isinstance(each.id, str):
+                self.orphans.setdefault(arm, []).append(each)
             each.status = "ended"
             self.close(each, False)
+        while sum(map(len, self.orphans.values())) > MAX_PENDING:
+            self.ignore(next(iter(self.orphans)))
         self.slots[slot] = None
         self.retired.discard(arm)
         self.rewards = [each for each in self.rewards if each[0] != slot]
         self.learner.forget(slot)
         self.present()
+
+    def ignore(self, arm: Hashable) -> None:
+        del self.orphans[arm][0]
+        if not self.orphans[arm]:
+            del self.orphans[arm]
 
     def add(self, arm: Hashable) -> None:
         if arm in self.retired:
@@ -220,14 +232,21 @@ class BanditMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        arms: list[Hashable] = ["a", "b", "c"]
-        self.events: list[Event] = []
-        self.bandit = self.begin()
-        self.model = Model(self.policy, self.bandit._key, list(arms), Learner.new(self.policy, len(arms)))
-        self.bandit._listener = self.events.extend
+        self.folder = TemporaryDirectory()
+        self.crashes = 0
 
-    def begin(self) -> Bandit:
-        return Bandit(self.policy, arms=["a", "b", "c"], seed=5, max_pending=MAX_PENDING)
+    @initialize(kind=st.sampled_from(["memory", "sqlite-os"]))
+    def begin(self, kind: str) -> None:
+        self.place = place(kind, Path(self.folder.name))
+        self.bandit = self.opened()
+        self.model = Model(self.policy, self.bandit._key, list(ARMS), Learner.new(self.policy, len(ARMS)))
+
+    def opened(self) -> DurableBandit:
+        return open_in(self.place.open(), "bandit", self.policy, ARMS, seed=5, max_pending=MAX_PENDING)
+
+    def teardown(self) -> None:
+        self.bandit.close()
+        self.folder.cleanup()
 
     def some(self, data: st.DataObject) -> list[Hashable]:
         arms = self.model.arms
@@ -269,6 +288,9 @@ class BanditMachine(RuleBasedStateMachine):
         waiting = [each for each in self.model.in_flight(slot) if each.status == "open"]
         propensity = self.bandit.propensities()[arm] if self.policy.name == "exp3" else None
         self.bandit.update(arm, reward)
+        if arm in self.model.orphans:
+            self.model.ignore(arm)
+            return
         if waiting:
             self.model.answer(waiting[0], reward, "rewarded")
             return
@@ -303,6 +325,10 @@ class BanditMachine(RuleBasedStateMachine):
                 self.model.end(each)
             else:
                 self.model.answer(each, missing, "missing")
+        for arm, pulls in list(self.model.orphans.items()):
+            for each in list(pulls):
+                if self.model.rounds - each.round > age:
+                    self.model.ignore(arm)
 
     @rule(name=st.sampled_from("abcdef"))
     def add(self, name: str) -> None:
@@ -335,18 +361,24 @@ class BanditMachine(RuleBasedStateMachine):
 
     @rule()
     def save_and_restore(self) -> None:
-        self.bandit = Bandit.from_state(json.loads(json.dumps(self.bandit.get_state())))
-        self.bandit._listener = self.events.extend
+        """End in peace, with a snapshot; the state alone makes the same bandit, too."""
+        before = self.bandit.get_state()
+        assert Bandit.from_state(json.loads(json.dumps(before))).get_state() == before
+        self.bandit.close()
+        self.bandit = self.opened()
+        assert self.bandit.get_state() == before
 
     @rule()
     def crash(self) -> None:
-        """Begin again from the events alone."""
-        folded = self.begin()
-        for event in json.loads(json.dumps(self.events)):
-            folded._apply(event)
-        assert folded.get_state() == self.bandit.get_state()
-        self.bandit = folded
-        self.bandit._listener = self.events.extend
+        """Begin again with what the store has when nobody closed it."""
+        before, lost = self.bandit.get_state(), self.bandit
+        self.crashes += 1
+        folder = Path(self.folder.name, str(self.crashes))
+        folder.mkdir()
+        self.place = self.place.crashed(folder)
+        self.bandit = self.opened()
+        assert self.bandit.get_state() == before
+        lost._store.close()
 
     @invariant()
     def counts_agree(self) -> None:

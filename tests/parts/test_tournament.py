@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from rotting.engines.compile import compiled
 from rotting.kernels.binding import bind_all
+from rotting.kernels.nested import flatten
 from rotting.live import policy_state as states
+from rotting.live.arms import AllBut
 from rotting.live.bandit import Bandit
 from rotting.parts import tournament
 from rotting.parts.tournament import MANY, champion, height, new_tournament, replay_path, runners_up
@@ -211,3 +213,42 @@ def test_masks_and_removals_stay_in_the_tournament_and_keep_the_choices(name: st
         if len(mask) >= MANY:
             assert fast._settled.state.tournament.missing[0] == len(every) - len(mask)
             assert fast._settled.state.tournament.entrants[0] == len(every)
+
+
+@pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "ucb1", "uniform"])
+@pytest.mark.parametrize("sigma", [0.3, "estimate"])
+@given(st.lists(st.sets(st.integers(1, MANY + 8), max_size=12), min_size=30, max_size=30))
+def test_to_leave_out_a_few_is_to_list_all_others(name: str, sigma: float | str, left_out: list[set[int]]) -> None:
+    policy = make(name) if name == "uniform" else make(name, sigma=sigma)
+    every = range(MANY + 9)
+    fast, slow = Bandit(policy, arms=every), Bandit(policy, arms=every)
+    for k in range(5 * len(left_out)):
+        if k == 60:
+            fast.retire(0)
+            slow.retire(0)
+        hidden = [arm for arm in left_out[k // 5] if arm in fast.arms]
+        listed = [arm for arm in fast.arms if arm not in hidden]
+        arm = fast.pull(without=hidden) if k % 3 else fast.decide(without=tuple(hidden)).arm
+        assert slow.pull(arms=listed) == arm
+        for each in (fast, slow):
+            each.update(arm, (hash((arm, k // 3)) % 7) / 6)
+        if k % 7 == 0:
+            assert fast.pull() == slow.pull()
+    assert flatten(fast._settled.state).keys() == flatten(slow._settled.state).keys()
+    for name_of, array in flatten(fast._settled.state).items():
+        assert np.array_equal(array, flatten(slow._settled.state)[name_of], equal_nan=True), name_of
+
+
+def test_to_leave_out_a_few_of_many_lists_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    bandit, asked = Bandit(make("raw-ucb"), arms=range(200)), []  # type: tuple[Bandit, list[int]]
+    bandit.update(bandit.pull(), 0.5)
+    listing = AllBut.slots
+
+    def counted(among: AllBut) -> Any:
+        asked.append(among.size)
+        return listing.__get__(among)
+
+    monkeypatch.setattr(AllBut, "slots", property(counted))
+    for k in range(300):
+        bandit.update(bandit.pull(without=[k % 200, (k + 9) % 200]), 0.5)
+    assert len(asked) <= 1

@@ -159,15 +159,47 @@ def evicted_by_one(policy: AdSwitch) -> Any:
     return state
 
 
-def test_without_the_arm_that_evicted_all_others_they_are_compared_anew() -> None:
+@pytest.mark.parametrize("forgotten", [True, False])
+def test_without_the_arm_that_evicted_all_others_they_are_compared_anew(forgotten: bool) -> None:
     """The episode keeps its number, by which checks are drawn, and begins after the last round played."""
     policy = AdSwitch(horizon=60, C1=0.02)
     state = evicted_by_one(policy)
     state.episode[0] = 4
-    states.forget_arm(policy, state, 0, ROUNDS)
+    if forgotten:
+        states.forget_arm(policy, state, 0, ROUNDS)
+    states.set_present(policy, state, np.array([1, 2, 3]))
     assert state.pulls.tolist() == state.bad.tolist() == state.until.tolist() == [0, 0, 0, 0]
-    assert state.last.tolist() == [0, 59, 60, 0]
+    assert state.last.tolist() == [0 if forgotten else 58, 59, 60, 0]
     assert state.episode.tolist() == [4, 61]
+
+
+@pytest.mark.parametrize("arm", [0, 1])  # a good one and a bad one
+def test_the_change_of_an_arm_that_is_gone_begins_no_episode(arm: int) -> None:
+    """Its late rewards are kept: when it is back, the next one tells of the change."""
+    policy = AdSwitch(horizon=3, C1=0.02)
+    state = evicted_by_one(policy)
+    update = policy.kernel.update
+    state.presence.here[arm] = 0
+    before = state.pulls[arm]
+    for t in range(61, 81):
+        update(policy.params, state, t, arm, 0.0)
+    assert state.pulls[arm] == before + 20
+    assert state.episode.tolist() == [1, 1]
+    state.presence.here[arm] = 1
+    update(policy.params, state, 81, arm, 0.0)
+    assert state.episode.tolist() == [2, 82]
+
+
+def test_an_arm_that_was_evicted_last_and_is_gone_begins_no_episode() -> None:
+    policy = AdSwitch(horizon=60, C1=0.02)
+    state = evicted_by_one(policy)
+    state.unseen[1], state.mean[1] = 1, 9.0
+    states.set_present(policy, state, np.array([0, 2, 3]))
+    policy.kernel.update(policy.params, state, 61, 2, 0.5)
+    assert (state.unseen[1], state.episode[0]) == (1, 1)
+    states.set_present(policy, state, np.arange(4))
+    policy.kernel.update(policy.params, state, 62, 2, 0.5)
+    assert (state.unseen[1], state.episode[0]) == (0, 2)
 
 
 @pytest.mark.parametrize("arm", [1, 2, 3])
@@ -176,6 +208,7 @@ def test_without_another_arm_the_episode_goes_on(arm: int) -> None:
     state, left = evicted_by_one(policy), [i for i in range(4) if i != arm]
     before = states.copy(state)
     states.forget_arm(policy, state, arm, ROUNDS)
+    states.set_present(policy, state, np.array(left))
     assert state.episode.tolist() == [1, 1]
     for name in ("pulls", "bad", "unseen", "mean", "gap", "until", "last", "above", "below"):
         assert getattr(state, name)[left].tolist() == getattr(before, name)[left].tolist()

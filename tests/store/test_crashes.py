@@ -12,7 +12,9 @@ from pathlib import Path
 import apsw
 import pytest
 
+import rotting
 from rotting.errors import StoreError, StoreFailedError, StoreFullError, StoreLockedError
+from rotting.store.durable import replaying
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import failing_disk
@@ -27,9 +29,15 @@ def checked(path: Path, readonly: bool = False) -> list[int]:
     with SQLiteStore(path, readonly) as store:
         assert verify(store).problems == ()
         said = says(store)
+        assert of_songs(store) == said
         snapshot = store.snapshot("songs") if said else None
         assert snapshot is None or snapshot.state["n"] == snapshot.number <= len(said)
         return said
+
+
+def of_songs(store: SQLiteStore) -> list[int]:
+    """What the events of one bandit say, found by way of the index."""
+    return [event.payload["n"] for event in store.read("songs")] if store.bandits() else []
 
 
 def new_store(path: Path, events: int) -> SQLiteStore:
@@ -127,7 +135,7 @@ def test_a_file_that_is_cut_anywhere_is_refused_or_whole(tmp_path: Path) -> None
         os.truncate(path, cut)
         try:
             with SQLiteStore(path, readonly=True) as reader:
-                assert says(reader) == list(range(1, 91))
+                assert says(reader) == of_songs(reader) == list(range(1, 91))
                 assert list(reader.bandits()) == ["songs"]
                 snapshot = reader.snapshot("songs")
                 assert snapshot is None or snapshot == (90, {"n": 90})
@@ -153,7 +161,7 @@ def test_a_byte_that_flips_is_found_or_does_no_harm(tmp_path: Path) -> None:
             file.write(bytes([whole[place] ^ (1 << place % 8)]))
         try:
             with SQLiteStore(path, readonly=True) as reader:
-                assert says(reader) == list(range(1, 91)), place
+                assert says(reader) == of_songs(reader) == list(range(1, 91)), place
                 assert reader.bandits() == {"songs": {}}
                 snapshot = reader.snapshot("songs")
                 assert snapshot is None or snapshot == (90, {"n": 90})
@@ -222,7 +230,11 @@ def test_a_full_disk_takes_nothing_and_the_same_can_be_tried_again(tmp_path: Pat
         with pytest.raises(StoreFullError):
             store.save_snapshot("songs", 3, {"n": 3})
         assert says(store) == [1, 2, 3]
+        after = tmp_path / "after"
+        after.mkdir()
+        disk.after_power_cut(after)
         disk.full = False
+        assert checked(after / path.name) == [1, 2, 3]
         assert store.append(numbered(4, 9)) == 9
     assert checked(path) == list(range(1, 10))
 
@@ -263,7 +275,8 @@ def fill(store: SQLiteStore) -> None:
 
 
 def test_a_real_disk_fills_up(small_disk: Path) -> None:
-    path = small_disk / "songs.rot"
+    path, ballast = small_disk / "songs.rot", small_disk / "ballast"
+    ballast.write_bytes(bytes(200_000))
     with new_store(path, 0) as store:
         with pytest.raises(StoreFullError):
             fill(store)
@@ -272,6 +285,35 @@ def test_a_real_disk_fills_up(small_disk: Path) -> None:
         with pytest.raises(StoreFullError):
             store.append(numbered(last + 1, last + 50))
     assert checked(path, readonly=True) == list(range(1, last + 1))
+    with pytest.raises(StoreFullError):
+        SQLiteStore(path)
+    ballast.unlink()
+    with SQLiteStore(path) as store:
+        assert store.append(numbered(last + 1, last + 50)) == last + 50
+    assert checked(path) == list(range(1, last + 51))
+
+
+def reward_on(bandit: rotting.Bandit, rewarded: list[str]) -> None:
+    """Decide and reward until that is refused."""
+    while True:
+        decision = bandit.decide()
+        assert bandit.reward(decision.id, 1.0) == "applied"
+        rewarded.append(decision.id)
+
+
+def test_a_bandit_goes_on_when_a_real_disk_has_room_again(small_disk: Path) -> None:
+    path, ballast = small_disk / "songs.rot", small_disk / "ballast"
+    ballast.write_bytes(bytes(600_000))
+    rewarded: list[str] = []
+    with rotting.open(path, rotting.UCB1(), arms=["a", "b"]) as bandit, pytest.raises(StoreFullError):
+        reward_on(bandit, rewarded)
+    ballast.unlink()
+    with rotting.open(path) as bandit:
+        assert {bandit.reward(each, 1.0) for each in rewarded} == {"duplicate"}
+        assert bandit.rounds - len(rewarded) in {0, 1}
+        assert bandit.reward(bandit.decide().id, 1.0) == "applied"
+    with SQLiteStore(path, readonly=True) as store:
+        assert verify(store, replaying(store)).problems == ()
 
 
 def test_the_log_ahead_stays_short_while_somebody_reads_slowly(tmp_path: Path) -> None:

@@ -74,6 +74,9 @@ def test_several_bandits_share_a_log(here: Place) -> None:
         store.append([("songs", {"n": 1}), ("films", {"n": 2}), ("songs", {"n": 3})])
         assert [event.number for event in store.read("songs")] == [1, 3]
         assert [event.number for event in store.read("films", after=1)] == [2]
+        for after in range(5):
+            assert [event.number for event in store.read("songs", after)] == [n for n in (1, 3) if n > after]
+        assert list(store.read("songs", 10**30)) == []
         assert [event.bandit for event in store.read()] == ["songs", "films", "songs"]
     with here.open(readonly=True) as store:
         assert list(store.bandits()) == ["songs", "films"]
@@ -168,6 +171,7 @@ def test_readers_follow_the_writer_and_change_nothing(here: Place) -> None:
         writer.add_bandit("films", {})
         writer.append([("films", {"n": 4})])
         writer.flush()
+        assert reader.last == 4
         assert [event.bandit for event in reader.read(after=3)] == ["films"]
         assert (reader.epoch, reader.id) == (writer.epoch, writer.id)
         for forbidden in (
@@ -211,6 +215,38 @@ def test_threads_may_append_at_once(here: Place) -> None:
     assert sorted(said) == [[k, i] for k in range(4) for i in range(50)]
     for k in range(4):
         assert [i for who, i in said if who == k] == list(range(50))
+
+
+def test_threads_may_read_while_others_write(here: Place) -> None:
+    with started(here) as store:
+        store.add_bandit("films", {})
+        wrong: list[BaseException] = []
+
+        def write(name: str) -> None:
+            for number in range(60):
+                store.append([(name, {"n": number})])
+                if number % 20 == 0:
+                    store.save_snapshot(name, store.last, {"n": number})
+
+        def read() -> None:
+            try:
+                for _ in range(10):
+                    for name in ("songs", "films"):
+                        said = [event.payload["n"] for event in store.read(name)]
+                        assert said == list(range(len(said)))
+                        snapshot = store.snapshot(name)
+                        assert snapshot is None or snapshot.state["n"] % 20 == 0
+                    assert verify(store).problems == ()
+            except BaseException as error:  # noqa: BLE001 - the thread that asks is another one
+                wrong.append(error)
+
+        threads = [threading.Thread(target=write, args=(name,)) for name in ("songs", "films")]
+        threads += [threading.Thread(target=read) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
 
 
 json_values = st.recursive(

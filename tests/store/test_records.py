@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.store.records import decode, digest, encode
+from rotting.store.records import decode, digest, encode, encode_in_pieces
 
 LOOP: dict[str, Any] = {}
 LOOP["self"] = LOOP
@@ -28,6 +28,40 @@ def test_what_json_cannot_carry_is_refused(payload: Any, error: type[Exception],
     with pytest.raises(error) as caught:
         encode("payload", payload)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(("payload", "error", "message"), BAD, ids=[message for *_, message in BAD])
+def test_nor_does_it_go_in_pieces(payload: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        list(encode_in_pieces("payload", payload, 10))
+    assert str(caught.value) == message
+
+
+plain = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8"))
+)
+keys = st.text(st.characters(codec="utf-8"))
+nested = st.recursive(
+    plain, lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(keys, inner, max_size=5), max_leaves=30
+)
+
+
+@given(st.dictionaries(keys, nested, max_size=5), st.integers(1, 200))
+def test_the_pieces_say_what_the_whole_says(payload: dict[Any, Any], size: int) -> None:
+    pieces = list(encode_in_pieces("state", payload, size))
+    assert decode(b"".join(pieces)) == decode(encode("state", payload))
+    assert {len(piece) for piece in pieces[:-1]} <= {size}
+
+
+def test_large_states_go_in_pieces_too() -> None:
+    state = {"rewards": [0.125] * 30_000, "hulls": [[[1.5, 2.5]] * 500] * 5, "arms": {f"arm {k}": k for k in range(900)}}
+    pieces = list(encode_in_pieces("state", state, 2**14))
+    assert decode(b"".join(pieces)) == state
+    assert max(map(len, pieces)) == 2**14
 
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), st.floats(allow_nan=False, allow_infinity=False)))

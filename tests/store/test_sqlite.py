@@ -1,9 +1,7 @@
-"""The file of a store: what is no store, or a damaged one, is refused in one sentence, and left as it is."""
+"""A store in a file: what is damaged is refused, who is in the way is told, and snapshots are in nobody's way."""
 
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,97 +11,15 @@ import pytest
 from rotting.errors import (
     InvalidTypeError,
     InvalidValueError,
-    NotAStoreError,
-    PathMissingError,
     StoreDamagedError,
-    StoreError,
-    StoreFormatError,
+    StoreFailedError,
+    StoreLockedError,
 )
-from rotting.store.sqlite import APPLICATION_ID, FORMAT, SQLiteStore
+from rotting.store import files, records, sqlite
+from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
-from tests.helpers.stores import numbered, says
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """A store of 90 events that was closed in order."""
-    with SQLiteStore(tmp_path / "songs.rot") as store:
-        store.add_bandit("songs", {"seed": 1})
-        store.append(numbered(1, 90))
-        for number in (30, 60, 90):
-            store.save_snapshot("songs", number, {"n": number})
-    return tmp_path / "songs.rot"
-
-
-def sql(path: Path, *statements: str) -> list[Any]:
-    """What another program does with the file."""
-    connection = apsw.Connection(str(path))
-    rows = [row for statement in statements for row in connection.execute(statement)]
-    connection.close()
-    return rows
-
-
-def run(code: str, *arguments: object, **options: Any) -> str:
-    """What a program prints; it must end well."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
-    assert done.returncode == 0, done.stderr
-    return str(done.stdout)
-
-
-def text_file(path: Path) -> None:
-    path.write_text("dear diary\n" * 500)
-
-
-def other_program(path: Path) -> None:
-    sql(path, "CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
-
-
-def other_program_writing_ahead(path: Path) -> None:
-    sql(path, "PRAGMA journal_mode = wal", "PRAGMA application_id = 7", "CREATE TABLE t (a)")
-
-
-STRANGERS: list[tuple[Callable[[Path], object], str]] = [
-    (Path.touch, "it is an empty file"),
-    (Path.mkdir, "it is a folder"),
-    (text_file, "it is no database"),
-    (other_program, r"it is another program's database \(application id 0\)"),
-    (other_program_writing_ahead, r"it is another program's database \(application id 7\)"),
-]
-
-
-@pytest.mark.parametrize("readonly", [False, True])
-@pytest.mark.parametrize(("make", "why"), STRANGERS)
-def test_what_is_no_store_is_refused_and_left_alone(
-    tmp_path: Path, make: Callable[[Path], object], why: str, readonly: bool
-) -> None:
-    path = tmp_path / "songs.rot"
-    make(path)
-    before = None if path.is_dir() else path.read_bytes()
-    with pytest.raises(NotAStoreError, match=f"^{path} must be a store, but {why}$"):
-        SQLiteStore(path, readonly)
-    assert before is None or path.read_bytes() == before
-    assert not path.with_name("songs.rot-lock").exists()
-
-
-@pytest.mark.parametrize(("version", "age"), [(FORMAT - 1, "an older"), (FORMAT + 1, "a newer")])
-def test_another_format_is_refused_by_its_number(path: Path, version: int, age: str) -> None:
-    sql(path, f"PRAGMA user_version = {version}")
-    with pytest.raises(StoreFormatError, match=rf"has format {version}, of {age} version; rotting .* reads format {FORMAT}$"):
-        SQLiteStore(path)
-
-
-def test_the_file_says_whose_it_is(path: Path) -> None:
-    assert sql(path, "PRAGMA application_id", "PRAGMA user_version") == [(APPLICATION_ID,), (FORMAT,)]
-    assert path.read_bytes()[68:72] == b"ROT!"
-
-
-def test_missing_files_and_folders(tmp_path: Path) -> None:
-    with pytest.raises(PathMissingError, match="^no such store: .*songs.rot$"):
-        SQLiteStore(tmp_path / "songs.rot", readonly=True)
-    with pytest.raises(PathMissingError, match="^no such folder: .*nowhere$"):
-        SQLiteStore(tmp_path / "nowhere" / "songs.rot")
-    assert list(tmp_path.iterdir()) == []
+from tests.helpers.disks import failing_disk
+from tests.helpers.stores import numbered, run, says, sql
 
 
 @pytest.mark.parametrize(("durability", "error"), [("tape", InvalidValueError), (3, InvalidTypeError)])
@@ -115,13 +31,6 @@ def test_durability_is_one_of_three(tmp_path: Path, durability: Any, error: type
 def test_only_the_store_and_its_lock_stay(path: Path) -> None:
     assert {each.name for each in path.parent.iterdir()} == {"songs.rot", "songs.rot-lock"}
     assert path.with_name("songs.rot-lock").stat().st_size == 0
-
-
-def test_a_link_to_a_store_is_the_same_store(path: Path, tmp_path: Path) -> None:
-    link = tmp_path / "link.rot"
-    link.symlink_to(path)
-    with SQLiteStore(path), pytest.raises(StoreError, match="locked"):
-        SQLiteStore(link)
 
 
 def test_two_snapshots_are_kept(path: Path) -> None:
@@ -156,7 +65,8 @@ def test_what_another_program_changed_is_found(path: Path, change: str, why: str
 
 
 def test_a_damaged_snapshot_is_left_out_and_told(path: Path) -> None:
-    sql(path, "UPDATE snapshots SET state = CAST('{}' AS BLOB) WHERE number = 90")
+    newest = "SELECT snapshot FROM snapshots WHERE number = 90"
+    sql(path, f"UPDATE pieces SET content = CAST('{{}}' AS BLOB) WHERE snapshot = ({newest})")
     with SQLiteStore(path) as store:
         assert store.snapshot("songs") == (60, {"n": 60})
         assert verify(store).problems == ("the snapshot at event 90 is not what was written",)
@@ -183,62 +93,18 @@ def lose_a_row(path: Path) -> None:
 
 
 def test_a_page_that_lost_a_row_is_found_after_a_crash_too(path: Path) -> None:
-    sql(path, "UPDATE writer SET clean = 0, last = 0")  # as if the writer had died before it counted
+    sql(path, "UPDATE writer SET last = 0")  # as if the writer had died before it counted
     lose_a_row(path)
-    with SQLiteStore(path, readonly=True) as reader:
-        assert any("is damaged" in problem for problem in verify(reader).problems)
-    with pytest.raises(StoreDamagedError, match=f"^{path} is damaged: "):
-        SQLiteStore(path)
+    for readonly in (True, False):
+        with pytest.raises(StoreDamagedError, match=f"^{path} is damaged: of its 89 events some are missing|malformed"):
+            SQLiteStore(path, readonly)
 
 
 def test_who_closes_in_order_counts_the_events(path: Path) -> None:
-    assert sql(path, "SELECT clean, last FROM writer") == [(1, 90)]
-    store = SQLiteStore(path)
-    assert sql(path, "SELECT clean FROM writer") == [(0,)]
-    store.append(numbered(91, 92))
-    store.close()
-    assert sql(path, "SELECT clean, bandits, last FROM writer") == [(1, 1, 92)]
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that everybody can enter."""
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
-        Path(name).chmod(0o755)
-
-
-OPEN = """
-import os, sys
-from rotting.errors import StoreError
-from rotting.store.sqlite import SQLiteStore
-if os.geteuid() == 0:  # who may write everywhere becomes somebody who may not
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
-try:
-    with SQLiteStore(sys.argv[1], readonly=len(sys.argv) > 2) as store:
-        print(store.last)
-except StoreError as error:
-    print(type(error).__name__, error)
-"""
-
-
-def test_read_only_files_and_folders_can_be_read_and_say_so_to_writers(folder: Path) -> None:
-    path = folder / "songs.rot"
+    assert sql(path, "SELECT last FROM writer") == [(90,)]
     with SQLiteStore(path) as store:
-        store.add_bandit("songs", {})
-        store.append(numbered(1, 3))
-    path.with_name("songs.rot-lock").unlink()
-    path.chmod(0o444)
-    folder.chmod(0o777)
-    assert run(OPEN, path) == f"StoreReadOnlyError {path} is read-only: it cannot be written to\n"
-    assert run(OPEN, path, "readonly") == "3\n"
-    for each in folder.glob("songs.rot-*"):
-        each.unlink()
-    folder.chmod(0o555)
-    assert run(OPEN, path, "readonly") == "3\n"
-    assert run(OPEN, path).startswith(f"StoreReadOnlyError {path} cannot be written to: its lock ")
+        store.append(numbered(91, 92))
+    assert sql(path, "SELECT bandits, last FROM writer") == [(1, 92)]
 
 
 def test_a_child_process_leaves_the_store_to_its_parent(path: Path) -> None:
@@ -273,17 +139,235 @@ store.close()
         assert says(store) == list(range(1, 93))
 
 
-def test_what_is_missing_is_said_in_one_sentence() -> None:
-    code = """
-import sys
-sys.modules["apsw"] = None
-try:
-    import rotting.store.sqlite
-except ImportError as error:
-    print(type(error).__name__, error)
-"""
-    assert run(code) == "MissingExtraError a store needs apsw, which brings SQLite: pip install 'rotting[store]'\n"
+def lose_an_entry(path: Path, which: int) -> None:
+    """Let the index forget one of the events: a page that holds them says that it holds one fewer."""
+    ((page, cells),) = sql(path, "SELECT pageno, ncell FROM dbstat WHERE name = 'events_of' AND pagetype = 'leaf'")
+    content = bytearray(path.read_bytes())
+    start = (page - 1) * 4_096
+    content[start + 3 : start + 5] = (cells - 1).to_bytes(2, "big")
+    pointers = start + 8 + 2 * which
+    content[pointers : start + 8 + 2 * cells - 2] = content[pointers + 2 : start + 8 + 2 * cells]
+    path.write_bytes(content)
 
 
-def test_sqlite_is_one_that_does_not_damage_what_is_written_ahead() -> None:
-    assert tuple(map(int, apsw.sqlite_lib_version().split("."))) >= (3, 51, 3)
+@pytest.mark.parametrize("which", [0, 1, 50, 88])
+def test_an_event_that_the_index_lost_is_missed(path: Path, which: int) -> None:
+    lose_an_entry(path, which)
+    with SQLiteStore(path, readonly=True) as store:
+        assert says(store) == list(range(1, 91))  # which does not ask the index
+        for after in {0, which - 1, which} - {-1}:
+            why = f"before event {which + 2} one of 'songs' is missing$"
+            with pytest.raises(StoreDamagedError, match=f"^{path} is damaged: {why}"):
+                list(store.read("songs", after))
+        assert any("is damaged" in problem for problem in verify(store).problems)
+
+
+def test_the_last_event_that_the_index_lost_is_missed_at_once(path: Path) -> None:
+    lose_an_entry(path, 89)
+    for readonly in (True, False):
+        with pytest.raises(StoreDamagedError, match="of its 90 events some are missing at the end of a bandit$"):
+            SQLiteStore(path, readonly)
+
+
+def test_another_program_that_writes_is_waited_for_and_then_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "PATIENCE_MS", 20)
+    other = apsw.Connection(str(path))
+    with SQLiteStore(path) as store:
+        other.execute("BEGIN IMMEDIATE")
+        for batch in (numbered(91, 91), numbered(91, 95)):
+            with pytest.raises(StoreLockedError, match=f"^{path} is locked by another program$"):
+                store.append(batch)
+        with pytest.raises(StoreLockedError):
+            store.save_snapshot("songs", 90, {})
+        other.execute("ROLLBACK")
+        assert store.append(numbered(91, 95)) == 95
+    other.close()
+    with SQLiteStore(path) as store:
+        assert says(store) == list(range(1, 96))
+
+
+def test_a_reader_who_stays_is_in_the_way_of_a_new_writer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "PATIENCE_MS", 20)
+    reader = apsw.Connection(str(path))
+    with SQLiteStore(path) as store:
+        store.append(numbered(91, 91))
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM events").fetchall()
+        store.append(numbered(92, 92))
+        store.close()
+        with pytest.raises(StoreLockedError, match="is locked: a reader has been reading for 5 s$"):
+            SQLiteStore(path)
+    reader.close()
+    with SQLiteStore(path) as store:
+        assert says(store) == list(range(1, 93))
+
+
+def test_a_writer_that_lost_its_lock_and_goes_on_is_not_overtaken(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recognise = SQLiteStore._recognise
+    with SQLiteStore(path) as first:
+        path.with_name("songs.rot-lock").unlink()
+
+        def meanwhile(second: SQLiteStore) -> None:
+            recognise(second)
+            first.append(numbered(91, 91))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(SQLiteStore, "_recognise", meanwhile)
+            with pytest.raises(StoreLockedError, match="is locked: another writer has it$"):
+                SQLiteStore(path)
+        first.append(numbered(92, 92))
+    with SQLiteStore(path) as store:
+        assert says(store) == list(range(1, 93))
+
+
+def test_a_snapshot_does_not_mind_that_the_log_ahead_is_being_copied(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copies: list[bool] = []
+    with SQLiteStore(path) as store:
+
+        class Busy:
+            """The connection for snapshots, while another one copies."""
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(aside, name)
+
+            def wal_checkpoint(self, **options: Any) -> None:
+                copies.append(True)
+                raise apsw.BusyError
+
+        aside = store._aside
+        monkeypatch.setattr(store, "_aside", Busy())
+        monkeypatch.setattr(sqlite, "_PIECES", 2)
+        store.save_snapshot("songs", 90, long(1))
+        assert copies
+        assert store.snapshot("songs") == (90, long(1))
+
+
+def test_a_piece_that_became_text_is_damaged(path: Path) -> None:
+    sql(path, "CREATE TABLE loose (snapshot, piece, content)", "INSERT INTO loose SELECT * FROM pieces", "DROP TABLE pieces")
+    sql(path, "UPDATE loose SET content = CAST(content AS TEXT)", "ALTER TABLE loose RENAME TO pieces")
+    with SQLiteStore(path, readonly=True) as store:
+        assert store.snapshot("songs") is None
+
+
+def crashed(path: Path, events: int) -> None:
+    """The file of a writer with many bandits, that died."""
+    with SQLiteStore(path, durability="os") as store:
+        for k in range(10):
+            store.add_bandit(f"songs {k}", {})
+        for start in range(0, events, 1_000):
+            store.append((f"songs {n % 10}", {"n": n}) for n in range(start, start + 1_000))
+    sql(path, "UPDATE writer SET bandits = 0, last = 0")
+
+
+def reads(path: Path) -> tuple[int, int]:
+    """How often the disk is asked when a store is opened after a crash, and when the last events of a bandit are read."""
+    with failing_disk() as disk:
+        with SQLiteStore(path) as store:
+            opened = disk.reads
+            last = [event.payload["n"] for event in store.read("songs 3", store.last - 100)]
+        assert len(last) == 10
+        return opened, disk.reads - opened
+
+
+def test_opening_and_resuming_take_no_longer_in_a_large_store(tmp_path: Path) -> None:
+    small, large = tmp_path / "small.rot", tmp_path / "large.rot"
+    crashed(small, 3_000)
+    crashed(large, 40_000)
+    assert large.stat().st_size > 10 * small.stat().st_size
+    for few, many in zip(reads(small), reads(large), strict=True):
+        assert many <= few + 20
+
+
+def long(n: int) -> dict[str, Any]:
+    """A state of several pieces."""
+    return {"n": n, "rewards": [n + 1 / 7] * 30_000}
+
+
+def test_others_append_while_a_snapshot_is_saved(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    appended: list[int] = []
+    encode_in_pieces = records.encode_in_pieces
+
+    def slowly(*arguments: Any) -> Iterator[bytes]:
+        for piece in encode_in_pieces(*arguments):
+            yield piece
+            other = threading.Thread(target=lambda: appended.append(store.append(numbered(store.last + 1, store.last + 1))))
+            other.start()
+            other.join(30)  # it need not wait
+
+    monkeypatch.setattr(sqlite, "encode_in_pieces", slowly)
+    with SQLiteStore(path) as store:
+        store.save_snapshot("songs", 90, long(90))
+        assert len(appended) > 3
+        assert appended == list(range(91, 91 + len(appended)))
+        assert store.snapshot("songs") == (90, long(90))
+
+
+def test_a_snapshot_that_cannot_be_finished_leaves_the_one_before(path: Path) -> None:
+    with SQLiteStore(path) as store:
+        before = sql(path, "SELECT snapshot, piece FROM pieces")
+        with pytest.raises(InvalidValueError, match="state must hold finite numbers only"):
+            store.save_snapshot("songs", 90, {**long(1), "last": float("nan")})
+        assert store.snapshot("songs") == (90, {"n": 90})
+        assert sql(path, "SELECT snapshot, piece FROM pieces") == before
+        store.save_snapshot("songs", 90, long(2))
+        assert store.snapshot("songs") == (90, long(2))
+        assert verify(store).problems == ()
+
+
+def test_what_a_dead_writer_left_of_a_snapshot_is_removed(path: Path) -> None:
+    left = " UNION ALL ".join(f"SELECT 99, {k}, zeroblob(100)" for k in range(40))
+    sql(path, f"INSERT INTO pieces {left}")
+    with SQLiteStore(path) as store:
+        assert sql(path, "SELECT count(*) FROM pieces WHERE snapshot = 99") == [(0,)]
+        assert store.snapshot("songs") == (90, {"n": 90})
+
+
+def test_pieces_of_old_snapshots_are_removed_and_the_file_stays_as_large(path: Path) -> None:
+    sizes = []
+    with SQLiteStore(path, durability="os") as store:
+        for n in range(1, 7):
+            store.append(numbered(90 + n, 90 + n))
+            store.save_snapshot("songs", 90 + n, long(n))
+            sizes.append(sql(path, "PRAGMA page_count")[0][0])
+        assert sql(path, "SELECT count(DISTINCT snapshot) FROM pieces") == [(2,)]
+    assert max(sizes[3:]) == sizes[3]
+
+
+def test_the_log_ahead_stays_short_while_a_large_snapshot_is_saved(path: Path) -> None:
+    with SQLiteStore(path) as store:
+        state = {"rewards": ["x" * 1_000] * 20_000}
+        store.save_snapshot("songs", 90, state)
+        assert path.stat().st_size > 12_000_000
+        assert path.with_name("songs.rot-wal").stat().st_size < 8_000_000
+        assert store.snapshot("songs") == (90, state)
+
+
+def test_closing_ends_a_snapshot_that_is_being_saved(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encode_in_pieces = records.encode_in_pieces
+    store, began, closed = SQLiteStore(path), threading.Event(), threading.Event()
+
+    def slowly(*arguments: Any) -> Iterator[bytes]:
+        for piece in encode_in_pieces(*arguments):
+            yield piece
+            began.set()
+            closed.wait(0.2)
+
+    monkeypatch.setattr(sqlite, "encode_in_pieces", slowly)
+    said: list[str] = []
+
+    def save() -> None:
+        try:
+            store.save_snapshot("songs", 90, long(90))
+        except StoreFailedError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=save)
+    thread.start()
+    began.wait()
+    store.close()
+    closed.set()
+    thread.join()
+    assert said == [f"{path} is closed: open it again"]
+    with SQLiteStore(path) as store:
+        assert store.snapshot("songs") == (90, {"n": 90})
+        assert verify(store).problems == ()

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rotting.common.rules import suggest
-from rotting.errors import InvalidValueError, MissingExtraError
+from rotting.errors import (
+    InvalidValueError,
+    MissingExtraError,
+    NotAStoreError,
+    PathMissingError,
+    StoreFormatError,
+    StoreLockedError,
+    StoreReadOnlyError,
+)
 
 if TYPE_CHECKING:
     from rotting.policy import Policy
@@ -30,6 +38,23 @@ def refusing(where: str = "") -> Iterator[None]:
         yield
     except (TypeError, ValueError, FileExistsError) as error:
         raise UserError(f"{where}{error}") from error
+
+
+@contextmanager
+def refusing_store() -> Iterator[None]:
+    """Turn the errors about a file that cannot be used as a store into a `UserError`; what is damaged or fails is neither."""
+    try:
+        with refusing():
+            yield
+    except (
+        MissingExtraError,
+        NotAStoreError,
+        PathMissingError,
+        StoreFormatError,
+        StoreLockedError,
+        StoreReadOnlyError,
+    ) as error:
+        raise UserError(str(error)) from error
 
 
 def value_of(text: str) -> int | float | str:

@@ -5,7 +5,15 @@ import os
 import sys
 from collections.abc import Sequence
 
-from rotting.cli import list_command, log_command, reproduce_command, simulate_command, theory_command
+from rotting.cli import (
+    backup_command,
+    list_command,
+    log_command,
+    reproduce_command,
+    serve_command,
+    simulate_command,
+    theory_command,
+)
 from rotting.cli.arguments import SYNTAX, UserError
 from rotting.cli.parsers import Command, Parser, raw
 from rotting.common.rules import suggest
@@ -20,7 +28,9 @@ examples:
   rotting simulate --problem stationary:means=0.9/0.5,noise=bernoulli --policy ucb1:sigma=0.5 --horizon 1000 --json
   rotting theory two-arms:L=0.3 --horizon 2000
   rotting reproduce
+  rotting serve songs.rot
   rotting log songs.rot --verify
+  rotting backup songs.rot monday.rot
 
 Policies and problems are written {SYNTAX}; `rotting list` names them all.
 """
@@ -32,7 +42,7 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     parser = Parser(prog="rotting", description=about, epilog=EXAMPLES, formatter_class=raw, allow_abbrev=False)
     parser.add_argument("-V", "--version", action="version", version=f"rotting {__version__}")
     command = Command(parser)
-    for each in (list_command, simulate_command, theory_command, reproduce_command, log_command):
+    for each in (list_command, simulate_command, theory_command, reproduce_command, log_command, backup_command, serve_command):
         each.add(command)
     return parser, command.names
 

@@ -2,12 +2,14 @@
 
 import argparse
 import json
+import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rotting.cli.arguments import UserError, new_place, refusing, value_of
-from rotting.errors import MissingExtraError, PathMissingError, StoreDamagedError, StoreError
+from rotting.cli.arguments import UserError, new_place, refusing, refusing_store, value_of
+from rotting.errors import MissingExtraError, StoreDamagedError
 
 if TYPE_CHECKING:
     from rotting.cli.parsers import Command
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from rotting.store.sqlite import SQLiteStore
 
 _FORMATS = (".csv", ".parquet")
+_SHOWN = 10  # values of a list in a line
 
 
 def _log(options: argparse.Namespace) -> None:
@@ -28,29 +31,38 @@ def _log(options: argparse.Namespace) -> None:
             events = store.read(options.bandit, after)
         if out is not None:
             _export(events, out)
-        else:
+        elif options.json:
             for event in events:
-                print(json.dumps(event._asdict(), ensure_ascii=False) if options.json else _line(event))
+                print(_text(event._asdict()))
+        else:
+            _print(store, events)
 
 
 def _opened(file: str) -> "SQLiteStore":
-    try:
+    with refusing_store():
         from rotting.store.sqlite import SQLiteStore
 
         return SQLiteStore(file, readonly=True)
-    except (MissingExtraError, PathMissingError, StoreError) as error:
-        raise UserError(str(error)) from error
 
 
 def _verify(store: "SQLiteStore", file: str) -> None:
+    from rotting.common.progress import Progress
     from rotting.store.durable import replaying
     from rotting.store.verify import verify
 
-    found = verify(store, replaying(store))
+    replay = replaying(store)
+    with Progress(store.last, "events") as bar:
+
+        def counted(event: "Event") -> str:
+            bar.advance()
+            return replay(event)
+
+        found = verify(store, counted)
     for problem in found.problems:
         print(problem)
     if found.problems:
-        raise StoreDamagedError(f"{file} is damaged: {len(found.problems)} found in {found.events} events")
+        many = "1 problem" if len(found.problems) == 1 else f"{len(found.problems)} problems"
+        raise StoreDamagedError(f"{file} is damaged: {many}, events read: {found.events}")
     print(f"{file}: {found.events} events, all as they were written, and every choice the same again")
 
 
@@ -58,12 +70,25 @@ def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _line(event: "Event") -> str:
-    """Return an event in one line: its number, epoch and bandit, what happened, and the rest as JSON."""
-    payload = dict(event.payload)
-    what = str(payload.pop("event", ""))
-    rest = " ".join(f"{name}={_text(value)}" for name, value in payload.items())
-    return f"{event.number:>8} {event.epoch:>4} {event.bandit}  {what} {rest}".rstrip()
+def _short(value: object) -> str:
+    """Return JSON, of a long list the first values and how many there are."""
+    if isinstance(value, list) and len(value) > _SHOWN:
+        return f"{_text(value[:_SHOWN])[:-1]}, ... {len(value)} in all]"
+    return _text(value)
+
+
+def _print(store: "SQLiteStore", events: "Iterable[Event]") -> None:
+    """Print one event a line: the same in columns, and then what is its own. A terminal gets lines that are not too long."""
+    wide = min(20, max((6, *map(len, store.bandits()))))
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    print(f"{'number':>8} {'epoch':>6}  {'bandit':{wide}}  {'event':9}  {'id':8}".rstrip())
+    for event in events:
+        payload = dict(event.payload)
+        what, key = str(payload.pop("event", "note" if "note" in payload else "")), str(payload.pop("id", ""))[:8]
+        first: dict[str, Any] = {name: payload.pop(name) for name in ("arm", "reward") if name in payload}
+        own = " ".join(f"{name}={_short(value)}" for name, value in {**first, **payload}.items() if value is not None)
+        line = f"{event.number:>8} {event.epoch:>6}  {event.bandit:{wide}}  {what:9}  {key:8}  {own}".rstrip()
+        print(line if columns is None or len(line) <= columns else f"{line[: columns - 3]}...")
 
 
 def _new_table(name: str, text: str) -> Path:
@@ -76,18 +101,22 @@ def _new_table(name: str, text: str) -> Path:
 def _export(events: "Iterable[Event]", path: Path) -> None:
     from rotting.cli.output import say
     from rotting.common.atomic_files import write_atomically
+    from rotting.live.events import one_by_one
     from rotting.report.frames import csv_bytes, parquet_bytes
 
     rows = []
     for number, epoch, bandit, payload in events:
         own = {"number": number, "epoch": epoch, "bandit": bandit}
-        rows.append({**own, **{f"payload_{name}" if name in own else name: value for name, value in payload.items()}})
+        rows += [
+            {**own, **{f"payload_{name}" if name in own else name: value for name, value in each.items()}}
+            for each in one_by_one(payload)
+        ]
     try:
         content = (csv_bytes if path.suffix == ".csv" else parquet_bytes)(_in_columns(rows))
     except MissingExtraError as error:
         raise UserError(f"out: {error}") from error
     write_atomically(path, content)
-    say(f"saved {len(rows)} events to {path}")
+    say(f"saved {len({row['number'] for row in rows})} events to {path}")
 
 
 def _in_columns(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -107,7 +136,9 @@ def _in_columns(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def add(command: "Command") -> None:
     """Add the command to the parser."""
-    more = "Reads beside the program that writes the store, and changes nothing."
+    more = (
+        "Reads beside the program that writes the store, and changes nothing. Ids are shown shortened; --json has them whole."
+    )
     log = command("log", _log, "Print, export or verify the events that a store keeps", more)
     log.add_argument("file", metavar="FILE", help="the store, such as songs.rot")
     log.add_argument("--bandit", metavar="NAME", help="only the events of this bandit; default: of all")

@@ -1,6 +1,7 @@
 """Parsers whose errors are one line."""
 
 import argparse
+import textwrap
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -30,7 +31,7 @@ class Command:
         self, name: str, run: Callable[[argparse.Namespace], None], about: str, more: str = ""
     ) -> argparse.ArgumentParser:
         """Add a command and return its parser."""
-        description = f"{about}. {more}".strip()
+        description = textwrap.fill(f"{about}. {more}".strip(), 79)
         added = self._commands.add_parser(name, help=about, description=description, formatter_class=raw, allow_abbrev=False)
         added.set_defaults(run=run)
         return added

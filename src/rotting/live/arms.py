@@ -8,7 +8,7 @@ import heapq
 import math
 from collections.abc import Hashable, Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -30,18 +30,56 @@ def check_arm(arm: object) -> Hashable:
         return arm
     if type(arm) is float and math.isfinite(arm):
         return arm
-    raise InvalidTypeError(f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {arm!r}")
+    raise InvalidTypeError(
+        f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {brief(arm)}"
+    )
 
 
-def check_iterable(arms: object) -> None:
+def check_iterable(arms: object, name: str = "arms") -> None:
     """Refuse what is no list of arms."""
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-        raise InvalidTypeError(f"arms must be a list of arms, got {arms!r}")
+        raise InvalidTypeError(f"{name} must be a list of arms, got {brief(arms)}")
 
 
 def restore_arm(arm: Any) -> Hashable:
     """Return the arm that JSON carried: it has lists for tuples."""
     return check_arm(tuple(restore_arm(part) for part in arm) if isinstance(arm, list | tuple) else arm)
+
+
+NOTHING: frozenset[int] = frozenset()
+
+
+@final
+class AllBut:
+    """All active arms but a few, which are not listed unless somebody asks: that takes as long as there are arms."""
+
+    __slots__ = ("_slots", "every", "hidden", "size")
+
+    def __init__(self, every: Ints, hidden: frozenset[int]) -> None:
+        self.every, self.hidden, self.size = every, hidden, every.size - len(hidden)
+        self._slots: Ints | None = None
+
+    @property
+    def slots(self) -> Ints:
+        """Those that are left, in increasing order."""
+        if not self.hidden:
+            return self.every
+        if self._slots is None:
+            places = np.searchsorted(self.every, np.fromiter(self.hidden, np.int64, len(self.hidden)))
+            self._slots = np.delete(self.every, places)
+        return self._slots
+
+    def kept(self, slots: Ints) -> Ints:
+        """Return those of some slots that are among these, in increasing order."""
+        slots = np.sort(slots)
+        places = np.minimum(np.searchsorted(self.every, slots), self.every.size - 1)
+        left: Ints = slots[self.every[places] == slots]
+        return left[[slot not in self.hidden for slot in left.tolist()]] if self.hidden else left
+
+
+def listed_slots(among: Ints | AllBut) -> Ints:
+    """Return slots one by one."""
+    return among.slots if isinstance(among, AllBut) else among
 
 
 class Arms:
@@ -55,10 +93,10 @@ class Arms:
         self.active = {arm: slot for slot, arm in enumerate(self.names)}
         if len(self.active) < len(self.names):
             twice = next(arm for slot, arm in enumerate(self.names) if self.active[arm] != slot)
-            raise InvalidValueError(f"arms must be distinct, got {twice!r} twice")
+            raise InvalidValueError(f"arms must be distinct, got {brief(twice)} twice")
         self.retired: dict[Hashable, int] = {}
         self._free: list[int] = []  # a heap: the lowest free slot is used next
-        self.refresh()
+        self._set_slots(np.arange(len(self.names)))
 
     @classmethod
     def restored(cls, n_slots: int, active: dict[Hashable, int], retired: dict[Hashable, int]) -> "Arms":
@@ -70,13 +108,25 @@ class Arms:
                 arms.names[slot] = arm
         arms.active, arms.retired = active, retired
         arms._free = sorted(set(range(n_slots)).difference(active.values(), retired.values()))
-        arms.refresh()
+        arms._set_slots(np.array(sorted(active.values()), np.int64))
         return arms
 
-    def refresh(self) -> None:
-        """Note the slots of the active arms, in their order."""
-        self.slots: Ints = np.array(sorted(self.active.values()), np.int64)
-        self._mask: tuple[object, Ints] = ((), self.slots)  # the last tuple of arms, which cannot change, and its slots
+    def _set_slots(self, slots: Ints) -> None:
+        """Note the slots of the active arms, in their order: an array of its own, since others keep the one before."""
+        self.slots = slots
+        self._mask: tuple[object, object, Ints | AllBut] = (None, None, slots)  # the last tuples of arms, and their slots
+
+    def _place(self, slot: int) -> int:
+        return int(np.searchsorted(self.slots, slot))
+
+    def _activate(self, arm: Hashable, slot: int) -> None:
+        self.active[arm] = slot
+        self._set_slots(np.insert(self.slots, self._place(slot), slot))
+
+    def _deactivate(self, arm: Hashable) -> int:
+        slot = self.active.pop(arm)
+        self._set_slots(np.delete(self.slots, self._place(slot)))
+        return slot
 
     def known(self, arm: Hashable, retired: bool = False) -> int:
         """Return the slot of an arm that is active or, if `retired`, of one that is either."""
@@ -87,8 +137,16 @@ class Arms:
         except TypeError:  # not hashable
             slot = None
         if slot is None:
-            raise InvalidValueError(f"arm must be one of {self._listed()}, got {arm!r}{self._hint(arm)}")
+            raise InvalidValueError(f"arm must be one of {self._listed()}, got {brief(arm)}{self._hint(arm)}")
         return slot
+
+    def _known_all(self, arms: Iterable[Hashable]) -> Iterable[int]:
+        """Return the slots of arms that are active."""
+        given = tuple(arms)
+        try:
+            return [*map(self.active.__getitem__, given)]
+        except (KeyError, TypeError):
+            return map(self.known, given)  # which says which one is not
 
     def _listed(self) -> str:
         """Return the arms for an error message: all if they are few, else the first of them and how many there are."""
@@ -100,32 +158,45 @@ class Arms:
             return ""
         return suggest(arm, [each for each in self.active if isinstance(each, str)])
 
-    def available(self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None) -> Ints:
-        """Return the slots of these arms in increasing order; of all that are active for None, `without` some."""
+    def available(self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None) -> "Ints | AllBut":
+        """Return the slots of these arms in increasing order, of all that are active for None; `without` some."""
+        if without is None and arms is None:
+            return self.slots
+        known = self._mask  # a tuple cannot change, so that what was found for it is still right
+        if arms is known[0] and without is known[1]:
+            return known[2]
+        hidden = NOTHING
+        if without is not None:
+            check_iterable(without, "without")
+            hidden = frozenset(self._known_all(without))
+        found: Ints | AllBut
         if arms is None:
-            return self.slots if without is None else np.setdiff1d(self.slots, [self.known(arm) for arm in without])
-        if arms is self._mask[0] and arms != ():
-            return self._mask[1]
-        check_iterable(arms)
-        slots = np.array(sorted({self.known(arm) for arm in arms}), np.int64)
-        if not slots.size:
-            raise InvalidValueError("arms must hold at least one arm, got none")
-        if type(arms) is tuple:
-            self._mask = (arms, slots)
-        return slots
+            found = AllBut(self.slots, hidden) if hidden else self.slots
+        else:
+            check_iterable(arms)
+            listed = {*self._known_all(arms)}
+            if not listed:
+                raise InvalidValueError("arms must hold at least one arm, got none")
+            found = np.array(sorted(listed - hidden), np.int64)
+        if not found.size:
+            raise InvalidValueError(f"without must leave at least one arm to choose from, got all {len(hidden)}")
+        if all(each is None or type(each) is tuple for each in (arms, without)):
+            self._mask = (arms, without, found)
+        return found
 
-    def described(self, slots: Ints) -> tuple[list[Hashable] | None, list[Hashable] | None]:
+    def described(self, slots: "Ints | AllBut") -> tuple[list[Hashable] | None, list[Hashable] | None]:
         """Return the arguments of `available` for these slots, in short: None, or the fewer of those in it and not in it."""
         if slots.size == self.slots.size:
             return None, None
         if 2 * slots.size <= self.slots.size:
-            return [self.names[slot] for slot in slots], None
-        return None, [self.names[slot] for slot in np.setdiff1d(self.slots, slots)]
+            return [self.names[slot] for slot in (slots.slots if isinstance(slots, AllBut) else slots)], None
+        hidden = sorted(slots.hidden) if isinstance(slots, AllBut) else np.setdiff1d(self.slots, slots)
+        return None, [self.names[slot] for slot in hidden]
 
     def check_not_last(self, arm: Hashable) -> None:
         """Refuse to leave no arm to choose."""
         if len(self.active) == 1 and arm in self.active:
-            raise InvalidValueError(f"arm must not be the last one, got {arm!r}")
+            raise InvalidValueError(f"arm must not be the last one, got {brief(arm)}")
 
     @property
     def has_free(self) -> bool:
@@ -138,23 +209,19 @@ class Arms:
         if slot == len(self.names):
             self.names.append(arm)
         self.names[slot] = arm
-        self.active[arm] = slot
-        self.refresh()
+        self._activate(arm, slot)
         return slot
 
     def retire(self, arm: Hashable) -> None:
         """Let an active arm keep its slot, and be chosen no more."""
-        self.retired[arm] = self.active.pop(arm)
-        self.refresh()
+        self.retired[arm] = self._deactivate(arm)
 
     def revive(self, arm: Hashable) -> None:
         """Let a retired arm be chosen again."""
-        self.active[arm] = self.retired.pop(arm)
-        self.refresh()
+        self._activate(arm, self.retired.pop(arm))
 
     def forget(self, arm: Hashable) -> int:
         """Free the slot of an arm, and return it."""
-        slot = self.retired.pop(arm) if arm in self.retired else self.active.pop(arm)
+        slot = self.retired.pop(arm) if arm in self.retired else self._deactivate(arm)
         heapq.heappush(self._free, slot)
-        self.refresh()
         return slot

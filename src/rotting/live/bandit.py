@@ -2,48 +2,68 @@
 
 import math
 import numbers
+import sys
 import threading
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
 
-from rotting.common.arrays import Ints
-from rotting.common.rules import LARGEST, nonnegative_int, positive_int
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import LARGEST, Rule, brief, nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
-from rotting.live.arms import Arms, check_arm, restore_arm
-from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Outcome
-from rotting.live.events import Event, Listener, check_event
+from rotting.live.arms import AllBut, Arms, check_arm, listed_slots, restore_arm
+from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Orphans, Outcome
+from rotting.live.events import Event, Listener, check_event, learned_many
 from rotting.live.explanations import ArmExplanation, Explanation
+from rotting.live.history import Numbers, Unknown, read, settle_arms
 from rotting.live.learner import UNKNOWN, Learner
-from rotting.live.processes import Refusal, own_stream, watch
+from rotting.live.processes import Gate, own_stream, watch
 from rotting.live.reporting import Reporting
-from rotting.live.saved_state import seal, unseal
+from rotting.live.saved_state import Parts, unseal
 from rotting.live.under_way import UnderWay
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 
 _MAX_PENDING = 10_000
+_WEIGHT = Rule("a whole number from 1 to 10,000", low=1, high=10_000, whole=True)  # of a prior: so many rewards are learned
+
+# What calling the classes does, in half the time.
+_reason: Callable[[type[ArmExplanation], tuple[object, ...]], ArmExplanation] = tuple.__new__
+_decision: Callable[[type[Decision], tuple[object, ...]], Decision] = tuple.__new__
 
 
 def _check_reward(reward: object) -> float:
     if type(reward) is not float and (isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real)):
-        raise InvalidTypeError(f"reward must be a finite number, got {reward!r}")
+        raise InvalidTypeError(f"reward must be a finite number, got {brief(reward)}{_instead(reward)}")
     try:
         value = float(reward)
     except OverflowError:
         value = math.inf
     if not abs(value) <= LARGEST:
-        raise InvalidValueError(f"reward must be a finite number of at most {LARGEST:g} in size, got {reward!r}")
+        raise InvalidValueError(f"reward must be a finite number of at most {LARGEST:g} in size, got {brief(reward)}")
     return value
+
+
+def _instead(reward: object) -> str:
+    """Return what to write for something that is nearly a reward."""
+    if isinstance(reward, bool | np.bool_):
+        return ", which is mostly the answer to another question; write 1.0 or 0.0 if it is the reward"
+    return "; write float(reward)" if hasattr(reward, "__float__") else ""
+
+
+def _check_pair(pair: object) -> tuple[object, object]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InvalidTypeError(f"rewards must be pairs of an id and a reward, got {brief(pair)}")
+    return pair[0], pair[1]
 
 
 def _check_id(id: object) -> str:  # noqa: A002 - the name of the argument
     if not isinstance(id, str):
-        raise InvalidTypeError(f"id must be the id of a Decision, a string, got {id!r}")
+        raise InvalidTypeError(f"id must be the id of a Decision, a string, got {brief(id)}")
     return id
 
 
@@ -60,7 +80,7 @@ class Bandit:
     is `expire`; for those that were never shown, `cancel`.
 
     No horizon is needed, unless the policy is tuned to one: the state grows with the rounds. A round is a decision, or an
-    update without one (past rewards can be replayed with `update` alone). The rewards of one arm are learned in the order of
+    update without one (`learn` replays past rewards). The rewards of one arm are learned in the order of
     its decisions. One that comes early counts at once, and takes its place when those before it have come; a policy that
     divides by the probability of the draw learns each when it comes, with the probability of its own decision. All methods may
     be called from several threads.
@@ -102,14 +122,15 @@ class Bandit:
         max_pending: int = _MAX_PENDING,
     ) -> None:
         if not isinstance(policy, Policy):
-            raise InvalidTypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {policy!r}")
+            raise InvalidTypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {brief(policy)}")
         if policy.sees_means:
             raise InvalidTypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
-        if pending not in {"young", "ignore"}:
-            raise InvalidValueError(f"pending must be 'young' or 'ignore', got {pending!r}")
+        if pending not in ("young", "ignore"):
+            raise InvalidValueError(f"pending must be 'young' or 'ignore', got {brief(pending)}")
         self._arms = Arms(arms)
         self._key = derive_key(nonnegative_int("seed", seed), "policy")
         self._ledger = Ledger(positive_int("max_pending", max_pending))
+        self._orphans = Orphans(self._ledger.max_pending)
         self._reporting = Reporting()
         self._rounds = 0
         self._set_up(Learner.new(policy, len(self._arms.names)), pending)
@@ -121,7 +142,8 @@ class Bandit:
         self._lock: Any = threading.RLock()
         self._ids = Ids()
         watch(self)
-        self._max_rounds = math.inf if self._policy.max_rounds is None else self._policy.max_rounds
+        self._propensity = None if self._policy.randomised else 1.0
+        self._max_rounds = sys.maxsize if self._policy.max_rounds is None else self._policy.max_rounds
         self._range = self._policy.reward_range or (-math.inf, math.inf)
         self._listener: Listener | None = None
         self._events: list[Event] = []
@@ -157,23 +179,25 @@ class Bandit:
         if self._listener is not None:
             self._events.append({"event": event, **more})
 
+    def _listen(self, listener: Listener) -> None:
+        """Let somebody keep a record of all that happens from now on."""
+        self._listener, self._lock = listener, Gate()
+
     def _tell(self) -> None:
         """Tell the listener of what has happened since it was last told; if it fails, what it knows is not what is true."""
         events, self._events = self._events, []
-        if isinstance(self._lock, Refusal):
-            self._lock.__enter__()  # a thread that waited for the lock meanwhile
         if self._listener is not None:
             try:
                 self._listener(events)
             except BaseException as error:
-                self._lock = Refusal(f"bandit must be opened again, since its record could not be written: {error}")
+                self._lock.shut(f"the bandit is ahead of its record, which could not be written: open it again ({error})")
                 raise
 
     def _after_fork(self) -> None:
         """Become a bandit of this process, which was forked."""
         self._ids = Ids()
         if self._listener is not None:
-            self._lock = Refusal("bandit must be opened again in this process: its record belongs to the one that opened it")
+            self._lock = Gate("the bandit belongs to the process that opened it: open it again in this one")
         else:
             self._lock, self._key = threading.RLock(), own_stream()
 
@@ -189,17 +213,22 @@ class Bandit:
                     if entry is None or entry.reward is not None:
                         raise InvalidValueError(f"event must be about a decision that is open, got {event!r}")
                     if kind == "rewarded":
-                        self._reward(entry, data["reward"])
+                        self._reward(entry.key, data["reward"])
                     else:
                         self._end(entry, kind, data.get("reward"))
                 elif kind == "learned":
                     self._learn(restore_arm(data["arm"]), data["reward"])
+                elif kind == "learned_many":
+                    arms = [restore_arm(arm) for arm in data["arms"]]
+                    propensities = None if data["propensities"] is None else np.array(data["propensities"], np.float64)
+                    rewards = np.array(data["rewards"], np.float64)
+                    self._learn_many(arms, np.array(data["which"], np.int64), rewards, propensities)
                 elif kind == "added":
                     self._add(restore_arm(data["arm"]), data["prior"])
                 else:
-                    {"retired": self._retire, "revived": self._revive, "forgotten": self._forget}[kind](
-                        restore_arm(data["arm"])
-                    )
+                    {"retired": self._retire, "revived": self._revive, "forgotten": self._forget, "ignored": self._ignore}[
+                        kind
+                    ](restore_arm(data["arm"]))
             finally:
                 if self._events:
                     self._tell()
@@ -236,55 +265,85 @@ class Bandit:
             learner.learn_all(*ledger.to_learn())
         return learner
 
-    def _decide(self, available: Ints, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
-        """Choose one of the slots `available`; `wanted`: with its propensity and the reason."""
-        t = self._rounds + 1
+    def _make_place(self) -> None:
+        """Let the oldest decision expire, since there is no place for one more."""
         while self._ledger.is_full:
             self._end(self._ledger.oldest(), "expired", None)  # type: ignore[arg-type]
-            if not self._full_told:
-                self._full_told = True
-                self._warnings.append(
-                    f"{self._ledger.max_pending} decisions wait for a reward (max_pending): from now on the oldest expires "
-                    f"with each new one"
-                )
-        learner, under_way, reason = self._current(), self._under_way, None
-        randomised = self._policy.randomised
-        before = learner.copy() if wanted and randomised and not learner.weighs else None
+        if not self._full_told:
+            self._full_told = True
+            self._warnings.append(
+                f"{self._ledger.max_pending} decisions wait for a reward (max_pending): from now on the oldest expires "
+                f"with each new one"
+            )
+
+    def _listed(self, among: Ints | AllBut, learner: Learner) -> Ints:
+        """Return the slots that are meant or, if that is enough for the learner, what stands for them."""
+        if type(among) is not AllBut:
+            return among
+        hidden = learner.hide(among.every, among.hidden) if learner is self._settled else None
+        return among.slots if hidden is None else hidden
+
+    def _decide(self, among: Ints | AllBut, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
+        """Choose one of the slots `among`; `wanted`: with its propensity and the reason."""
+        ledger, under_way, t = self._ledger, self._under_way, self._rounds + 1
+        if len(ledger.entries) >= ledger.max_pending:
+            self._make_place()
+        learner = self._current() if ledger.early else self._settled
+        propensity = self._propensity  # which is the same every time, or not known yet
+        if propensity is None and wanted and not learner.weighs:
+            listed = listed_slots(among)
+            out = under_way.probabilities(learner.to_ask(), t, self._key, listed)
+        joined: float | None = None
         asked: Ints | None
-        if under_way.is_quiet:
-            slot, joined, asked = learner.choose(t, self._key, available), None, available
+        if not under_way.is_quiet:
+            candidates = among if learner is self._settled else listed_slots(among)
+            slot, joined, asked = under_way.choose(learner, t, self._key, candidates)
+            if wanted:
+                index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
         else:
-            slot, joined, asked = under_way.choose(learner, t, self._key, available)
+            asked = self._listed(among, learner)
+            if wanted:
+                slot, index, mean, window, width = learner.choose_and_explain(t, self._key, asked)
+            else:
+                slot = learner.choose(t, self._key, asked)
         if learner is not self._settled and asked is not None:  # which must hold what the policy notes when it chooses
             self._settled.choose(t, self._key, asked)
-        propensity = None if randomised else 1.0
-        if learner.weighs:
-            propensity = float(learner.state.propensity[slot])
-        elif before is not None:
-            out = under_way.probabilities(before, t, self._key, available)
-            propensity = float(out[np.searchsorted(available, slot)])
+        if propensity is None:
+            if learner.weighs:
+                propensity = float(learner.state.propensity[slot])
+            elif wanted:
+                propensity = float(out[np.searchsorted(listed, slot)])
+        reason = None
         if wanted:
-            index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
-            value = float(index if joined is None else joined)
-            pulls, pending = under_way.rewards[slot], under_way.pending[slot]
-            reason = ArmExplanation(value, float(mean), int(window), float(width), pulls, pending)
+            index = index if joined is None else joined
+            reason = _reason(ArmExplanation, (index, mean, window, width, under_way.rewards[slot], under_way.pending[slot]))
         entry = Entry(key, slot, t, propensity)
         self._rounds = t
-        self._ledger.add(entry)
+        ledger.add(entry)
         under_way.decided(slot)
         if self._listener is not None:
-            arms, without = self._arms.described(available)
+            arms, without = self._arms.described(among)
             arm = self._arms.names[slot]
             self._note("decided", id=key, round=t, arm=arm, arms=arms, without=without, propensity=propensity)
         return entry, reason
 
     @overload
-    def decide(self, arms: Iterable[Hashable] | None = None, count: None = None) -> Decision: ...
+    def decide(
+        self, arms: Iterable[Hashable] | None = None, count: None = None, *, without: Iterable[Hashable] | None = None
+    ) -> Decision: ...
 
     @overload
-    def decide(self, arms: Iterable[Hashable] | None = None, *, count: int) -> tuple[Decision, ...]: ...
+    def decide(
+        self, arms: Iterable[Hashable] | None = None, *, count: int, without: Iterable[Hashable] | None = None
+    ) -> tuple[Decision, ...]: ...
 
-    def decide(self, arms: Iterable[Hashable] | None = None, count: int | None = None) -> Decision | tuple[Decision, ...]:
+    def decide(
+        self,
+        arms: Iterable[Hashable] | None = None,
+        count: int | None = None,
+        *,
+        without: Iterable[Hashable] | None = None,
+    ) -> Decision | tuple[Decision, ...]:
         """Choose an arm now, and wait for its reward.
 
         With a `count`, so many distinct arms for one page, best first: they are chosen one after the other, each without those
@@ -294,6 +353,8 @@ class Bandit:
         Args:
             arms: the arms available this time; all by default.
             count: how many arms to choose.
+            without: arms that are not available this time, also if they are among `arms`. With many arms, to leave out a few
+                takes much less time than to list all others. A tuple that is given again is not looked up again.
 
         Example:
             >>> from rotting.policies.uniform import Uniform
@@ -301,10 +362,25 @@ class Bandit:
             >>> [decision.propensity for decision in page], [decision.round for decision in page]
             ([0.3333333333333333, 0.5], [1, 2])
         """
-        number = 1 if count is None else positive_int("count", count)
+        if count is None:
+            with self._lock:
+                among = self._arms.slots if arms is without is None else self._arms.available(arms, without)
+                if self._rounds >= self._max_rounds:
+                    self._refuse_round(self._rounds + 1)
+                try:
+                    entry, reason = self._decide(among, self._ids.new(), True)
+                finally:
+                    if self._events:
+                        self._tell()
+                arm = self._arms.names[entry.slot]
+            if self._warnings:
+                self._warn()
+            return _decision(Decision, (entry.key, arm, entry.round, entry.propensity, reason))
+        number = positive_int("count", count)
         made: list[Decision] = []
         with self._lock:
-            available = self._arms.available(arms)
+            among = self._arms.available(arms, without)
+            available = among.slots if isinstance(among, AllBut) else among
             most = min(available.size, self._ledger.max_pending)
             if number > most:
                 raise InvalidValueError(f"count must be at most {most}, the arms there are to choose from, got {count!r}")
@@ -315,29 +391,29 @@ class Bandit:
                     entry, reason = self._decide(available, self._ids.new(), True)
                     arm = self._arms.names[entry.slot]
                     made.append(Decision(entry.key, arm, entry.round, entry.propensity, reason))  # type: ignore[arg-type]
-                    if number > 1:
-                        available = available[available != entry.slot]
+                    available = available[available != entry.slot]
             finally:
                 if self._events:
                     self._tell()
         if self._warnings:
             self._warn()
-        return made[0] if count is None else tuple(made)
+        return tuple(made)
 
-    def pull(self, arms: Iterable[Hashable] | None = None) -> Hashable:
+    def pull(self, arms: Iterable[Hashable] | None = None, *, without: Iterable[Hashable] | None = None) -> Hashable:
         """Return the arm to play now: the simple form of `decide`, to be answered with `update`.
 
         **A reward of 0 must be reported too**, as for `decide`.
 
         Args:
             arms: the arms available this time; all by default.
+            without: arms that are not available this time.
         """
         with self._lock:
-            available = self._arms.available(arms)
+            among = self._arms.slots if arms is without is None else self._arms.available(arms, without)
             if self._rounds >= self._max_rounds:
                 self._refuse_round(self._rounds + 1)
             try:
-                entry, _ = self._decide(available, self._rounds + 1, False)
+                entry, _ = self._decide(among, self._rounds + 1, False)
             finally:
                 if self._events:
                     self._tell()
@@ -354,19 +430,25 @@ class Bandit:
     # --- Learning ---------------------------------------------------------------------------------------------------------
 
     def _checked(self, reward: object) -> float:
-        value = _check_reward(reward)
         low, high = self._range
+        if type(reward) is float and low <= reward <= high and -LARGEST <= reward <= LARGEST:
+            return reward
+        value = _check_reward(reward)
         if not low <= value <= high:
             raise InvalidValueError(
-                f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {reward!r}"
+                f"reward must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {brief(reward)}"
             )
         return value
 
-    def _reward(self, entry: Entry, value: float) -> None:
-        """Learn the reward of an open decision: now, or when those before it have come."""
-        slot, ledger = entry.slot, self._ledger
-        if self._settled.weighs or ledger.first(slot) is entry:
-            self._settled.learn(self._rounds, slot, value, entry.propensity)
+    def _reward(self, key: Key, value: float) -> Outcome:
+        """Learn the reward of a decision, if it is open: now, or when those before it have come."""
+        ledger, learner = self._ledger, self._settled
+        entry = ledger.entries.get(key)
+        if entry is None or entry.reward is not None:
+            return ledger.remembered(key, value)
+        slot = entry.slot
+        if learner.weighs or ledger.is_first(entry):
+            learner.learn(self._rounds, slot, value, entry.propensity)
             ledger.close(entry, value)
         else:
             ledger.hold(entry, value, self._rounds)
@@ -375,15 +457,19 @@ class Bandit:
             self._note("rewarded", id=entry.key, reward=value)
         if ledger.early:
             self._settle(slot)
-        if self._reporting.told:
-            return
-        self._reporting.note(value, self._rounds - entry.round if isinstance(entry.key, str) else None)
-        oldest = ledger.oldest()
-        if oldest is not None and self._reporting.seems_partial(self.pending, self._rounds - oldest.round):
-            self._warnings.append(
-                f"no reward was 0 so far, and {self.pending} decisions have none: a decision that paid nothing must be "
-                f"rewarded with 0, else all arms look good"
-            )
+        reporting = self._reporting
+        if not reporting.told:
+            delay, by_id, waiting = self._rounds - entry.round, type(entry.key) is str, len(ledger.entries) - ledger.early
+            if reporting.note(value, delay, by_id, waiting):
+                self._doubt()
+        return "applied"
+
+    def _doubt(self) -> None:
+        """Say that rewards of 0 seem not to be reported."""
+        self._warnings.append(
+            f"no reward was 0 so far, and {self.pending} decisions have none: a decision that paid nothing must be "
+            f"rewarded with 0, else all arms look good"
+        )
 
     def _settle(self, slot: int) -> None:
         """Learn the rewards of a slot whose turn has come."""
@@ -399,12 +485,13 @@ class Bandit:
         """End an open decision without its reward; learn `value` at its place, if there is one."""
         slot = entry.slot
         if value is not None:
-            if self._settled.weighs or self._ledger.first(slot) is entry:
+            if self._settled.weighs or self._ledger.is_first(entry):
                 self._settled.learn(self._rounds, slot, value, entry.propensity)
                 self._ledger.close(entry, None)
             else:
                 self._ledger.hold(entry, value, self._rounds, lapsed=True)
             self._under_way.learned(slot, value, True)
+            self._reporting.told = self._reporting.told or value == 0.0
         else:
             self._ledger.close(entry, None)
             self._under_way.ended(slot)
@@ -416,7 +503,7 @@ class Bandit:
         slot, rounds = self._arms.known(arm, retired=True), self._rounds + 1
         weighs = self._settled.weighs
         if weighs and arm not in self._arms.active:
-            raise InvalidValueError(f"arm must have been pulled, or be one that may be, got {arm!r}, which was removed")
+            raise InvalidValueError(f"arm must have been pulled, or be one that may be, got {brief(arm)}, which was removed")
         if rounds > self._max_rounds:
             self._refuse_round(rounds)
         propensity = self.propensities()[arm] if weighs else None
@@ -425,12 +512,24 @@ class Bandit:
         self._under_way.learned(slot, value, False)
         self._note("learned", arm=arm, reward=value)
 
-    def _answer(self, id: str, value: float) -> Outcome:  # noqa: A002
-        entry = self._ledger.entries.get(id)
-        if entry is None or entry.reward is not None:
-            return self._ledger.remembered(id, value)
-        self._reward(entry, value)
-        return "applied"
+    def _ignore(self, arm: Hashable) -> None:
+        """Learn nothing from the reward of a pull of an arm that was forgotten, and whose id is used again."""
+        if arm not in self._orphans:
+            raise InvalidValueError(f"event must be about a pull of an arm that was forgotten, got {brief(arm)}")
+        self._orphans.take(arm)
+        self._note("ignored", arm=arm)
+
+    def _learn_many(self, arms: list[Hashable], which: Ints, rewards: Floats, propensities: Floats | None) -> None:
+        """Learn rewards that nobody decided on: a round each, of the arms at these places."""
+        slots = np.array([self._arms.known(arm, retired=True) for arm in arms], np.int64)[which]
+        last = self._rounds + which.size
+        if last > self._max_rounds:
+            self._refuse_round(last)
+        self._settled.learn_rounds(self._rounds + 1, slots, rewards, propensities)
+        self._rounds = last
+        self._under_way.learned_all(slots, rewards)
+        if self._listener is not None:
+            self._events += learned_many(arms, which, rewards, propensities)
 
     def reward(self, id: str, reward: float) -> Outcome:  # noqa: A002 - what decisions call it
         """Learn what a decision paid, and return what became of it.
@@ -445,10 +544,10 @@ class Bandit:
             id: that of the decision.
             reward: a finite number; True and False are refused, since they are mostly the answer to another question.
         """
-        value, key = self._checked(reward), _check_id(id)
+        value, key = self._checked(reward), id if type(id) is str else _check_id(id)
         with self._lock:
             try:
-                outcome = self._answer(key, value)
+                outcome = self._reward(key, value)
             finally:
                 if self._events:
                     self._tell()
@@ -468,10 +567,12 @@ class Bandit:
             >>> bandit.reward_many([(decision.id, 1.0) for decision in bandit.decide(count=2)])
             ['applied', 'applied']
         """
-        pairs = [(_check_id(id), self._checked(reward)) for id, reward in rewards]  # noqa: A001
+        if not isinstance(rewards, Iterable):
+            raise InvalidTypeError(f"rewards must be pairs of an id and a reward, got {brief(rewards)}")
+        pairs = [(_check_id(id), self._checked(reward)) for id, reward in map(_check_pair, rewards)]  # noqa: A001
         with self._lock:
             try:
-                outcomes = [self._answer(key, value) for key, value in pairs]
+                outcomes = [self._reward(key, value) for key, value in pairs]
             finally:
                 if self._events:
                     self._tell()
@@ -485,6 +586,10 @@ class Bandit:
         It is the reward of the arm's oldest decision that has none, or, if there is no such decision, a round of its own. An
         arm that was retired can still be updated. **A reward of 0 must be reported too.**
 
+        If an id was forgotten and is used again, the rewards of pulls before that come first: they are those of the arm that
+        was shown, which nobody can choose any more, and nothing is learned. `expire` ends the waiting for them. Where ids are
+        used again and rewards get lost, `decide` and `reward` tell them apart.
+
         Args:
             arm: its id.
             reward: a finite number.
@@ -493,15 +598,62 @@ class Bandit:
         with self._lock:
             entry = self._ledger.first(self._arms.known(arm, retired=True))
             try:
-                if entry is None:
+                if arm in self._orphans:
+                    self._ignore(arm)
+                elif entry is None:
                     self._learn(arm, value)
                 else:
-                    self._reward(entry, value)
+                    self._reward(entry.key, value)
             finally:
                 if self._events:
                     self._tell()
         if self._warnings:
             self._warn()
+
+    def learn(self, history: object, *, unknown: Unknown = "refuse", name: str | None = None) -> int:
+        """Learn many past rewards at once: a warm start. All of them or, if one is refused, none; return how many.
+
+        It is as if `update` were called for each, in this order, while no decision is open: each is a round of its own. No
+        open decision is answered by it. A million rows take a second or less; other threads wait for the learning, but not
+        for the reading.
+
+        A policy that divides rewards by the probability of their draw, such as Exp3, must know that probability: the history
+        needs a column `propensity`, which other policies do not look at.
+
+        Args:
+            history: a data frame of pandas or Polars, or a mapping, with the columns `arm` and `reward`; pairs of an arm and a
+                reward, or triples with a propensity; the path of such a table in a `.csv` or `.parquet` file, also as
+                `rotting log` exports it; or the path of a store, of which the rewards are learned in the order of their
+                decisions, but for those of forgotten arms. The oldest come first; errors count rows from 0.
+            unknown: what to do with arms that the bandit does not have: "refuse" the history, "add" them in the order in
+                which they appear, or "skip" their rows.
+            name: which bandit of a log; it may be left out if there is only one.
+
+        Example:
+            >>> from rotting.policies.ucb1 import UCB1
+            >>> bandit = Bandit(UCB1(), arms=["a", "b"])
+            >>> bandit.learn({"arm": ["a", "b", "a"], "reward": [1.0, 0.0, 0.5]})
+            3
+            >>> bandit.learn([("c", 1.0), ("a", 0.0)], unknown="add")
+            2
+            >>> bandit.explain()["a"].mean, bandit.arms, bandit.rounds
+            (0.5, ('a', 'b', 'c'), 5)
+        """
+        low, high = self._range
+        rule = Numbers(self._checked, max(low, -LARGEST), min(high, LARGEST))
+        given = read(history, name, rule, repr(self._policy) if self._settled.weighs else "")
+        with self._lock:
+            rows, new = settle_arms(given, self._arms, unknown)
+            if self._rounds + rows.which.size > self._max_rounds:
+                self._refuse_round(self._rounds + rows.which.size)
+            try:
+                for arm in new:
+                    self._add(arm, None)
+                self._learn_many(rows.arms, rows.which, rows.rewards, rows.propensities)
+            finally:
+                if self._events:
+                    self._tell()
+        return int(rows.which.size)
 
     def cancel(self, id: str) -> Outcome:  # noqa: A002
         """End a decision that was never shown: all goes on as if it had not been made, but the number of its round is used.
@@ -567,6 +719,8 @@ class Bandit:
             try:
                 for entry in old:
                     self._end(entry, "expired", value)
+                for arm in self._orphans.until(last):
+                    self._ignore(arm)
             finally:
                 if self._events:
                     self._tell()
@@ -602,6 +756,8 @@ class Bandit:
 
     def _forget(self, arm: Hashable, told: bool = True) -> None:
         slot = self._arms.forget(arm)
+        pulls = [each.key for each in self._ledger.of(slot) if isinstance(each.key, int) and each.reward is None]
+        self._orphans.add(arm, pulls)
         for entry in self._ledger.of(slot):
             self._ledger.close(entry, None)
         self._settled.forget(slot)
@@ -614,15 +770,15 @@ class Bandit:
         """Return the mean and the weight that are meant."""
         if self._settled.weighs:
             raise InvalidValueError(
-                f"prior must be left out for {self._policy!r}, which starts a new arm level with the best, got {prior!r}"
+                f"prior must be left out for {self._policy!r}, which starts a new arm level with the best, got {brief(prior)}"
             )
-        if prior == "like the others":
+        if isinstance(prior, str) and prior == "like the others":
             if not self._under_way.number:
                 raise InvalidValueError(f"prior must be a mean and a weight as long as there are no rewards, got {prior!r}")
             return self._under_way.total / self._under_way.number, 1
         if not isinstance(prior, tuple | list) or len(prior) != 2:
-            raise InvalidValueError(f"prior must be a mean and a weight, or 'like the others', got {prior!r}")
-        return self._checked(prior[0]), positive_int("weight", prior[1])
+            raise InvalidValueError(f"prior must be a mean and a weight, or 'like the others', got {brief(prior)}")
+        return self._checked(prior[0]), int(_WEIGHT.check("weight", prior[1]))
 
     def add_arm(
         self,
@@ -638,18 +794,18 @@ class Bandit:
         Args:
             arm: its id.
             resume: `revive` the arm, which was retired, instead of starting afresh.
-            prior: what to assume of a new arm: a mean and a weight, as if it had paid that mean so many times; or "like the
-                others", the mean of all rewards so far, once. It is not explored first then, and competes at once.
+            prior: what to assume of a new arm: a mean and a weight up to 10,000, as if it had paid that mean so many times; or
+                "like the others", the mean of all rewards so far, once. It is not explored first then, and competes at once.
         """
         check_arm(arm)
         with self._lock:
             if resume and prior is not None:
-                raise InvalidValueError(f"prior must be left out with resume, which keeps what was learned, got {prior!r}")
+                raise InvalidValueError(f"prior must be left out with resume, which keeps what was learned, got {brief(prior)}")
             assumed = None if prior is None else self._checked_prior(prior)
             if arm in self._arms.active:
-                raise InvalidValueError(f"arm must be new, got {arm!r}, which is there already")
+                raise InvalidValueError(f"arm must be new, got {brief(arm)}, which is there already")
             if resume and arm not in self._arms.retired:
-                raise InvalidValueError(f"resume needs an arm that was removed with keep=True, got {arm!r}")
+                raise InvalidValueError(f"resume needs an arm that was removed with keep=True, got {brief(arm)}")
             try:
                 if resume:
                     self._revive(arm)
@@ -699,7 +855,8 @@ class Bandit:
     def forget(self, arm: Hashable) -> None:
         """Forget all about `arm`, active or retired; a reward that is under way to it will be `expired`.
 
-        The id may be used again, for a new arm.
+        The id may be used again, for a new arm, which such a reward does not reach: nobody can learn any more what the arm paid
+        that was shown. To let rewards under way still count, `retire` the arm first.
 
         Args:
             arm: its id.
@@ -729,7 +886,8 @@ class Bandit:
             {'a': 0.5, 'b': 0.5}
         """
         with self._lock:
-            available, t = self._arms.available(arms), self._rounds + 1
+            among, t = self._arms.available(arms), self._rounds + 1
+            available = among.slots if isinstance(among, AllBut) else among
             trial, under_way = self._current(trial=True), self._under_way.copy()  # a choice changes the state
             names = [self._arms.names[slot] for slot in available]
         out = under_way.probabilities(trial, t, self._key, available)
@@ -768,30 +926,35 @@ class Bandit:
         trial.learn(t, slot, (low + high) / 2.0)
         trial.explain(t, slots, slot)
         under_way.probabilities(trial, t, self._key, slots)
+        trial.forget(slot)
+        trial.set_present(slots)
+
+    def _parts(self) -> Parts:
+        """Return copies of all that makes the bandit; called under the lock, for which nothing is quicker."""
+        under_way, ledger = self._under_way, self._ledger
+        return Parts(
+            self._policy,
+            self._key,
+            self._rounds,
+            self._pending,
+            ledger.max_pending,
+            self._settled.copy(),
+            self._arms.active.copy(),
+            self._arms.retired.copy(),
+            under_way.rewards.copy(),
+            list(ledger.entries.values()),
+            {each.key: each.to_json() for each in ledger.entries.values() if each.reward is not None} if ledger.early else {},
+            ledger.answers.copy(),
+            self._orphans.to_json(),
+            [under_way.total, under_way.number],
+            self._reporting.to_json(),
+        )
 
     def get_state(self) -> dict[str, Any]:
         """Return the policy, the arms, the statistics, the decisions and the randomness as JSON-able data, for `from_state`."""
         with self._lock:
-            learner, under_way, ledger = self._settled.copy(), self._under_way, self._ledger
-            data: dict[str, Any] = {
-                "policy": self._policy.to_json(),
-                "key": f"{self._key:x}",  # a string: some JSON readers keep fewer than 63 bits of a number
-                "rounds": self._rounds,
-                "capacity": learner.capacity,
-                "slots": learner.n_slots,
-                "pending": self._pending,
-                "max_pending": ledger.max_pending,
-                "arms": [
-                    {"arm": arm, "slot": slot, "retired": retired, "pulls": under_way.rewards[slot]}
-                    for retired, group in ((False, self._arms.active), (True, self._arms.retired))
-                    for arm, slot in group.items()
-                ],
-                "decisions": [entry.to_json() for entry in ledger.entries.values()],
-                "answers": list(ledger.answers.items()),
-                "rewards": [under_way.total, under_way.number],
-                "reporting": self._reporting.to_json(),
-            }
-        return seal({**data, "state": states.to_json(learner.state)})
+            parts = self._parts()
+        return parts.to_json()
 
     @classmethod
     def from_state(cls, state: Any) -> "Bandit":
@@ -814,6 +977,7 @@ class Bandit:
         bandit._key, bandit._rounds = int(data["key"], 16), data["rounds"]
         bandit._reporting = Reporting(*data["reporting"])
         bandit._ledger = Ledger(data["max_pending"])
+        bandit._orphans = Orphans(data["max_pending"], [(restore_arm(arm), rounds) for arm, rounds in data["orphans"]])
         policy, capacity = policy_from_json(data["policy"]), data["capacity"]
         arrays = states.from_json(policy, data["state"], data["slots"], capacity)
         bandit._set_up(Learner(policy, data["slots"], capacity, arrays), data["pending"])
@@ -821,7 +985,7 @@ class Bandit:
         for each in data["arms"]:
             under_way.restore(each["slot"], each["pulls"])
         under_way.total, under_way.number = float(data["rewards"][0]), data["rewards"][1]
-        bandit._ledger.answers.update((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
+        bandit._ledger.remember((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
         for each in data["decisions"]:
             entry = Entry(*each)
             bandit._ledger.add(entry)

@@ -5,8 +5,8 @@ open. A reward that comes before its turn waits in the tail, at its place.
 """
 
 import os
-from collections import OrderedDict
-from collections.abc import Hashable
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from rotting.common.arrays import Floats, Ints
@@ -34,6 +34,15 @@ class Decision(NamedTuple):
         round: the number of the decision, from 1.
         propensity: the probability with which this arm was chosen.
         reason: what decided: index, mean, window, width, rewards so far (`pulls`), and decisions under way (`pending`).
+
+    Example:
+        >>> import rotting
+        >>> bandit = rotting.Bandit(rotting.UCB1(), arms=["jazz", "rock"])
+        >>> decision = bandit.decide()
+        >>> decision.arm, decision.round, decision.propensity, decision.reason.pending
+        ('jazz', 1, 1.0, 0)
+        >>> bandit.reward(decision.id, 1.0)
+        'applied'
     """
 
     id: str
@@ -46,18 +55,21 @@ class Decision(NamedTuple):
 class Ids:
     """Ids that nobody can guess, from the system's random bytes, many at a time: to ask for them takes longer than a round."""
 
-    _SIZE, _MANY = 16, 256
+    _SIZE, _MANY = 32, 256  # digits of an id, and ids at a time
 
     def __init__(self) -> None:
-        self._bytes, self._place = b"", 0
+        self._digits, self._place = "", 0
 
     def new(self) -> str:
         """Return an id that was never used, by this process or another."""
         place = self._place
-        if place == len(self._bytes):
-            self._bytes, place = os.urandom(self._SIZE * self._MANY), 0
-        self._place = place + self._SIZE
-        return self._bytes[place : self._place].hex()
+        if place == len(self._digits):
+            self._digits, place = os.urandom(self._SIZE * self._MANY // 2).hex(), 0
+        end = self._place = place + self._SIZE
+        return self._digits[place:end]
+
+
+_SHORT = 50  # decisions of one arm
 
 
 class Entry:
@@ -75,7 +87,8 @@ class Entry:
         came: int = 0,
         lapsed: bool = False,
     ) -> None:
-        self.key, self.slot, self.round, self.propensity = key, slot, round, propensity
+        self.key, self.slot = key, slot
+        self.round, self.propensity = round, propensity
         # Of a reward that waits for its turn: its value, the round in which it came, whether it stands for one that never did.
         self.reward, self.came, self.lapsed = reward, came, lapsed
 
@@ -95,9 +108,10 @@ class Ledger:
     def __init__(self, max_pending: int) -> None:
         self.max_pending = max_pending
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
-        self.tails: dict[int, OrderedDict[Key, Entry]] = {}
+        self.tails: dict[int, dict[Key, Entry]] = {}
         self._early = EarlyRewards()
-        self.answers: OrderedDict[str, float | None] = OrderedDict()  # the reward of each id; None: it is expired
+        self.answers: dict[Key, float | None] = {}  # the reward of each id; None: it is expired
+        self._answered: deque[Key] = deque()  # the ids, oldest first: a dict takes long to find its first one
 
     @property
     def early(self) -> int:
@@ -111,13 +125,16 @@ class Ledger:
 
     def add(self, entry: Entry) -> None:
         """Append a decision."""
-        self.entries[entry.key] = entry
-        tail = self.tails.get(entry.slot)
+        key, slot = entry.key, entry.slot
+        self.entries[key] = entry
+        tail = self.tails.get(slot)
         if tail is None:
-            tail = self.tails[entry.slot] = OrderedDict()
-        tail[entry.key] = entry
+            tail = self.tails[slot] = {}
+        elif len(tail) == _SHORT:  # a dict is the faster one, but it passes by all that were taken out to find its first
+            tail = self.tails[slot] = OrderedDict(tail)
+        tail[key] = entry
         if entry.reward is not None:
-            self._early.add(entry.round, entry.came, entry.slot, entry.reward)
+            self._early.add(entry.round, entry.came, slot, entry.reward)
 
     def hold(self, entry: Entry, reward: float, came: int, lapsed: bool = False) -> None:
         """Let a reward wait for its turn."""
@@ -128,6 +145,11 @@ class Ledger:
         """Return the oldest decision of a slot."""
         tail = self.tails.get(slot)
         return next(iter(tail.values())) if tail else None
+
+    def is_first(self, entry: Entry) -> bool:
+        """Return whether a decision is the oldest of its slot."""
+        tail = self.tails[entry.slot]
+        return len(tail) == 1 or next(iter(tail.values())) is entry
 
     def of(self, slot: int) -> list[Entry]:
         """Return all decisions of a slot, oldest first."""
@@ -143,16 +165,23 @@ class Ledger:
 
     def close(self, entry: Entry, answer: float | None) -> None:
         """Take a decision out, and remember its answer if its id is known to somebody."""
-        del self.entries[entry.key]
-        del self.tails[entry.slot][entry.key]
+        key = entry.key
+        del self.entries[key]
+        del self.tails[entry.slot][key]
         if entry.reward is not None:
             self._early.remove(entry.round)
-        if isinstance(entry.key, str):
-            self.answers[entry.key] = answer
-            if len(self.answers) > self.max_pending:
-                self.answers.popitem(last=False)
+        if type(key) is str:
+            self.answers[key] = answer
+            self._answered.append(key)
+            if len(self._answered) > self.max_pending:
+                del self.answers[self._answered.popleft()]
 
-    def remembered(self, key: str, reward: float) -> Outcome:
+    def remember(self, answers: Iterable[tuple[str, float | None]]) -> None:
+        """Remember the answers of decisions that were closed before, oldest first."""
+        self.answers.update(answers)
+        self._answered.extend(self.answers)
+
+    def remembered(self, key: Key, reward: float) -> Outcome:
         """Return what a second reward of a decision is, if it is not open."""
         entry = self.entries.get(key)
         if entry is None and key not in self.answers:
@@ -161,3 +190,48 @@ class Ledger:
         if known is None:
             return "expired"
         return "duplicate" if known == reward else "conflict"
+
+
+class Orphans:
+    """Pulls whose arm was forgotten before their reward came.
+
+    A pull has no id but that of its arm, and that may be used again. Then the rewards of these come before those of the new
+    arm, and are not its own.
+
+    Args:
+        most: how many are remembered.
+        rounds: those of each id, oldest first.
+    """
+
+    def __init__(self, most: int, rounds: Iterable[tuple[Hashable, list[int]]] = ()) -> None:
+        self._most, self._number = most, 0
+        self._rounds: dict[Hashable, deque[int]] = {}  # of each id; the ids in the order in which they were forgotten
+        for arm, each in rounds:
+            self.add(arm, each)
+
+    def __contains__(self, arm: Hashable) -> bool:
+        return arm in self._rounds
+
+    def add(self, arm: Hashable, rounds: list[int]) -> None:
+        """Note the rounds of such pulls; the first are given up if there are too many."""
+        if rounds:
+            self._rounds.setdefault(arm, deque()).extend(rounds)
+            self._number += len(rounds)
+        while self._number > self._most:
+            self.take(next(iter(self._rounds)))
+
+    def take(self, arm: Hashable) -> None:
+        """Give up the oldest of an id."""
+        rounds = self._rounds[arm]
+        rounds.popleft()
+        self._number -= 1
+        if not rounds:
+            del self._rounds[arm]
+
+    def until(self, last: int) -> list[Hashable]:
+        """Return the id of each pull up to a round."""
+        return [arm for arm, rounds in self._rounds.items() for each in rounds if each <= last]
+
+    def to_json(self) -> list[Any]:
+        """Return the rounds of each id."""
+        return [[arm, list(rounds)] for arm, rounds in self._rounds.items()]

@@ -12,12 +12,36 @@ from rotting.engines.kernel_errors import check_choice, check_reason, is_own_wor
 from rotting.errors import InvalidTypeError
 from rotting.kernels.binding import bind, slot
 from rotting.live import policy_state as states
-from rotting.parts.tournament import MANY
+from rotting.live.arms import NOTHING
+from rotting.parts.tournament import MANY, is_played
 from rotting.policy import Policy, Reason
 
 FIRST_CAPACITY = 64
 UNKNOWN = Reason(math.nan, math.nan, 0, math.nan)
 """Of a policy that does not say, or was not asked."""
+
+
+@slot
+def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    """Stand for the policy's own `choose`."""
+    raise NotImplementedError
+
+
+@slot
+def explain(p: Any, s: Any, t: int, arms: Ints, arm: int) -> Reason:
+    """Stand for the policy's own `explain`."""
+    raise NotImplementedError
+
+
+Chosen = tuple[int, float, float, int, float]
+"""A slot, and its index, mean, window and width: compiled code makes a plain tuple in a tenth of the time of a `Reason`."""
+
+
+def choose_and_explain(p: Any, s: Any, t: int, key: int, arms: Ints) -> Chosen:
+    """Choose an arm, and say why, in one call: to read the state takes as long as to choose."""
+    arm = choose(p, s, t, key, arms)
+    reason = explain(p, s, t, arms, arm)
+    return int(arm), float(reason.value), float(reason.mean), int(reason.window), float(reason.width)
 
 
 @slot
@@ -42,9 +66,34 @@ def has_room(s: Any) -> bool:
     return False
 
 
-def learn_all(p: Any, s: Any, first: int, rounds: Ints, slots: Ints, rewards: Floats) -> int:
-    """Learn many rewards from number `first` on, and return the number of the one that found no room, or how many there are."""
+@slot
+def weigh(s: Any, arm: int, propensity: float) -> None:
+    """Stand for how a state is told the probability of the decision whose reward comes next."""
+    raise NotImplementedError
+
+
+def _does_not_weigh(s: Any, arm: int, propensity: float) -> None:
+    pass
+
+
+def _weighs(s: Any, arm: int, propensity: float) -> None:
+    s.propensity[arm] = propensity
+
+
+def learn(p: Any, s: Any, t: int, arm: int, reward: float) -> bool:
+    """Learn a reward, unless this returns that there is no room for it."""
+    update(p, s, t, arm, reward)
+    return is_full(s)
+
+
+def learn_all(p: Any, s: Any, first: int, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats) -> int:
+    """Learn many rewards from number `first` on, and return the number of the one that found no room, or how many there are.
+
+    Where there are no `propensities`, the state has them.
+    """
     for k in range(first, slots.size):
+        if propensities.size > 0:
+            weigh(s, slots[k], propensities[k])
         update(p, s, rounds[k], slots[k], rewards[k])
         if is_full(s):
             return k
@@ -53,36 +102,63 @@ def learn_all(p: Any, s: Any, first: int, rounds: Ints, slots: Ints, rewards: Fl
 
 class _Functions(NamedTuple):
     choose: Callable[..., Any]
-    update: Callable[..., Any]
+    choose_and_explain: Callable[..., Any] | None
+    learn: Callable[..., Any]
     learn_all: Callable[..., Any]
     explain: Callable[..., Any] | None
     propensities: Callable[..., Any] | None
     admit: Callable[..., Any] | None
+    readmit: Callable[..., Any] | None
 
 
 class Learner:
     """The state of a policy, and what changes it."""
 
-    __slots__ = ("_admitted", "_functions", "_may_be_full", "capacity", "is_own", "n_slots", "policy", "state", "weighs")
+    __slots__ = (
+        "_admitted",
+        "_base",
+        "_draws_openly",
+        "_functions",
+        "_hidden",
+        "_may_be_full",
+        "_params",
+        "capacity",
+        "is_own",
+        "n_slots",
+        "policy",
+        "state",
+        "weighs",
+    )
 
     def __init__(self, policy: Policy, n_slots: int, capacity: int, state: Any) -> None:
         self.policy, self.n_slots, self.capacity, self.state = policy, n_slots, capacity, state
+        self._params = policy.params
         kernel, arms = policy.kernel, np.zeros(1, np.int64)
-        bound = bind(learn_all, {update: kernel.update, is_full: has_room if kernel.enlarge is None else has_no_room})
+        self.weighs = "propensity" in state._fields
+        """Whether it divides rewards by the probability of their decision."""
+        self.is_own = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
+        """Whether the policy is the library's own, so that what it returns need not be checked."""
+        both = None  # of others' code, each has its own checks
+        if self.is_own and kernel.explain is not None:
+            bound = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
+            both = guarded_for(bound, policy, policy.params, state, 1, 1, arms)
+        parts = {update: kernel.update, is_full: has_room if kernel.enlarge is None else has_no_room}
+        weighing = bind(learn_all, {**parts, weigh: _weighs if self.weighs else _does_not_weigh})
         self._functions = _Functions(
             guarded_for(kernel.choose, policy, policy.params, state, 1, 1, arms),
-            guarded_for(kernel.update, policy, policy.params, state, 1, 0, 0.0),
-            guarded_for(bound, policy, policy.params, state, 0, arms, arms, np.zeros(1)),
+            both,
+            guarded_for(bind(learn, parts), policy, policy.params, state, 1, 0, 0.0),
+            guarded_for(weighing, policy, policy.params, state, 0, arms, arms, np.zeros(1), np.zeros(1)),
             self._optional(kernel.explain, arms, 0),
             self._optional(kernel.propensities, arms, np.zeros(1)),
             None if kernel.admit is None else guarded_for(kernel.admit, policy, policy.params, state, arms),
+            None if kernel.readmit is None else guarded_for(kernel.readmit, policy, policy.params, state, arms, arms),
         )
-        self._admitted: Ints | None = None  # the arms that the state is ready for
-        self.is_own = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
-        """Whether the policy is the library's own, so that what it returns need not be checked."""
+        self._admitted: Ints | None = None  # what stands for the arms that the state is ready for, if that is known:
+        self._base: Ints | None = None  # these
+        self._hidden = NOTHING  # but for those
+        self._draws_openly = kernel.propensities is None or is_own_work(kernel.propensities)
         self._may_be_full = kernel.enlarge is not None
-        self.weighs = "propensity" in state._fields
-        """Whether it divides rewards by the probability of their decision."""
 
     @classmethod
     def new(cls, policy: Policy, n_slots: int) -> "Learner":
@@ -114,21 +190,55 @@ class Learner:
         """Return the slot that the policy chooses in round t; `arms` must not change as long as it is used again."""
         if t > self.capacity:
             self.make_room(t)
-        admit = self._functions.admit
-        if admit is not None and arms is not self._admitted and arms.size >= MANY:
-            admit(self.policy.params, self.state, arms)
-            self._admitted = arms
-        slot = self._functions.choose(self.policy.params, self.state, t, key, arms)
+        if arms is not self._admitted:
+            self._admit(arms)
+        slot = self._functions.choose(self._params, self.state, t, key, arms)
         if not self.is_own:
             check_choice(self.policy, slot, arms)
         return int(slot)
 
-    def choose_by(self, rule: Callable[..., Any], t: int, key: int, arms: Ints, *more: object) -> Any:
-        """Return what a compiled rule says, which may ask the policy about some of `arms`."""
+    def choose_and_explain(self, t: int, key: int, arms: Ints) -> Chosen:
+        """Return what `choose` does, and why."""
+        both = self._functions.choose_and_explain
+        if both is None:
+            slot = self.choose(t, key, arms)
+            return slot, *self.explain(t, arms, slot)
         if t > self.capacity:
             self.make_room(t)
-        self._admitted = None  # whom the rule lets in, it alone knows
-        return rule(self.policy.params, self.state, t, key, arms, *more)
+        if arms is not self._admitted:
+            self._admit(arms)
+        return both(self._params, self.state, t, key, arms)  # type: ignore[no-any-return]
+
+    def hide(self, arms: Ints, hidden: frozenset[int]) -> Ints | None:
+        """Return an array for the next choice that stands for `arms` but for those that are `hidden`; None if there is none.
+
+        It has their number, and not the arms themselves: a tournament has its eyes on those by itself.
+        """
+        left = arms.size - len(hidden)
+        if self._functions.readmit is None or not self.is_own or left < MANY or not is_played(self.state):
+            return None
+        if self._admitted is None or arms is not self._base or hidden is not self._hidden:
+            self._admit(arms, hidden)
+            self._admitted = arms[:left]
+        return self._admitted
+
+    def _admit(self, arms: Ints, hidden: frozenset[int] = NOTHING) -> None:
+        """Make the state ready for these arms, but for those that are hidden."""
+        admit, readmit, before = self._functions.admit, self._functions.readmit, self._hidden
+        if admit is not None and self.n_slots >= MANY:
+            if arms.size < MANY:
+                return  # they are looked at one by one
+            if readmit is None or self._admitted is None or arms is not self._base:
+                admit(self._params, self.state, arms)
+                before = NOTHING
+            if readmit is not None and hidden != before:
+                come, go = (np.fromiter(each, np.int64, len(each)) for each in (before - hidden, hidden - before))
+                readmit(self._params, self.state, come, go)
+        self._admitted, self._base, self._hidden = arms, arms, hidden
+
+    def ask(self, rule: Callable[..., Any], t: int, *more: object) -> Any:
+        """Return what a compiled rule finds out by asking the policy to explain."""
+        return rule(self._params, self.state, t, *more)
 
     def learn(self, t: int, slot: int, reward: float, propensity: float | None = None) -> None:
         """Learn a reward in round t, all of it or, if there is no memory, nothing."""
@@ -136,10 +246,8 @@ class Learner:
             self.make_room(t)
         if propensity is not None and self.weighs:
             self.state.propensity[slot] = propensity
-        self._functions.update(self.policy.params, self.state, t, slot, reward)
-        while self._may_be_full and self.state.full[0]:
+        while self._functions.learn(self._params, self.state, t, slot, reward):
             self._double_room()
-            self._functions.update(self.policy.params, self.state, t, slot, reward)
 
     def _double_room(self) -> None:
         self.state.full[0] = 0  # also if there is no memory for more room, and the reward is not learned
@@ -147,13 +255,20 @@ class Learner:
         self.state = states.grow(self.policy, self.state, self.n_slots, capacity)
         self.capacity = capacity
 
-    def learn_all(self, rounds: Ints, slots: Ints, rewards: Floats) -> None:
+    def learn_all(self, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats | None = None) -> None:
         """Learn many rewards, one after the other, as `learn` would."""
         self.make_room(int(rounds.max(initial=0)))
-        done = self._functions.learn_all(self.policy.params, self.state, 0, rounds, slots, rewards)
-        while done < slots.size:
+        learn, known, done = self._functions.learn_all, np.zeros(0) if propensities is None else propensities, 0
+        while (done := learn(self._params, self.state, done, rounds, slots, rewards, known)) < slots.size:
             self._double_room()
-            done = self._functions.learn_all(self.policy.params, self.state, done, rounds, slots, rewards)
+
+    def learn_rounds(self, first: int, slots: Ints, rewards: Floats, propensities: Floats | None = None) -> None:
+        """Learn the rewards of rounds `first` and after, as `learn` would, all of them or, if there is no memory, none."""
+        trial, last = self.copy(), first + slots.size - 1
+        while trial.capacity < last and not self._may_be_full:
+            trial.make_room(trial.capacity + 1)  # step by step: the state has the size that it would have row by row
+        trial.learn_all(np.arange(first, last + 1), slots, rewards, propensities)
+        self.state, self.capacity = trial.state, trial.capacity
 
     @property
     def explains(self) -> bool:
@@ -164,10 +279,14 @@ class Learner:
         """Return what decides about one of `arms` in round t; it may change the working space of the state."""
         if self._functions.explain is None:
             return UNKNOWN
-        reason: Reason = self._functions.explain(self.policy.params, self.state, t, arms, slot)
+        reason: Reason = self._functions.explain(self._params, self.state, t, arms, slot)
         if not self.is_own:
             check_reason(self.policy, reason)
         return reason
+
+    def to_ask(self) -> "Learner":
+        """Return one whose `probabilities` may be asked before it chooses: itself, if they only note what `choose` would."""
+        return self if self._draws_openly else self.copy()
 
     def probabilities(self, t: int, arms: Ints) -> Floats | None:
         """Return the probability of each of `arms` in round t, or None if the policy does not draw; it may change the state."""
@@ -179,7 +298,7 @@ class Learner:
             return None
         self.make_room(t)
         out = np.zeros(arms.size)
-        self._functions.propensities(self.policy.params, self.state, t, arms, out)
+        self._functions.propensities(self._params, self.state, t, arms, out)
         return out
 
     def add_slot(self) -> None:

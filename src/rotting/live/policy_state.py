@@ -6,16 +6,20 @@ tuned to the number of arms (`Kernel.tune`). Nothing else is needed.
 """
 
 import base64
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Ints
+from rotting.engines.compile import guarded_for
+from rotting.engines.kernel_errors import is_own_work, telling
 from rotting.engines.kernel_errors import new_state as new_state  # noqa: PLC0414 - found here with what else a state can do
-from rotting.engines.kernel_errors import telling
 from rotting.errors import InvalidValueError
 from rotting.kernels.nested import flatten, unflatten
 from rotting.policy import Policy, small_capacity
+
+_MANY = 1_000  # arms from which on it pays to compile what is called when arms come and go
 
 
 def first_capacity(policy: Policy, n_arms: int, rounds: int) -> int:
@@ -44,10 +48,21 @@ def grow(policy: Policy, state: Any, n_arms: int, capacity: int) -> Any:
     return larger
 
 
+def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments: Any) -> None:
+    """Call a function that looks at every arm, when arms come and go: interpreted, unless they are many.
+
+    Functions of others are always interpreted, in which they may do what does not compile.
+    """
+    if n_arms >= _MANY and is_own_work(function):
+        guarded_for(function, policy, *arguments, allocates=True)(*arguments)
+    else:
+        telling(policy, function, function)(*arguments)
+
+
 def _tune(policy: Policy, state: Any) -> None:
     tune = policy.kernel.tune
     if tune is not None:
-        telling(policy, tune, tune)(policy.params, state)
+        _call(policy, tune, max(array.shape[0] for array in arrays(state)), policy.params, state)
 
 
 def set_present(policy: Policy, state: Any, arms: Ints) -> None:
@@ -68,24 +83,35 @@ def has_arm_axis(policy: Policy) -> list[bool]:
 def forget_arm(policy: Policy, state: Any, arm: int, capacity: int) -> None:
     """Make one arm of the state as if it had never been pulled."""
     forget = policy.kernel.forget
+    rows = [array for array, by_arm in zip(arrays(state), has_arm_axis(policy), strict=True) if by_arm]
     if forget is not None:
-        telling(policy, forget, forget)(policy.params, state, arm)
-    fresh = new_state(policy, 1, capacity)
-    for array, new, by_arm in zip(arrays(state), arrays(fresh), has_arm_axis(policy), strict=True):
-        if by_arm:
-            array[arm] = new[0]
+        _call(policy, forget, len(rows[0]) if rows else 1, policy.params, state, arm)
+    fresh = zip(arrays(new_state(policy, 1, capacity)), has_arm_axis(policy), strict=True)
+    for array, new in zip(rows, (each for each, by_arm in fresh if by_arm), strict=True):
+        array[arm] = new[0]
 
 
-def to_json(state: Any) -> dict[str, Any]:
-    """Return the arrays as JSON-able data under their dotted names, bit for bit: little-endian bytes in base 64."""
+_PIECE = 3 * 8_192  # bytes: a multiple of three, so that each piece of base 64 is whole
+
+
+def to_json(state: Any, pause: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Return the arrays as JSON-able data under their dotted names, bit for bit: little-endian bytes in base 64.
+
+    Args:
+        state: it is not changed.
+        pause: called between small pieces of work.
+    """
     return {
-        name: {
-            "dtype": str(array.dtype),
-            "shape": list(array.shape),
-            "data": base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode(),
-        }
+        name: {"dtype": str(array.dtype), "shape": list(array.shape), "data": "".join(_base64(array, pause))}
         for name, array in flatten(state).items()
     }
+
+
+def _base64(array: Any, pause: Callable[[], None]) -> Iterator[str]:
+    raw = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
+    for start in range(0, raw.size, _PIECE):
+        pause()
+        yield base64.b64encode(raw[start : start + _PIECE].tobytes()).decode()
 
 
 def from_json(policy: Policy, data: Any, n_arms: int, capacity: int) -> Any:

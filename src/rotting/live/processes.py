@@ -7,24 +7,36 @@ refuses to work in the child.
 """
 
 import os
+import threading
 from collections.abc import Callable
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 from weakref import WeakSet
 
-from rotting.errors import InvalidValueError
+from rotting.errors import StoreFailedError
 
 
-class Refusal:
-    """Stands for the lock of a bandit that must not be used any more: who wants it is told why."""
+class Gate:
+    """The lock of a bandit that is recorded, which lets nobody in once the bandit and its record are not the same any more.
 
-    def __init__(self, why: str) -> None:
-        self._why = why
+    Who waited for it meanwhile is refused as well, also where nothing would change: a reward that was not kept must not be
+    called a duplicate.
+    """
 
-    def __enter__(self) -> NoReturn:
-        raise InvalidValueError(self._why)
+    def __init__(self, why_not: str = "") -> None:
+        self._lock, self._why_not = threading.RLock(), why_not
+
+    def shut(self, why_not: str) -> None:
+        """Let nobody in any more; the first reason is the one that is told."""
+        self._why_not = self._why_not or why_not
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self._why_not:
+            self._lock.release()
+            raise StoreFailedError(self._why_not)
 
     def __exit__(self, *error: object) -> None:
-        """Do nothing: nobody gets in."""
+        self._lock.release()
 
 
 class _Forked(Protocol):

@@ -2,10 +2,16 @@
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, NamedTuple
 
+from rotting.common.pieces import Pauses, text_of
 from rotting.common.rules import brief
 from rotting.errors import InvalidValueError
+from rotting.live import policy_state as states
+from rotting.live.decisions import Entry, Key
+from rotting.live.learner import Learner
+from rotting.policy import Policy
 
 FORMAT, VERSION = "rotting-bandit", 4
 
@@ -19,17 +25,76 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _encode_plain(value: Any) -> str:
+    return json.dumps(_plain(value), sort_keys=True, allow_nan=False)
+
+
 def _digest(data: dict[str, Any]) -> str:
-    text = json.dumps(
-        _plain({name: value for name, value in data.items() if name != "digest"}), sort_keys=True, allow_nan=False
-    )
-    return hashlib.sha256(text.encode()).hexdigest()
+    found = hashlib.sha256()
+    for piece in text_of({name: value for name, value in data.items() if name != "digest"}, Pauses(), _encode_plain):
+        found.update(piece.encode())
+    return found.hexdigest()
 
 
-def seal(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the data as JSON carries it, with format, version and digest."""
-    plain: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, "version": VERSION, **data}, allow_nan=False))
-    return {**plain, "digest": _digest(plain)}
+class Parts(NamedTuple):
+    """Copies of what a bandit is made of, which are made in no time; to write them takes longer."""
+
+    policy: Policy
+    key: int
+    rounds: int
+    pending: str
+    max_pending: int
+    learner: Learner
+    active: dict[Hashable, int]
+    retired: dict[Hashable, int]
+    pulls: list[int]  # rewards of each slot
+    decisions: list[Entry]
+    early: dict[Key, list[Any]]  # those with a reward, which may be learned meanwhile
+    answers: dict[Key, float | None]
+    orphans: list[Any]
+    rewards: list[Any]
+    reporting: list[Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return them as JSON carries them, with format, version and digest."""
+        pause = Pauses()
+        arms: list[Any] = []
+        for retired, group in ((False, self.active), (True, self.retired)):
+            for arm, slot in group.items():
+                pause()
+                arms.append({"arm": _listed(arm), "slot": slot, "retired": retired, "pulls": self.pulls[slot]})
+        decisions: list[Any] = []
+        for each in self.decisions:
+            pause()
+            decisions.append(self.early.get(each.key) or [each.key, each.slot, each.round, each.propensity, None, 0, False])
+        answers: list[Any] = []
+        for item in self.answers.items():
+            pause()
+            answers.append([*item])
+        data = {
+            "format": FORMAT,
+            "version": VERSION,
+            "policy": self.policy.to_json(),
+            "key": f"{self.key:x}",  # a string: some JSON readers keep fewer than 63 bits of a number
+            "rounds": self.rounds,
+            "capacity": self.learner.capacity,
+            "slots": self.learner.n_slots,
+            "pending": self.pending,
+            "max_pending": self.max_pending,
+            "arms": arms,
+            "decisions": decisions,
+            "answers": answers,
+            "orphans": self.orphans,
+            "rewards": self.rewards,
+            "reporting": self.reporting,
+            "state": states.to_json(self.learner.state, pause),
+        }
+        return {**data, "digest": _digest(data)}
+
+
+def _listed(arm: Any) -> Any:
+    """Return an arm as JSON gives it back: with lists for tuples."""
+    return [_listed(part) for part in arm] if isinstance(arm, tuple) else arm
 
 
 def unseal(state: Any) -> dict[str, Any]:
@@ -58,5 +123,6 @@ def _from_version_3(state: dict[str, Any]) -> dict[str, Any]:
             # Their rounds are not known. A number that no round has is as good, and the oldest come first.
             decisions.append([-1 - len(decisions), each["slot"], state["rounds"], propensity, None, 0])
         arms.append({"arm": each["arm"], "slot": each["slot"], "retired": each["kept"], "pulls": each["pulls"]})
-    new = {"pending": "young", "max_pending": max(10_000, len(decisions)), "rewards": [0.0, 0], "reporting": [], "answers": []}
+    new = {"pending": "young", "max_pending": max(10_000, len(decisions)), "rewards": [0.0, 0], "reporting": []}
+    new |= {"answers": [], "orphans": []}
     return {**state, **new, "arms": arms, "decisions": decisions}

@@ -27,11 +27,15 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled, guarded_for
-from rotting.engines.kernel_errors import check_choice
 from rotting.errors import KernelError
+from rotting.kernels.binding import bind
+from rotting.live.arms import NOTHING, AllBut, listed_slots
 from rotting.live.learner import Learner
-from rotting.live.young_arms import Counts, list_drawn, rule
+from rotting.live.young_arms import Counts, explain, is_new, join, list_asked, waiting_rule, waits
+from rotting.parts.tournament import MANY
 from rotting.policy import Policy
+
+_FEW = 30  # times as many arms: then it is faster to hide those that wait than to list the others
 
 
 class Choice(NamedTuple):
@@ -59,9 +63,6 @@ def _counts(n_slots: int) -> Counts:
     return Counts(pending=np.zeros(n_slots, np.int64), rewards=np.zeros(n_slots, np.int64))
 
 
-Rule = Callable[..., tuple[int, float, int]]
-
-
 class UnderWay:
     """What is under way in each slot, and the rule for it.
 
@@ -83,15 +84,18 @@ class UnderWay:
         self._most: float = p.high if clips else math.inf
         self.counts = counts and learner.explains and not learner.weighs
         self.by_index = self.counts and has_index(learner.policy, learner)
-        self._rule: Rule | None = None
-        if self.counts:
+        self._list_asked = compiled(bind(list_asked, {waits: waiting_rule(self.by_index)})) if self.counts else None
+        if self._list_asked is not None:
+            self._list_asked(self._known, np.zeros(1, np.int64), True, np.zeros(1, np.int64))  # is compiled now, not later
+        self._join: Callable[..., tuple[int, float]] | None = None
+        if self.by_index:
             with suppress(KernelError):  # which is told where it matters: when the policy chooses
-                self._rule = self._compiled_rule(learner)
+                self._join = self._compiled_join(learner)
 
-    def _compiled_rule(self, learner: Learner) -> Rule:
+    def _compiled_join(self, learner: Learner) -> Callable[..., tuple[int, float]]:
         policy, arms = learner.policy, np.zeros(1, np.int64)
-        example = (policy.params, learner.state, 1, 1, arms, self._known, True, arms)
-        return guarded_for(rule(policy.kernel, self.by_index), policy, *example, allocates=True)
+        bound = bind(join, {explain: policy.kernel.explain})
+        return guarded_for(bound, policy, policy.params, learner.state, 1, arms, self._known, 0, arms, allocates=True)
 
     @property
     def is_quiet(self) -> bool:
@@ -140,6 +144,15 @@ class UnderWay:
         self.number += 1
         self.refresh(slot)
 
+    def learned_all(self, slots: Ints, rewards: Floats) -> None:
+        """Count rewards without a decision, as `learned` does one after the other."""
+        numbers = np.bincount(slots)
+        for slot in np.flatnonzero(numbers).tolist():
+            self.rewards[slot] += int(numbers[slot])
+            self.refresh(slot)
+        sums = np.add.accumulate(np.concatenate([[self.total], np.clip(rewards, self._least, self._most)]))
+        self.total, self.number = float(sums[-1]), self.number + rewards.size
+
     def add_slot(self) -> None:
         """Count for one more arm."""
         self.pending.append(0)
@@ -153,28 +166,49 @@ class UnderWay:
         self.pending[slot], self.rewards[slot] = 0, 0
         self.refresh(slot)
 
-    def choose(self, learner: Learner, t: int, key: int, arms: Ints) -> Choice:
-        """Choose one of `arms` in round t."""
-        if not self.counts:
-            return Choice(learner.choose(t, key, arms), None, arms)
-        if self._rule is None:
-            self._rule = self._compiled_rule(learner)
-        asked = np.empty_like(arms)
-        slot, joined, n = learner.choose_by(self._rule, t, key, arms, self._known, self._new_first, asked)
-        if n == 0:
-            return Choice(slot, None, None)
-        settled = arms if n == arms.size else asked[:n]
-        if not learner.is_own:
-            check_choice(learner.policy, slot, settled)
-        return Choice(int(slot), None if math.isnan(joined) else joined, settled)
+    def _asked(self, arms: Ints) -> tuple[Ints, Ints]:
+        """Return the arms that the policy is asked about, and those that wait."""
+        if self.is_quiet or self._list_asked is None:
+            return arms, arms[:0]
+        listed = np.empty_like(arms)
+        n = self._list_asked(self._known, arms, self._new_first, listed)
+        return (arms, arms[:0]) if n == arms.size else (listed[:n], listed[n:])
+
+    def _asked_of_many(self, learner: Learner, among: AllBut) -> tuple[Ints, Ints] | None:
+        """Return the same of many arms, if the learner can do with what stands for them: only those that wait are looked at."""
+        if among.every.size < MANY + _FEW * len(self._waiting) or not (self.by_index and self._new_first):
+            return None
+        waiting = among.kept(np.fromiter(self._waiting, np.int64, len(self._waiting)))
+        asked = learner.hide(among.every, among.hidden.union(waiting.tolist()))
+        return None if asked is None else (asked, waiting)
+
+    def choose(self, learner: Learner, t: int, key: int, among: Ints | AllBut) -> Choice:
+        """Choose one of the arms `among` in round t."""
+        few = among if isinstance(among, AllBut) else AllBut(among, NOTHING)
+        found = self._asked_of_many(learner, few)
+        if found is None:
+            arms = listed_slots(among)
+            asked, waiting = self._asked(arms)
+        else:
+            arms, (asked, waiting) = few.slots, found
+        chosen = learner.choose(t, key, asked) if asked.size else -1
+        if waiting.size == 0 or (chosen >= 0 and (not self.by_index or is_new(self._known, chosen))):
+            return Choice(chosen, None, asked)
+        slot, value = -1, math.nan
+        if self.by_index:
+            if self._join is None:
+                self._join = self._compiled_join(learner)
+            slot, value = learner.ask(self._join, t, arms, self._known, chosen, waiting)
+        if slot < 0:
+            return Choice(int(arms[np.argmin(self._known.pending[arms])]), None, None)  # the fewest, the lowest on a tie
+        return Choice(chosen, None, asked) if slot == chosen else Choice(int(slot), float(value), arms)
 
     def probabilities(self, learner: Learner, t: int, key: int, arms: Ints) -> Floats:
         """Return the probability of each of `arms` in round t; it changes the learner's state."""
-        out, asked = np.zeros(arms.size), np.empty_like(arms)
-        settled = arms if self.is_quiet else asked[: compiled(list_drawn)(self._known, arms, self._new_first, asked)]
-        drawn = learner.probabilities(t, settled) if settled.size else None
+        out, asked = np.zeros(arms.size), arms if self.by_index else self._asked(arms)[0]
+        drawn = learner.probabilities(t, asked) if asked.size else None
         if drawn is None:
             out[np.searchsorted(arms, self.choose(learner, t, key, arms).slot)] = 1.0
         else:
-            out[np.searchsorted(arms, settled)] = drawn
+            out[np.searchsorted(arms, asked)] = drawn
         return out

@@ -56,12 +56,13 @@ def _waits_without_index(pending: int, rewards: int) -> bool:
     return rewards == 0
 
 
-def _is_new(counts: Counts, i: int) -> bool:
+def is_new(counts: Counts, i: int) -> bool:
+    """Tell whether an arm was never chosen."""
     return bool(counts.pending[i] == 0 and counts.rewards[i] == 0)
 
 
-def _list_asked(counts: Counts, arms: Ints, new_first: bool, asked: Ints) -> int:
-    """Write the arms that the policy is asked about to `asked`, and return how many they are.
+def list_asked(counts: Counts, arms: Ints, new_first: bool, asked: Ints) -> int:
+    """Write the arms that the policy is asked about to `asked`, those that wait behind them, and return how many are asked.
 
     Those are the arms that do not wait; of a policy that does not choose new arms first by itself (`new_first`), the new ones,
     if some arms are new and some wait.
@@ -71,25 +72,23 @@ def _list_asked(counts: Counts, arms: Ints, new_first: bool, asked: Ints) -> int
         if counts.pending[i] == 0 or not waits(counts.pending[i], counts.rewards[i]):
             asked[n] = i
             n += 1
-            new += _is_new(counts, i)
+            new += is_new(counts, i)
+    place = n
+    for i in arms:
+        if counts.pending[i] != 0 and waits(counts.pending[i], counts.rewards[i]):
+            asked[place] = i
+            place += 1
     if new_first or new == 0 or n == arms.size:
         return n
     n = 0
     for i in arms:
-        if _is_new(counts, i):
+        if is_new(counts, i):
             asked[n] = i
             n += 1
     return n
 
 
-def _is_among(arms: Ints, arm: int) -> bool:
-    found = False
-    for i in arms:
-        found |= i == arm
-    return found
-
-
-def _fewest(counts: Counts, arms: Ints) -> int:
+def fewest(counts: Counts, arms: Ints) -> int:
     """Return the arm with the fewest decisions under way, the lowest on a tie."""
     found = arms[0]
     for i in arms:
@@ -108,9 +107,9 @@ def without_index(
     p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
 ) -> tuple[int, float, int]:
     """Choose one of `arms` by a policy that draws, or has no index; as `by_index` does, but arms without rewards only wait."""
-    n = _list_asked(counts, arms, new_first, asked)
+    n = list_asked(counts, arms, new_first, asked)
     if n == 0:
-        return _fewest(counts, arms), math.nan, 0
+        return fewest(counts, arms), math.nan, 0
     return _choose_of(p, s, t, key, asked[:n]), math.nan, n
 
 
@@ -172,14 +171,54 @@ def _better(one: Entrant, other: Entrant) -> Entrant:
     return one
 
 
+def join(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, waiting: Ints) -> tuple[int, float]:
+    """Let the arms that wait join the one that the policy chose.
+
+    Return who wins and, if it is not the chosen one, with which index; -1 if nobody has a reward.
+
+    Args:
+        p: parameters of the policy.
+        s: its state.
+        t: round.
+        arms: available.
+        counts: of all slots.
+        chosen: the arm that the policy chose among the others, or -1 if there are none.
+        waiting: the arms that wait, in increasing order; it is written to.
+    """
+    best, leader, bare = _NOBODY, Leader(-math.inf, _NOBODY, _NOBODY), 0
+    k, is_due = 0, chosen >= 0
+    while k < waiting.size or is_due:
+        if is_due and (k == waiting.size or chosen < waiting[k]):  # all in the order of their slots
+            i, is_due = chosen, False
+        else:
+            i, k = int(waiting[k]), k + 1
+        reason, pending, rewards = explain(p, s, t, arms, i), counts.pending[i], counts.rewards[i]
+        if reason.value < math.inf:
+            entrant = _entrant(reason, i, False, pending, rewards)
+            if reason.mean > leader.mean:
+                was, leader = leader.follows, Leader(reason.mean, _entrant(reason, i, True, pending, rewards), entrant)
+                entrant = was
+            best = _better(best, entrant)
+        elif i == chosen:
+            return chosen, math.nan
+        else:  # no reward, or none that the policy still knows
+            waiting[bare] = i
+            bare += 1
+    best = _better(best, leader.leads)
+    if bare > 0 and best.slot >= 0:
+        mean, level = _mean_of_means(p, s, t, arms), best.level
+        for i in waiting[:bare]:
+            best = _better(best, Entrant(int(i), mean + level / math.sqrt(counts.pending[i]), level))
+    return best.slot, best.value
+
+
 def by_index(
     p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
 ) -> tuple[int, float, int]:
     """Choose one of `arms` in round t by a policy that has an index.
 
     Return the arm; the index with which it joined, if it has decisions under way, or NaN; and how many arms the policy was
-    asked about: those are now in `asked`, but none if no arm has a reward. An arm that the policy returns and that is none of
-    them is returned.
+    asked about: those are now in `asked`, but none if no arm has a reward.
 
     Args:
         p: parameters of the policy.
@@ -191,50 +230,28 @@ def by_index(
         new_first: whether the policy chooses new arms before others.
         asked: as long as `arms`; it is written to.
     """
-    n = _list_asked(counts, arms, new_first, asked)
+    n = list_asked(counts, arms, new_first, asked)
     chosen = -1
     if n > 0:
         chosen = _choose_of(p, s, t, key, asked[:n])
-        if n == arms.size or not _is_among(asked[:n], chosen) or _is_new(counts, chosen):
+        if n == arms.size or is_new(counts, chosen):
             return chosen, math.nan, n
-    best, leader, bare = _NOBODY, Leader(-math.inf, _NOBODY, _NOBODY), 0
-    for i in arms:
-        pending, rewards = counts.pending[i], counts.rewards[i]
-        if pending == 0 and i != chosen:
-            continue
-        reason = explain(p, s, t, arms, i)
-        if reason.value < math.inf:
-            entrant = _entrant(reason, int(i), False, pending, rewards)
-            if reason.mean > leader.mean:
-                was, leader = leader.follows, Leader(reason.mean, _entrant(reason, int(i), True, pending, rewards), entrant)
-                entrant = was
-            best = _better(best, entrant)
-        elif i == chosen:
-            return chosen, math.nan, n
-        else:  # no reward, or none that the policy still knows
-            asked[n + bare] = i
-            bare += 1
-    best = _better(best, leader.leads)
-    if best.slot < 0:
-        return _fewest(counts, arms), math.nan, 0
-    if bare > 0:
-        mean, level = _mean_of_means(p, s, t, arms), best.level
-        for i in asked[n : n + bare]:
-            best = _better(best, Entrant(int(i), mean + level / math.sqrt(counts.pending[i]), level))
-    if best.slot == chosen:
+    slot, value = join(p, s, t, arms, counts, chosen, asked[n:])
+    if slot < 0:
+        return fewest(counts, arms), math.nan, 0
+    if slot == chosen:
         return chosen, math.nan, n
     for k in range(arms.size):
         asked[k] = arms[k]
-    return best.slot, best.value, arms.size
+    return slot, value, arms.size
 
 
 def rule(kernel: Kernel, has_index: bool) -> Callable[..., tuple[int, float, int]]:
-    """Return the rule around the functions of a kernel: `by_index` or `without_index`."""
-    parts: dict[Any, Any] = {choose: kernel.choose, admit: kernel.admit or _admit_any}
-    if has_index:
-        return bind(by_index, {**parts, explain: kernel.explain, waits: _waits_with_index})
-    return bind(without_index, {**parts, waits: _waits_without_index})
+    """Return the whole rule around the functions of a kernel: `by_index` or `without_index`."""
+    parts: dict[Any, Any] = {choose: kernel.choose, admit: kernel.admit or _admit_any, waits: waiting_rule(has_index)}
+    return bind(by_index, {**parts, explain: kernel.explain}) if has_index else bind(without_index, parts)
 
 
-list_drawn = bind(_list_asked, {waits: _waits_without_index})
-"""Which arms a policy that draws is asked about."""
+def waiting_rule(has_index: bool) -> Callable[[int, int], bool]:
+    """Return whether the policy is not asked about an arm with decisions under way."""
+    return _waits_with_index if has_index else _waits_without_index

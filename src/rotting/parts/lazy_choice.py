@@ -11,7 +11,7 @@ from typing import Any
 
 from rotting.common.arrays import Ints
 from rotting.kernels.binding import Parts, bind_all, slot
-from rotting.parts.tournament import MANY, admit, champion, height, reopen, replay_path, runners_up
+from rotting.parts.tournament import MANY, admit, champion, height, readmit, reopen, replay_path, runners_up
 
 
 @slot
@@ -149,7 +149,7 @@ def choose_lazily(parts: Parts, **more: Callable[..., Any]) -> dict[str, Callabl
 
 
 def with_tournament(parts: Parts) -> dict[str, Callable[..., Any]]:
-    """Return `choose`, `update`, `admit` and `forget` for lines that are `intercept_i + level / root_i`, fast for many arms.
+    """Return `choose`, `update`, `forget`, `admit` and `readmit` for lines `intercept_i + level / root_i`, fast for many arms.
 
     The state has a field `tournament`.
 
@@ -158,5 +158,5 @@ def with_tournament(parts: Parts) -> dict[str, Callable[..., Any]]:
             level to `s.tournament.level[0]`; `learn` and `unlearn`; and the tournament's `intercept` and `root`. Where the
             level is not the same for all arms, or may fall, `level_rises` says so, and `line` has the lines.
     """
-    roots = {"choose": _choose_of_many, "update": _update, "forget": _forget, "admit": admit}
+    roots = {"choose": _choose_of_many, "update": _update, "forget": _forget, "admit": admit, "readmit": readmit}
     return bind_all(roots, {line: _height_line, **parts})

@@ -121,6 +121,25 @@ def admit(p: Any, s: Any, arms: Ints) -> None:
     t.missing[0] = t.out.size - arms.size
 
 
+def _let(s: Any, arms: Ints, out: int) -> None:
+    for i in arms:
+        s.tournament.out[i] = out
+        if s.tournament.entrants[0] == s.tournament.winner.size:
+            replay_path(s, s.tournament.level[0], i)
+
+
+def readmit(p: Any, s: Any, come: Ints, go: Ints) -> None:
+    """Let those that `come` play again, and those that `go` no more."""
+    _let(s, come, 0)
+    _let(s, go, 1)
+    s.tournament.missing[0] += go.size - come.size
+
+
+def is_played(s: Any) -> bool:
+    """Tell whether the last choice was made by the tournament: then the next one looks at no arms but those it finds there."""
+    return bool(s.tournament.entrants[0] == s.tournament.winner.size)
+
+
 def champion(s: Any, level: float) -> int:
     """Return the arm with the highest line at this level, the lowest arm on a tie; only uncertain matches are played."""
     n = s.tournament.winner.size

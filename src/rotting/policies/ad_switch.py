@@ -85,14 +85,17 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
     return s
 
 
-def forget(p: Params, s: State, arm: int) -> None:
-    latest = 0
+def tune(p: Params, s: State) -> None:
+    """Begin anew if all arms that are there were evicted because of one that is gone: how they compare is not known."""
+    latest, evicted = 0, 0
     for i in range(s.pulls.size):
-        if i != arm and s.presence.here[i] == 1 and s.pulls[i] > 0 and s.bad[i] == 0:
-            return
         latest = max(latest, s.last[i])
-    # All other arms were evicted because of the one that is gone: how they compare with each other is not known.
-    new_episode(s, s.episode[0], latest + 1)
+        if s.presence.here[i] == 1:
+            if s.pulls[i] > 0 and s.bad[i] == 0:
+                return
+            evicted += s.bad[i]
+    if evicted > 0:
+        new_episode(s, s.episode[0], latest + 1)
 
 
 def log_horizon(s: State) -> float:
@@ -233,9 +236,10 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     s.last[arm] = t
     s.rounds[arm, s.pulls[arm]] = t
     append(s, arm, to_unit(p.low, p.high, reward))
-    changed = s.bad[arm] == 0 and good_arm_changed(s, arm)
+    # What an arm that is gone paid is kept, and begins no new episode of those that are there.
+    changed = s.bad[arm] == 0 and good_arm_changed(s, arm) and s.presence.here[arm] == 1
     for i in range(s.pulls.size):
-        if s.bad[i] == 1 and (i == arm or s.unseen[i] == 1):
+        if s.bad[i] == 1 and s.presence.here[i] == 1 and (i == arm or s.unseen[i] == 1):
             changed = changed or bad_arm_changed(s, i)
             s.unseen[i] = 0
     if changed:
@@ -291,7 +295,7 @@ class AdSwitch(Policy):
     """
 
     name = "ad-switch"
-    kernel = Kernel(Params, init, choose, update, explain, propensities, forget, reset)
+    kernel = Kernel(Params, init, choose, update, explain, propensities, reset=reset, tune=tune)
     needs_horizon = True
     randomised = True
     restless = True

@@ -8,37 +8,17 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from rotting.common.rules import brief
-from rotting.errors import InvalidValueError, RottingError, StoreFailedError, StoreFullError
+from rotting.errors import InvalidValueError, RottingError, StoreFailedError
 from rotting.live.arms import restore_arm
 from rotting.live.bandit import Bandit
-from rotting.live.learner import Learner
+from rotting.live.saved_state import Parts
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 from rotting.store.protocol import Durability, Event, Payload, Store
+from rotting.store.records import is_note
 from rotting.store.verify import Replay
 
 _SNAPSHOT_EVERY = 100_000  # events: a second or two to play again when a store is opened; a snapshot takes time too
-
-
-class _Gate:
-    """The lock of a bandit, which lets nobody in when what the bandit holds is no longer what the store holds.
-
-    Who waited for it meanwhile is refused as well, also where nothing would change: a reward that was not kept must not be
-    called a duplicate.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self.why_not = ""
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        if self.why_not:
-            self._lock.release()
-            raise StoreFailedError(self.why_not)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._lock.release()
 
 
 class DurableBandit(Bandit):
@@ -49,31 +29,25 @@ class DurableBandit(Bandit):
     open it again. A copy, also in another process, is a bandit of its own, without a store.
     """
 
-    def _set_up(self, learner: Learner, pending: str) -> None:
-        super()._set_up(learner, pending)
-        self._gate = _Gate()
-        self._lock = self._gate
-
     def _live_in(self, store: Store, name: str) -> None:
         """From now on, keep every event in a store that holds all events so far."""
         self._store, self._name, self._unsaved = store, name, 0
-        self._listener = self._keep
+        self._snapshot: threading.Thread | None = None  # the one that is being written
+        self._listen(self._keep)
 
     def _keep(self, events: list[Payload]) -> None:
         """Called under the lock, when the bandit has changed and before it replies."""
-        try:
-            number = self._store.append((self._name, event) for event in events)
-            self._unsaved += len(events)
-            if self._unsaved >= _SNAPSHOT_EVERY:
-                with suppress(StoreFullError):  # the event is kept, which is what counts
-                    self._save(number)
-        except BaseException as error:
-            self._gate.why_not = f"the bandit is ahead of its store: open it again, after this went wrong: {error}"
-            raise
+        number = self._store.append((self._name, event) for event in events)
+        self._unsaved += len(events)
+        if self._unsaved >= _SNAPSHOT_EVERY and (self._snapshot is None or not self._snapshot.is_alive()):
+            # Beside the decisions that follow: they would wait for the disk.
+            self._snapshot = threading.Thread(target=self._save, args=(number, self._parts()), name="rotting-snapshot")
+            self._unsaved = 0
+            self._snapshot.start()
 
-    def _save(self, number: int) -> None:
-        self._store.save_snapshot(self._name, number, self.get_state())
-        self._unsaved = 0
+    def _save(self, number: int, parts: Parts) -> None:
+        with suppress(RottingError):  # no room, or closed: the log has all that was told, which is what counts
+            self._store.save_snapshot(self._name, number, parts.to_json())
 
     def flush(self) -> None:
         """Hand over to the operating system what was held back with durability "memory"."""
@@ -82,14 +56,18 @@ class DurableBandit(Bandit):
 
     def close(self) -> None:
         """Save the state and close the store. A second call does nothing."""
+        gate, parts = self._lock, None
         try:
-            with self._lock:
-                if self._unsaved:
-                    self._save(self._store.last)
-        except RottingError:
-            pass  # closed already, ahead of the store, or no room for a snapshot: the log has all that was told
+            with gate:
+                parts, number = self._parts() if self._unsaved else None, self._store.last
+                gate.shut("the bandit is closed: open it again")
+        except StoreFailedError:
+            pass  # it was shut before
         finally:
-            self._gate.why_not = self._gate.why_not or "the bandit is closed: open it again"
+            if self._snapshot is not None:
+                self._snapshot.join()
+            if parts is not None:
+                self._save(number, parts)
             self._store.close()
 
     def __enter__(self) -> Self:
@@ -161,36 +139,39 @@ def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Hasha
             missing = "policy" if policy is None else "arms"
             raise InvalidValueError(f"{missing} must be given for a bandit that is new to its store, got None")
         bandit = DurableBandit(policy, arms if listed is None else listed, **options)
-        store.add_bandit(
-            name,
-            {
-                "policy": policy.to_json(),
-                "arms": list(bandit.arms),
-                "seed": options.get("seed", 0),
-                "pending": bandit.get_state()["pending"],
-                "max_pending": bandit.get_state()["max_pending"],
-            },
-        )
+        store.add_bandit(name, describe(bandit, options.get("seed", 0)))
     else:
-        bandit = _resumed(store, name, known[name])
+        bandit = resume(store, name, known[name])
         _check_same(known[name], bandit, policy, listed, options)
     bandit._live_in(store, name)
     return bandit
 
 
-def _new(meta: Payload) -> DurableBandit:
+def describe(bandit: Bandit, seed: int) -> Payload:
+    """Return what makes a bandit again that has seen nothing yet."""
+    return {
+        "policy": bandit.policy.to_json(),
+        "arms": list(bandit.arms),
+        "seed": seed,
+        "pending": bandit._pending,
+        "max_pending": bandit._ledger.max_pending,
+    }
+
+
+def _new(meta: Payload, kind: type[DurableBandit] = DurableBandit) -> DurableBandit:
     """Return the bandit as it was before its first event."""
     arms = [restore_arm(arm) for arm in meta["arms"]]
-    return DurableBandit(policy_from_json(meta["policy"]), arms, meta["seed"], meta["pending"], meta["max_pending"])
+    return kind(policy_from_json(meta["policy"]), arms, meta["seed"], meta["pending"], meta["max_pending"])
 
 
-def _resumed(store: Store, name: str, meta: Payload) -> DurableBandit:
+def resume(store: Store, name: str, meta: Payload, kind: type[DurableBandit] = DurableBandit) -> DurableBandit:
     """Return the fold of the events, from the last snapshot on."""
     snapshot = store.snapshot(name)
-    bandit = _new(meta) if snapshot is None else DurableBandit.from_state(snapshot.state)
+    bandit = _new(meta, kind) if snapshot is None else kind.from_state(snapshot.state)
     assert isinstance(bandit, DurableBandit)
     for event in store.read(name, after=0 if snapshot is None else snapshot.number):
-        bandit._apply(event.payload)
+        if not is_note(event.payload):
+            bandit._apply(event.payload)
     return bandit
 
 
@@ -219,7 +200,8 @@ def replaying(store: Store) -> Replay:
         if twin is None:
             return ""
         try:
-            twin._apply(event.payload)
+            if not is_note(event.payload):
+                twin._apply(event.payload)
         except RottingError as error:
             twins[event.bandit] = None
             return str(error)

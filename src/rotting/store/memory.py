@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 from rotting.common.rules import nonnegative_int
 from rotting.errors import StoreDamagedError, StoreFailedError, StoreLockedError, StoreReadOnlyError
 from rotting.store.protocol import Event, Payload, Snapshot
-from rotting.store.records import check_bandit, check_new, check_snapshot, decode, digest, encode
+from rotting.store.records import check_bandit, check_new, check_snapshot, decode, digest, encode, is_note
 
 
 class _Record(NamedTuple):
@@ -111,6 +111,11 @@ class MemoryStore:
             check_bandit(bandit, medium.bandits)
         start = nonnegative_int("after", after)
         return self._events(medium, bandit, start)
+
+    def note(self, bandit: str, name: str) -> Event | None:
+        """Return the newest note of a bandit that has this name, or None."""
+        notes = [event for event in self.read(bandit) if is_note(event.payload) and event.payload["note"] == name]
+        return notes[-1] if notes else None
 
     def _events(self, medium: Medium, bandit: str | None, start: int) -> Iterator[Event]:
         before = medium.log[start - 1].digest if 0 < start <= len(medium.log) else digest(medium.id)

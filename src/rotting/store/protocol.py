@@ -70,6 +70,9 @@ class Store(Protocol):
     def read(self, bandit: str | None = None, after: int = 0) -> Iterator[Event]:
         """Yield the events after a number, of one bandit or of all, in order; each is checked to be as it was written."""
 
+    def note(self, bandit: str, name: str) -> Event | None:
+        """Return the newest note of a bandit that has this name, or None; see `records.is_note`."""
+
     def save_snapshot(self, bandit: str, number: int, state: Payload) -> None:
         """Keep the state of a bandit after all its events up to `number`; few snapshots of each bandit are kept."""
 

@@ -6,9 +6,10 @@ lost, moved, or comes from another store breaks the chain.
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
+from rotting.common.pieces import Pauses, text_of
 from rotting.common.rules import brief, nonnegative_int
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.store.protocol import Payload
@@ -28,16 +29,52 @@ def encode(what: str, payload: Payload) -> bytes:
         rotting.errors.InvalidValueError: payload must hold finite numbers only, got {'reward': nan}
     """
     if not isinstance(payload, dict):
-        raise InvalidTypeError(f"{what} must be a dict that JSON can carry, got {brief(payload)}")
+        raise _refusal(what, payload, TypeError())
     try:
         return _encode(payload).encode()
-    except TypeError:
-        raise InvalidTypeError(f"{what} must be a dict that JSON can carry, got {brief(payload)}") from None
-    except UnicodeEncodeError:
-        raise InvalidValueError(f"{what} must hold whole characters only, got {brief(payload)}") from None
-    except (ValueError, RecursionError) as error:
-        rule = "finite numbers only" if "compliant" in str(error) else "nothing that holds itself"
-        raise InvalidValueError(f"{what} must hold {rule}, got {brief(payload)}") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _refusal(what, payload, error) from None
+
+
+def encode_in_pieces(what: str, payload: Payload, size: int) -> Iterator[bytes]:
+    """Yield a large payload as JSON in pieces of `size` bytes: other threads have their turn in between.
+
+    Example:
+        >>> list(encode_in_pieces("state", {"arms": ["a", "b"], "rounds": 3}, size=10))
+        [b'{"arms": [', b'"a","b"], ', b'"rounds": ', b'3}']
+    """
+    if not isinstance(payload, dict):
+        raise _refusal(what, payload, TypeError())
+    piece = bytearray()
+    try:
+        for part in text_of(payload, Pauses(), _encode):
+            piece += part.encode()
+            while len(piece) >= size:
+                yield bytes(piece[:size])
+                del piece[:size]
+        yield bytes(piece)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _refusal(what, payload, error) from None
+
+
+def _refusal(what: str, payload: object, error: Exception) -> Exception:
+    """Return the error that says why a payload cannot be carried."""
+    if isinstance(error, TypeError):
+        return InvalidTypeError(f"{what} must be a dict that JSON can carry, got {brief(payload)}")
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidValueError(f"{what} must hold whole characters only, got {brief(payload)}")
+    rule = "finite numbers only" if "compliant" in str(error) else "nothing that holds itself"
+    return InvalidValueError(f"{what} must hold {rule}, got {brief(payload)}")
+
+
+def is_note(payload: Payload) -> bool:
+    """Tell whether an event is a note: it changes no bandit, and is found again by its name, the first thing that it says.
+
+    Example:
+        >>> is_note({"note": "archived"}), is_note({"event": "retired", "arm": "a"})
+        (True, False)
+    """
+    return "note" in payload
 
 
 def decode(text: bytes) -> Any:
@@ -52,12 +89,8 @@ def digest(*parts: bytes | int | str) -> bytes:
         >>> digest("ab", "c") == digest("a", "bc")
         False
     """
-    found = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        content = part if isinstance(part, bytes) else str(part).encode()
-        found.update(b"%d:" % len(content))
-        found.update(content)
-    return found.digest()
+    contents = [part if isinstance(part, bytes) else str(part).encode() for part in parts]
+    return hashlib.blake2b(b"".join([b"%d:%b" % (len(each), each) for each in contents]), digest_size=8).digest()
 
 
 def check_bandit(name: object, known: Collection[str]) -> None:

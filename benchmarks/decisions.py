@@ -1,0 +1,179 @@
+"""Decisions with ids, rewards and reasons: what they cost beside a bare choice, among many arms, and while a state is saved."""
+
+import math
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import rotting
+from benchmarks.measure import Finding, Size
+from benchmarks.packages import Live
+from rotting.common.rules import LARGEST
+
+MANY = 100_000
+_MASKED = 1_000
+
+
+class _Before:
+    """What a live bandit was before decisions had ids: the same steps around the compiled calls, and a count for each arm.
+
+    There were no ids, no memory of what was answered, no order of rewards, and no reasons.
+    """
+
+    def __init__(self, policy: rotting.Policy, n_arms: int) -> None:
+        bandit = rotting.Bandit(policy, arms=range(n_arms))
+        self._functions, self._params, self._state = bandit._settled._functions, policy.params, bandit._settled.state
+        self._key, self._slots, self._slot_of = bandit._key, bandit._arms.slots, bandit._arms.active
+        self._names, self._max_rounds, self._range = bandit._arms.names, bandit._max_rounds, bandit._range
+        self._lock, self._rounds, self._capacity = threading.RLock(), 0, math.inf
+        self._pending, self._pulls = [0] * n_arms, [0] * n_arms
+
+    def _available(self, arms: object) -> Any:
+        if arms is not None:
+            raise NotImplementedError
+        return self._slots
+
+    def _check_round(self, rounds: int) -> None:
+        if rounds > self._max_rounds:
+            raise NotImplementedError
+
+    def _make_room(self, rounds: int) -> None:
+        if rounds > self._capacity:
+            raise NotImplementedError
+
+    def _known(self, arm: Any) -> int:
+        try:
+            slot = self._slot_of.get(arm)
+        except TypeError:
+            slot = None
+        if slot is None:
+            raise NotImplementedError
+        return slot
+
+    def _check_reward(self, reward: object) -> float:
+        if type(reward) is not float or not abs(reward) <= LARGEST:
+            raise NotImplementedError
+        return float(reward)
+
+    def pull(self, arms: object = None) -> Any:
+        with self._lock:
+            available = self._available(arms)
+            self._check_round(self._rounds + 1)
+            self._make_room(self._rounds + 1)
+            slot = int(self._functions.choose(self._params, self._state, self._rounds + 1, self._key, available))
+            self._rounds += 1
+            self._pending[slot] += 1
+            return self._names[slot]
+
+    def update(self, arm: Any, reward: float) -> None:
+        value = self._check_reward(reward)
+        low, high = self._range
+        if not low <= value <= high:
+            raise NotImplementedError
+        with self._lock:
+            slot = self._known(arm)
+            pulled = self._pending[slot] > 0
+            rounds = self._rounds if pulled else self._rounds + 1
+            self._check_round(rounds)
+            self._make_room(rounds)
+            self._functions.learn(self._params, self._state, rounds, slot, value)
+            self._rounds = rounds
+            self._pulls[slot] += 1
+            if pulled:
+                self._pending[slot] -= 1
+
+
+def bare(policy: rotting.Policy) -> Callable[[int], Live]:
+    """Return pull and update as they were before decisions had ids, for a policy whose state need not grow."""
+
+    def make(n_arms: int) -> Live:
+        before = _Before(policy, n_arms)
+        return before.pull, before.update
+
+    return make
+
+
+def deciding(policy: rotting.Policy) -> Callable[[int], Live]:
+    """Return decide and reward, as pull and update are called; what lies between is timed, too."""
+
+    def make(n_arms: int) -> Live:
+        bandit, asked = rotting.Bandit(policy, arms=range(n_arms)), ""
+        decide, reward = bandit.decide, bandit.reward
+
+        def pull() -> int:
+            nonlocal asked
+            decision = decide()
+            asked = decision.id
+            return decision.arm  # type: ignore[return-value]
+
+        return pull, lambda arm, value: reward(asked, value)
+
+    return make
+
+
+def many_arms(size: Size) -> list[Finding]:
+    """Start with many arms, and decide while some of them are left out."""
+    n_arms = MANY if size.repeats > 1 else 2_000
+    rotting.Bandit(rotting.EffRAWUCB(), arms=range(2))  # compiling is not timed
+    began = time.perf_counter()
+    bandit = rotting.Bandit(rotting.EffRAWUCB(), arms=range(n_arms))
+    started = time.perf_counter() - began
+    for arm in range(n_arms):
+        bandit.update(arm, arm * 7 % 11 / 11)
+    masked, spent = tuple(range(0, n_arms, n_arms // _MASKED)), []
+    for k in range(20 * size.repeats):
+        for _ in range(50):
+            began = time.perf_counter()
+            decision = bandit.decide(without=masked)
+            spent.append(time.perf_counter() - began)
+            bandit.reward(decision.id, k % 3 / 2)
+    return [
+        Finding(f"start with {n_arms:,} arms, after compiling", started, "at most", 1.0, unit="s"),
+        Finding(f"decide without {_MASKED:,} of {n_arms:,} arms", statistics.median(spent) * 1e6, "at most", 20.0, unit="us"),
+    ]
+
+
+def snapshots(size: Size) -> list[Finding]:
+    """Decide alone, and while another thread takes one state after the other."""
+    found = []
+    for n_arms in (10, 1_000):
+        bandit = rotting.Bandit(rotting.EffRAWUCB(), arms=range(n_arms))
+        _latencies(bandit, size.rounds // 20)
+        alone = _latencies(bandit, size.rounds // 10)
+        done = threading.Event()
+        saver = threading.Thread(target=_save_again_and_again, args=(bandit, done))
+        saver.start()
+        try:
+            beside = _latencies(bandit, size.rounds // 10)
+        finally:
+            done.set()
+            saver.join()
+        detail = f"{_told(beside)}; with nothing beside: {_told(alone)}"
+        what = f"K = {n_arms:,}: p99.9 of decide while states are taken, over its median"
+        found.append(Finding(what, _late(beside) / statistics.median(beside), "at most", 10.0, detail=detail))
+    return found
+
+
+def _save_again_and_again(bandit: rotting.Bandit, done: threading.Event) -> None:
+    while not done.is_set():
+        bandit.get_state()
+
+
+def _latencies(bandit: rotting.Bandit, rounds: int) -> list[float]:
+    spent = []
+    for k in range(rounds):
+        began = time.perf_counter()
+        decision = bandit.decide()
+        spent.append((time.perf_counter() - began) * 1e6)
+        bandit.reward(decision.id, k % 3 / 2)
+    return spent
+
+
+def _late(spent: list[float]) -> float:
+    return sorted(spent)[int(0.999 * len(spent))]
+
+
+def _told(spent: list[float]) -> str:
+    return f"median {statistics.median(spent):.3g}, p99.9 {_late(spent):.3g}, longest {max(spent):.3g} us"

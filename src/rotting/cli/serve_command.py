@@ -1,0 +1,58 @@
+"""`rotting serve` and `rotting token`: decisions over HTTP, and who may ask for them."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rotting.cli.arguments import UserError, refusing, value_of
+from rotting.errors import MissingExtraError, PathMissingError, StoreError
+
+if TYPE_CHECKING:
+    from rotting.cli.parsers import Command
+
+
+def _serve(options: argparse.Namespace) -> None:
+    from rotting.cli.output import say
+    from rotting.common.rules import POSITIVE, nonnegative_int, option
+    from rotting.store.protocol import DURABILITIES
+
+    with refusing():
+        port = nonnegative_int("port", value_of(options.port))
+        rate: Any = None if options.rate is None else POSITIVE.check("rate", value_of(options.rate))
+        option(*DURABILITIES).check("durability", options.durability)
+    if port > 65_535:
+        raise UserError(f"port must be at most 65535, got {port}")
+    try:
+        from rotting.service.server import Settings, serve
+        from rotting.service.tokens import Tokens
+
+        with refusing():
+            tokens = None if options.token_file is None else Tokens.load(Path(options.token_file))
+            serve(options.file, Settings(options.host, port, tokens, options.durability, rate), say)
+    except (MissingExtraError, PathMissingError, StoreError) as error:
+        raise UserError(str(error)) from error
+
+
+def _token(options: argparse.Namespace) -> None:
+    from rotting.cli.output import say
+    from rotting.service.tokens import new_token
+
+    with refusing():
+        print(new_token(Path(options.file), options.name, options.scopes.split(",")))
+    say(f"added to {options.file}, which holds its digest only; keep the token: it is shown once")
+
+
+def add(command: "Command") -> None:
+    """Add the commands to the parser."""
+    more = "Stops in order at SIGTERM. The API describes itself at /openapi.json."
+    serve = command("serve", _serve, "Serve the bandits of a store over HTTP", more)
+    serve.add_argument("file", metavar="FILE", help="the store, such as songs.rot; it is made if it is not there")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen at; default: 127.0.0.1, this machine alone")
+    serve.add_argument("--port", default="8000", help="default: 8000; 0: any that is free")
+    serve.add_argument("--token-file", metavar="F", help="who may do what; needed to listen to other machines")
+    serve.add_argument("--durability", default="disk", help="what an answer means: disk (default), os or memory")
+    serve.add_argument("--rate", metavar="N", help="requests a second of each token or address; default: any number")
+    token = command("token", _token, "Add a token to a file, and print it", "The file holds its digest only.")
+    token.add_argument("file", metavar="FILE", help="the token file; it is made if it is not there")
+    token.add_argument("--name", default="unnamed", help="who will have it")
+    token.add_argument("--scopes", default="decide,reward", help="of decide, reward, admin, read; default: decide,reward")

@@ -1,0 +1,83 @@
+"""The OpenAPI document, made of the table of routes and of the types of the bodies: it cannot say anything else."""
+
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from rotting.common.version import __version__
+from rotting.service.problems import KINDS, ProblemDocument
+from rotting.service.routes import PARAMETERS, ROUTES, Route, problems_of
+
+_REF = "#/components/schemas/{name}"
+_ETAG = {"ETag": {"description": "The revision of the arms, for If-Match.", "schema": {"type": "string"}}}
+
+
+def _content(kind: str, schema: Any) -> dict[str, Any]:
+    return {"content": {kind: {"schema": schema}}}
+
+
+def _query(route: Route) -> list[dict[str, Any]]:
+    if route.query is None:
+        return []
+    _, components = msgspec.json.schema_components([route.query], ref_template=_REF)
+    (schema,) = components.values()
+    return [
+        {"name": name, "in": "query", "required": False, "description": each.pop("description", ""), "schema": each}
+        for name, each in schema["properties"].items()
+    ]
+
+
+def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
+    responses: dict[str, Any] = {}
+    for status in route.statuses:
+        answer = _content(route.answer, {"type": "string"}) if isinstance(route.answer, str) else None
+        found = answer or _content("application/json", schemas[route.answer])
+        responses[str(status)] = {"description": HTTPStatus(status).phrase, **found}
+        if "arms" in getattr(route.answer, "__struct_fields__", ()) and "retired" in route.answer.__struct_fields__:
+            responses[str(status)]["headers"] = _ETAG
+    for kind in problems_of(route):
+        status, title = KINDS[kind]
+        known = responses.setdefault(
+            str(status), {"description": "", **_content("application/problem+json", schemas[ProblemDocument])}
+        )
+        known["description"] = "; ".join(filter(None, [known["description"], f"{title} (`{kind}`)"]))
+    parameters = [
+        {"name": name, "in": "path", "required": True, **PARAMETERS[name]} for name in PARAMETERS if f"{{{name}}}" in route.path
+    ]
+    if route.conditional:
+        told = "Change the arms only if this is their revision."
+        parameters.append(
+            {"name": "If-Match", "in": "header", "required": False, "description": told, "schema": {"type": "string"}}
+        )
+    operation: dict[str, Any] = {
+        "operationId": route.handler,
+        "summary": route.summary,
+        "parameters": [*parameters, *_query(route)],
+        "responses": dict(sorted(responses.items())),
+    }
+    if route.body is not None:
+        operation["requestBody"] = {"required": route.needs_body, **_content("application/json", schemas[route.body])}
+    if route.scope is not None:
+        operation["description"] = f"Needs a token with the scope `{route.scope}`, where tokens are asked for."
+        operation["security"] = [{"token": []}, {}]
+    return operation
+
+
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document."""
+    types = [ProblemDocument]
+    types += [each for route in ROUTES for each in (route.body, route.answer) if each is not None and not isinstance(each, str)]
+    distinct = list(dict.fromkeys(types))
+    found, components = msgspec.json.schema_components(distinct, ref_template=_REF)
+    schemas = dict(zip(distinct, found, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
+    about = "Decisions of bandits whose arms wear out. Errors are problem documents (RFC 9457)."
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "rotting", "version": __version__, "description": about},
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }

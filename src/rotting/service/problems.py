@@ -1,0 +1,160 @@
+"""ProblemError documents (RFC 9457): what is wrong with a request, with the field, the rule and the value."""
+
+import json
+import math
+import re
+from typing import Any
+
+from rotting.common.rules import brief
+from rotting.errors import MissingExtraError
+
+try:
+    import msgspec
+except ImportError as error:
+    raise MissingExtraError("the service needs msgspec: pip install 'rotting[service]'") from error
+
+KINDS: dict[str, tuple[int, str]] = {
+    "bad-request": (400, "The request cannot be understood"),
+    "malformed-json": (400, "The body is not JSON"),
+    "unauthorized": (401, "A token is needed"),
+    "forbidden": (403, "The token does not allow this"),
+    "not-found": (404, "There is no such thing"),
+    "method-not-allowed": (405, "The method is not allowed here"),
+    "too-slow": (408, "The request did not arrive in time"),
+    "bandit-differs": (409, "There is another bandit of this name"),
+    "key-reused": (409, "The idempotency key was used for another request"),
+    "archived": (409, "The bandit is archived"),
+    "last-arm": (409, "The last arm cannot be removed"),
+    "arms-changed": (412, "The arms are not those that If-Match names"),
+    "too-large": (413, "The body is too large"),
+    "unsupported-media-type": (415, "The body must be application/json"),
+    "invalid-value": (422, "A value breaks a rule"),
+    "too-many-requests": (429, "Too many requests"),
+    "headers-too-large": (431, "The headers are too large"),
+    "internal": (500, "Something went wrong here"),
+    "store-failed": (503, "The store cannot be used now"),
+    "store-full": (507, "The disk is full"),
+}
+"""Each kind of problem, with its status and its title."""
+
+_OF_STATUS = {400: "bad-request", 408: "too-slow", 413: "too-large", 431: "headers-too-large"}
+_SENTENCE = re.compile(r"(?P<field>.+?) must (?P<rule>.+), got (?P<value>.*)", re.DOTALL)
+_PLACE = re.compile(r"(?P<what>.*) - at `(?P<path>\$.*)`", re.DOTALL)
+_STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<number>\d+)\]|\[\.\.\.\]")
+_TYPES = {"str": "a string", "int": "a whole number", "float": "a finite number", "bool": "true or false", "null": "null"}
+
+
+class ProblemDocument(msgspec.Struct, omit_defaults=True):
+    """What is wrong with a request."""
+
+    type: str
+    """The kind, as a URN: `urn:rotting:problem:invalid-value`."""
+    title: str
+    status: int
+    detail: str
+    """One sentence that names the field, the rule and the value."""
+    field: str | None = None
+    rule: str | None = None
+    value: str | None = None
+    """The value, as JSON where it came in the body, cut if it is long."""
+
+
+class ProblemError(Exception):
+    """A request that is refused."""
+
+    def __init__(self, kind: str, detail: str, **headers: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail.encode(errors="backslashreplace").decode()  # half a character cannot be sent
+        self.headers = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+
+    @property
+    def status(self) -> int:
+        """The status of the answer."""
+        return KINDS[self.kind][0]
+
+    def body(self) -> bytes:
+        """Return the document.
+
+        Example:
+            >>> document = json.loads(ProblemError("invalid-value", "count must be 1 or more, got 0").body())
+            >>> document["status"], document["field"], document["rule"], document["value"]
+            (422, 'count', 'be 1 or more', '0')
+        """
+        status, title = KINDS[self.kind]
+        parts = _SENTENCE.fullmatch(self.detail)
+        named: dict[str, Any] = parts.groupdict() if parts else {}
+        return msgspec.json.encode(ProblemDocument(f"urn:rotting:problem:{self.kind}", title, status, self.detail, **named))
+
+
+def of_status(status: int, detail: str) -> ProblemError:
+    """Return the problem with a request that could not be read."""
+    return ProblemError(_OF_STATUS[status], detail)
+
+
+def _shown(value: object) -> str:
+    """Return a value as JSON, cut if it is long."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return brief(value)
+    return text if len(text) <= 60 else f"{text[:40]}... ({len(text)} characters)"
+
+
+def _look_up(data: Any, path: str) -> object:
+    """Return the value at a path such as `$[0].value`, as far as it leads."""
+    for step in _STEP.finditer(path):
+        try:
+            data = data[int(step["number"])] if step["number"] else data[step["name"]] if step["name"] else data
+        except (KeyError, IndexError, TypeError):
+            break
+    return data
+
+
+def _nonfinite(data: Any, path: str = "") -> tuple[str, float] | None:
+    """Return the place and the value of the first number that JSON does not have."""
+    if isinstance(data, float) and not math.isfinite(data):
+        return path, data
+    steps = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for step, value in steps:
+        found = _nonfinite(value, f"{path}[{step}]" if isinstance(data, list) else f"{path}.{step}")
+        if found is not None:
+            return found
+    return None
+
+
+def of_body(error: Exception, body: bytes) -> ProblemError:
+    """Return the problem with a body that could not be decoded."""
+    if not isinstance(error, msgspec.ValidationError):
+        try:
+            found = _nonfinite(json.loads(body))
+        except (ValueError, RecursionError):
+            found = None
+        if found is not None:
+            place, number = found
+            word = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
+            return ProblemError("invalid-value", f"{place.lstrip('.') or 'body'} must be a finite number, got {word}")
+        return ProblemError("malformed-json", f"body must be JSON, got {brief(body)}: {error}")
+    parts = _PLACE.fullmatch(str(error))
+    what, path = (parts["what"], parts["path"]) if parts else (str(error), "$")
+    place = path.removeprefix("$").removeprefix(".") or "body"
+    try:
+        value = _shown(_look_up(json.loads(body), path))
+    except (ValueError, RecursionError):
+        value = brief(body)
+    return ProblemError("invalid-value", f"{place} must {_rule(what)}, got {value}")
+
+
+def _rule(what: str) -> str:
+    """Return the rule that a message of the decoder means."""
+    missing = re.fullmatch(r"Object missing required field `(.+)`", what)
+    if missing:
+        return f"have the field {missing[1]!r}"
+    unknown = re.fullmatch(r"Object contains unknown field `(.+)`", what)
+    if unknown:
+        return f"have no other fields than those of the API, such as {unknown[1]!r}"
+    expected = re.fullmatch(r"Expected `(.+?)`(?:, got `.+`| (.+))", what)
+    if expected:
+        kind = " or ".join(_TYPES.get(each, f"an {each}") for each in expected[1].split(" | "))
+        return f"be {kind} {expected[2]}" if expected[2] else f"be {kind}"
+    return "be a finite number" if what == "Number out of range" else f"be valid ({what})"

@@ -1,0 +1,33 @@
+"""Limits of requests a second, for each who asks."""
+
+from collections import OrderedDict
+
+_KNOWN = 10_000  # callers that are remembered
+
+
+class Rates:
+    """A bucket for each caller, which holds one second's requests and is filled steadily.
+
+    Args:
+        rate: requests a second.
+
+    Example:
+        >>> rates = Rates(2.0)
+        >>> [rates.wait("a", now) for now in (0.0, 0.0, 0.0, 0.5, 0.5)]
+        [0.0, 0.0, 0.5, 0.0, 0.5]
+    """
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and when
+
+    def wait(self, caller: str, now: float) -> float:
+        """Return how many seconds a caller must wait; 0.0: its request is counted."""
+        full = max(1.0, self._rate)
+        left, since = self._buckets.pop(caller, (full, now))
+        left = min(full, left + (now - since) * self._rate)
+        allowed = left >= 1.0
+        self._buckets[caller] = (left - 1.0 if allowed else left, now)
+        if len(self._buckets) > _KNOWN:
+            self._buckets.popitem(last=False)
+        return 0.0 if allowed else (1.0 - left) / self._rate

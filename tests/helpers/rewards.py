@@ -1,0 +1,8 @@
+"""Rewards that are the same in every process: the `hash` of a text is not."""
+
+import zlib
+
+
+def paid(arm: object, k: int) -> float:
+    """What an arm pays for the k-th time: one of 0, 1/4, ..., 1, without a pattern."""
+    return zlib.crc32(repr((arm, k)).encode()) % 5 / 4.0

@@ -1,0 +1,119 @@
+"""A service in a thread of the test, and clients that speak to it."""
+
+import asyncio
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rotting.service.server import Service, Settings
+from rotting.store.host import Host
+
+SONGS = {"policy": "ucb1", "params": {"sigma": 0.5}, "arms": ["jazz", "rock", "folk"]}
+
+
+class Answer(NamedTuple):
+    status: int
+    body: Any
+    headers: dict[str, str]
+
+
+class Client:
+    """A client that keeps its connection; JSON in, JSON out."""
+
+    def __init__(self, port: int, token: str | None = None) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self._token = token
+
+    def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        """Send a request; bytes are sent as they are."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if self._token is not None:
+            sent.setdefault("Authorization", f"Bearer {self._token}")
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        if content is not None:
+            sent.setdefault("Content-Type", "application/json")
+        self._connection.request(method, path, content, sent)
+        answer = self._connection.getresponse()
+        text = answer.read()
+        found = {name.lower(): value for name, value in answer.getheaders()}
+        is_json = found.get("content-type", "").endswith("json")
+        return Answer(answer.status, json.loads(text) if is_json and text else text, found)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Running:
+    """A service that runs."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.port = service.port
+        self._clients: list[Client] = []
+
+    @property
+    def host(self) -> Host:
+        return self.service.bandits
+
+    def client(self, token: str | None = None) -> Client:
+        self._clients.append(Client(self.port, token))
+        return self._clients[-1]
+
+    def close_clients(self) -> None:
+        for client in self._clients:
+            client.close()
+
+    def raw(self, data: bytes, until_closed: bool = False) -> bytes:
+        """Send bytes; return what comes back until it is quiet, or until the connection is closed."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+            connection.sendall(data)
+            if not until_closed:
+                connection.shutdown(socket.SHUT_WR)
+            found = b""
+            with suppress(ConnectionResetError):
+                while part := connection.recv(65_536):
+                    found += part
+            return found
+
+
+@contextmanager
+def running(path: Path, **settings: Any) -> Iterator[Running]:
+    """Run a service on a store."""
+    service = Service(path, Settings(port=0, **settings), print)
+    ready, stop = threading.Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+    failed: list[BaseException] = []
+
+    async def main() -> None:
+        loops.append(asyncio.get_running_loop())
+        await service.run(ready.set, stop)
+
+    def run() -> None:
+        try:
+            asyncio.run(main())
+        except BaseException as error:
+            failed.append(error)
+            raise
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        assert ready.wait(60)
+        assert not failed
+        found = Running(service)
+        try:
+            yield found
+        finally:
+            found.close_clients()
+    finally:
+        loops[0].call_soon_threadsafe(stop.set)
+        thread.join(60)
+        assert not thread.is_alive()
+        assert not failed

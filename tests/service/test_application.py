@@ -1,0 +1,476 @@
+"""Every route, every outcome, every error."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rotting
+from rotting.service.tokens import Tokens, new_token
+from tests.helpers.services import SONGS, Answer, Client, Running, running
+
+BANDIT = "/v1/bandits/songs"
+
+
+def decide(client: Client, **body: Any) -> list[dict[str, Any]]:
+    answer = client("POST", f"{BANDIT}/decisions", body)
+    assert answer.status == 200, answer
+    found: list[dict[str, Any]] = answer.body["decisions"]
+    return found
+
+
+def outcomes(client: Client, *rewards: tuple[str, float]) -> list[str]:
+    answer = client("POST", f"{BANDIT}/rewards", [{"id": key, "value": value} for key, value in rewards])
+    assert answer.status == 200, answer
+    assert [each["id"] for each in answer.body["results"]] == [key for key, _ in rewards]
+    return [each["outcome"] for each in answer.body["results"]]
+
+
+def problem(answer: Answer, status: int, kind: str, *, field: str | None = None, value: str | None = None) -> None:
+    """Check that an answer is a problem document that says all."""
+    assert answer.status == status, answer
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.body["status"] == status
+    assert answer.body["type"] == f"urn:rotting:problem:{kind}"
+    assert set(answer.body) >= {"title", "detail", "field", "rule", "value"}, answer.body
+    assert field is None or answer.body["field"] == field, answer.body
+    assert value is None or answer.body["value"] == value, answer.body
+
+
+def events(client: Client, name: str = "songs") -> list[dict[str, Any]]:
+    return [each["payload"] for each in client("GET", f"/v1/bandits/{name}/log?limit=1000").body["events"]]
+
+
+def test_a_bandit_is_made_once(client: Client) -> None:
+    first = client("PUT", BANDIT, SONGS)
+    assert first.status == 201
+    assert first.body == {
+        "name": "songs",
+        "policy": "ucb1",
+        "params": first.body["params"],
+        "seed": 0,
+        "pending_rule": "young",
+        "max_pending": 10_000,
+        "archived": False,
+        "rounds": 0,
+        "pending": 0,
+        "arms": ["jazz", "rock", "folk"],
+        "retired": [],
+    }
+    assert first.body["params"]["sigma"] == 0.5
+    decide(client)
+    again = client("PUT", BANDIT, SONGS)
+    assert (again.status, again.body["rounds"]) == (200, 1)
+    for other in ({"policy": "uniform", "params": {}}, {"params": {"sigma": 0.25}}, {"arms": ["jazz"]}, {"seed": 1}):
+        problem(client("PUT", BANDIT, {**SONGS, **other}), 409, "bandit-differs", field="bandit")
+    assert client("GET", BANDIT).body["rounds"] == 1
+
+
+def test_a_bandit_is_made_like_another(songs: Client) -> None:
+    decide(songs)
+    made = songs("PUT", "/v1/bandits/more", {"like": "songs", "seed": 7})
+    assert made.status == 201
+    assert (made.body["arms"], made.body["params"]["sigma"], made.body["seed"], made.body["rounds"]) == (
+        SONGS["arms"],
+        0.5,
+        7,
+        0,
+    )
+    assert songs("PUT", "/v1/bandits/more", {**SONGS, "seed": 7}).status == 200  # the same, said otherwise
+    other = songs("PUT", "/v1/bandits/other", {"like": "songs", "policy": "uniform"})
+    assert (other.status, other.body["params"]) == (201, {})
+    problem(songs("PUT", "/v1/bandits/third", {"like": "none"}), 404, "not-found", field="like", value="'none'")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"policy": "ucb2"}, "policy"),
+        ({"policy": "greedy-oracle", "params": {}}, "policy"),
+        ({"params": {"sigma": -1}}, "params.sigma"),
+        ({"params": {"sigma": True}}, "params[...]"),
+        ({"params": {"self": 1}}, "params"),
+        ({"params": {"gamma": 1}}, "params"),
+        ({"arms": []}, "arms"),
+        ({"arms": ["a", "a"]}, "arms"),
+        ({"arms": ["a", 1]}, "arms[1]"),
+        ({"arms": [""]}, "arms[0]"),
+        ({"arms": "abc"}, "arms"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 1.5}, "seed"),
+        ({"seed": 2**63}, "seed"),
+        ({"pending": "old"}, "pending"),
+        ({"max_pending": 0}, "max_pending"),
+        ({"colour": "red"}, "body"),
+    ],
+)
+def test_a_bandit_that_cannot_be_made_is_refused(client: Client, change: dict[str, Any], field: str | None) -> None:
+    problem(client("PUT", BANDIT, {**SONGS, **change}), 422, "invalid-value", field=field)
+    assert client("GET", "/v1/bandits").body == {"bandits": [], "next": None}
+
+
+@pytest.mark.parametrize("missing", ["policy", "arms"])
+def test_a_new_bandit_needs_a_policy_and_arms(client: Client, missing: str) -> None:
+    body = {name: value for name, value in SONGS.items() if name != missing}
+    problem(client("PUT", BANDIT, body), 422, "invalid-value", field=missing)
+
+
+def test_decisions_are_those_of_a_bandit(songs: Client) -> None:
+    twin = rotting.Bandit(rotting.UCB1(sigma=0.5), arms=SONGS["arms"])
+    for k in range(30):
+        count = 1 + k % 3
+        found, expected = decide(songs, count=count), twin.decide(count=count)
+        for got, want in zip(found, expected, strict=True):
+            assert (got["arm"], got["round"], got["propensity"]) == want[1:4]
+            reason = {name: value if math.isfinite(value) else None for name, value in want.reason._asdict().items()}
+            assert got["reason"] == reason
+            assert outcomes(songs, (got["id"], 0.25 * (k % 5))) == ["applied"]
+            assert twin.reward(want.id, 0.25 * (k % 5)) == "applied"
+    told = songs("GET", f"{BANDIT}/explain").body
+    assert told["round"] == twin.rounds + 1
+    assert {each.pop("arm"): each for each in told["arms"]} == {arm: each._asdict() for arm, each in twin.explain().items()}
+
+
+def test_no_body_means_one_decision(songs: Client) -> None:
+    answer = songs("POST", f"{BANDIT}/decisions")
+    assert answer.status == 200
+    assert [each["arm"] for each in answer.body["decisions"]] == ["jazz"]
+
+
+def test_arms_are_allowed_and_excluded(songs: Client) -> None:
+    assert decide(songs, allow=["folk", "rock"], exclude=["rock"])[0]["arm"] == "folk"
+    assert {each["arm"] for each in decide(songs, exclude=["rock"], count=2)} == {"jazz", "folk"}
+    before = events(songs)
+    for body, field in (
+        ({"allow": ["pop"]}, "allow"),
+        ({"exclude": ["pop"]}, "exclude"),
+        ({"allow": []}, "allow"),
+        ({"exclude": SONGS["arms"]}, "exclude"),
+        ({"count": 4}, "count"),
+        ({"count": 0}, "count"),
+        ({"count": True}, "count"),
+        ({"count": "1"}, "count"),
+        ({"count": 1.5}, "count"),
+        ({"dry_run": 1}, "dry_run"),
+        ({"idempotency_key": ""}, "idempotency_key"),
+        ({"key": "a"}, "body"),
+    ):
+        problem(songs("POST", f"{BANDIT}/decisions", body), 422, "invalid-value", field=field)
+    assert events(songs) == before
+
+
+def test_a_dry_run_changes_nothing(songs: Client) -> None:
+    tried = decide(songs, dry_run=True, count=2)
+    assert [each["id"] for each in tried] == [None, None]
+    assert events(songs) == []
+    made = decide(songs, count=2)
+    assert [each | {"id": None} for each in made] == tried
+
+
+def test_a_key_gives_the_same_decision(songs: Client) -> None:
+    first = decide(songs, idempotency_key="k", count=2)
+    assert decide(songs, idempotency_key="k", count=2) == first
+    other = songs("POST", f"{BANDIT}/decisions", {"idempotency_key": "k", "count": 1})
+    problem(other, 409, "key-reused", field="idempotency_key", value="'k'")
+    assert decide(songs, idempotency_key="l", count=2) != first
+    assert songs("PUT", "/v1/bandits/more", SONGS).status == 201
+    assert songs("POST", "/v1/bandits/more/decisions", {"idempotency_key": "k"}).status == 200  # keys are those of a bandit
+    assert sum("event" in each for each in events(songs)) == 4
+
+
+def test_a_key_is_remembered_by_the_next_process(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot") as service:
+        client = service.client()
+        client("PUT", BANDIT, SONGS)
+        first = decide(client, idempotency_key="schlüssel \u0000\U0001f600", count=2)
+        assert outcomes(client, (first[0]["id"], 1.0)) == ["applied"]
+        decide(client)
+    with running(tmp_path / "songs.rot") as service:
+        client = service.client()
+        assert decide(client, idempotency_key="schlüssel \u0000\U0001f600", count=2) == first
+        problem(client("POST", f"{BANDIT}/decisions", {"idempotency_key": "schlüssel \u0000\U0001f600"}), 409, "key-reused")
+        assert outcomes(client, (first[0]["id"], 1.0), (first[0]["id"], 0.5)) == ["duplicate", "conflict"]
+        assert client("GET", BANDIT).body["rounds"] == 3
+
+
+def test_every_outcome_of_a_reward(songs: Client) -> None:
+    first, second, third = decide(songs, count=3)
+    cancelled = songs("POST", f"{BANDIT}/cancellations", {"ids": [third["id"], "?"]})
+    assert [each["outcome"] for each in cancelled.body["results"]] == ["applied", "unknown"]
+    rewards = [(first["id"], 1.0), (first["id"], 1.0), (first["id"], 0.5), ("?", 1.0), (third["id"], 1.0)]
+    assert outcomes(songs, *rewards) == ["applied", "duplicate", "conflict", "unknown", "expired"]
+    expired = songs("POST", f"{BANDIT}/expirations", {"ids": [second["id"], first["id"]], "missing": 0.0})
+    assert [each["outcome"] for each in expired.body["results"]] == ["applied", "conflict"]
+    assert expired.body["expired"] == 1
+    decide(songs)
+    decide(songs)
+    assert songs("POST", f"{BANDIT}/expirations", {"older_than_rounds": 0}).body == {"results": [], "expired": 1}
+    for body in ({}, {"ids": ["a"], "older_than_rounds": 1}):
+        problem(songs("POST", f"{BANDIT}/expirations", body), 422, "invalid-value", field="ids")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("NaN", "NaN"),
+        ("Infinity", "Infinity"),
+        ("-Infinity", "-Infinity"),
+        ("1e999", None),
+        ("-1e999", None),
+        ("1" * 400, None),
+        ('"0.5"', '"0.5"'),
+        ("true", "true"),
+        ("null", "null"),
+        ("[1]", "[1]"),
+        ("{}", "{}"),
+        ("1e101", "1e+101"),
+    ],
+)
+def test_a_reward_that_is_no_number_is_refused(songs: Client, text: str, value: str | None) -> None:
+    (made,) = decide(songs)
+    body = f'[{{"id": "{made["id"]}", "value": 1}}, {{"id": "{made["id"]}", "value": {text}}}]'
+    problem(songs("POST", f"{BANDIT}/rewards", body.encode()), 422, "invalid-value", field="[1].value", value=value)
+    assert outcomes(songs, (made["id"], 1.0)) == ["applied"]  # none of the batch was
+
+
+def test_a_reward_outside_the_range_of_the_policy_is_refused(client: Client) -> None:
+    client("PUT", BANDIT, {"policy": "kl-ucb", "arms": ["a", "b"]})
+    (made,) = decide(client)
+    body = [{"id": made["id"], "value": 0.5}, {"id": made["id"], "value": 2}]
+    problem(client("POST", f"{BANDIT}/rewards", body), 422, "invalid-value", field="[1].value", value="2.0")
+    missing = {"ids": [made["id"]], "missing": 2}
+    problem(client("POST", f"{BANDIT}/expirations", missing), 422, "invalid-value", field="missing", value="2.0")
+    assert outcomes(client, (made["id"], 1.0)) == ["applied"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "kind"),
+    [
+        (b"", 400, "malformed-json"),
+        (b"[", 400, "malformed-json"),
+        (b'[{"id": "a", "value": 1}] x', 400, "malformed-json"),
+        (b"\xff", 400, "malformed-json"),
+        (b'[{"id": "\xff", "value": 1}]', 400, "malformed-json"),
+        (b'[{"id": "\\ud800", "value": 1}]', 400, "malformed-json"),
+        (b"[" * 100_000, 422, "invalid-value"),
+        (b'{"id": "a", "value": 1}', 422, "invalid-value"),
+        (b"[]", 422, "invalid-value"),
+        (b'[{"id": "a"}]', 422, "invalid-value"),
+        (b'[{"id": "a", "value": 1, "arm": "b"}]', 422, "invalid-value"),
+        (b'[{"id": 1, "value": 1}]', 422, "invalid-value"),
+        (json.dumps([{"id": "a", "value": 1}] * 1_001).encode(), 422, "invalid-value"),
+    ],
+)
+def test_a_body_that_is_no_batch_of_rewards_is_refused(songs: Client, body: bytes, status: int, kind: str) -> None:
+    problem(songs("POST", f"{BANDIT}/rewards", body), status, kind)
+
+
+def test_arms_come_and_go(songs: Client) -> None:
+    revision = songs("GET", BANDIT).headers["etag"]
+    problem(songs("PUT", f"{BANDIT}/arms/pop", {"prior": "like the others"}), 422, "invalid-value", field="prior")
+    added = songs("PUT", f"{BANDIT}/arms/hip%20hop%2F", If_Match=revision)
+    assert (added.status, added.body["arms"]) == (201, ["jazz", "rock", "folk", "hip hop/"])
+    stale = songs("PUT", f"{BANDIT}/arms/pop", If_Match=revision)
+    problem(stale, 412, "arms-changed", field="If-Match", value=revision)
+    problem(songs("DELETE", f"{BANDIT}/arms/jazz", If_Match=revision), 412, "arms-changed")
+    assert songs("PUT", f"{BANDIT}/arms/jazz").status == 200  # there already
+    assert songs("PUT", f"{BANDIT}/arms/pop", {"prior": [0.5, 2]}, If_Match="*").status == 201
+    kept = songs("DELETE", f"{BANDIT}/arms/pop?keep=true", If_Match=f'"other", {songs("GET", BANDIT).headers["etag"]}')
+    assert (kept.status, kept.body["retired"]) == (200, ["pop"])
+    problem(songs("DELETE", f"{BANDIT}/arms/pop?keep=true"), 404, "not-found", field="arm")
+    revived = songs("PUT", f"{BANDIT}/arms/pop", {"resume": True})
+    assert (revived.status, revived.body["retired"]) == (201, [])
+    assert songs("DELETE", f"{BANDIT}/arms/pop").body == {"arms": ["jazz", "rock", "folk", "hip hop/"], "retired": []}
+    problem(songs("DELETE", f"{BANDIT}/arms/pop"), 404, "not-found", field="arm", value="'pop'")
+    problem(songs("PUT", f"{BANDIT}/arms/pop", {"resume": True}), 422, "invalid-value", field="resume")
+    for arm in ("jazz", "rock", "folk"):
+        assert songs("DELETE", f"{BANDIT}/arms/{arm}").status == 200
+    problem(songs("DELETE", f"{BANDIT}/arms/hip%20hop%2F"), 409, "last-arm", field="arm")
+
+
+def test_the_revision_is_that_of_the_arms_alone(songs: Client) -> None:
+    before = songs("GET", BANDIT).headers["etag"]
+    decide(songs)
+    assert songs("GET", BANDIT).headers["etag"] == before
+    assert songs("PUT", f"{BANDIT}/arms/pop").headers["etag"] != before
+    assert songs("DELETE", f"{BANDIT}/arms/pop").headers["etag"] == before
+
+
+def test_an_archived_bandit_decides_no_more(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot") as service:
+        client = service.client()
+        client("PUT", BANDIT, SONGS)
+        (made,) = decide(client)
+        for _ in range(2):
+            assert client("POST", f"{BANDIT}/archive").body == {"name": "songs", "archived": True}
+    with running(tmp_path / "songs.rot") as service:
+        client = service.client()
+        assert [each["archived"] for each in client("GET", "/v1/bandits").body["bandits"]] == [True]
+        for method, path, body in (
+            ("POST", "decisions", None),
+            ("POST", "rewards", [{"id": made["id"], "value": 1}]),
+            ("POST", "cancellations", {"ids": [made["id"]]}),
+            ("POST", "expirations", {"ids": [made["id"]]}),
+            ("PUT", "arms/pop", None),
+            ("DELETE", "arms/jazz", None),
+        ):
+            problem(client(method, f"{BANDIT}/{path}", body), 409, "archived", field="bandit")
+        assert client("GET", BANDIT).body["archived"] is True
+        assert len(client("GET", f"{BANDIT}/explain").body["arms"]) == 3
+        assert [each.get("event", each.get("note")) for each in events(client)] == ["decided", "archived"]
+
+
+def test_the_log_is_read_page_by_page(songs: Client) -> None:
+    songs("PUT", "/v1/bandits/more", SONGS)
+    for _ in range(5):
+        decide(songs)
+        songs("POST", "/v1/bandits/more/decisions")
+    found, after = [], 0
+    while True:
+        page = songs("GET", f"{BANDIT}/log?after={after}&limit=2").body
+        found += page["events"]
+        assert page["next"] >= after
+        if not page["events"]:
+            break
+        after = page["next"]
+    assert [each["payload"]["round"] for each in found] == [1, 2, 3, 4, 5]
+    assert [each["number"] for each in found] == [1, 3, 5, 7, 9]
+    for query, field in (("after=-1", "after"), ("after=x", "after"), ("limit=0", "limit"), ("limit=1001", "limit")):
+        problem(songs("GET", f"{BANDIT}/log?{query}"), 422, "invalid-value", field=field)
+    problem(songs("GET", f"{BANDIT}/log?after=1&after=2"), 422, "invalid-value", field="query")
+    problem(songs("GET", f"{BANDIT}/log?before=1"), 422, "invalid-value")
+    problem(songs("GET", f"{BANDIT}/log?after"), 400, "bad-request", field="query")
+    problem(songs("GET", f"{BANDIT}?after=1"), 422, "invalid-value", field="query")
+
+
+def test_bandits_are_listed_page_by_page(client: Client) -> None:
+    for name in "cab":
+        client("PUT", f"/v1/bandits/{name}", SONGS)
+    first = client("GET", "/v1/bandits?limit=2").body
+    assert ([each["name"] for each in first["bandits"]], first["next"]) == (["a", "b"], "b")
+    second = client("GET", "/v1/bandits?limit=2&after=b").body
+    assert ([each["name"] for each in second["bandits"]], second["next"]) == (["c"], None)
+
+
+def test_a_bandit_is_a_row_until_it_is_used(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot") as service:
+        for name in "ab":
+            service.client()("PUT", f"/v1/bandits/{name}", SONGS)
+    with running(tmp_path / "songs.rot") as service:
+        client = service.client()
+        assert set(service.host.live) == set()
+        assert client("POST", "/v1/bandits/a/decisions").status == 200
+        assert {each["name"]: each["loaded"] for each in client("GET", "/v1/bandits").body["bandits"]} == {
+            "a": True,
+            "b": False,
+        }
+
+
+@pytest.mark.parametrize("path", ["", "/decisions", "/rewards", "/explain", "/log", "/archive", "/arms/a"])
+def test_a_bandit_that_was_not_made_is_not_found(client: Client, path: str) -> None:
+    method, body = {
+        "/decisions": ("POST", None),
+        "/rewards": ("POST", [{"id": "a", "value": 1}]),
+        "/archive": ("POST", None),
+    }.get(path, ("DELETE" if "arms" in path else "GET", None))
+    problem(client(method, f"/v1/bandits/none{path}", body), 404, "not-found", field="bandit", value="'none'")
+
+
+def test_other_paths_methods_and_kinds_are_refused(songs: Client) -> None:
+    for path in ("/", "/v2/bandits", "/v1/bandits/a%20b", "/v1/bandits/%ff", f"/v1/bandits/{'a' * 101}", "/v1/bandits/a/"):
+        problem(songs("GET", path), 404, "not-found", field="path")
+    wrong = songs("PATCH", BANDIT)
+    problem(wrong, 405, "method-not-allowed", field="method", value="PATCH")
+    assert wrong.headers["allow"] == "GET, HEAD, PUT"
+    problem(songs("POST", f"{BANDIT}/rewards", b"[]", Content_Type="text/plain"), 415, "unsupported-media-type")
+    assert songs("POST", f"{BANDIT}/rewards", b"[]", Content_Type="Application/JSON; charset=utf-8").status == 422
+    problem(songs("GET", BANDIT, {"a": 1}), 400, "bad-request", field="body")
+
+
+def test_head_is_get_without_a_body(songs: Client) -> None:
+    head, get = songs("HEAD", BANDIT), songs("GET", BANDIT)
+    assert (head.status, head.body) == (200, b"")
+    assert {**head.headers, "date": ""} == {**get.headers, "date": ""}
+
+
+def test_tokens_open_what_their_scopes_say(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    by_scope = {scope: new_token(file, scope, [scope]) for scope in ("decide", "reward", "admin", "read")}
+    with running(tmp_path / "songs.rot", tokens=Tokens.load(file)) as service:
+        calls: dict[str, list[tuple[str, str, Any]]] = {
+            "admin": [("PUT", BANDIT, SONGS), ("PUT", f"{BANDIT}/arms/pop", None), ("DELETE", f"{BANDIT}/arms/pop", None)],
+            "decide": [("POST", f"{BANDIT}/decisions", None), ("POST", f"{BANDIT}/cancellations", {"ids": ["a"]})],
+            "reward": [
+                ("POST", f"{BANDIT}/rewards", [{"id": "a", "value": 1}]),
+                ("POST", f"{BANDIT}/expirations", {"ids": ["a"]}),
+            ],
+            "read": [("GET", path, None) for path in ("/v1/bandits", BANDIT, f"{BANDIT}/explain", f"{BANDIT}/log", "/metrics")],
+        }
+        for scope, requests in calls.items():
+            for request in requests:
+                for other, token in by_scope.items():
+                    answer = service.client(token)(*request)
+                    if other == scope:
+                        assert answer.status in {200, 201}, (request, answer)
+                    else:
+                        problem(answer, 403, "forbidden", field="scope")
+                for wrong in (None, "", "rot_x", by_scope[scope][:-1]):
+                    refused = service.client(wrong)(*request)
+                    problem(refused, 401, "unauthorized", field="Authorization")
+                    assert refused.headers["www-authenticate"] == "Bearer"
+        for path in ("/livez", "/readyz", "/openapi.json"):
+            assert service.client()("GET", path).status == 200
+        both = service.client(by_scope["read"])
+        assert both("GET", BANDIT).status == 200
+        assert both("GET", BANDIT, Authorization=f"Basic {by_scope['read']}").status == 401
+        assert both("GET", BANDIT, Authorization=f"bearer {by_scope['read']}").status == 200
+
+
+def test_pages_of_other_sites_get_nothing(service: Running) -> None:
+    client = service.client()
+    problem(client("GET", "/v1/bandits", Host="evil.example"), 403, "forbidden", field="Host")
+    problem(client("GET", "/v1/bandits", Host="evil.example:8000"), 403, "forbidden", field="Host")
+    problem(client("PUT", BANDIT, SONGS, Origin="http://evil.example"), 403, "forbidden", field="Origin")
+    assert client("PUT", BANDIT, SONGS, Origin=f"http://127.0.0.1:{service.port}").status == 201
+    assert client("GET", "/v1/bandits", Host="localhost").status == 200
+
+
+def test_who_asks_too_often_must_wait(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot", rate=0.001) as service:
+        client = service.client()
+        assert client("GET", "/v1/bandits").status == 200
+        refused = client("GET", "/v1/bandits")
+        problem(refused, 429, "too-many-requests", field="requests")
+        assert refused.headers["retry-after"] == "1"
+        assert client("GET", "/livez").status == 200
+
+
+def test_health_and_metrics(songs: Client) -> None:
+    assert songs("GET", "/livez").body == {"status": "alive"}
+    assert songs("GET", "/readyz").body == {"status": "ready"}
+    (made,) = decide(songs)
+    decide(songs)
+    outcomes(songs, (made["id"], 1.0), (made["id"], 1.0))
+    text = songs("GET", "/metrics").body.decode()
+    for line in (
+        'rotting_decisions_total{bandit="songs"} 2.0',
+        'rotting_rewards_total{bandit="songs",outcome="applied"} 1.0',
+        'rotting_rewards_total{bandit="songs",outcome="duplicate"} 1.0',
+        'rotting_pending{bandit="songs"} 1.0',
+        'rotting_reward_mean{bandit="songs",hour="last"} 1.0',
+        "rotting_commit_events_sum 3.0",
+    ):
+        assert f"\n{line}\n" in text, line
+    assert 'rotting_pending_oldest_seconds{bandit="songs"}' in text
+
+
+def test_rewards_without_zeros_are_told_to_the_log_and_change_no_answer(
+    songs: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    for k in range(60):
+        made = decide(songs)[0]
+        if k % 6 == 0:
+            assert outcomes(songs, (made["id"], 1.0)) == ["applied"]
+    assert "bandit songs: no reward was 0 so far" in caplog.text

@@ -1,0 +1,186 @@
+"""Concurrent requests share a commit; when it fails, nothing of it happened."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rotting.store.durable import replaying
+from rotting.store.sqlite import SQLiteStore
+from rotting.store.verify import verify
+from tests.helpers.disks import Disk, failing_disk
+from tests.helpers.services import SONGS, Client, Running, running
+
+BANDIT = "/v1/bandits/songs"
+
+
+@pytest.fixture
+def disk() -> Iterator[Disk]:
+    with failing_disk() as found:
+        yield found
+
+
+def until(what: Any) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + 60.0
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def checked(path: Path) -> int:
+    """Verify a store and return how many events it has."""
+    with SQLiteStore(path, readonly=True) as store:
+        found = verify(store, replaying(store))
+    assert found.problems == ()
+    return found.events
+
+
+def test_concurrent_requests_share_a_commit(service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, gate = service.host.write, threading.Event()
+    sizes: list[int] = []
+
+    def slow(batch: Any) -> None:
+        if not sizes:
+            assert gate.wait(60)  # until the others have come
+        sizes.append(len(batch.events))
+        write(batch)
+
+    monkeypatch.setattr(service.host, "write", slow)
+    rounds: list[int] = []
+
+    def decide() -> None:
+        own = Client(service.port)
+        rounds.append(own("POST", f"{BANDIT}/decisions").body["decisions"][0]["round"])
+        own.close()
+
+    threads = [threading.Thread(target=decide) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    until(lambda: service.host.live["songs"].bandit.rounds == 20)
+    assert rounds == []  # nobody has an answer before it is written
+    gate.set()
+    for thread in threads:
+        thread.join()
+    assert sorted(rounds) == list(range(1, 21))
+    assert sum(sizes) == 20
+    assert len(sizes) == 2
+
+
+def test_a_full_disk_refuses_writes_and_recovers_by_itself(tmp_path: Path, disk: Disk) -> None:
+    path = tmp_path / "songs.rot"
+    with running(path) as service:
+        client = service.client()
+        assert client("PUT", BANDIT, SONGS).status == 201
+        (made,) = client("POST", f"{BANDIT}/decisions").body["decisions"]
+        disk.full = True
+        requests: list[tuple[str, str, Any]] = [
+            ("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}),
+            ("POST", f"{BANDIT}/rewards", [{"id": made["id"], "value": 1}]),
+            ("PUT", f"{BANDIT}/arms/pop", None),
+            ("PUT", "/v1/bandits/more", SONGS),
+            ("POST", f"{BANDIT}/archive", None),
+        ]
+        for request in requests:
+            refused = client(*request)
+            assert (refused.status, refused.body["type"]) == (507, "urn:rotting:problem:store-full")
+            assert refused.headers["retry-after"] == "1"
+        shown = client("GET", BANDIT).body  # reads go on, and show what is written
+        assert (shown["rounds"], shown["pending"], shown["arms"], shown["archived"]) == (1, 1, SONGS["arms"], False)
+        assert len(client("GET", f"{BANDIT}/log").body["events"]) == 1
+        assert len(client("GET", f"{BANDIT}/explain").body["arms"]) == 3
+        assert client("GET", "/v1/bandits/more").status == 404
+        assert client("GET", "/readyz").status == 507
+        assert client("GET", "/livez").status == 200
+        time.sleep(1.2)  # it is tried again, in vain
+        assert client("POST", f"{BANDIT}/decisions").status == 507
+        disk.full = False
+        until(lambda: client("GET", "/readyz").status == 200)
+        (second,) = client("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"]
+        assert (second["round"], second["arm"]) == (2, "rock")
+        outcome = client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "value": 1}]).body["results"][0]["outcome"]
+        assert outcome == "applied"  # the refused one was not
+        assert client("PUT", "/v1/bandits/more", SONGS).status == 201
+    assert checked(path) == 4
+
+
+def test_what_was_gathered_after_a_commit_that_fails_fails_with_it(
+    service: Running, songs: Client, disk_full: threading.Event
+) -> None:
+    statuses: list[int] = []
+
+    def decide() -> None:
+        own = Client(service.port)
+        statuses.append(own("POST", f"{BANDIT}/decisions").status)
+        own.close()
+
+    threads = [threading.Thread(target=decide) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    until(lambda: service.host.live["songs"].bandit.rounds == 10)
+    disk_full.set()
+    for thread in threads:
+        thread.join()
+    assert statuses == [507] * 10
+    until(lambda: songs("GET", "/readyz").status == 200)
+    assert songs("GET", BANDIT).body["rounds"] == 0
+
+
+@pytest.fixture
+def disk_full(service: Running, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Let the next batch wait until this is set, and fail then."""
+    from rotting.errors import StoreFullError
+
+    write, told = service.host.write, threading.Event()
+
+    def fail(batch: Any) -> None:
+        if batch.events and not told.is_set():
+            assert told.wait(60)
+            raise StoreFullError("the disk is full")
+        write(batch)
+
+    monkeypatch.setattr(service.host, "write", fail)
+    return told
+
+
+def test_a_disk_that_fails_is_opened_again(tmp_path: Path, disk: Disk) -> None:
+    path = tmp_path / "songs.rot"
+    with running(path) as service:
+        client = service.client()
+        client("PUT", BANDIT, SONGS)
+        client("POST", f"{BANDIT}/decisions")
+        disk.syncs_fail = True
+        refused = client("POST", f"{BANDIT}/decisions")
+        assert (refused.status, refused.body["type"]) == (503, "urn:rotting:problem:store-failed")
+        assert client("GET", BANDIT).status == 200
+        disk.syncs_fail = False
+        until(lambda: client("GET", "/readyz").status == 200)
+        rounds = client("GET", BANDIT).body["rounds"]
+        assert rounds in {1, 2}  # what was refused may have come to the disk all the same
+        assert client("POST", f"{BANDIT}/decisions").body["decisions"][0]["round"] == rounds + 1
+    checked(path)
+
+
+def test_a_reply_that_changes_nothing_waits_for_what_it_stands_on(
+    service: Running, songs: Client, disk_full: threading.Event
+) -> None:
+    answers: list[int] = []
+
+    def decide() -> None:
+        own = Client(service.port)
+        answers.append(own("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).status)
+        own.close()
+
+    threads = [threading.Thread(target=decide) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    until(lambda: service.host.live["songs"].bandit.rounds == 1)
+    time.sleep(0.1)
+    assert answers == []  # the second has the same decision, which is not written yet
+    disk_full.set()
+    for thread in threads:
+        thread.join()
+    assert answers == [507, 507]

@@ -1,0 +1,51 @@
+"""What is counted, on a clock that the test sets."""
+
+from rotting.service.metrics import OUTCOMES, Tally
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1e6
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_mean_reward_of_an_hour_is_compared_with_that_before() -> None:
+    clock = Clock()
+    tally = Tally(clock)
+    assert tally.mean_rewards() == (None, None)
+    for minute in range(240):
+        tally.rewarded("applied", 1.0 if minute < 180 else 0.25)
+        tally.rewarded("conflict", 100.0)
+        clock.now += 60.0
+    clock.now -= 60.0
+    assert tally.mean_rewards() == (0.25, 1.0)
+    assert tally.rewards == {**dict.fromkeys(OUTCOMES, 0), "applied": 240, "conflict": 240}
+    assert len(tally._minutes) == 120
+    clock.now += 3_600.0
+    assert tally.mean_rewards() == (None, 0.25)
+
+
+def test_the_age_of_the_oldest_decision_is_known_to_a_second() -> None:
+    clock = Clock()
+    tally = Tally(clock)
+    assert tally.age(5) == 0.0  # of an earlier process
+    for number in range(1, 101):
+        tally.decided(number, 1)
+        clock.now += 0.5
+    assert tally.decisions == 100
+    assert tally.age(1) == 50.0
+    assert 30.0 <= tally.age(40) <= 31.5
+    assert tally.age(None) == 0.0
+
+
+def test_the_age_needs_little_memory() -> None:
+    clock = Clock()
+    tally = Tally(clock)
+    for number in range(1, 20_001):
+        tally.decided(number, 1)
+        clock.now += 2.0
+    assert len(tally._rounds) <= 1_000
+    assert tally.age(1) == 40_000.0
+    assert 20_000.0 <= tally.age(10_000) <= 20_200.0

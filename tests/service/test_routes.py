@@ -1,0 +1,29 @@
+"""Paths and methods find their routes."""
+
+import pytest
+
+from rotting.service.problems import ProblemError
+from rotting.service.routes import ROUTES, match
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda each: f"{each.method} {each.path}")
+def test_every_route_is_found(route: object) -> None:
+    assert isinstance(route, tuple)
+    method, path = route[0], route[1].format(name="a.b-c_~1", arm="x%2Fy")
+    found, parameters = match(method, path)
+    assert found == route
+    assert parameters == {name: value for name, value in (("name", "a.b-c_~1"), ("arm", "x/y")) if f"{{{name}}}" in route[1]}
+
+
+@pytest.mark.parametrize("path", ["", "/", "//", "/v1/bandits/", "/v1/bandits/a b", "/v1/bandits/%00", "/v1/bandits/a/arms/"])
+def test_other_paths_are_not_found(path: str) -> None:
+    with pytest.raises(ProblemError, match="^path must be") as caught:
+        match("GET", path)
+    assert caught.value.status == 404
+
+
+def test_other_methods_are_told_which_ones_there_are() -> None:
+    with pytest.raises(ProblemError) as caught:
+        match("POST", "/v1/bandits/a/arms/b")
+    assert caught.value.status == 405
+    assert caught.value.headers == [(b"allow", b"DELETE, PUT")]

@@ -1,0 +1,220 @@
+"""The process: it starts, refuses a second one, ends in order, and loses nothing when it is killed.
+
+`ROTTING_STRESS=1` kills 200 times.
+"""
+
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rotting.errors import InvalidValueError
+from rotting.service.server import Service, Settings, is_loopback
+from rotting.store.sqlite import SQLiteStore
+from tests.helpers.command import process
+from tests.helpers.services import SONGS, Client
+
+KILLS = 200 if "ROTTING_STRESS" in os.environ else 4
+BANDIT = "/v1/bandits/songs"
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def serving(path: Path, port: int, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """A service in a process of its own, which is killed in the end."""
+    command = [sys.executable, "-m", "rotting", "serve", str(path), "--port", str(port), *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as found:
+        try:
+            yield found
+        finally:
+            found.kill()
+
+
+def said(running: "subprocess.Popen[str]", pattern: str) -> str:
+    """Wait for a line on standard error."""
+    assert running.stderr is not None
+    lines = []
+    for line in running.stderr:
+        lines.append(line)
+        if re.search(pattern, line):
+            return line
+    raise AssertionError(f"{pattern!r} was not said: {lines}")
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_service_starts_and_ends_in_order(tmp_path: Path, how: signal.Signals) -> None:
+    path, port = tmp_path / "songs.rot", free_port()
+    with serving(path, port) as running:
+        assert f"serving 0 bandits of {path} at http://127.0.0.1:{port}, without tokens" in said(running, "serving")
+        client = Client(port)
+        client("PUT", BANDIT, SONGS)
+        assert client("POST", f"{BANDIT}/decisions").status == 200
+        second = process("serve", str(path), "--port", "0")
+        assert (second.returncode, second.stderr) == (2, f"rotting: error: {path} is locked: another writer has it\n")
+        third = process("serve", str(tmp_path / "other.rot"), "--port", str(port))
+        assert third.returncode == 1
+        assert third.stderr.splitlines()[-1].startswith("rotting: error: ")
+        assert "address already in use" in third.stderr
+        running.send_signal(how)
+        said(running, f"{how.name}: ending what is under way, then saving")
+        said(running, f"saved {path}")
+        assert running.wait(30) == 0
+        client.close()
+    with SQLiteStore(path, readonly=True) as store:
+        snapshot = store.snapshot("songs")
+        assert snapshot is not None
+        assert snapshot.number == store.last == 1
+    with serving(path, port) as running:
+        assert "ucb1" in said(running, "compiled")
+        said(running, "serving 1 bandits")
+
+
+def test_what_is_under_way_is_answered_before_the_end(tmp_path: Path) -> None:
+    path, port = tmp_path / "songs.rot", free_port()
+    with serving(path, port) as running:
+        said(running, "serving")
+        first = Client(port)
+        first("PUT", BANDIT, SONGS)
+        first.close()
+        answered: list[int] = []
+
+        def decide() -> None:
+            client = Client(port)
+            try:
+                while client("POST", f"{BANDIT}/decisions").status == 200:
+                    answered.append(1)
+            except (OSError, HTTPException):
+                pass
+            finally:
+                client.close()
+
+        threads = [threading.Thread(target=decide) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        while len(answered) < 50:
+            time.sleep(0.01)
+        running.terminate()
+        assert running.wait(30) == 0
+        for thread in threads:
+            thread.join()
+    with SQLiteStore(path, readonly=True) as store:
+        assert store.last == len(answered)  # all that was decided was told
+
+
+def test_a_service_ends_in_order_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with serving(path, free_port()) as running:
+        said(running, "serving")
+        assert running.stderr is not None
+        running.stderr.close()
+        running.terminate()
+        assert running.wait(30) == 0
+    with SQLiteStore(path) as store:
+        assert store.last == 0
+
+
+def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
+    path, port, chance = tmp_path / "songs.rot", free_port(), random.Random(11)
+    stop, decided, rewarded = threading.Event(), {}, {}
+    made = Counter[str]()
+
+    def call(client: list[Client], method: str, target: str, body: Any) -> Any:
+        """Ask until there is an answer; None if the test ends first."""
+        while not stop.is_set():
+            try:
+                answer = client[0](method, target, body)
+            except (OSError, HTTPException, json.JSONDecodeError):
+                client[0].close()
+                client[0] = Client(port)
+                time.sleep(0.02)
+                continue
+            assert answer.status == 200, answer
+            return answer.body
+        return None
+
+    def work(number: int) -> None:
+        client, k = [Client(port)], 0
+        while not stop.is_set():
+            k += 1
+            key = f"{number}-{k}"
+            answer = call(client, "POST", f"{BANDIT}/decisions", {"idempotency_key": key, "count": 1 + k % 2})
+            if answer is None:
+                break
+            decided[key] = [each["id"] for each in answer["decisions"]]
+            rewards = [{"id": each, "value": (number + k) % 3 / 2} for each in decided[key]]
+            answer = call(client, "POST", f"{BANDIT}/rewards", rewards)
+            if answer is None:
+                break
+            for reward, result in zip(rewards, answer["results"], strict=True):
+                made[result["outcome"]] += 1
+                rewarded[reward["id"]] = reward["value"]
+        client[0].close()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    try:
+        for kill in range(KILLS):
+            with serving(path, port) as running:
+                said(running, "serving")
+                if kill == 0:
+                    client = Client(port)
+                    assert client("PUT", BANDIT, {**SONGS, "max_pending": 100_000}).status == 201
+                    client.close()
+                    for thread in threads:
+                        thread.start()
+                before = len(rewarded)
+                while len(rewarded) < before + chance.randrange(20, 120):
+                    assert all(thread.is_alive() for thread in threads)
+                    time.sleep(0.001)
+                running.kill()
+    finally:
+        stop.set()
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+    assert set(made) <= {"applied", "duplicate"}
+    assert made["applied"] >= 20 * KILLS
+    assert len(rewarded) >= 20 * KILLS
+    verified = process("log", str(path), "--verify")
+    assert (verified.returncode, verified.stderr) == (0, "")
+    assert "and every choice the same again" in verified.stdout
+    with SQLiteStore(path, readonly=True) as store:
+        payloads = [event.payload for event in store.read("songs")]
+    ids = Counter(each["id"] for each in payloads if each.get("event") == "decided")
+    assert set(ids.values()) == {1}
+    keys = {each["note"]: [made["id"] for made in each["decisions"]] for each in payloads if "note" in each}
+    assert len(keys) == sum("note" in each for each in payloads)  # no key twice
+    assert {f"key:{key}": found for key, found in decided.items()}.items() <= keys.items()
+    assert {each for found in decided.values() for each in found} <= set(ids)
+    told = Counter(each["id"] for each in payloads if each.get("event") == "rewarded")
+    assert set(told.values()) == {1}
+    learned = {each["id"]: each["reward"] for each in payloads if each.get("event") == "rewarded"}
+    assert rewarded.items() <= learned.items()
+
+
+def test_a_bind_to_other_machines_needs_tokens(tmp_path: Path) -> None:
+    for host in ("0.0.0.0", "::", "192.168.1.1", "example.org"):
+        assert not is_loopback(host)
+        with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine alone.*got '"):
+            Service(tmp_path / "songs.rot", Settings(host=host), print)
+    assert list(tmp_path.iterdir()) == []
+    for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
+        assert is_loopback(host)

@@ -1,0 +1,19 @@
+"""What several tests of stores begin with."""
+
+from pathlib import Path
+
+import pytest
+
+from rotting.store.sqlite import SQLiteStore
+from tests.helpers.stores import numbered
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store of 90 events that was closed in order."""
+    with SQLiteStore(tmp_path / "songs.rot") as store:
+        store.add_bandit("songs", {"seed": 1})
+        store.append(numbered(1, 90))
+        for number in (30, 60, 90):
+            store.save_snapshot("songs", number, {"n": number})
+    return tmp_path / "songs.rot"

@@ -1,0 +1,163 @@
+"""The file of a store: what is no store is refused in one sentence, and left as it is."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from rotting.errors import InvalidTypeError, NotAStoreError, PathMissingError, StoreError, StoreFormatError
+from rotting.store.files import APPLICATION_ID, FORMAT
+from rotting.store.sqlite import SQLiteStore
+from tests.helpers.stores import numbered, run, sql
+
+
+def text_file(path: Path) -> None:
+    path.write_text("dear diary\n" * 500)
+
+
+def other_program(path: Path) -> None:
+    sql(path, "CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
+
+
+def other_program_writing_ahead(path: Path) -> None:
+    sql(path, "PRAGMA journal_mode = wal", "PRAGMA application_id = 7", "CREATE TABLE t (a)")
+
+
+STRANGERS: list[tuple[Callable[[Path], object], str]] = [
+    (Path.touch, "it is an empty file"),
+    (Path.mkdir, "it is a folder"),
+    (text_file, "it is no database"),
+    (other_program, r"it is another program's database \(application id 0\)"),
+    (other_program_writing_ahead, r"it is another program's database \(application id 7\)"),
+]
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+@pytest.mark.parametrize(("make", "why"), STRANGERS)
+def test_what_is_no_store_is_refused_and_left_alone(
+    tmp_path: Path, make: Callable[[Path], object], why: str, readonly: bool
+) -> None:
+    path = tmp_path / "songs.rot"
+    make(path)
+    before = None if path.is_dir() else path.read_bytes()
+    with pytest.raises(NotAStoreError, match=f"^{path} must be a store, but {why}$"):
+        SQLiteStore(path, readonly)
+    assert before is None or path.read_bytes() == before
+    assert not path.with_name("songs.rot-lock").exists()
+
+
+@pytest.mark.parametrize(("version", "age"), [(FORMAT - 1, "an older"), (FORMAT + 1, "a newer")])
+def test_another_format_is_refused_by_its_number(path: Path, version: int, age: str) -> None:
+    sql(path, f"PRAGMA user_version = {version}")
+    with pytest.raises(StoreFormatError, match=rf"has format {version}, of {age} version; rotting .* reads format {FORMAT}$"):
+        SQLiteStore(path)
+
+
+def test_the_file_says_whose_it_is(path: Path) -> None:
+    assert sql(path, "PRAGMA application_id", "PRAGMA user_version") == [(APPLICATION_ID,), (FORMAT,)]
+    assert path.read_bytes()[68:72] == b"ROT!"
+
+
+def test_missing_files_and_folders(tmp_path: Path) -> None:
+    with pytest.raises(PathMissingError, match="^no such store: .*songs.rot$"):
+        SQLiteStore(tmp_path / "songs.rot", readonly=True)
+    with pytest.raises(PathMissingError, match="^no such folder: .*nowhere$"):
+        SQLiteStore(tmp_path / "nowhere" / "songs.rot")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_to_a_store_is_the_same_store(path: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.rot"
+    link.symlink_to(path)
+    with SQLiteStore(path), pytest.raises(StoreError, match="locked"):
+        SQLiteStore(link)
+
+
+@pytest.mark.parametrize("path_", [None, 7, b"songs.rot", "songs\0.rot"])
+def test_a_path_is_a_path(path_: Any) -> None:
+    with pytest.raises(InvalidTypeError, match="^path must be the path of a file, got "):
+        SQLiteStore(path_)
+
+
+def test_links_that_lead_nowhere(tmp_path: Path) -> None:
+    link = tmp_path / "link.rot"
+    link.symlink_to(tmp_path / "songs.rot")
+    with pytest.raises(PathMissingError):
+        SQLiteStore(link, readonly=True)
+    with SQLiteStore(link) as store:
+        store.add_bandit("songs", {})
+    with SQLiteStore(tmp_path / "songs.rot") as store:
+        assert list(store.bandits()) == ["songs"]
+    loop = tmp_path / "loop.rot"
+    loop.symlink_to(loop)
+    with pytest.raises((StoreError, PathMissingError, InvalidTypeError)):
+        SQLiteStore(loop)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that everybody can enter."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+        Path(name).chmod(0o755)
+
+
+OPEN = """
+import os, sys
+from rotting.errors import StoreError
+from rotting.store.sqlite import SQLiteStore
+if os.geteuid() == 0:  # who may write everywhere becomes somebody who may not
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    with SQLiteStore(sys.argv[1], readonly=len(sys.argv) > 2) as store:
+        print(store.last)
+except StoreError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_read_only_files_and_folders_can_be_read_and_say_so_to_writers(folder: Path) -> None:
+    path = folder / "songs.rot"
+    with SQLiteStore(path) as store:
+        store.add_bandit("songs", {})
+        store.append(numbered(1, 3))
+    path.with_name("songs.rot-lock").unlink()
+    path.chmod(0o444)
+    folder.chmod(0o777)
+    assert run(OPEN, path) == f"StoreReadOnlyError {path} is read-only: it cannot be written to\n"
+    assert run(OPEN, path, "readonly") == "3\n"
+    for each in folder.glob("songs.rot-*"):
+        each.unlink()
+    folder.chmod(0o555)
+    assert run(OPEN, path, "readonly") == "3\n"
+    assert run(OPEN, path).startswith(f"StoreReadOnlyError {path} cannot be written to: its lock ")
+
+
+def test_a_file_that_nobody_may_read(folder: Path) -> None:
+    path = folder / "songs.rot"
+    SQLiteStore(path).close()
+    path.chmod(0o000)
+    folder.chmod(0o777)
+    for how in ([], ["readonly"]):
+        assert run(OPEN, path, *how) == f"StoreReadOnlyError {path} cannot be opened for this: unable to open database file\n"
+
+
+def test_what_is_missing_is_said_in_one_sentence() -> None:
+    code = """
+import sys
+sys.modules["apsw"] = None
+try:
+    import rotting.store.sqlite
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+    assert run(code) == "MissingExtraError a store needs apsw, which brings SQLite: pip install 'rotting[store]'\n"
+
+
+def test_sqlite_is_one_that_does_not_damage_what_is_written_ahead() -> None:
+    assert tuple(map(int, apsw.sqlite_lib_version().split("."))) >= (3, 51, 3)
