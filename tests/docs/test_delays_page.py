@@ -81,7 +81,7 @@ def test_the_claims_about_delays_are_those_of_the_figures(problem: maker.Clicks)
         for delay in maker.DELAYS[1:]:
             lost = maker.losses(problem, policy, delay, FOUND)
             change = lost.counted - lost.ignored
-            assert change.mean() <= maker.half_interval(change) or policy == "Exp3S"
+            assert change.mean() <= 0.0
     for policy in maker.ROTTING:
         lost = maker.losses(problem, policy, (500, 500), FOUND)
         assert lost.share < 0.2
@@ -89,12 +89,24 @@ def test_the_claims_about_delays_are_those_of_the_figures(problem: maker.Clicks)
         assert margin.mean() + maker.half_interval(margin) < 0.0
 
 
+@pytest.mark.parametrize("policy", maker.ROTTING)
+@pytest.mark.parametrize("problem", maker.PROBLEMS, ids=lambda each: each.name)
+def test_the_claims_about_other_rules_are_those_of_the_figures(problem: maker.Clicks, policy: str) -> None:
+    for delay in maker.DELAYS[1:3]:
+        cell = maker.Cell(problem, policy, delay, "young", seed=maker.OTHER_SEED)
+        ours, everywhere, few = (FOUND[cell._replace(rule=rule).name] for rule in ("young", "everywhere", "few rewards"))
+        assert abs((everywhere - ours).mean()) < 0.05 * ours.mean()
+        none = FOUND[cell._replace(delay=(0, 0)).name]
+        assert (few - ours).mean() > maker.half_interval(few - ours)
+        assert (ours - none).mean() < 0.5 * (few - none).mean()
+
+
 @pytest.mark.parametrize("problem", maker.PROBLEMS, ids=lambda each: each.name)
 @pytest.mark.parametrize("share", maker.LOST)
 def test_lost_rewards_cost_no_more_than_their_information(problem: maker.Clicks, share: float) -> None:
     cost, information = maker.lost(problem, share, FOUND)
     assert cost.mean() <= maker.half_interval(cost) + information.mean()
-    assert abs((cost - information).mean()) <= 1.5 * maker.half_interval(cost - information)
+    assert abs((cost - information).mean()) <= maker.half_interval(cost - information)
 
 
 @pytest.mark.slow
