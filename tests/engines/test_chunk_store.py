@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from rotting.engines import chunk_store as chunks
 from rotting.engines import task as task_module
 from rotting.engines import threads
 from rotting.engines.chunk_store import ChunkStore
+from rotting.engines.claims import Claims
 from rotting.engines.compile import compiled_for
 from rotting.engines.game import CANCEL
 from rotting.engines.task import Chunk, Game, Task, cut
@@ -438,6 +440,21 @@ def _refuse(task: Task, _: Chunk) -> None:
 def _played(task: Task) -> Chunk:
     ((_, chunk),) = threads.Threads(1).play([task], Progress(1, show=False))
     return chunk
+
+
+def test_what_another_finishes_at_the_last_moment_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(POLICIES[0], PROBLEM, runs=20, seed=5, keep=tmp_path / "others")
+    take = Claims.take
+
+    def late(claims: Claims, path: Path) -> bool:
+        shutil.copytree(tmp_path / "others", tmp_path / "shared", dirs_exist_ok=True)
+        return take(claims, path)
+
+    monkeypatch.setattr(Claims, "take", late)
+    monkeypatch.setattr(threads, "_play", None)  # nothing is played
+    result = simulate(POLICIES[0], PROBLEM, runs=20, seed=5, keep=tmp_path / "shared")
+    assert result == simulate(POLICIES[0], PROBLEM, runs=20, seed=5, keep=tmp_path / "others")
+    assert not list(tmp_path.rglob("*.claim"))
 
 
 def test_processes_that_share_a_folder_share_the_work(tmp_path: Path) -> None:

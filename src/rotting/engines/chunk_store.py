@@ -65,11 +65,15 @@ class ChunkStore:
             while task.runs > 0:
                 chunk = self.read(task.digest)
                 if chunk is None or not _fits(chunk, task):
-                    if self._claims.take(self._path(task.digest, "claim")):
-                        yield task
-                    else:
+                    claim = self._path(task.digest, "claim")
+                    if not self._claims.take(claim):
                         self.elsewhere.append(task)
-                    break
+                        break
+                    chunk = self.read(task.digest)
+                    if chunk is None or not _fits(chunk, task):
+                        yield task
+                        break
+                    self._claims.drop(claim)  # another has finished it since we looked
                 chunk = chunk.first(min(task.runs, len(chunk.regret)))
                 kept, task = task.split(len(chunk.regret))
                 take(kept, chunk)
