@@ -38,7 +38,7 @@ intervals: $(READY)  ## Write docs/intervals.md anew: how often intervals hold t
 noise: $(READY)  ## Measure what docs/unknown-noise.md shows (20 core-minutes, the games once)
 	$(BIN)/python -m docs.make_unknown_noise build/unknown-noise
 
-delays: $(READY)  ## Measure what docs/delays.md shows: late and lost rewards (30 core-minutes, the games once)
+delays: $(READY)  ## Measure what docs/delays.md shows: late and lost rewards (half a core-hour, the games once)
 	$(BIN)/python -m docs.make_delays build/delays
 
 clicks: $(READY)  ## Measure what docs/guides/clicks.md shows (10 core-minutes); BENCH_PYTHON must have River

@@ -1,6 +1,6 @@
 """Measure what docs/delays.md shows: what late rewards cost, with and without counting decisions under way, and lost ones.
 
-`make delays` runs it (40 core-minutes, the games once). It writes the tables between their marks in the page, which is written
+`make delays` runs it (half a core-hour, the games once). It writes the tables between their marks in the page, which is written
 by hand, and the picture. The figures are kept in docs/delays.json: the page follows from them, and they depend on the code and
 on a fixed seed only.
 """
