@@ -77,7 +77,9 @@ def test_control_c_stops_games_under_way() -> None:
     started = (
         "import sys, rotting.engines.threads as e; real = e._Pool.finished\n"
         "def told(pool, *awaited):\n"
-        "    if awaited: print('started', flush=True)\n"
+        "    if awaited:\n"
+        "        e._Pool.finished = real\n"
+        "        print('started', flush=True)\n"
         "    return real(pool, *awaited)\n"
         "e._Pool.finished = told; from rotting.cli import main; sys.exit(main(sys.argv[1:]))"
     )
