@@ -63,8 +63,9 @@ imports: $(READY)  ## Imports point one way
 unit: $(READY)  ## Tests, compiled
 	$(BIN)/python -m pytest
 
+# What no kernel takes part in is tested once.
 interpreted: $(READY)  ## The same tests without the compiler, in small sizes
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q --ignore=tests/service --ignore=tests/tools
 
 # On a machine with a GPU: `pip install '.[cuda]'` first, or '.[cuda12]'.
 test-gpu: $(READY)  ## The games on this machine's GPU against those on its CPU: every policy, every noise
