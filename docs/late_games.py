@@ -17,9 +17,9 @@ from rotting.kernels.binding import bind, slot
 from rotting.kernels.nested import flatten, unflatten
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
-from rotting.live.learner import FIRST_CAPACITY, Learner, has_no_room, has_room, is_full, update
+from rotting.live.learner import FIRST_CAPACITY, Learner, choose, explain, has_no_room, has_room, is_full, update
 from rotting.live.under_way import UnderWay
-from rotting.live.young_arms import Counts, counts_for, explain, is_new, join, list_asked, waiting_rule, waits
+from rotting.live.young_arms import Counts, counts_for, is_new, join, list_asked, waiting_rule, waits
 from rotting.parts.tournament import MANY
 from rotting.policy import Kernel, Policy
 
@@ -105,12 +105,6 @@ def rows_of(policy: Policy, state: Any, capacity: int) -> Rows:
         size=np.array([arrays[k][0].size for k in by_arm]),
         fresh=np.concatenate([fresh[k].reshape(-1).view(np.int64) for k in by_arm]),
     )
-
-
-@slot
-def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    """Stand for the policy's own `choose`."""
-    raise NotImplementedError
 
 
 @slot

@@ -48,14 +48,7 @@ def refusing_store() -> Iterator[None]:
     try:
         with refusing():
             yield
-    except (
-        MissingExtraError,
-        NotAStoreError,
-        PathMissingError,
-        StoreFormatError,
-        StoreLockedError,
-        StoreReadOnlyError,
-    ) as error:
+    except (NotAStoreError, PathMissingError, StoreFormatError, StoreLockedError, StoreReadOnlyError) as error:
         raise UserError(str(error)) from error
 
 

@@ -383,7 +383,7 @@ class Bandit:
         made: list[Decision] = []
         with self._lock:
             among = self._arms.available(arms, without)
-            available = among.slots if isinstance(among, AllBut) else among
+            available = listed_slots(among)
             most = min(available.size, self._ledger.max_pending)
             if number > most:
                 what = "the arms there are to choose from" if most == available.size else "max_pending"
@@ -895,7 +895,7 @@ class Bandit:
         """
         with self._lock:
             among, t = self._arms.available(arms), self._rounds + 1
-            available = among.slots if isinstance(among, AllBut) else among
+            available = listed_slots(among)
             trial, under_way = self._current(trial=True), self._under_way.copy()  # a choice changes the state
             names = [self._arms.names[slot] for slot in available]
         out = under_way.probabilities(trial, t, self._key, available)

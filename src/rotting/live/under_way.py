@@ -30,8 +30,8 @@ from rotting.engines.compile import compiled, guarded_for
 from rotting.errors import KernelError
 from rotting.kernels.binding import bind
 from rotting.live.arms import NOTHING, AllBut, listed_slots
-from rotting.live.learner import Learner
-from rotting.live.young_arms import Counts, explain, is_new, join, list_asked, waiting_rule, waits
+from rotting.live.learner import Learner, explain
+from rotting.live.young_arms import Counts, is_new, join, list_asked, waiting_rule, waits
 from rotting.parts.tournament import MANY
 from rotting.policy import Policy
 
@@ -59,10 +59,6 @@ def has_index(policy: Policy, learner: Learner) -> bool:
         return False
 
 
-def _counts(n_slots: int) -> Counts:
-    return Counts(pending=np.zeros(n_slots, np.int64), rewards=np.zeros(n_slots, np.int64))
-
-
 class UnderWay:
     """What is under way in each slot, and the rule for it.
 
@@ -76,7 +72,8 @@ class UnderWay:
         self.rewards = [0] * learner.n_slots
         self.total, self.number = 0.0, 0  # of all rewards
         self._waiting: set[int] = set()  # slots that the policy is not asked about
-        self._known = _counts(learner.n_slots)  # the same for the rule
+        self._counted = Counts(*(np.zeros(learner.n_slots, np.int64) for _ in Counts._fields))  # the same for the rule,
+        self._stale: set[int] = set()  # but for these slots: a policy alone does not ask for them
         self._new_first = learner.policy.first_pulls
         p = learner.policy.params
         clips = learner.policy.reward_range is None and hasattr(p, "low") and hasattr(p, "high")
@@ -98,6 +95,14 @@ class UnderWay:
         return guarded_for(bound, policy, policy.params, learner.state, 1, arms, self._known, 0, arms, allocates=True)
 
     @property
+    def _known(self) -> Counts:
+        """What the rule knows of each slot."""
+        for slot in self._stale:
+            self._counted.pending[slot], self._counted.rewards[slot] = self.pending[slot], self.rewards[slot]
+        self._stale.clear()
+        return self._counted
+
+    @property
     def is_quiet(self) -> bool:
         """Whether the policy chooses as if nothing were under way."""
         return not self._waiting
@@ -107,16 +112,15 @@ class UnderWay:
         twin = UnderWay.__new__(UnderWay)
         vars(twin).update(vars(self))
         twin.pending, twin.rewards, twin._waiting = self.pending.copy(), self.rewards.copy(), self._waiting.copy()
-        twin._known = Counts(*(each.copy() for each in self._known))
+        twin._counted, twin._stale = Counts(*(each.copy() for each in self._counted)), self._stale.copy()
         return twin
 
     def refresh(self, slot: int) -> None:
         """Note the counts of a slot after they have changed."""
         if not self.counts:
             return
-        pending, rewards = self.pending[slot], self.rewards[slot]
-        self._known.pending[slot], self._known.rewards[slot] = pending, rewards
-        if pending > 0 and (self.by_index or rewards == 0):
+        self._stale.add(slot)
+        if self.pending[slot] > 0 and (self.by_index or self.rewards[slot] == 0):
             self._waiting.add(slot)
         else:
             self._waiting.discard(slot)
@@ -157,9 +161,7 @@ class UnderWay:
         """Count for one more arm."""
         self.pending.append(0)
         self.rewards.append(0)
-        self._known = _counts(len(self.pending))
-        for slot in range(len(self.pending)):
-            self.refresh(slot)
+        self._counted = Counts(*(np.append(each, 0) for each in self._counted))
 
     def forget(self, slot: int) -> None:
         """Count from zero for the next arm in a slot."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from rotting.common.arrays import Ints
 from rotting.kernels.binding import slot
+from rotting.live.learner import explain
 from rotting.policy import Reason
 
 
@@ -17,12 +18,6 @@ class Counts(NamedTuple):
 
     pending: Ints  # [K] decisions without a reward
     rewards: Ints  # [K]
-
-
-@slot
-def explain(p: Any, s: Any, t: int, arms: Ints, arm: int) -> Reason:
-    """Stand for the policy's own `explain`."""
-    raise NotImplementedError
 
 
 @slot
