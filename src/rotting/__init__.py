@@ -8,6 +8,7 @@
 
 Simulate
     simulate, Result                 policies play a problem; their regret, as tables, plots and files
+    play, Trajectory                 one run of one policy, round by round, with all that decided it
     Problem, problems                what they play: decays, arms, and the problems of the papers
     Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless
                                      the noise of the rewards
@@ -57,6 +58,7 @@ _HOMES = {
     "Problem": "problems",
     "Reason": "policy",
     "Result": "simulation.result",
+    "Trajectory": "simulation.trajectory",
     "check_noise": "live.noise_checks",
     "check_policy": "live.checks",
     "datasets": "",
@@ -65,6 +67,7 @@ _HOMES = {
     "kit": "",
     "list_policies": "registry",
     "make": "registry",
+    "play": "simulation.play",
     "problems": "",
     "registry": "",
     "simulate": "simulation.simulate",

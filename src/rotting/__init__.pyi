@@ -25,8 +25,10 @@ from rotting.problems.noise import Noiseless as Noiseless
 from rotting.problems.noise import Poisson as Poisson
 from rotting.registry import list_policies as list_policies
 from rotting.registry import make as make
+from rotting.simulation.play import play as play
 from rotting.simulation.result import Result as Result
 from rotting.simulation.simulate import simulate as simulate
+from rotting.simulation.trajectory import Trajectory as Trajectory
 
 __all__ = [
     "AdSwitch",
@@ -64,6 +66,7 @@ __all__ = [
     "SWUCB",
     "SlidingWindowTS",
     "ThompsonSampling",
+    "Trajectory",
     "UCB1",
     "Uniform",
     "WSWA",
@@ -76,6 +79,7 @@ __all__ = [
     "kit",
     "list_policies",
     "make",
+    "play",
     "problems",
     "registry",
     "simulate",

@@ -90,6 +90,7 @@ def test_a_setting_is_known_by_its_values() -> None:
         "optimum": fields["optimum"] + 1e-9,
         "means": fields["means"]._replace(pull_values=fields["means"].pull_values + 1e-9),
         "noise": two_arms(L=1.0, horizon=HORIZON, sigma=2.0).noise,
+        "record": ("arms",),
     }
     assert changes.keys() == fields.keys()
     digests = [Setting(**(fields | {name: value})).digest for name, value in changes.items()]

@@ -2,7 +2,7 @@
 
 import io
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -136,11 +136,33 @@ def plot_regret(
         figure.legend(handles=lines, loc="outside lower center", ncols=columns, **LEGEND)
     ax.set_title(title, loc="left", fontsize="medium")
     if path is not None:
-        content = picture_bytes(ax.figure.figure, path.suffix[1:])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:  # x: another process may have written it since the check
-            file.write(content)
+        _write(ax.figure.figure, path)
     return ax
+
+
+def _write(picture: "Picture", path: Path) -> None:
+    content = picture_bytes(picture, path.suffix[1:])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:  # x: another process may have written it since the check
+        file.write(content)
+
+
+def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
+    """Draw a figure as `draw_figure` does; into a new image file, or where pyplot shows it.
+
+    Args:
+        figure: what to draw.
+        path: a new image file; its suffix sets the format.
+    """
+    if path is None:
+        _new_picture()
+        from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
+
+        return draw_figure(figure, plt.figure)
+    path = _check_new_file(path)
+    picture = draw_figure(figure)
+    _write(picture, path)
+    return picture
 
 
 def draw(
@@ -173,7 +195,7 @@ def draw(
     return [lines[k] for k in order]
 
 
-def draw_figure(figure: Figure) -> "Picture":
+def draw_figure(figure: Figure, new_picture: "Callable[..., Picture] | None" = None) -> "Picture":
     """Draw a figure for print: panels in rows of `figure.columns`, with one legend below.
 
     Curves of one label look the same in every panel. Axis labels that repeat those of the panel to the left or below are
@@ -181,9 +203,10 @@ def draw_figure(figure: Figure) -> "Picture":
 
     Args:
         figure: what to draw.
+        new_picture: makes the Matplotlib figure; by default one that pyplot does not know.
 
     Returns:
-        A Matplotlib figure that pyplot does not know; `picture_bytes` turns it into the content of a file.
+        The Matplotlib figure; `picture_bytes` turns it into the content of a file.
 
     Example:
         >>> from rotting.display.figures import Curve
@@ -193,7 +216,7 @@ def draw_figure(figure: Figure) -> "Picture":
         >>> picture.axes[0].get_title(loc="left")
         'one run'
     """
-    new_picture = _new_picture()
+    new_picture = new_picture or _new_picture()
     panels, columns = figure.panels, max(1, min(figure.columns, len(figure.panels)))
     rows = -(-len(panels) // columns)
     panel_width = PANEL_WIDTHS.get(columns, MANY)
@@ -205,7 +228,7 @@ def draw_figure(figure: Figure) -> "Picture":
     heads_height = sum(max(_height(head, TEXT) + _height(note, SMALL) for head, note in line) for line in heads) / INCH
     top = (_height(title, TITLE) + _height(caption, SMALL) + 12) / INCH
     height = top + heads_height + rows * (0.56 if rows > 2 else 0.74) * min(panel_width, 5.2) + legend_height / INCH
-    picture = new_picture((width, height), layout="constrained")
+    picture = new_picture(figsize=(width, height), layout="constrained")
     # The layout engine keeps room for the legend at the bottom; the top is reserved for the title and the caption.
     picture.set_layout_engine("constrained", rect=(0, 0, 1, 1 - top / height), w_pad=0.08, hspace=0.02, wspace=0.02)
     words: dict[str, Any] = {"va": "top", "linespacing": LINE}

@@ -1,12 +1,12 @@
 """The one loop: a policy plays a problem.
 
 `play` is one game and allocates nothing, so that one thread of any machine can run it; `play_runs` sets up one game after the
-other. Both call the policy (`init`, `choose`, `update`), the noise (`draw`) and what an oracle sees (`reveal`) through slots
-that `link` fills.
+other. Both call the policy (`init`, `choose`, `update`), the noise (`draw`), what an oracle sees (`reveal`) and what is
+recorded (`look`, `note`) through slots that `link` fills.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from rotting.problems.noise import Noise
 CANCEL, DONE = 0, 1  # slots of `signal`: set to stop the game; rounds played so far
 _POLL = 1 << 14  # rounds between two looks at `signal`
 _MORE = 2  # times the room, when there is none left
+_NOTHING: Mapping[Any, Any] = {}
 
 
 class Board(NamedTuple):
@@ -32,11 +33,12 @@ class Board(NamedTuple):
     pull_piece: Ints  # [K] the same over the arm's own pulls
     passed: Ints  # [2] rounds and checkpoints that lie behind
     collected: Floats  # [2] the sum of the means of the arms pulled, as high + low
+    log: Any = ()  # a `Log` of the rounds, if they are recorded
 
 
-def new_board(m: Means, pulls: Ints) -> Board:
+def new_board(m: Means, pulls: Ints, log: Any = ()) -> Board:
     """Return the board of a game that begins, which counts the pulls in `pulls`."""
-    return Board(pulls, m.round_first[:-1].copy(), m.pull_first[:-1].copy(), np.zeros(2, np.int64), np.zeros(2))
+    return Board(pulls, m.round_first[:-1].copy(), m.pull_first[:-1].copy(), np.zeros(2, np.int64), np.zeros(2), log)
 
 
 @slot
@@ -104,6 +106,19 @@ def reveal_means(s: Any, m: Means, b: Board, t: int) -> None:
         s.means[i] = mean_now(m, b, i, t)
 
 
+def log_of_run(log: Any, r: int) -> Any:
+    """Record nothing."""
+    return ()
+
+
+def look(p: Any, s: Any, m: Means, b: Board, t: int, arms: Ints) -> None:
+    """Record nothing of the arms before a choice."""
+
+
+def note(b: Board, t: int, i: int, reward: float) -> None:
+    """Record nothing of a round."""
+
+
 def room_at_first(n_arms: int, rounds: int) -> int:
     """Make room for every round."""
     return rounds
@@ -147,11 +162,14 @@ def play(
     mark, high, low = b.passed[1], b.collected[0], b.collected[1]
     for t in range(b.passed[0] + 1, checkpoints[-1] + 1):
         reveal(s, m, b, t)
+        look(p, s, m, b, t, arms)
         i = choose(p, s, t, policy_key, arms)
         visit(b, i)
         mean = mean_now(m, b, i, t)
         clock = t - 1 if m.on_rounds[i] else b.pulls[i]
-        update(p, s, t, i, draw(mean, scale, noise_key, run, i, clock))
+        reward = draw(mean, scale, noise_key, run, i, clock)
+        note(b, t, i, reward)
+        update(p, s, t, i, reward)
         if is_full(s):
             b.passed[0], b.passed[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
             return
@@ -178,9 +196,10 @@ def play_runs(
     optimal: Floats,
     regret: Floats,
     pulls: Ints,
+    log: Any,
     signal: Ints,
 ) -> None:
-    """Play one game for each row of `regret` [runs, checkpoints] and `pulls` [runs, K]."""
+    """Play one game for each row of `regret` [runs, checkpoints], `pulls` [runs, K] and the arrays of a `Log`, if it is one."""
     n_arms = pulls.shape[1]
     arms = np.arange(n_arms)
     for r in range(regret.shape[0]):
@@ -189,7 +208,7 @@ def play_runs(
         run = first_run + r
         capacity = room_at_first(n_arms, checkpoints[-1])
         s = init(p, n_arms, capacity)
-        b = new_board(m, pulls[r])
+        b = new_board(m, pulls[r], log_of_run(log, r))
         key = subkey(policy_key, run)
         while True:  # one call: its code is compiled in place
             play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], signal)
@@ -199,8 +218,15 @@ def play_runs(
             s = enlarge(p, s, capacity)
 
 
-def link(policy: Policy, noise: Noise, checked: bool = False) -> Callable[..., None]:
-    """Return `play_runs` bound to this policy and this noise, still plain; `checked`, it looks at choices and rewards."""
+def link(policy: Policy, noise: Noise, checked: bool = False, more: Mapping[Any, Any] = _NOTHING) -> Callable[..., None]:
+    """Return `play_runs` bound to this policy and this noise, still plain.
+
+    Args:
+        policy: whose `init`, `choose` and `update` are called.
+        noise: whose `draw` is.
+        checked: look at choices and rewards.
+        more: other functions to bind, such as those that record.
+    """
     kernel = policy.kernel
     parts: dict[Any, Any] = {init: kernel.init, choose: kernel.choose, update: kernel.update, draw: noise.draw}
     if policy.sees_means:
@@ -209,4 +235,4 @@ def link(policy: Policy, noise: Noise, checked: bool = False) -> Callable[..., N
         parts |= {room_at_first: small_capacity, is_full: says_full, enlarge: kernel.enlarge}
     if checked:
         parts |= {visit: visit_checked, draw: draw_checked, draw_of_noise: noise.draw}
-    return bind(play_runs, parts)
+    return bind(play_runs, {**parts, **more})

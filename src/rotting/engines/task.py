@@ -18,6 +18,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.version import __version__
 from rotting.engines.game import link
 from rotting.engines.kernel_errors import blaming
+from rotting.engines.log import Log, new_log, recording
 from rotting.kernels.binding import digest
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means
@@ -33,10 +34,12 @@ class Chunk(NamedTuple):
     regret: Floats  # [runs, checkpoints]
     pulls: Ints  # [runs, K]
     seconds: float  # of CPU time that they took
+    log: Log | tuple[()] = ()  # every round of them, if they are recorded
 
     def first(self, runs: int) -> "Chunk":
         """Return the first runs of the chunk, with their share of the time."""
-        return Chunk(self.regret[:runs], self.pulls[:runs], self.seconds * runs / len(self.regret))
+        log = Log._make(array[:runs] for array in self.log) if isinstance(self.log, Log) else ()
+        return Chunk(self.regret[:runs], self.pulls[:runs], self.seconds * runs / len(self.regret), log)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,7 @@ class Setting:
     policy_key: int
     checkpoints: Ints  # the last one is the horizon
     optimum: Floats  # the optimal reward up to each checkpoint
+    record: tuple[str, ...] = ()  # which arrays of a `Log` are filled in
 
     @property
     def horizon(self) -> int:
@@ -66,7 +70,7 @@ class Setting:
         # A game that was played without the compiler gives the same regret, but not the same times.
         engine = __version__, version("numba"), os.environ.get("NUMBA_DISABLE_JIT", "0")
         keys = self.noise_key, self.policy_key
-        hasher = hashlib.sha256(repr((keys, self.noise, self.noise.scale, engine)).encode())
+        hasher = hashlib.sha256(repr((keys, self.noise, self.noise.scale, engine, *self.record)).encode())
         for array in (*self.means, self.checkpoints, self.optimum):
             hasher.update(f"{array.dtype}{array.shape}".encode())
             hasher.update(np.ascontiguousarray(array).data)
@@ -94,7 +98,8 @@ class Game:
         with blaming(self.setting.noise):
             digest(self.setting.noise.draw)  # type: ignore[arg-type]
         with blaming(self.policy):  # whose is what is refused of the rest
-            return link(self.policy, self.setting.noise, checked)
+            more = recording(self.policy, self.setting.record)
+            return link(self.policy, self.setting.noise, checked, more)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the loops, which are made again where the game is read."""
@@ -116,7 +121,7 @@ class Game:
         """Return what `linked` is called with to fill a chunk that begins at `first_run`."""
         each = self.setting
         shared = (self.policy.params, each.means, each.noise.scale, each.noise_key, each.policy_key)
-        return (*shared, first_run, each.checkpoints, each.optimum, chunk.regret, chunk.pulls, signal)
+        return (*shared, first_run, each.checkpoints, each.optimum, chunk.regret, chunk.pulls, chunk.log, signal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +151,8 @@ class Task:
         """Return a chunk to be filled in; NaN stands for what was not played."""
         setting = self.game.setting
         regret = np.full((self.runs, setting.checkpoints.size), np.nan)
-        return Chunk(regret, np.zeros((self.runs, setting.n_arms), np.int64), 0.0)
+        log = new_log(setting.record, self.runs, setting.horizon, setting.n_arms)
+        return Chunk(regret, np.zeros((self.runs, setting.n_arms), np.int64), 0.0, log)
 
     def split(self, runs: int) -> tuple["Task", "Task"]:
         """Return the first runs of the task, and the rest of it."""

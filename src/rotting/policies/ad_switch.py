@@ -282,6 +282,7 @@ class AdSwitch(Policy):
     """
 
     name = "ad-switch"
+    title = "AdSwitch"
     kernel = Kernel(Params, init, choose, update, explain, propensities, forget, reset)
     needs_horizon = True
     randomised = True

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import nonnegative_int, positive_int
+from rotting.common.rules import nonnegative_int, positive_int, suggest
+from rotting.engines.log import check_size
 from rotting.engines.task import Game, Setting
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
@@ -15,6 +16,8 @@ from rotting.problems import Problem
 from rotting.problems.oracle import optimal_rewards
 
 _CHECKPOINTS = 200  # enough for a smooth curve
+RECORDS = ("arms", "rewards")
+"""What can be recorded of every round."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Simulation:
     runs: int = 100
     seed: int = 0
     checkpoints: Iterable[int] | None = None
+    record: str | Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class Plan:
     runs: int
     seed: int
     checkpoints: Ints
+    record: tuple[str, ...] = ()
 
     @property
     def rounds(self) -> int:
@@ -50,7 +55,7 @@ class Plan:
         means = self.problem.means(self.horizon)  # held by the setting: a problem keeps those of one horizon only
         optimum, reference = optimal_rewards(self.problem, self.horizon, self.checkpoints)
         keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
-        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum)
+        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record)
         return [Game(policy, setting) for policy in self.policies], reference
 
 
@@ -73,7 +78,19 @@ def plan(simulation: Simulation) -> Plan:
     runs, seed = positive_int("runs", simulation.runs), nonnegative_int("seed", simulation.seed)
     given = simulation.checkpoints
     checkpoints = _default_checkpoints(horizon) if given is None else _check_checkpoints(given, horizon)
-    return Plan(policies, problem, horizon, runs, seed, checkpoints)
+    record = _check_record(simulation.record)
+    check_size(record, len(policies) * runs, horizon, problem.n_arms)
+    return Plan(policies, problem, horizon, runs, seed, checkpoints, record)
+
+
+def _check_record(record: object) -> tuple[str, ...]:
+    """Return what is to be recorded, in one order."""
+    asked = list(record) if isinstance(record, Sequence) and not isinstance(record, str) else [record]
+    for each in asked:
+        if each not in RECORDS:
+            hint = suggest(each, RECORDS) if isinstance(each, str) else ""
+            raise InvalidValueError(f"record must be {' or '.join(map(repr, RECORDS))}, or both, got {each!r}{hint}")
+    return tuple(name for name in RECORDS if name in asked)
 
 
 def _default_checkpoints(horizon: int) -> Ints:

@@ -23,6 +23,7 @@ from rotting.common.statistics import mean_interval, quantiles
 from rotting.common.version import __version__
 from rotting.display.plots import plot_regret
 from rotting.display.tables import Column, Table, number_format
+from rotting.engines.log import arm_type
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathExistsError, PathMissingError
 from rotting.policy import Policy
 from rotting.problems import Problem
@@ -66,6 +67,8 @@ class Result:
         reference: what regret is measured against.
         played: the problem itself, as `simulate` hands it over; it is not saved, and a loaded result has None. So has one that
             was pickled, where the problem cannot be (a `lambda` among its decays).
+        arms: the arm of every round, `[P, R, T]`, if `simulate(record="arms")` kept it.
+        rewards: the reward of every round, `[P, R, T]`, if `simulate(record="rewards")` kept it.
 
     Example:
         >>> ucb1, raw_ucb = registry.make("ucb1"), registry.make("raw-ucb", alpha=1.4)
@@ -93,6 +96,8 @@ class Result:
     us_per_round: Floats
     reference: str
     played: Problem | None = field(default=None, repr=False)
+    arms: NDArray[np.unsignedinteger[Any]] | None = field(default=None, repr=False)
+    rewards: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -132,6 +137,16 @@ class Result:
             raise InvalidValueError(f"us_per_round must be finite, zero or more, got {self.us_per_round.tolist()}")
         if np.any(self.pulls < 0) or np.any(self.pulls.sum(axis=2) != self.horizon):
             raise InvalidValueError(f"pulls must be zero or more and add up to the horizon {self.horizon} in every run")
+        for name, kind in self._recorded(K).items():
+            put(name, _frozen(name, getattr(self, name), kind))
+            _check_shape(name, getattr(self, name), "[policies, runs, horizon]", (P, R, self.horizon))
+        if self.arms is not None and self.arms.max() >= K:
+            raise InvalidValueError(f"arms must be below {K}, the number of arms, got {self.arms.max()}")
+
+    def _recorded(self, n_arms: int) -> dict[str, np.dtype[Any]]:
+        """Return the names and types of the arrays that are kept of every round."""
+        kinds = {"arms": arm_type(n_arms), "rewards": FLOAT}
+        return {name: kind for name, kind in kinds.items() if getattr(self, name) is not None}
 
     def __repr__(self) -> str:
         settings = f"horizon={self.horizon}, runs={self.runs}, seed={self.seed}"
@@ -141,9 +156,9 @@ class Result:
         if not isinstance(other, Result):
             return NotImplemented
         same = ("policies", "problem", "horizon", "runs", "seed", "reference")
-        bits = ("checkpoints", "regret", "pulls")
+        bits = ("checkpoints", "regret", "pulls", "arms", "rewards")
         return all(getattr(self, name) == getattr(other, name) for name in same) and all(
-            bytes(getattr(self, name)) == bytes(getattr(other, name)) for name in bits
+            _same_bits(getattr(self, name), getattr(other, name)) for name in bits
         )
 
     __hash__ = None  # type: ignore[assignment]  # the arrays are too large to hash
@@ -373,7 +388,8 @@ class Result:
         partial.mkdir()
         try:
             with (partial / ARRAYS_FILE).open("wb") as file:
-                np.savez(file, **{name: getattr(self, name) for name in ARRAYS})
+                names = [*ARRAYS, *self._recorded(self.pulls.shape[2])]
+                np.savez(file, **{name: getattr(self, name) for name in names})
                 _to_disk(file.fileno(), file.flush)
             settings = {
                 "format": FORMAT,
@@ -428,7 +444,7 @@ class Result:
             raise InvalidValueError(f"'{path / ARRAYS_FILE}' is truncated or edited: its checksum differs")
         try:
             with np.load(path / ARRAYS_FILE, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in ARRAYS}
+                arrays = {name: file[name] for name in [*ARRAYS, *({"arms", "rewards"} & {*file.files})]}
             return cls(
                 policies=tuple(map(registry.from_json, settings["policies"])),
                 **{name: settings[name] for name in ("problem", "horizon", "runs", "seed", "reference")},
@@ -438,9 +454,20 @@ class Result:
             raise InvalidValueError(f"'{path}' cannot be read as a result: {error}") from error
 
 
+def _same_bits(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.shape == other.shape and np.array_equal(one.view(np.uint8), other.view(np.uint8))
+
+
 def _frozen(name: str, value: object, kind: np.dtype[Any]) -> NDArray[Any]:
-    """Return a read-only copy of type `kind`; only casts that keep every value are allowed."""
+    """Return a read-only array of type `kind`; only casts that keep every value are allowed.
+
+    It is a copy, unless nobody can write into the one given: every round of every run may fill half of the memory.
+    """
     array = np.asarray(value)
+    if array.dtype == kind and array.flags.c_contiguous and array.base is None and not array.flags.writeable:
+        return array
     if not np.can_cast(array.dtype, kind, casting="safe"):
         raise InvalidTypeError(f"{name} must be an array of {kind}, got one of {array.dtype}")
     copy = np.array(array, dtype=kind, order="C")

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,6 +16,7 @@ from rotting.common.progress import Progress
 from rotting.common.rules import positive_int, suggest
 from rotting.engines.chunk_store import ChunkStore
 from rotting.engines.engine import Engine
+from rotting.engines.log import new_log
 from rotting.engines.task import Chunk, Game, Task, cut
 from rotting.engines.threads import Threads
 from rotting.errors import InvalidValueError
@@ -50,6 +52,7 @@ def simulate(
     progress: bool | None = None,
     keep: str | Path | None = None,
     engine: str = "threads",
+    record: str | Sequence[str] = (),
 ) -> Result:
     """Let each policy play `runs` games of `horizon` rounds, and return their pseudo-regrets.
 
@@ -69,10 +72,14 @@ def simulate(
             more runs plays only those that are new. They are known by a digest of the settings and of the code, and are never
             taken for others.
         engine: what plays the games; "threads" is the only one.
+        record: keep "arms", "rewards" or both, `("arms", "rewards")`, of every round of every run, in `result.arms` and
+            `result.rewards` [policy, run, round]. `play` shows one run with all that decided it.
 
     Memory does not grow with the horizon where the means have few pieces and the policies forget. It takes:
 
     - for the result, 8 bytes per policy, run and checkpoint or arm;
+    - for a record, per policy, run and round: 1 byte for the arm (2 from 257 arms on), 8 for the reward; more than 8 GiB in all
+      is refused;
     - for the means, 16 bytes per piece of equal value, and several times that while an arm is tabulated. `Constant`, `Abrupt`
       and `Piecewise` have the pieces that they are written with; the other decays, and callables, one per round of the horizon
       unless neighbours are equal; a `General` arm takes 8 bytes per pair of rounds;
@@ -90,7 +97,7 @@ def simulate(
         >>> result.regret.shape, result.pulls.sum(axis=2).min()
         ((2, 20, 200), np.int64(400))
     """
-    simulation = Simulation(policies, problem, horizon, runs, seed, checkpoints)
+    simulation = Simulation(policies, problem, horizon, runs, seed, checkpoints, record)
     return simulate_all([simulation], workers=workers, progress=progress, keep=keep, engine=engine)[0]
 
 
@@ -147,6 +154,7 @@ class _Collection:
         self._references = [""] * len(plans)
         self._regret = [np.full((len(each.policies), each.runs, each.checkpoints.size), np.nan) for each in plans]
         self._pulls = [np.zeros((len(each.policies), each.runs, each.problem.n_arms), np.int64) for each in plans]
+        self._records = [_blank_records(each) for each in plans]
         self._seconds = [np.zeros((len(each.policies), each.runs)) for each in plans]  # of a chunk, at its first run
         self._places: WeakKeyDictionary[Game, tuple[int, int]] = WeakKeyDictionary()  # means are as large as a result
 
@@ -164,12 +172,16 @@ class _Collection:
         self._regret[k][index, task.first_run : task.end] = chunk.regret
         self._pulls[k][index, task.first_run : task.end] = chunk.pulls
         self._seconds[k][index, task.first_run] = chunk.seconds
+        for name, array in self._records[k].items():
+            array[index, task.first_run : task.end] = getattr(chunk.log, name)
 
     def results(self) -> list[Result]:
         """Return the results, after the last task."""
         return [self._result(k, each) for k, each in enumerate(self._plans)]
 
     def _result(self, k: int, played: Plan) -> Result:
+        for array in self._records[k].values():
+            array.setflags(write=False)  # so that the result need not copy it
         return Result(
             policies=played.policies,
             problem=played.problem.describe(),
@@ -182,4 +194,12 @@ class _Collection:
             us_per_round=self._seconds[k].sum(axis=1) * 1e6 / (played.runs * played.horizon),
             reference=self._references[k],
             played=played.problem,
+            **self._records[k],
         )
+
+
+def _blank_records(each: Plan) -> dict[str, Any]:
+    """Return the arrays of what is recorded, as a result has them."""
+    one: Any = new_log(each.record, 1, 1, each.problem.n_arms)
+    shape = len(each.policies), each.runs, each.horizon
+    return {name: np.zeros(shape, getattr(one, name).dtype) for name in each.record}
