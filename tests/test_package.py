@@ -41,6 +41,7 @@ NAMES = {
     "check_noise",
     "check_policy",
     "datasets",
+    "display",
     "doubling",
     "errors",
     "kit",

@@ -13,6 +13,7 @@ Simulate
     Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless
                                      the noise of the rewards
     datasets                         problems from data
+    display                          the look of the report's figures, for figures of your own
 
 Policies
     RAWUCB, EffRAWUCB, FEWA, EffFEWA, UCB1, ...
@@ -62,6 +63,7 @@ _HOMES = {
     "check_noise": "live.noise_checks",
     "check_policy": "live.checks",
     "datasets": "",
+    "display": "",
     "doubling": "parts.doubling",
     "errors": "",
     "kit": "",

@@ -3,6 +3,7 @@
 from typing import Final, Literal, Self
 
 from rotting import datasets as datasets
+from rotting import display as display
 from rotting import errors as errors
 from rotting import kit as kit
 from rotting import problems as problems
@@ -74,6 +75,7 @@ __all__ = [
     "check_noise",
     "check_policy",
     "datasets",
+    "display",
     "doubling",
     "errors",
     "kit",

@@ -41,7 +41,7 @@ def play(policy: Policy, problem: Problem, run: int = 0, seed: int = 0, horizon:
         >>> bool(game.regret[-1] == result.regret[0, 3, -1])
         True
         >>> game.arm[:4], game.index[3].shape
-        (array([0, 1, 1, 0], dtype=uint8), (2,))
+        (array([0, 1, 0, 0], dtype=uint8), (2,))
     """
     if not isinstance(policy, Policy):
         raise InvalidTypeError(f"policy must be a policy such as RAWUCB(alpha=1.4), got {policy!r}")

@@ -21,6 +21,7 @@ from rotting.common.atomic_files import partial_path
 from rotting.common.rules import nonnegative_int, positive_int, suggest
 from rotting.common.statistics import mean_interval, quantiles
 from rotting.common.version import __version__
+from rotting.display.figures import BANDS
 from rotting.display.plots import plot_regret
 from rotting.display.tables import Column, Table, number_format
 from rotting.engines.log import arm_type
@@ -173,15 +174,25 @@ class Result:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One label per policy: its repr, with a number added when two are the same."""
-        labels: list[str] = []
-        for policy in self.policies:
-            label, copy = repr(policy), 1
-            while label in labels:
-                copy += 1
-                label = f"{policy!r} ({copy})"
-            labels.append(label)
-        return tuple(labels)
+        """One short label per policy, such as `RAW-UCB 1.4`, with a number added when two are the same."""
+        return _numbered([policy.label for policy in self.policies])
+
+    @property
+    def full_labels(self) -> tuple[str, ...]:
+        """One label per policy with all of its parameters, with a number added when two are the same."""
+        return _numbered(list(map(repr, self.policies)))
+
+    def _labels(self, given: "str | Sequence[str] | None") -> tuple[str, ...]:
+        """Return the labels that are asked for."""
+        if given is None:
+            return self.labels
+        if isinstance(given, str) and given == "full":
+            return self.full_labels
+        if isinstance(given, str) or not all(isinstance(each, str) for each in given):
+            raise InvalidTypeError(f"labels must be 'full' or one text per policy, got {given!r}")
+        if len(given) != len(self.policies):
+            raise InvalidValueError(f"labels must be one text per policy, {len(self.policies)}, got {len(given)}")
+        return _numbered(list(given))
 
     @property
     def is_optimal(self) -> bool:
@@ -205,15 +216,18 @@ class Result:
             notes.append("Note: a single run says nothing about the spread; the intervals are unknown.")
         return (f"{self._problem_name}: {settings}; regret against {against}", *notes)
 
-    def table(self) -> Table:
+    def table(self, labels: "str | Sequence[str] | None" = None) -> Table:
         """Return the regret at the horizon per policy: mean, 95 % interval, 10 % and 90 % quantiles, speed.
 
         The rows have the keys `policy`, `mean`, `low`, `high` (None when there is a single run), `q10`, `q90` and
         `us_per_round`. The intervals are Student's. They cover 95 % for most regrets, and less when there are few runs and a
         rare one has much more regret than the others (measured in docs/intervals.md).
+
+        Args:
+            labels: "full" for policies with all of their parameters, or a text of your own for each; short ones by default.
         """
         rows = []
-        for label, regret, speed in zip(self.labels, self.regret[:, :, -1], self.us_per_round, strict=True):
+        for label, regret, speed in zip(self._labels(labels), self.regret[:, :, -1], self.us_per_round, strict=True):
             interval = mean_interval(regret)
             q10, q90 = map(float, quantiles(regret, 0.1, 0.9))
             rows.append({"policy": label, **interval._asdict(), "q10": q10, "q90": q90, "us_per_round": float(speed)})
@@ -228,7 +242,7 @@ class Result:
         )
         return Table(self._heading, columns, rows)
 
-    def differences(self, baseline: "Policy | str | int") -> Table:
+    def differences(self, baseline: "Policy | str | int", labels: "str | Sequence[str] | None" = None) -> Table:
         """Return every other policy's regret at the horizon minus the baseline's, run by run.
 
         Both policies play the same rewards in a run, so much of the noise cancels: compare policies by these intervals.
@@ -237,14 +251,15 @@ class Result:
 
         Args:
             baseline: a policy of this result, its label, or its index.
+            labels: as for `table`.
         """
-        base = self._find(baseline)
+        base, named = self._find(baseline), self._labels(labels)
         if len(self.policies) < 2:
             raise InvalidValueError("differences need two policies or more, got a result with one")
         final = self.regret[:, :, -1]
         tie = TIE * float(np.abs(final).max())
         rows = []
-        for k, label in enumerate(self.labels):
+        for k, label in enumerate(named):
             if k == base:
                 continue
             difference = final[k] - final[base]
@@ -260,15 +275,16 @@ class Result:
             Column("runs won", lambda row: f"{row['won']:.1%}"),
             Column("runs tied", lambda row: f"{row['tied']:.1%}"),
         )
-        below = f"Difference of regret to {self.labels[base]}, run by run; below zero is better than it."
+        below = f"Difference of regret to {named[base]}, run by run; below zero is better than it."
         return Table((*self._heading, below), columns, rows)
 
     def _find(self, policy: "Policy | str | int") -> int:
         if isinstance(policy, str):
-            if policy not in self.labels:
-                hint = suggest(policy, self.labels) or f"; known: {', '.join(self.labels)}"
-                raise InvalidValueError(f"baseline must be a policy of this result, got {policy!r}{hint}")
-            return self.labels.index(policy)
+            for labels in (self.labels, self.full_labels):
+                if policy in labels:
+                    return labels.index(policy)
+            hint = suggest(policy, [*self.labels, *self.full_labels]) or f"; known: {', '.join(self.labels)}"
+            raise InvalidValueError(f"baseline must be a policy of this result, got {policy!r}{hint}")
         if isinstance(policy, int | np.integer) and not isinstance(policy, bool):
             if not 0 <= policy < len(self.policies):
                 last = len(self.policies) - 1
@@ -279,11 +295,20 @@ class Result:
         return self.policies.index(policy)
 
     def plot(
-        self, ax: "Axes | None" = None, path: str | Path | None = None, log: bool = False, bounds: "bool | Problem" = False
+        self,
+        ax: "Axes | None" = None,
+        path: str | Path | None = None,
+        log: bool = False,
+        bounds: "bool | Problem" = False,
+        labels: "str | Sequence[str] | None" = None,
+        legend: bool | str = True,
+        title: str | None = None,
+        band: str | None = "quantiles",
+        log_y: bool = False,
     ) -> "Axes":
         """Draw each policy's mean regret over the rounds, and the band from 10 % to 90 % of its runs.
 
-        Needs the extra `rotting[plot]`.
+        Needs the extra `rotting[plot]`. `rotting.display.style` has the sizes and the look for a paper.
 
         Args:
             ax: where to draw; None makes a figure.
@@ -291,10 +316,28 @@ class Result:
             log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
             bounds: also draw every bound of `rotting.theory` that applies to a policy here, with regret on a logarithmic axis.
                 A loaded result does not know its problem: pass the problem itself.
+            labels: as for `table`.
+            legend: whether there is one: below the axes of a figure made here, else inside the axes. A place of Matplotlib's,
+                such as "upper left", is inside, too.
+            title: above the axes; by default what is drawn, and "" for none.
+            band: "quantiles", "interval" for the 95 % interval of the mean, or None.
+            log_y: regret on a logarithmic axis; where a policy ends with no regret, or with less, it is linear around zero.
 
         Returns:
             The Axes; `.figure` is its figure.
+
+        Example:
+            >>> import rotting
+            >>> import matplotlib.pyplot as plt
+            >>> result = rotting.simulate(rotting.UCB1(), rotting.problems.two_arms(horizon=50), runs=5)
+            >>> figure, (left, right) = plt.subplots(1, 2)
+            >>> ax = result.plot(ax=left, title="rested", band="interval")
+            >>> ax = result.plot(ax=right, title="the same", legend=False, log_y=True)
+            >>> left.get_title(loc="left"), right.get_yscale()
+            ('rested', 'log')
+            >>> plt.close(figure)
         """
+        named = self._labels(labels)
         known = self._known(bounds)
         proved: list[tuple[Bound, ...]] = [()] * len(self.policies)
         if known is not None:
@@ -302,25 +345,33 @@ class Result:
 
             marks = self.checkpoints.tolist()
             proved = [theory.bounds(known, policy, self.horizon, marks) for policy in self.policies]
-        spread = f"mean of {self.runs:,} runs, band from 10 % to 90 % of them" if self.runs > 1 else "a single run"
+        spread = (
+            ", ".join([f"mean of {self.runs:,} runs", *filter(None, [BANDS.get(band)])]) if self.runs > 1 else "a single run"
+        )
         against = "the optimal policy" if self.is_optimal else self.reference
-        title = f"{self._problem_name}: {spread}\nregret against {against}"
+        described = f"{self._problem_name}: {spread}\nregret against {against}"
         if any(proved):
-            title += ", and what is proved of it"
+            described += ", and what is proved of it"
         elif known is not None:
             reasons = dict.fromkeys(
                 why for policy in self.policies for why in theory.theorems.why_no_bounds(known, policy, self.horizon)
             )
-            title += "\n".join(["; no theorem applies", *(textwrap.fill(why, TITLE) for why in reasons)])
+            described += "\n".join(["; no theorem applies", *(textwrap.fill(why, TITLE) for why in reasons)])
         return plot_regret(
-            self.labels,
+            named,
             self.checkpoints,
             self.regret,
-            title,
+            described if title is None else title,
             ax=ax,
             path=path,
             log=log,
-            bounds=[[(bound.label, bound.values) for bound in each] for each in proved],
+            bounds=[
+                [(f"{label}: {bound.theorem}", bound.values) for bound in each]
+                for label, each in zip(named, proved, strict=True)
+            ],
+            legend=legend,
+            band=band,
+            log_y=log_y,
         )
 
     def _known(self, problem: "bool | Problem") -> "Problem | None":
@@ -452,6 +503,18 @@ class Result:
             )
         except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise InvalidValueError(f"'{path}' cannot be read as a result: {error}") from error
+
+
+def _numbered(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return labels that differ: of equal ones, all but the first get a number."""
+    numbered: list[str] = []
+    for each in labels:
+        label, copy = each, 1
+        while label in numbered:
+            copy += 1
+            label = f"{each} ({copy})"
+        numbered.append(label)
+    return tuple(numbered)
 
 
 def _same_bits(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:

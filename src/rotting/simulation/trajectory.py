@@ -49,7 +49,7 @@ class Trajectory:
         >>> problem = rotting.problems.two_arms(L=1.0, horizon=100)
         >>> game = rotting.play(rotting.UCB1(), problem)
         >>> game.horizon, game.pulls, game.mean[:3], game.best_mean[:3]
-        (100, array([31, 69]), array([0. , 0.5, 0.5]), array([0.5, 0.5, 0.5]))
+        (100, array([47, 53]), array([0. , 0.5, 0.5]), array([0.5, 0.5, 0.5]))
     """
 
     policy: Policy
