@@ -9,6 +9,7 @@ from inspect import Signature
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
+from rotting.common.html_parts import block, table
 from rotting.common.rules import FINITE, NumberOrWord, Rule, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import plain_function
@@ -309,6 +310,14 @@ class Policy:
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.shown_params().items())
         return f"{type(self).__name__}({inside})"
+
+    def _repr_html_(self) -> str:
+        shown = self.shown_params()
+        rows = [[each.name, str(shown[each.name]), each.doc] for each in self._parameters if each.name in shown]
+        learns = [name for name, does in (("rested", self.rested), ("restless", self.restless)) if does]
+        sound = "an oracle, which sees the means" if self.sees_means else f"sound for {' and '.join(learns) or 'no'} rotting"
+        note = f"{sound}; {self.cost} a round, {self.memory} memory"
+        return block(self.label, table(["parameter", "value", ""], rows, left=3) if rows else "", note=note)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.params == other.params

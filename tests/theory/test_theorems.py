@@ -126,7 +126,9 @@ def test_the_table_shows_the_constants_of_every_arm_and_piece() -> None:
     used = rested(problem)
     row = theory.table(problem, [policy]).rows[4]
     assert row["arms"][policy.label] == {"overpulls": used.overpulls(policy), "pseudo_gaps": used.pseudo_gaps(policy)}
-    assert f"{policy!r}: most overpulls of each arm h+ = 25, 2, with pseudo-gaps 0, 0.5" in str(theory.table(problem, [policy]))
+    assert f"{policy.label}: most overpulls of each arm h+ = 25, 2, with pseudo-gaps 0, 0.5" in str(
+        theory.table(problem, [policy])
+    )
 
 
 def test_a_bound_that_no_play_can_reach_is_marked() -> None:

@@ -4,8 +4,8 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
+from rotting.common.looks import COLOURS, STYLES
 from rotting.common.rules import positive
-from rotting.display.plots import COLOURS, STYLES
 from rotting.errors import InvalidValueError, MissingExtraError
 
 WIDTHS = {"column": 3.25, "text": 5.5, "page": 6.75}

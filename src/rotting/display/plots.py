@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.common.looks import COLOURS, STYLES
 from rotting.common.rules import suggest
 from rotting.display.figures import BANDS, Curve, Figure, Panel, regret_panel
 from rotting.errors import InvalidValueError, MissingExtraError, PathExistsError
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
     from matplotlib.lines import Line2D
 
-# Okabe and Ito's colours, distinct under every common colour blindness; grey for their yellow, which is too pale.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#8C8C8C")
-# Five styles against eight colours: 40 curves before a pair repeats, and neighbours differ in both.
-STYLES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 2, 3, 2)))
 # Seven markers: a third way to tell curves apart, with a period of its own.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 

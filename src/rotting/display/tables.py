@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rotting.common.html_parts import table as html_table
 from rotting.common.statistics import Interval
 from rotting.errors import MissingExtraError
 
@@ -110,17 +111,9 @@ class Table:
         return pd.DataFrame([dict(_flat(row)) for row in self.rows])
 
     def _repr_html_(self) -> str:
-        def row(tag: str, cells: Sequence[str]) -> str:
-            sides = ["left", *["right"] * (len(cells) - 1)]
-            return "".join(
-                f'<{tag} style="text-align: {side}">{html.escape(cell)}</{tag}>'
-                for side, cell in zip(sides, cells, strict=True)
-            )
-
         caption = "<br>".join(map(html.escape, self.lines))
-        head = row("th", [column.head for column in self.columns])
-        body = "".join(f"<tr>{row('td', cells)}</tr>" for cells in self._cells())
-        return f"<p>{caption}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        above = f"<p>{caption}</p>" if caption else ""
+        return above + html_table([column.head for column in self.columns], self._cells())
 
 
 _LATEX = {

@@ -43,13 +43,19 @@ class Explanation(dict[Hashable, ArmExplanation]):
     """One `ArmExplanation` for each arm, in a dict; printed as a table."""
 
     def __str__(self) -> str:
+        return str(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+    def _table(self) -> Table:
         def number(name: str) -> Column:
             return Column(name, lambda row: f"{row[name]:.6g}")
 
         rows = [{"arm": arm, **asdict(choice)} for arm, choice in self.items()]
         names = [each.name for each in fields(ArmExplanation)]
         columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, names))
-        return str(Table((), columns, rows))
+        return Table((), columns, rows)
 
 
 def _check_arm(arm: object) -> Hashable:

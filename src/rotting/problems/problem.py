@@ -9,6 +9,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from rotting.common.arrays import Floats, Ints
+from rotting.common.html_parts import SHOWN, Line, block, drawing
 from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.errors import AxesWarning, InvalidTypeError, InvalidValueError
 from rotting.problems.arms import Arm, Rested, Restless, check_size
@@ -17,6 +19,7 @@ from rotting.problems.mean_table import Means, Rise, first_rise, join, lookup, m
 from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel, no_noise
 
 STANDARD = Gaussian(1.0)
+_DRAWN = 200  # rounds of a drawing
 _MANY_ARMS = 20  # in a smaller table, an exchange is not obvious
 
 _KINDS = {
@@ -220,6 +223,21 @@ class Problem:
             f", {name}={value!r}" for name, value in (("horizon", self.horizon), ("name", self.name)) if value is not None
         )
         return f"Problem([{', '.join(arms)}], noise={self.noise!r}{options})"
+
+    def _repr_html_(self) -> str:
+        rounds = _DRAWN if self.horizon is None else self.horizon
+        curves = [Line(f"arm {i}", *self._if_always_pulled(i, rounds)) for i in range(min(self.n_arms, SHOWN))]
+        length = "no horizon" if self.horizon is None else f"horizon {self.horizon:,}"
+        arms = f"{self.n_arms:,} arm{'s' * (self.n_arms > 1)}"
+        first = f"the first {SHOWN} arms" if self.n_arms > SHOWN else "each arm"
+        note = f"{self.kind}, {arms}, {length}, {self.noise!r}; the mean of {first}, if pulled in every round"
+        return block(self.name or "Problem", drawing(curves, "round t", "mean"), note=note)
+
+    def _if_always_pulled(self, i: int, rounds: int) -> tuple[Ints, Floats]:
+        """Return some rounds, and the mean of arm i in each of them if it was pulled in all of the rounds before."""
+        table, arm = (self._table(i, rounds), 0) if self.horizon is None else (self.means(rounds), i)
+        some = np.unique(np.linspace(1, rounds, min(rounds, _DRAWN)).round().astype(np.int64))
+        return some, np.array([lookup(table, arm, t, t - 1) for t in some.tolist()])
 
     def _table(self, i: int, horizon: int) -> Means:
         """Return the checked table of arm `i` alone."""

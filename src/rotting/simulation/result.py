@@ -8,7 +8,7 @@ import shutil
 import textwrap
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rotting import registry
 from rotting.common.arrays import Floats, Ints
 from rotting.common.atomic_files import partial_path
+from rotting.common.html_parts import Line, block, drawing, row
 from rotting.common.rules import nonnegative_int, positive_int, suggest
 from rotting.common.statistics import mean_interval, quantiles
 from rotting.common.version import __version__
@@ -241,6 +242,14 @@ class Result:
             Column("us per round", lambda row: format(row["us_per_round"], ",.3f")),
         )
         return Table(self._heading, columns, rows)
+
+    def _repr_html_(self) -> str:
+        curves = [
+            Line(label, self.checkpoints, runs.mean(axis=0)) for label, runs in zip(self.labels, self.regret, strict=True)
+        ]
+        head, *notes = self._heading
+        table = replace(self.table(), lines=tuple(notes))
+        return block(head, row(f"<div>{table._repr_html_()}</div>", drawing(curves, "round t", "mean regret")))
 
     def differences(self, baseline: "Policy | str | int", labels: "str | Sequence[str] | None" = None) -> Table:
         """Return every other policy's regret at the horizon minus the baseline's, run by run.

@@ -67,7 +67,7 @@ def simulate(
         seed: a whole number; the same seed gives the same result, bit for bit.
         workers: threads; all CPUs by default.
         checkpoints: rounds at which regret is recorded; 200 evenly spaced ones by default. The horizon is always one.
-        progress: show a progress bar; by default when standard error is a terminal.
+        progress: show a progress bar; by default on a terminal and in a notebook.
         keep: a folder for the games that are finished, so that the same call goes on where another was killed, and one with
             more runs plays only those that are new. They are known by a digest of the settings and of the code, and are never
             taken for others.
@@ -115,7 +115,7 @@ def simulate_all(
     Args:
         simulations: what to simulate.
         workers: threads; all CPUs by default.
-        progress: show a progress bar; by default when standard error is a terminal.
+        progress: show a progress bar; by default on a terminal and in a notebook.
         keep: as for `simulate`.
         engine: as for `simulate`.
 

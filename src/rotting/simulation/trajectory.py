@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
+from rotting.common.html_parts import Line, block, drawing, row
+from rotting.common.html_parts import table as html_table
 from rotting.common.rules import nonnegative_int
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.plots import plot_figure
@@ -98,6 +100,19 @@ class Trajectory:
     def __repr__(self) -> str:
         settings = f"horizon={self.horizon}, run={self.run}, seed={self.seed}"
         return f"Trajectory({self.policy.label} on {self._problem_name}, {settings})"
+
+    def _repr_html_(self) -> str:
+        pulls, shown = self.pulls, self._shown(None)
+        figure = self._figure(shown, None)
+        drawings = [
+            drawing([Line(each.label, each.x, each.y) for each in panel.curves], panel.x_label, panel.y_label)
+            for panel in figure.panels
+        ]
+        with np.errstate(invalid="ignore"):
+            paid = np.bincount(self.arm, self.reward, minlength=pulls.size) / pulls
+        rows = [[f"arm {i}", f"{pulls[i]:,}", f"{paid[i]:.4g}", f"{self.means[-1, i]:.4g}"] for i in shown]
+        heads = ["arm", "pulls", "mean reward", "mean at the end"]
+        return block(figure.title, row(html_table(heads, rows), *drawings), note=figure.caption)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a data frame with one row per round.

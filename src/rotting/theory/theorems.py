@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.common.html_parts import Line, block, drawing
 from rotting.common.rules import positive_int
 from rotting.display.tables import Column, Table
 from rotting.errors import InvalidValueError
@@ -136,6 +137,12 @@ class Bound:
     def label(self) -> str:
         """The label in a legend."""
         return f"{self.policy.label}: {self.theorem}"
+
+    def _repr_html_(self) -> str:
+        curve = Line("bound on the expected regret", self.checkpoints, self.values)
+        end = f"At most {self.values[-1]:,.4g} expected regret at round {self.checkpoints[-1]:,}"
+        picture = drawing([curve], "round t", "bound") if self.values.size > 1 else ""
+        return block(self.label, picture, note=end)
 
 
 def _why_not(theorem: Theorem, known: Constants) -> str | None:
