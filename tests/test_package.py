@@ -38,6 +38,7 @@ NAMES = {
     "Result",
     "Trajectory",
     "__version__",
+    "adapters",
     "check_noise",
     "check_policy",
     "datasets",

@@ -24,6 +24,9 @@ Policies
 Decide live
     Bandit                           pull and update, with arms that come and go and a state that can be saved
 
+Other libraries
+    adapters                         Gymnasium's environments and agents, River's bandits
+
 Theory
     theory                           the theorems of the paper, evaluated
 
@@ -60,6 +63,7 @@ _HOMES = {
     "Reason": "policy",
     "Result": "simulation.result",
     "Trajectory": "simulation.trajectory",
+    "adapters": "",
     "check_noise": "live.noise_checks",
     "check_policy": "live.checks",
     "datasets": "",

@@ -2,6 +2,7 @@
 
 from typing import Final, Literal, Self
 
+from rotting import adapters as adapters
 from rotting import datasets as datasets
 from rotting import display as display
 from rotting import errors as errors
@@ -72,6 +73,7 @@ __all__ = [
     "Uniform",
     "WSWA",
     "__version__",
+    "adapters",
     "check_noise",
     "check_policy",
     "datasets",

@@ -11,6 +11,7 @@ from rotting.kit import Kernel, Policy, Reason
 from rotting.problems import Abrupt, Exponential, Linear, Problem, Product, Rested, Restless
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson
 from rotting.simulation import play as playing
+from rotting.simulation.trajectory import Trajectory
 from tests.conftest import INTERPRETED
 from tests.helpers.games import examples
 
@@ -28,22 +29,24 @@ def taking_any_reward(policy: Policy) -> Policy:
     return type(policy)(**{**policy.shown_params(), "outside": "clip"}) if policy.reward_range is not None else policy
 
 
-def check_is_the_run_of_simulate(policy: Policy, problem: Problem) -> None:
-    """Every number that a result can hold of a run, bit for bit."""
+def check_is_the_run_of_simulate(policy: Policy, problem: Problem) -> Trajectory:
+    """The regret of every round and the pulls, bit for bit."""
     game = rotting.play(policy, problem, run=RUN, seed=SEED)
-    result = rotting.simulate(
-        policy, problem, runs=RUN + 1, seed=SEED, checkpoints=range(1, game.horizon), record=("arms", "rewards")
-    )
+    result = rotting.simulate(policy, problem, runs=RUN + 1, seed=SEED, checkpoints=range(1, game.horizon))
+    assert game.regret.tobytes() == result.regret[0, RUN].tobytes()
+    np.testing.assert_array_equal(game.pulls, result.pulls[0, RUN])
+    assert game.reference == result.reference
+    return game
+
+
+def check_is_what_simulate_records(policy: Policy, problem: Problem) -> None:
+    """The arm and the reward of every round, too."""
+    game = check_is_the_run_of_simulate(policy, problem)
+    result = rotting.simulate(policy, problem, runs=RUN + 1, seed=SEED, record=("arms", "rewards"))
     assert result.arms is not None
     assert result.rewards is not None
     np.testing.assert_array_equal(game.arm, result.arms[0, RUN])
     assert game.reward.tobytes() == result.rewards[0, RUN].tobytes()
-    assert game.regret.tobytes() == result.regret[0, RUN].tobytes()
-    np.testing.assert_array_equal(game.pulls, result.pulls[0, RUN])
-    assert game.reference == result.reference
-    plain = rotting.simulate(policy, problem, runs=RUN + 1, seed=SEED, checkpoints=range(1, game.horizon))
-    assert game.regret.tobytes() == plain.regret[0, RUN].tobytes()
-    np.testing.assert_array_equal(game.pulls, plain.pulls[0, RUN])
 
 
 @pytest.mark.parametrize("policy", examples(), ids=lambda policy: policy.name)
@@ -54,12 +57,12 @@ def test_every_policy_plays_the_run_of_simulate(policy: Policy) -> None:
 
 @pytest.mark.parametrize("noise", [Gaussian(0.3), Bernoulli(), Binomial(3), Beta(9.0), Poisson(), Noiseless()], ids=repr)
 def test_every_noise_pays_the_rewards_of_simulate(noise: Noise) -> None:
-    check_is_the_run_of_simulate(rotting.UCB1(), Problem(BOTH_CLOCKS, noise, HORIZON))
+    check_is_what_simulate_records(rotting.UCB1(), Problem(BOTH_CLOCKS, noise, HORIZON))
 
 
 @pytest.mark.parametrize("make", [Problem.rested, Problem.restless])
 def test_a_clock_alone(make: Any) -> None:
-    check_is_the_run_of_simulate(rotting.RAWUCB(), make([Abrupt(0.8, 0.1, at=30), 0.5], Gaussian(0.5), HORIZON))
+    check_is_what_simulate_records(rotting.RAWUCB(), make([Abrupt(0.8, 0.1, at=30), 0.5], Gaussian(0.5), HORIZON))
 
 
 def test_a_policy_that_starts_over_and_one_whose_state_is_enlarged() -> None:
