@@ -91,3 +91,10 @@ def test_arms_that_are_not_there_are_refused(arms: Any, message: str) -> None:
     with pytest.raises(errors.RottingError) as caught:
         game().plot(arms=arms)
     assert str(caught.value) == message
+
+
+def test_the_shortest_game_is_shown() -> None:
+    played = rotting.play(rotting.RAWUCB(), Problem.restless([0.5], horizon=1))
+    assert len(played.plot().axes) == 2  # an arm that was never pulled has no index yet
+    assert "arm 0" in played._repr_html_()
+    assert len(played.to_pandas()) == 1
