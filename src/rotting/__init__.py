@@ -10,6 +10,7 @@ Simulate
     simulate, Result                 policies play a problem; their regret, as tables, plots and files
     play, Trajectory                 one run of one policy, round by round, with all that decided it
     Problem, problems                what they play: decays, arms, and the problems of the papers
+    ProblemFamily                    a new problem in every run
     Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless
                                      the noise of the rewards
     datasets                         problems from data
@@ -60,6 +61,7 @@ _HOMES = {
     "Poisson": "problems.noise",
     "Policy": "policy",
     "Problem": "problems",
+    "ProblemFamily": "problems",
     "Reason": "policy",
     "Result": "simulation.result",
     "Trajectory": "simulation.trajectory",

@@ -19,6 +19,7 @@ from rotting.policy import Kernel as Kernel
 from rotting.policy import Policy as Policy
 from rotting.policy import Reason as Reason
 from rotting.problems import Problem as Problem
+from rotting.problems import ProblemFamily as ProblemFamily
 from rotting.problems.noise import Bernoulli as Bernoulli
 from rotting.problems.noise import Beta as Beta
 from rotting.problems.noise import Binomial as Binomial
@@ -58,6 +59,7 @@ __all__ = [
     "Poisson",
     "Policy",
     "Problem",
+    "ProblemFamily",
     "RAWKLUCB",
     "RAWUCB",
     "RAWUCBpp",

@@ -10,17 +10,20 @@ import pytest
 
 from rotting.common.progress import Progress
 from rotting.engines import threads
+from rotting.engines.draws import FamilyDraws
 from rotting.engines.game import CANCEL
 from rotting.engines.task import Chunk, Game, Setting, Task, cut
 from rotting.engines.threads import Threads
 from rotting.policy import Policy
-from rotting.problems import two_arms
+from rotting.problems import RandomBreakpoints, two_arms
+from rotting.problems.oracle import OPTIMAL
 from rotting.registry import make
 from rotting.simulation.plan import Simulation, plan
 from rotting.simulation.simulate import simulate
 
 HORIZON = 40
 PROBLEM = two_arms(L=1.0, horizon=HORIZON)
+FAMILY = RandomBreakpoints(n_arms=2, horizon=HORIZON)
 POLICIES = (make("ucb1"), make("uniform"))
 
 
@@ -91,6 +94,7 @@ def test_a_setting_is_known_by_its_values() -> None:
         "means": fields["means"]._replace(pull_values=fields["means"].pull_values + 1e-9),
         "noise": two_arms(L=1.0, horizon=HORIZON, sigma=2.0).noise,
         "record": ("arms",),
+        "draws": FamilyDraws(FAMILY, FAMILY.problem(0), 1, fields["checkpoints"], OPTIMAL),
     }
     assert changes.keys() == fields.keys()
     digests = [Setting(**(fields | {name: value})).digest for name, value in changes.items()]

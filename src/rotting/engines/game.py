@@ -106,6 +106,38 @@ def reveal_means(s: Any, m: Means, b: Board, t: int) -> None:
         s.means[i] = mean_now(m, b, i, t)
 
 
+def means_of_run(m: Any, r: int, n_arms: int) -> Any:
+    """Return the means of one of the runs that are played: the same for all."""
+    return m
+
+
+def own_means(m: Any, r: int, n_arms: int) -> Any:
+    """Return the means of one run, where those of several follow one another."""
+    a, b = r * n_arms, (r + 1) * n_arms
+    return Means(
+        m.kinds[a:b],
+        m.on_rounds[a:b],
+        m.round_starts,
+        m.round_values,
+        m.round_first[a : b + 1],
+        m.pull_starts,
+        m.pull_values,
+        m.pull_first[a : b + 1],
+        m.grid,
+        m.grid_first[a : b + 1],
+    )
+
+
+def optimum_of_run(optimal: Floats, r: int) -> Floats:
+    """Return what the optimal policy collects in one of the runs: the same in all."""
+    return optimal
+
+
+def own_optimum(optimal: Floats, r: int) -> Any:
+    """Return what the optimal policy collects in one run, where each has its own."""
+    return optimal[r]
+
+
 def log_of_run(log: Any, r: int) -> Any:
     """Record nothing."""
     return ()
@@ -199,7 +231,10 @@ def play_runs(
     log: Any,
     signal: Ints,
 ) -> None:
-    """Play one game for each row of `regret` [runs, checkpoints], `pulls` [runs, K] and the arrays of a `Log`, if it is one."""
+    """Play one game for each row of `regret` [runs, checkpoints], `pulls` [runs, K] and the arrays of a `Log`, if it is one.
+
+    Where each run has a problem of its own, their means follow one another in `m`, and `optimal` has a row for each.
+    """
     n_arms = pulls.shape[1]
     arms = np.arange(n_arms)
     for r in range(regret.shape[0]):
@@ -208,10 +243,11 @@ def play_runs(
         run = first_run + r
         capacity = room_at_first(n_arms, checkpoints[-1])
         s = init(p, n_arms, capacity)
-        b = new_board(m, pulls[r], log_of_run(log, r))
+        mine, best = means_of_run(m, r, n_arms), optimum_of_run(optimal, r)
+        b = new_board(mine, pulls[r], log_of_run(log, r))
         key = subkey(policy_key, run)
         while True:  # one call: its code is compiled in place
-            play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], signal)
+            play(p, s, b, mine, scale, noise_key, key, run, arms, checkpoints, best, regret[r], signal)
             if not is_full(s):
                 break
             capacity *= _MORE

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.version import __version__
-from rotting.engines.game import link
+from rotting.engines.game import link, means_of_run, optimum_of_run, own_means, own_optimum
 from rotting.engines.kernel_errors import blaming
 from rotting.engines.log import Log, new_log, recording
 from rotting.kernels.binding import digest
@@ -42,17 +42,31 @@ class Chunk(NamedTuple):
         return Chunk(self.regret[:runs], self.pulls[:runs], self.seconds * runs / len(self.regret), log)
 
 
+class Draws(Protocol):
+    """The problems of a family: every run has its own."""
+
+    @property
+    def digest(self) -> str:
+        """A digest of all that decides them."""
+        ...
+
+    def tables(self, first_run: int, runs: int) -> tuple[Means, Floats]:
+        """Return the means of some runs, one after the other, and the optimal rewards of each `[runs, checkpoints]`."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
     """What the games of one simulation share."""
 
     noise: Noise
-    means: Means
+    means: Means  # of run 0, if every run has its own
     noise_key: int
     policy_key: int
     checkpoints: Ints  # the last one is the horizon
     optimum: Floats  # the optimal reward up to each checkpoint
     record: tuple[str, ...] = ()  # which arrays of a `Log` are filled in
+    draws: Draws | None = None  # the problems of the runs, if every run has its own
 
     @property
     def horizon(self) -> int:
@@ -70,7 +84,8 @@ class Setting:
         # A game that was played without the compiler gives the same regret, but not the same times.
         engine = __version__, version("numba"), os.environ.get("NUMBA_DISABLE_JIT", "0")
         keys = self.noise_key, self.policy_key
-        hasher = hashlib.sha256(repr((keys, self.noise, self.noise.scale, engine, *self.record)).encode())
+        drawn = () if self.draws is None else (self.draws.digest,)
+        hasher = hashlib.sha256(repr((keys, self.noise, self.noise.scale, engine, *self.record, *drawn)).encode())
         for array in (*self.means, self.checkpoints, self.optimum):
             hasher.update(f"{array.dtype}{array.shape}".encode())
             hasher.update(np.ascontiguousarray(array).data)
@@ -99,6 +114,8 @@ class Game:
             digest(self.setting.noise.draw)  # type: ignore[arg-type]
         with blaming(self.policy):  # whose is what is refused of the rest
             more = recording(self.policy, self.setting.record)
+            if self.setting.draws is not None:
+                more |= {means_of_run: own_means, optimum_of_run: own_optimum}
             return link(self.policy, self.setting.noise, checked, more)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -120,8 +137,11 @@ class Game:
     def arguments(self, first_run: int, chunk: Chunk, signal: Any) -> tuple[Any, ...]:
         """Return what `linked` is called with to fill a chunk that begins at `first_run`."""
         each = self.setting
-        shared = (self.policy.params, each.means, each.noise.scale, each.noise_key, each.policy_key)
-        return (*shared, first_run, each.checkpoints, each.optimum, chunk.regret, chunk.pulls, chunk.log, signal)
+        means, optimum = each.means, each.optimum
+        if each.draws is not None:
+            means, optimum = each.draws.tables(first_run, len(chunk.regret))
+        shared = (self.policy.params, means, each.noise.scale, each.noise_key, each.policy_key)
+        return (*shared, first_run, each.checkpoints, optimum, chunk.regret, chunk.pulls, chunk.log, signal)
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,9 +100,10 @@ def _ready(game: Game, bar: Progress, checked: bool = False) -> Loop:
 
 def _play(task: Task, loop: Loop, signal: Ints) -> Chunk:
     chunk = task.blank()
+    arguments = task.game.arguments(task.first_run, chunk, signal)  # which may take as long as drawing problems does
     began = time.thread_time()  # of this thread alone: others compile and play beside it
     try:
-        loop(*task.game.arguments(task.first_run, chunk, signal))
+        loop(*arguments)
     except MISTAKES as error:
         raise game_error(task, chunk, error) from None
     return chunk._replace(seconds=time.thread_time() - began)

@@ -16,6 +16,13 @@ from rotting.problems.decays import (
     Polynomial,
     Table,
 )
+from rotting.problems.families import (
+    DirichletDecay,
+    FallingGaussianProcess,
+    ProblemFamily,
+    RandomBreakpoints,
+    ReflectedWalk,
+)
 from rotting.problems.presets import list_problems, make, stationary, ten_arms, two_arms
 from rotting.problems.problem import Problem, Rotting
 
@@ -24,7 +31,9 @@ __all__ = [
     "Arm",
     "Constant",
     "Decay",
+    "DirichletDecay",
     "Exponential",
+    "FallingGaussianProcess",
     "Function",
     "General",
     "Linear",
@@ -32,7 +41,10 @@ __all__ = [
     "Piecewise",
     "Polynomial",
     "Problem",
+    "ProblemFamily",
     "Product",
+    "RandomBreakpoints",
+    "ReflectedWalk",
     "Rested",
     "Restless",
     "Rotting",

@@ -120,6 +120,25 @@ def join(parts: Sequence[Means]) -> Means:
     return Means(*columns)
 
 
+def from_rows(rows: Floats, *, on_rounds: bool) -> Means:
+    """Return the table of arms whose means are `rows[arm, tick]`, over rounds or over pulls.
+
+    Example:
+        >>> pulls_of(from_rows(np.array([[0.5, 0.5, 0.25], [1.0, 0.5, 0.5]]), on_rounds=False), 1)
+        (array([0, 1]), array([1. , 0.5]))
+    """
+    K = len(rows)
+    begins = np.ones(rows.shape, dtype=bool)
+    begins[:, 1:] = rows[:, 1:] != rows[:, :-1]
+    first = np.concatenate([[0], np.cumsum(np.count_nonzero(begins, axis=1))])
+    clock = begins.nonzero()[1], rows[begins] + 0.0, first  # adding zero turns -0.0 into 0.0
+    other = np.zeros(K, np.int64), np.zeros(K), np.arange(K + 1)
+    rounds, pulls = (clock, other) if on_rounds else (other, clock)
+    kinds, empty = np.full(K, SUM), np.zeros(K + 1, np.int64)
+    clocks = (rounds[0] + 1, rounds[1], rounds[2], pulls[0], pulls[1], pulls[2])
+    return Means(kinds, np.full(K, int(on_rounds)), *clocks, np.empty(0), empty)
+
+
 # Reading tables, outside the game.
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.running_sums import Runs, cumulative_sum, sums_at
 from rotting.errors import InvalidValueError
-from rotting.problems.mean_table import Means, column_of, mean_at, mean_bounds, pulls_of, rounds_of, row_of, seek
+from rotting.problems.mean_table import SUM, Means, column_of, mean_at, mean_bounds, pulls_of, rounds_of, row_of, seek
 from rotting.problems.problem import Problem
 
 OPTIMAL = "optimal"
@@ -82,6 +82,18 @@ def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: S
     if len(rising) * rounds**2 <= MAX_SHARES:
         return Reference(_shared(m, falling, rising, rounds)[marks - 1], OPTIMAL)
     return Reference(_of_greedy(m, rounds, marks), GREEDY_RISING)
+
+
+def is_greedy_optimal(m: Means) -> bool:
+    """Return whether the greedy oracle is optimal at every horizon: all means follow rounds only, or pulls only and fall."""
+    if np.all(np.diff(m.pull_first) == 1):
+        return True
+    if _follows_rounds(m):
+        return False
+    if np.any(m.kinds != SUM):
+        return all(_falls(m, i) for i in range(len(m.kinds)))
+    rises = np.flatnonzero(np.diff(m.pull_values) > 0) + 1  # also from the last mean of an arm to the first of the next
+    return bool(np.isin(rises, m.pull_first).all())
 
 
 def greedy_rewards(problem: Problem, horizon: int | None = None, checkpoints: Sequence[int] | Ints | None = None) -> Floats:

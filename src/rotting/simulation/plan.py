@@ -1,18 +1,23 @@
 """What is to be simulated, checked before anything is played, and laid out as the games that an engine plays."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import nonnegative_int, positive_int, suggest
+from rotting.engines.draws import FamilyDraws
 from rotting.engines.log import check_size
 from rotting.engines.task import Game, Setting
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.policy import Policy
-from rotting.problems import Problem
+from rotting.problems import Problem, ProblemFamily
+from rotting.problems.families import family_key
+from rotting.problems.noise import Noiseless
 from rotting.problems.oracle import optimal_rewards
 
 _CHECKPOINTS = 200  # enough for a smooth curve
@@ -25,12 +30,19 @@ class Simulation:
     """Policies, the problem that each of them plays, and how often; the fields are the arguments of `simulate`."""
 
     policies: Policy | Sequence[Policy]
-    problem: Problem
+    problem: Problem | ProblemFamily
     horizon: int | None = None
     runs: int = 100
     seed: int = 0
     checkpoints: Iterable[int] | None = None
     record: str | Sequence[str] = ()
+
+    @property
+    def one_problem(self) -> Problem:
+        """The problem, where it is the same in all runs."""
+        if isinstance(self.problem, ProblemFamily):
+            raise InvalidTypeError(f"problem must be one Problem, got {self.problem!r}")
+        return self.problem
 
 
 @dataclass(frozen=True)
@@ -38,12 +50,13 @@ class Plan:
     """A simulation whose every field was checked."""
 
     policies: tuple[Policy, ...]
-    problem: Problem
+    problem: Problem  # of run 0, if every run has its own
     horizon: int
     runs: int
     seed: int
     checkpoints: Ints
     record: tuple[str, ...] = ()
+    family: ProblemFamily | None = None
 
     @property
     def rounds(self) -> int:
@@ -55,8 +68,15 @@ class Plan:
         means = self.problem.means(self.horizon)  # held by the setting: a problem keeps those of one horizon only
         optimum, reference = optimal_rewards(self.problem, self.horizon, self.checkpoints)
         keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
-        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record)
+        draws = None
+        if self.family is not None:
+            draws = FamilyDraws(self.family, self.problem, family_key(self.seed), self.checkpoints, reference)
+        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws)
         return [Game(policy, setting) for policy in self.policies], reference
+
+    def describe(self) -> dict[str, Any]:
+        """Return a description of what is played as JSON-able data."""
+        return self.problem.describe() if self.family is None else self.family.describe(self.problem)
 
 
 def plan(simulation: Simulation) -> Plan:
@@ -70,17 +90,20 @@ def plan(simulation: Simulation) -> Plan:
         rotting.errors.InvalidValueError: runs must be a whole number, 1 or more, got 0
     """
     policies, problem = _check_policies(simulation.policies), simulation.problem
+    runs, seed = positive_int("runs", simulation.runs), nonnegative_int("seed", simulation.seed)
+    family = problem if isinstance(problem, ProblemFamily) else None
+    if isinstance(problem, ProblemFamily):
+        problem = problem.problem(0, seed)
     if not isinstance(problem, Problem):
         raise InvalidTypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
     horizon = problem.resolve_horizon(simulation.horizon)
     for each in policies:
-        _check_fit(each, problem, horizon)
-    runs, seed = positive_int("runs", simulation.runs), nonnegative_int("seed", simulation.seed)
+        _check_fit(each, problem, horizon, family)
     given = simulation.checkpoints
     checkpoints = _default_checkpoints(horizon) if given is None else _check_checkpoints(given, horizon)
     record = _check_record(simulation.record)
     check_size(record, len(policies) * runs, horizon, problem.n_arms)
-    return Plan(policies, problem, horizon, runs, seed, checkpoints, record)
+    return Plan(policies, problem, horizon, runs, seed, checkpoints, record, family)
 
 
 def _check_record(record: object) -> tuple[str, ...]:
@@ -117,7 +140,7 @@ def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
     return listed
 
 
-def _check_fit(policy: Policy, problem: Problem, horizon: int) -> None:
+def _check_fit(policy: Policy, problem: Problem, horizon: int, family: ProblemFamily | None) -> None:
     """Refuse a game longer than the policy is tuned for, or rewards outside the range it declares."""
     if policy.max_rounds is not None and horizon > policy.max_rounds:
         raise InvalidValueError(
@@ -126,7 +149,8 @@ def _check_fit(policy: Policy, problem: Problem, horizon: int) -> None:
         )
     if policy.reward_range is not None:
         low, high = policy.reward_range
-        least, most = problem.reward_bounds(horizon)
+        unknown = family is not None and problem.noise == Noiseless()
+        least, most = (-math.inf, math.inf) if unknown else problem.reward_bounds(horizon)
         if not low <= least <= most <= high:
             raise InvalidValueError(
                 f"rewards must be in [{low!r}, {high!r}], the range that {policy!r} declares, "

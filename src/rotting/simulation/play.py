@@ -12,12 +12,14 @@ from rotting.engines.task import Chunk, Game, Task
 from rotting.engines.threads import Threads
 from rotting.errors import InvalidTypeError, KernelError
 from rotting.policy import Policy
-from rotting.problems import Problem
+from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.plan import Simulation, plan
 from rotting.simulation.trajectory import Trajectory
 
 
-def play(policy: Policy, problem: Problem, run: int = 0, seed: int = 0, horizon: int | None = None) -> Trajectory:
+def play(
+    policy: Policy, problem: Problem | ProblemFamily, run: int = 0, seed: int = 0, horizon: int | None = None
+) -> Trajectory:
     """Play one run, and return every round of it: arms, rewards, means, regret, and why each arm was or was not pulled.
 
     It is run `run` of `simulate` with the same seed and horizon, bit for bit.
@@ -26,7 +28,7 @@ def play(policy: Policy, problem: Problem, run: int = 0, seed: int = 0, horizon:
 
     Args:
         policy: who plays.
-        problem: what is played.
+        problem: what is played; of a family, the problem of this run.
         run: the number of the run, from 0 on.
         seed: as for `simulate`.
         horizon: rounds of the game; the problem's own if it has one.
@@ -48,7 +50,7 @@ def play(policy: Policy, problem: Problem, run: int = 0, seed: int = 0, horizon:
     run = nonnegative_int("run", run)
     asked = plan(Simulation(policy, problem, horizon, seed=seed))
     record = PLAYED if policy.kernel.explain is None else PLAYED + REASONS
-    check_size(record, 1, asked.horizon, problem.n_arms)
+    check_size(record, 1, asked.horizon, asked.problem.n_arms)
     every_round = replace(asked, checkpoints=np.arange(1, asked.horizon + 1), record=record)
     (game,), reference = every_round.games()
     chunk = _played(game, run)
@@ -56,7 +58,8 @@ def play(policy: Policy, problem: Problem, run: int = 0, seed: int = 0, horizon:
         _check_same_game(chunk, Game(policy, replace(game.setting, record=())), run)
     arm, reward, means, index, window, width = (array[0] for array in chunk.log)
     reasons = {"index": index, "window": window, "width": width} if policy.kernel.explain is not None else {}
-    return Trajectory(policy, problem, run, asked.seed, reference, arm, reward, chunk.regret[0], means, **reasons)
+    played = problem.problem(run, asked.seed) if isinstance(problem, ProblemFamily) else problem
+    return Trajectory(policy, played, run, asked.seed, reference, arm, reward, chunk.regret[0], means, **reasons)
 
 
 def _played(game: Game, run: int) -> Chunk:

@@ -215,6 +215,8 @@ class Result:
             notes.append("Note: this reference is not the optimal policy; regret can be too small, even negative.")
         if self.runs == 1:
             notes.append("Note: a single run says nothing about the spread; the intervals are unknown.")
+        if "family" in self.problem:
+            notes.append("Each run has a problem of its own: the mean is the Bayesian regret.")
         return (f"{self._problem_name}: {settings}; regret against {against}", *notes)
 
     def table(self, labels: "str | Sequence[str] | None" = None) -> Table:
@@ -387,6 +389,8 @@ class Result:
         """Return the problem whose bounds are wanted, or None."""
         if problem is False:
             return None
+        if "family" in self.problem:
+            raise InvalidValueError("bounds must be of one problem, but every run of a family has its own")
         known = self.played if problem is True else problem
         if known is None:
             raise InvalidValueError("bounds must be the problem itself for a result that was loaded, got True")

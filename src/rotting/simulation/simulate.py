@@ -21,7 +21,7 @@ from rotting.engines.task import Chunk, Game, Task, cut
 from rotting.engines.threads import Threads
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
-from rotting.problems import Problem
+from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.plan import Plan, Simulation, plan
 from rotting.simulation.result import Result
 
@@ -43,7 +43,7 @@ def _make_engine(name: object, workers: int | None) -> Engine:
 
 def simulate(
     policies: Policy | Sequence[Policy],
-    problem: Problem,
+    problem: Problem | ProblemFamily,
     horizon: int | None = None,
     runs: int = 100,
     seed: int = 0,
@@ -61,7 +61,8 @@ def simulate(
 
     Args:
         policies: one policy or several.
-        problem: what they play.
+        problem: what they play; of a `ProblemFamily`, every run has a problem of its own, and its regret is measured against
+            that problem's optimum.
         horizon: rounds of a game; the problem's own if it has one.
         runs: games of each policy.
         seed: a whole number; the same seed gives the same result, bit for bit.
@@ -184,7 +185,7 @@ class _Collection:
             array.setflags(write=False)  # so that the result need not copy it
         return Result(
             policies=played.policies,
-            problem=played.problem.describe(),
+            problem=played.describe(),
             horizon=played.horizon,
             runs=played.runs,
             seed=played.seed,
@@ -193,7 +194,7 @@ class _Collection:
             pulls=self._pulls[k],
             us_per_round=self._seconds[k].sum(axis=1) * 1e6 / (played.runs * played.horizon),
             reference=self._references[k],
-            played=played.problem,
+            played=played.problem if played.family is None else None,
             **self._records[k],
         )
 
