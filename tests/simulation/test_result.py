@@ -687,8 +687,9 @@ def test_bounds_that_apply_are_drawn_and_a_loaded_result_asks_for_its_problem(tm
     loaded = Result.load(tmp_path / "result")
     assert loaded == played
     assert len(loaded.plot(bounds=problem).get_lines()) == 4
-    with pytest.raises(ValueError, match="bounds must be the problem itself for a result that was loaded, got True"):
-        loaded.plot(bounds=True)
+    assert len(loaded.plot(bounds=True).get_lines()) == 4
+    with pytest.raises(ValueError, match="bounds must be the problem itself for a result that has none, got True"):
+        dataclasses.replace(loaded, played=None).plot(bounds=True)
     with pytest.raises(ValueError, match="bounds must be the problem that was played, two-arms, got"):
         loaded.plot(bounds=problems.two_arms(L=2.0, horizon=50))
 
@@ -726,3 +727,69 @@ def test_a_policy_that_is_not_imported_is_named_with_the_remedy(tmp_path: Path, 
     monkeypatch.delitem(policy.defined, "own-ucb")
     with pytest.raises(ValueError, match=r"got 'own-ucb' \(if it is your own, import the module that defines it\)"):
         Result.load(tmp_path / "result")
+
+
+FUNCTIONS = [
+    problems.Problem.rested([lambda n: 1.0 - 0.01 * n, 0.5], horizon=30),
+    problems.Problem([problems.General(lambda t, n: 1 / (t + n)), problems.Restless(lambda x: 0.5 - 0.01 * x)], horizon=20),
+    problems.Problem([problems.Product(lambda n: 0.9**n, problems.Abrupt(1.0, 0.5, at=9)), problems.Rested(0.3)], horizon=25),
+]
+
+
+@pytest.mark.parametrize("problem", FUNCTIONS, ids=repr)
+def test_a_problem_made_from_a_function_is_whole_after_loading(problem: problems.Problem, tmp_path: Path) -> None:
+    result = simulate([UCB1, RAWUCB], problem, runs=4)
+    result.save(tmp_path / "result")
+    loaded = Result.load(tmp_path / "result").played
+    assert loaded is not None
+    assert (loaded.noise, loaded.horizon, loaded.name) == (problem.noise, problem.horizon, problem.name)
+    for ours, theirs in zip(loaded.means(), problem.means(), strict=True):
+        assert ours.tobytes() == theirs.tobytes()
+    assert loaded.kind == problem.kind
+    again = simulate([UCB1, RAWUCB], loaded, runs=4)
+    assert again.regret.tobytes() == result.regret.tobytes()
+    shorter = simulate(UCB1, loaded, horizon=11, runs=4)
+    assert shorter.regret.tobytes() == simulate(UCB1, problem, horizon=11, runs=4).regret.tobytes()
+    with pytest.raises(ValueError, match="horizon must be at most"):
+        loaded.means(31)
+
+
+def test_a_result_that_was_saved_without_means_has_no_problem(tmp_path: Path) -> None:
+    make().save(tmp_path / "result")
+    assert Result.load(tmp_path / "result").played is None
+
+
+def test_a_selection_is_the_part_that_was_asked_for() -> None:
+    problem = problems.two_arms(horizon=60)
+    whole = simulate([UCB1, RAWUCB], problem, runs=9, checkpoints=[10, 20, 60], record=("arms", "rewards"))
+    part = whole.select(policies=[RAWUCB, 0], runs=[7, 2], checkpoints=[20])
+    assert part.policies == (RAWUCB, UCB1)
+    assert part.checkpoints.tolist() == [20, 60]
+    assert part.regret.tolist() == whole.regret[::-1][:, [7, 2]][:, :, 1:].tolist()
+    for name in ("pulls", "arms", "rewards"):
+        assert getattr(part, name).tolist() == getattr(whole, name)[::-1][:, [7, 2]].tolist()
+    assert part.played is problem
+    assert whole.select() == whole
+    assert whole.select("UCB1", slice(4)) == simulate(
+        UCB1, problem, runs=4, checkpoints=[10, 20, 60], record=("arms", "rewards")
+    )
+    assert whole.select(runs=range(3)) == whole.select(runs=slice(3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"policies": "UCB2"}, "policies must be a policy of this result, got 'UCB2'; did you mean 'UCB1'?"),
+        ({"policies": 5}, "policies must be an index from 0 to 1, a label or a policy, got 5"),
+        ({"policies": []}, "policies must hold at least one policy, got none"),
+        ({"runs": 3}, "runs must be a slice or run numbers such as range(10), got 3"),
+        ({"runs": []}, "runs must be different numbers below 20, and at least one, got []"),
+        ({"runs": [1, 1]}, "runs must be different numbers below 20, and at least one, got [1, 1]"),
+        ({"runs": [20]}, "runs must be different numbers below 20, and at least one, got [20]"),
+        ({"checkpoints": [7]}, "checkpoints must be among those of this result, got 7"),
+    ],
+)
+def test_what_cannot_be_selected_is_told(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as told:
+        make().select(**arguments)
+    assert str(told.value) == message

@@ -12,7 +12,7 @@ import numpy as np
 
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.decays import Decay, DecayLike, as_decay, checked_mean, name_of
-from rotting.problems.mean_table import PRODUCT, SUM, Means, no_steps, one_arm, one_grid
+from rotting.problems.mean_table import PRODUCT, SUM, Means, arm_of, no_steps, one_arm, one_grid
 
 MAX_CELLS = 10_000_000  # 80 MB of tables, and a few seconds of calls
 
@@ -196,6 +196,48 @@ class General(Arm):
 
     def __repr__(self) -> str:
         return f"General({name_of(self.f)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tabulated(Arm):
+    """An arm of which the table is known, and nothing else: what is left of one that was saved.
+
+    Args:
+        table: the means of this arm alone.
+        horizon: the longest game for which they are known.
+
+    Example:
+        >>> arm = Tabulated(General(lambda t, n: 1 / (t + n)).means(3), horizon=3)
+        >>> arm, sorted(arm.clocks)
+        (Tabulated(both clocks, horizon=3), ['pulls', 'rounds'])
+    """
+
+    table: Means
+    horizon: int
+
+    @property
+    def clocks(self) -> frozenset[str]:
+        """Those along which there is more than one piece."""
+        pieces = {"rounds": self.table.round_starts.size, "pulls": self.table.pull_starts.size}
+        return frozenset(clock for clock, count in pieces.items() if count > 1)
+
+    @property
+    def length(self) -> int:
+        """As far as the table goes."""
+        return self.horizon
+
+    @property
+    def settles(self) -> int:
+        """The whole table."""
+        return self.horizon
+
+    def means(self, horizon: int) -> Means:
+        """Return the part of the table that is wanted."""
+        return arm_of(self.table, 0, horizon)
+
+    def __repr__(self) -> str:
+        clocks = {0: "constant", 1: "".join(self.clocks), 2: "both clocks"}[len(self.clocks)]
+        return f"Tabulated({clocks}, horizon={self.horizon})"
 
 
 def check_size(arms: Sequence[Arm], horizon: int) -> None:

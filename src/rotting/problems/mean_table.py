@@ -120,6 +120,21 @@ def join(parts: Sequence[Means]) -> Means:
     return Means(*columns)
 
 
+def arm_of(m: Means, i: int, horizon: int) -> Means:
+    """Return the table of arm `i` alone, as far as a game of `horizon` rounds reads it.
+
+    Example:
+        >>> pulls_of(arm_of(from_rows(np.array([[1.0, 0.5], [0.9, 0.4]]), on_rounds=False), 1, horizon=1), 0)
+        (array([0]), array([0.9]))
+    """
+    starts, values = rounds_of(m, i)
+    edges, heights = pulls_of(m, i)
+    rounds, pulls = slice(int(np.searchsorted(starts, horizon, side="right"))), slice(int(np.searchsorted(edges, horizon)))
+    grid = grid_of(m, i)[rounds, pulls].ravel() if m.kinds[i] == GRID else np.empty(0)
+    clocks = (starts[rounds] - 1, values[rounds]), (edges[pulls], heights[pulls])
+    return _one_arm(int(m.kinds[i]), *clocks, grid, on_rounds=bool(m.on_rounds[i]))
+
+
 def from_rows(rows: Floats, *, on_rounds: bool) -> Means:
     """Return the table of arms whose means are `rows[arm, tick]`, over rounds or over pulls.
 

@@ -13,9 +13,9 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import SHOWN, Line, block, drawing
 from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.errors import AxesWarning, InvalidTypeError, InvalidValueError
-from rotting.problems.arms import Arm, Rested, Restless, check_size
+from rotting.problems.arms import Arm, Rested, Restless, Tabulated, check_size
 from rotting.problems.decays import Decay, Table, as_decay
-from rotting.problems.mean_table import Means, Rise, first_rise, join, lookup, mean_bounds
+from rotting.problems.mean_table import Means, Rise, arm_of, first_rise, join, lookup, mean_bounds
 from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel, no_noise
 
 STANDARD = Gaussian(1.0)
@@ -132,6 +132,18 @@ class Problem:
             0.25
         """
         return cls([Restless(decay) for decay in _decays(means)], noise, horizon, name)
+
+    @classmethod
+    def from_means(cls, means: Means, horizon: int, noise: Noise = STANDARD, name: str | None = None) -> Self:
+        """Return the problem of a table of means, such as `problem.means()`, which is known for `horizon` rounds.
+
+        Example:
+            >>> problem = Problem.rested([lambda n: 1 / (1 + n), 0.25], horizon=4)
+            >>> Problem.from_means(problem.means(), horizon=4).mean(0, t=4, n=1)
+            0.5
+        """
+        arms = [Tabulated(arm_of(means, i, horizon), horizon) for i in range(means.kinds.size)]
+        return cls(arms, noise, horizon, name)
 
     @property
     def n_arms(self) -> int:

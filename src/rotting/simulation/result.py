@@ -7,7 +7,7 @@ import pickle
 import shutil
 import textwrap
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -19,7 +19,7 @@ from rotting import registry
 from rotting.common.arrays import Floats, Ints
 from rotting.common.atomic_files import partial_path
 from rotting.common.html_parts import Line, block, drawing, row
-from rotting.common.rules import nonnegative_int, positive_int, suggest
+from rotting.common.rules import brief, nonnegative_int, positive_int, suggest
 from rotting.common.statistics import mean_interval, quantiles
 from rotting.common.version import __version__
 from rotting.display.figures import BANDS
@@ -29,6 +29,8 @@ from rotting.engines.log import arm_type
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathExistsError, PathMissingError
 from rotting.policy import Policy
 from rotting.problems import Problem
+from rotting.problems.mean_table import Means
+from rotting.problems.noise import from_json, known_kinds
 from rotting.problems.oracle import OPTIMAL
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 ARRAYS: dict[str, np.dtype[Any]] = {"checkpoints": INT, "regret": FLOAT, "pulls": INT, "us_per_round": FLOAT}
 UNKNOWN = "-"
 TITLE = 90  # characters per line above a plot
+_MEANS = "means_"  # before the name of each array of the problem's table
 # Two policies can collect the same rewards in another order; their regrets then differ by rounding only.
 TIE = 1e-9
 
@@ -67,8 +70,9 @@ class Result:
         pulls: pulls of each arm at the horizon, `[P, R, K]`.
         us_per_round: microseconds of CPU time that a round took, `[P]`.
         reference: what regret is measured against.
-        played: the problem itself, as `simulate` hands it over; it is not saved, and a loaded result has None. So has one that
-            was pickled, where the problem cannot be (a `lambda` among its decays).
+        played: the problem itself, as `simulate` hands it over. Its means are saved: that of a loaded result has the same ones,
+            up to the horizon, whatever they were made from. A pickled result has None where the problem cannot be pickled (a
+            `lambda` among its decays).
         arms: the arm of every round, `[P, R, T]`, if `simulate(record="arms")` kept it.
         rewards: the reward of every round, `[P, R, T]`, if `simulate(record="rewards")` kept it.
 
@@ -289,20 +293,75 @@ class Result:
         below = f"Difference of regret to {named[base]}, run by run; below zero is better than it."
         return Table((*self._heading, below), columns, rows)
 
-    def _find(self, policy: "Policy | str | int") -> int:
+    def select(
+        self,
+        policies: "Policy | str | int | Sequence[Policy | str | int] | None" = None,
+        runs: "slice | Sequence[int] | None" = None,
+        checkpoints: Iterable[int] | None = None,
+    ) -> "Result":
+        """Return a part of the result.
+
+        Args:
+            policies: one or several: policies of this result, their labels, or their indices; all by default.
+            runs: which runs, such as `slice(100)`, `range(50, 100)` or a list of numbers; all by default.
+            checkpoints: some of this result's; the horizon always stays one. All by default.
+
+        Example:
+            >>> import rotting
+            >>> problem = rotting.problems.two_arms(horizon=100)
+            >>> result = rotting.simulate([rotting.UCB1(), rotting.RAWUCB()], problem, runs=20)
+            >>> part = result.select(policies="UCB1", runs=slice(5), checkpoints=[50])
+            >>> part, part.regret.shape
+            (Result(two-arms, horizon=100, runs=5, seed=0, policies=1), (1, 5, 2))
+        """
+        if policies is None:
+            policies = range(len(self.policies))
+        several = isinstance(policies, Sequence) and not isinstance(policies, str)
+        chosen = [self._find(each, "policies") for each in (policies if several else [policies])]
+        which = self._find_runs(runs)
+        marks = self.checkpoints.tolist() if checkpoints is None else [*checkpoints, self.horizon]
+        for each in marks:
+            if each not in self.checkpoints:
+                raise InvalidValueError(f"checkpoints must be among those of this result, got {each}")
+        places = np.searchsorted(self.checkpoints, np.unique(marks))
+        kept = {name: getattr(self, name)[np.ix_(chosen, which)] for name in self._recorded(self.pulls.shape[2])}
+        return replace(
+            self,
+            policies=tuple(self.policies[k] for k in chosen),
+            runs=len(which),
+            checkpoints=self.checkpoints[places],
+            regret=self.regret[np.ix_(chosen, which, places)],
+            pulls=self.pulls[np.ix_(chosen, which)],
+            us_per_round=self.us_per_round[chosen],
+            **kept,
+        )
+
+    def _find_runs(self, runs: "slice | Sequence[int] | None") -> list[int]:
+        if runs is None or isinstance(runs, slice):
+            which = list(range(self.runs)[runs or slice(None)])
+        elif isinstance(runs, Iterable) and not isinstance(runs, str):
+            which = [nonnegative_int("runs", each) for each in runs]
+        else:
+            raise InvalidTypeError(f"runs must be a slice or run numbers such as range(10), got {runs!r}")
+        if not which or max(which) >= self.runs or len({*which}) < len(which):
+            rule = f"runs must be different numbers below {self.runs}, and at least one"
+            raise InvalidValueError(f"{rule}, got {brief(runs)}")
+        return which
+
+    def _find(self, policy: "Policy | str | int", name: str = "baseline") -> int:
         if isinstance(policy, str):
             for labels in (self.labels, self.full_labels):
                 if policy in labels:
                     return labels.index(policy)
             hint = suggest(policy, [*self.labels, *self.full_labels]) or f"; known: {', '.join(self.labels)}"
-            raise InvalidValueError(f"baseline must be a policy of this result, got {policy!r}{hint}")
+            raise InvalidValueError(f"{name} must be a policy of this result, got {policy!r}{hint}")
         if isinstance(policy, int | np.integer) and not isinstance(policy, bool):
             if not 0 <= policy < len(self.policies):
                 last = len(self.policies) - 1
-                raise InvalidValueError(f"baseline must be an index from 0 to {last}, a label or a policy, got {policy}")
+                raise InvalidValueError(f"{name} must be an index from 0 to {last}, a label or a policy, got {policy}")
             return int(policy)
         if policy not in self.policies:
-            raise InvalidValueError(f"baseline must be a policy of this result, got {policy!r}")
+            raise InvalidValueError(f"{name} must be a policy of this result, got {policy!r}")
         return self.policies.index(policy)
 
     def plot(
@@ -326,7 +385,7 @@ class Result:
             path: a new image file (.png, .pdf, .svg); an existing one is refused.
             log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
             bounds: also draw every bound of `rotting.theory` that applies to a policy here, with regret on a logarithmic axis.
-                A loaded result does not know its problem: pass the problem itself.
+                A result that does not know its problem any more, as one that older versions saved, is given it.
             labels: as for `table`.
             legend: whether there is one: below the axes of a figure made here, else inside the axes. A place of Matplotlib's,
                 such as "upper left", is inside, too.
@@ -391,9 +450,11 @@ class Result:
             return None
         if "family" in self.problem:
             raise InvalidValueError("bounds must be of one problem, but every run of a family has its own")
-        known = self.played if problem is True else problem
-        if known is None:
-            raise InvalidValueError("bounds must be the problem itself for a result that was loaded, got True")
+        if problem is True:
+            if self.played is None:
+                raise InvalidValueError("bounds must be the problem itself for a result that has none, got True")
+            return self.played
+        known = problem
         if json.loads(json.dumps(known.describe())) != self.problem:
             raise InvalidValueError(f"bounds must be the problem that was played, {self._problem_name}, got {known!r}")
         return known
@@ -453,7 +514,9 @@ class Result:
         try:
             with (partial / ARRAYS_FILE).open("wb") as file:
                 names = [*ARRAYS, *self._recorded(self.pulls.shape[2])]
-                np.savez(file, **{name: getattr(self, name) for name in names})
+                means = {} if self.played is None else self.played.means(self.horizon)._asdict()
+                tables: dict[str, Any] = {f"{_MEANS}{name}": array for name, array in means.items()}
+                np.savez(file, **{name: getattr(self, name) for name in names}, **tables)
                 _to_disk(file.fileno(), file.flush)
             settings = {
                 "format": FORMAT,
@@ -509,13 +572,24 @@ class Result:
         try:
             with np.load(path / ARRAYS_FILE, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in [*ARRAYS, *({"arms", "rewards"} & {*file.files})]}
+                tables = {name: file[f"{_MEANS}{name}"] for name in Means._fields if f"{_MEANS}{name}" in file.files}
             return cls(
                 policies=tuple(map(registry.from_json, settings["policies"])),
                 **{name: settings[name] for name in ("problem", "horizon", "runs", "seed", "reference")},
                 **arrays,
+                played=_restored(settings["problem"], settings["horizon"], tables),
             )
         except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise InvalidValueError(f"'{path}' cannot be read as a result: {error}") from error
+
+
+def _restored(description: dict[str, Any], horizon: int, tables: dict[str, NDArray[Any]]) -> Problem | None:
+    """Return the problem of saved means; None where they were not saved, or the noise is not known here."""
+    if not tables or description["noise"]["noise"] not in known_kinds():
+        return None
+    for array in tables.values():
+        array.setflags(write=False)
+    return Problem.from_means(Means(**tables), horizon, from_json(description["noise"]), description["name"])
 
 
 def _numbered(labels: Sequence[str]) -> tuple[str, ...]:
