@@ -8,6 +8,8 @@
 
 Simulate
     simulate, Result                 policies play a problem; their regret, as tables, plots and files
+    sweep, grid, Study               grids of policy and problem parameters; which is the best, over what
+    simulate_all, Simulation         several simulations at once
     play, Trajectory                 one run of one policy, round by round, with all that decided it
     Problem, problems                what they play: decays, arms, and the problems of the papers
     ProblemFamily                    a new problem in every run
@@ -64,6 +66,8 @@ _HOMES = {
     "ProblemFamily": "problems",
     "Reason": "policy",
     "Result": "simulation.result",
+    "Simulation": "simulation.plan",
+    "Study": "simulation.study",
     "Trajectory": "simulation.trajectory",
     "adapters": "",
     "check_noise": "live.noise_checks",
@@ -72,6 +76,7 @@ _HOMES = {
     "display": "",
     "doubling": "parts.doubling",
     "errors": "",
+    "grid": "simulation.sweep",
     "kit": "",
     "list_policies": "registry",
     "make": "registry",
@@ -79,6 +84,8 @@ _HOMES = {
     "problems": "",
     "registry": "",
     "simulate": "simulation.simulate",
+    "simulate_all": "simulation.simulate",
+    "sweep": "simulation.sweep",
     "theory": "",
 }
 

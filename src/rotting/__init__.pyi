@@ -28,9 +28,14 @@ from rotting.problems.noise import Noiseless as Noiseless
 from rotting.problems.noise import Poisson as Poisson
 from rotting.registry import list_policies as list_policies
 from rotting.registry import make as make
+from rotting.simulation.plan import Simulation as Simulation
 from rotting.simulation.play import play as play
 from rotting.simulation.result import Result as Result
 from rotting.simulation.simulate import simulate as simulate
+from rotting.simulation.simulate import simulate_all as simulate_all
+from rotting.simulation.study import Study as Study
+from rotting.simulation.sweep import grid as grid
+from rotting.simulation.sweep import sweep as sweep
 from rotting.simulation.trajectory import Trajectory as Trajectory
 
 __all__ = [
@@ -68,7 +73,9 @@ __all__ = [
     "Rexp3",
     "SWA",
     "SWUCB",
+    "Simulation",
     "SlidingWindowTS",
+    "Study",
     "ThompsonSampling",
     "Trajectory",
     "UCB1",
@@ -82,6 +89,7 @@ __all__ = [
     "display",
     "doubling",
     "errors",
+    "grid",
     "kit",
     "list_policies",
     "make",
@@ -89,6 +97,8 @@ __all__ = [
     "problems",
     "registry",
     "simulate",
+    "simulate_all",
+    "sweep",
     "theory",
 ]
 

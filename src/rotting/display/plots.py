@@ -172,6 +172,76 @@ def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
     return picture
 
 
+_WRITTEN = 120  # cells of a heat map, at most, in which their values are written
+Axis2 = tuple[str, Sequence[Any]]
+"""The label of an axis and its values."""
+
+
+def plot_heat(
+    x: Axis2,
+    y: Axis2,
+    values: Floats,
+    label: str,
+    title: str,
+    best_along: int | None = None,
+    path: str | Path | None = None,
+) -> "Picture":
+    """Draw values over two parameters as colours, dark for small ones.
+
+    Args:
+        x: the label and the values of the parameter from left to right.
+        y: the same from below.
+        values: one number for each `[y, x]`, NaN where there is none.
+        label: what they are.
+        title: above the picture.
+        best_along: the axis of `values` along which the smallest is framed, if any.
+        path: a new image file; its suffix sets the format.
+
+    Example:
+        >>> picture = plot_heat(("L", [0.1, 1.0]), ("alpha", [0.5, 1.4]), np.array([[1.0, 2.0], [1.5, 1.0]]), "regret", "one")
+        >>> picture.axes[0].get_xlabel()
+        'L'
+        >>> import matplotlib.pyplot
+        >>> matplotlib.pyplot.close("all")
+    """
+    new_picture: Any = _new_picture()
+    from matplotlib.patches import Rectangle  # noqa: PLC0415 - an extra
+
+    if path is not None:
+        path = _check_new_file(path)
+    else:
+        from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
+
+        new_picture = plt.figure
+    rows, columns = values.shape
+    size = min(12.0, 2.2 + 0.62 * columns), min(10.0, 1.3 + 0.42 * rows)
+    picture: Picture = new_picture(figsize=(max(4.0, size[0]), max(2.6, size[1])), layout="constrained")
+    ax = picture.add_subplot()
+    image = ax.imshow(values, origin="lower", aspect="auto", cmap="cividis")
+    picture.colorbar(image, ax=ax, label=label)
+    for axis, (name, ticks), set_label in ((ax.xaxis, x, ax.set_xlabel), (ax.yaxis, y, ax.set_ylabel)):
+        every = -(-len(ticks) // 16)  # more labels would touch
+        axis.set_ticks(range(0, len(ticks), every), [_tick(each) for each in ticks[::every]])
+        set_label(name)
+    middle = (np.nanmin(values) + np.nanmax(values)) / 2
+    for row, column in np.ndindex(rows, columns) if values.size <= _WRITTEN else ():
+        value = values[row, column]
+        ink = "white" if value < middle else "black"
+        ax.text(column, row, "" if np.isnan(value) else f"{value:,.3g}", ha="center", va="center", color=ink, size=SMALL)
+    if best_along is not None:
+        for k, place in enumerate(np.nanargmin(values, axis=best_along)):
+            corner = (k - 0.5, place - 0.5) if best_along == 0 else (place - 0.5, k - 0.5)
+            ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=COLOURS[1], linewidth=2.2))
+    ax.set_title(title, loc="left", fontsize="medium")
+    if path is not None:
+        _write(picture, path)
+    return picture
+
+
+def _tick(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
 def _check_look(legend: object, band: object) -> None:
     """Refuse a legend or a band that there is not."""
     from matplotlib.legend import Legend  # noqa: PLC0415 - an extra

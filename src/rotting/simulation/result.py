@@ -316,8 +316,8 @@ class Result:
         """
         if policies is None:
             policies = range(len(self.policies))
-        several = isinstance(policies, Sequence) and not isinstance(policies, str)
-        chosen = [self._find(each, "policies") for each in (policies if several else [policies])]
+        asked = [policies] if isinstance(policies, Policy | str | int) else policies
+        chosen = np.array([self._find(each, "policies") for each in asked], np.int64)
         which = self._find_runs(runs)
         marks = self.checkpoints.tolist() if checkpoints is None else [*checkpoints, self.horizon]
         for each in marks:
@@ -327,8 +327,8 @@ class Result:
         kept = {name: getattr(self, name)[np.ix_(chosen, which)] for name in self._recorded(self.pulls.shape[2])}
         return replace(
             self,
-            policies=tuple(self.policies[k] for k in chosen),
-            runs=len(which),
+            policies=tuple(self.policies[k] for k in chosen.tolist()),
+            runs=which.size,
             checkpoints=self.checkpoints[places],
             regret=self.regret[np.ix_(chosen, which, places)],
             pulls=self.pulls[np.ix_(chosen, which)],
@@ -336,7 +336,7 @@ class Result:
             **kept,
         )
 
-    def _find_runs(self, runs: "slice | Sequence[int] | None") -> list[int]:
+    def _find_runs(self, runs: object) -> Ints:
         if runs is None or isinstance(runs, slice):
             which = list(range(self.runs)[runs or slice(None)])
         elif isinstance(runs, Iterable) and not isinstance(runs, str):
@@ -346,7 +346,7 @@ class Result:
         if not which or max(which) >= self.runs or len({*which}) < len(which):
             rule = f"runs must be different numbers below {self.runs}, and at least one"
             raise InvalidValueError(f"{rule}, got {brief(runs)}")
-        return which
+        return np.array(which, np.int64)
 
     def _find(self, policy: "Policy | str | int", name: str = "baseline") -> int:
         if isinstance(policy, str):
