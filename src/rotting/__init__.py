@@ -13,7 +13,7 @@ Simulate
     play, Trajectory                 one run of one policy, round by round, with all that decided it
     Problem, problems                what they play: decays, arms, and the problems of the papers
     ProblemFamily                    a new problem in every run
-    Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless
+    Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless, Laplace, Student, LogNormal, Contaminated, ByArm
                                      the noise of the rewards
     datasets                         problems from data
     display                          the look of the report's figures, for figures of your own
@@ -57,8 +57,12 @@ _HOMES = {
     "Bernoulli": "problems.noise",
     "Beta": "problems.noise",
     "Binomial": "problems.noise",
+    "ByArm": "problems.noise",
+    "Contaminated": "problems.noise",
     "Gaussian": "problems.noise",
     "Kernel": "policy",
+    "Laplace": "problems.noise",
+    "LogNormal": "problems.noise",
     "Noiseless": "problems.noise",
     "Poisson": "problems.noise",
     "Policy": "policy",
@@ -67,6 +71,7 @@ _HOMES = {
     "Reason": "policy",
     "Result": "simulation.result",
     "Simulation": "simulation.plan",
+    "Student": "problems.noise",
     "Study": "simulation.study",
     "Trajectory": "simulation.trajectory",
     "adapters": "",

@@ -42,6 +42,8 @@ class Environment(gymnasium.Env[Any, Any]):
     def __init__(self, problem: Problem, horizon: int | None = None, seed: int = 0) -> None:
         if not isinstance(problem, Problem):
             raise InvalidTypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
+        if problem.delay is not None:
+            raise InvalidValueError(f"problem must have no delay, as an environment pays at once, got {problem.delay!r}")
         self.problem = problem
         self.horizon = problem.resolve_horizon(horizon)
         self.action_space = gymnasium.spaces.Discrete(problem.n_arms)

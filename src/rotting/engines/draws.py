@@ -97,6 +97,8 @@ class FamilyDraws:
                 f"a family must draw problems of one noise, got {self.first.noise!r} in run 0 and {problem.noise!r} "
                 f"in run {run}"
             )
+        if problem.delay is not None:
+            raise InvalidValueError(f"a family must draw problems without delays, got {problem.delay!r} in run {run}")
         if self.reference != OPTIMAL and is_greedy_optimal(problem.means(int(self.checkpoints[-1]))):
             raise InvalidValueError(
                 f"a family must have one reference for all runs, got {self.reference!r} in run 0 and {OPTIMAL!r} in run {run}"

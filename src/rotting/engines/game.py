@@ -34,11 +34,13 @@ class Board(NamedTuple):
     passed: Ints  # [2] rounds and checkpoints that lie behind
     collected: Floats  # [2] the sum of the means of the arms pulled, as high + low
     log: Any = ()  # a `Log` of the rounds, if they are recorded
+    extra: Any = ()  # what else is to be remembered, of a problem that has terms
 
 
-def new_board(m: Means, pulls: Ints, log: Any = ()) -> Board:
+def new_board(m: Means, pulls: Ints, log: Any = (), extra: Any = ()) -> Board:
     """Return the board of a game that begins, which counts the pulls in `pulls`."""
-    return Board(pulls, m.round_first[:-1].copy(), m.pull_first[:-1].copy(), np.zeros(2, np.int64), np.zeros(2), log)
+    pieces = m.round_first[:-1].copy(), m.pull_first[:-1].copy()
+    return Board(pulls, pieces[0], pieces[1], np.zeros(2, np.int64), np.zeros(2), log, extra)
 
 
 @slot
@@ -94,6 +96,30 @@ def draw_checked(mean: float, scale: float, key: int, run: int, arm: int, clock:
     if not math.isfinite(reward):
         raise FloatingPointError
     return reward
+
+
+def available(m: Means, t: int, arms: Ints) -> Ints:
+    """Return the arms that may be pulled at round t: all of them."""
+    return arms
+
+
+def hear(p: Any, s: Any, b: Board, m: Means, t: int) -> None:
+    """Wait for no reward: each was seen in its own round."""
+
+
+def observe(p: Any, s: Any, b: Board, m: Means, t: int, i: int, reward: float, run: int) -> None:
+    """Show the policy the reward at once."""
+    update(p, s, t, i, reward)
+
+
+def count(m: Means, b: Board, i: int, t: int) -> None:
+    """Count a pull."""
+    b.pulls[i] += 1
+
+
+def extra_of_run(m: Any, n_arms: int, horizon: int) -> Any:
+    """Remember nothing else."""
+    return ()
 
 
 def reveal(s: Any, m: Means, b: Board, t: int) -> None:
@@ -193,19 +219,24 @@ def play(
     """
     mark, high, low = b.passed[1], b.collected[0], b.collected[1]
     for t in range(b.passed[0] + 1, checkpoints[-1] + 1):
+        hear(p, s, b, m, t)
+        if is_full(s):
+            b.passed[0], b.passed[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
+            return
         reveal(s, m, b, t)
-        look(p, s, m, b, t, arms)
-        i = choose(p, s, t, policy_key, arms)
+        now = available(m, t, arms)
+        look(p, s, m, b, t, now)
+        i = choose(p, s, t, policy_key, now)
         visit(b, i)
         mean = mean_now(m, b, i, t)
         clock = t - 1 if m.on_rounds[i] else b.pulls[i]
         reward = draw(mean, scale, noise_key, run, i, clock)
         note(b, t, i, reward)
-        update(p, s, t, i, reward)
+        observe(p, s, b, m, t, i, reward, run)
         if is_full(s):
             b.passed[0], b.passed[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
             return
-        b.pulls[i] += 1
+        count(m, b, i, t)
         high, low = add(high, low, mean)
         if t == checkpoints[mark]:
             regret[mark] = difference(optimal[mark], 0.0, high, low)
@@ -244,7 +275,7 @@ def play_runs(
         capacity = room_at_first(n_arms, checkpoints[-1])
         s = init(p, n_arms, capacity)
         mine, best = means_of_run(m, r, n_arms), optimum_of_run(optimal, r)
-        b = new_board(mine, pulls[r], log_of_run(log, r))
+        b = new_board(mine, pulls[r], log_of_run(log, r), extra_of_run(mine, n_arms, checkpoints[-1]))
         key = subkey(policy_key, run)
         while True:  # one call: its code is compiled in place
             play(p, s, b, mine, scale, noise_key, key, run, arms, checkpoints, best, regret[r], signal)

@@ -19,6 +19,7 @@ from rotting.common.version import __version__
 from rotting.engines.game import link, means_of_run, optimum_of_run, own_means, own_optimum
 from rotting.engines.kernel_errors import blaming
 from rotting.engines.log import Log, new_log, recording
+from rotting.engines.terms import NO_RULES, Rules, Terms
 from rotting.kernels.binding import digest
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means
@@ -60,13 +61,14 @@ class Setting:
     """What the games of one simulation share."""
 
     noise: Noise
-    means: Means  # of run 0, if every run has its own
+    means: Means | Terms  # of run 0, if every run has its own
     noise_key: int
     policy_key: int
     checkpoints: Ints  # the last one is the horizon
     optimum: Floats  # the optimal reward up to each checkpoint
     record: tuple[str, ...] = ()  # which arrays of a `Log` are filled in
     draws: Draws | None = None  # the problems of the runs, if every run has its own
+    rules: Rules = NO_RULES  # what the problem adds to a table of means, which are then `Terms`
 
     @property
     def horizon(self) -> int:
@@ -84,8 +86,9 @@ class Setting:
         # A game that was played without the compiler gives the same regret, but not the same times.
         engine = __version__, version("numba"), os.environ.get("NUMBA_DISABLE_JIT", "0")
         keys = self.noise_key, self.policy_key
+        scale = np.ravel(self.noise.scale).tolist()
         drawn = () if self.draws is None else (self.draws.digest,)
-        hasher = hashlib.sha256(repr((keys, self.noise, self.noise.scale, engine, *self.record, *drawn)).encode())
+        hasher = hashlib.sha256(repr((keys, self.noise, scale, engine, *self.record, *drawn)).encode())
         for array in (*self.means, self.checkpoints, self.optimum):
             hasher.update(f"{array.dtype}{array.shape}".encode())
             hasher.update(np.ascontiguousarray(array).data)
@@ -114,6 +117,7 @@ class Game:
             digest(self.setting.noise.draw)  # type: ignore[arg-type]
         with blaming(self.policy):  # whose is what is refused of the rest
             more = recording(self.policy, self.setting.record)
+            more |= self.setting.rules.parts(self.policy)
             if self.setting.draws is not None:
                 more |= {means_of_run: own_means, optimum_of_run: own_optimum}
             return link(self.policy, self.setting.noise, checked, more)
@@ -137,7 +141,8 @@ class Game:
     def arguments(self, first_run: int, chunk: Chunk, signal: Any) -> tuple[Any, ...]:
         """Return what `linked` is called with to fill a chunk that begins at `first_run`."""
         each = self.setting
-        means, optimum = each.means, each.optimum
+        means: Means | Terms = each.means
+        optimum = each.optimum
         if each.draws is not None:
             means, optimum = each.draws.tables(first_run, len(chunk.regret))
         shared = (self.policy.params, means, each.noise.scale, each.noise_key, each.policy_key)

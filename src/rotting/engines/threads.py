@@ -71,7 +71,7 @@ class Threads:
 def _trait(game: Game) -> tuple[object, ...]:
     """Return what decides how far a game's indices go, but for its rewards, and the scale of these."""
     setting = game.setting
-    return (game.code, game.policy.params, setting.noise.scale, setting.horizon, setting.n_arms)
+    return (game.code, game.policy.params, setting.noise, setting.horizon, setting.n_arms)
 
 
 def _last_safe_run(game: Game) -> float:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from rotting.common.module_names import refusing as _refusing
-from rotting.problems.arms import Arm, General, Product, Rested, Restless, Sum
+from rotting.problems.arms import Arm, General, Product, Recovering, Rested, Restless, Sum, Visiting
 from rotting.problems.decays import (
     Abrupt,
     Constant,
@@ -16,6 +16,7 @@ from rotting.problems.decays import (
     Polynomial,
     Table,
 )
+from rotting.problems.delays import Delay, FixedDelay, GeometricDelay, UniformDelay
 from rotting.problems.families import (
     DirichletDecay,
     FallingGaussianProcess,
@@ -31,11 +32,14 @@ __all__ = [
     "Arm",
     "Constant",
     "Decay",
+    "Delay",
     "DirichletDecay",
     "Exponential",
     "FallingGaussianProcess",
+    "FixedDelay",
     "Function",
     "General",
+    "GeometricDelay",
     "Linear",
     "Logistic",
     "Piecewise",
@@ -44,12 +48,15 @@ __all__ = [
     "ProblemFamily",
     "Product",
     "RandomBreakpoints",
+    "Recovering",
     "ReflectedWalk",
     "Rested",
     "Restless",
     "Rotting",
     "Sum",
     "Table",
+    "UniformDelay",
+    "Visiting",
     "list_problems",
     "make",
     "stationary",

@@ -120,6 +120,7 @@ class TableFamily(ProblemFamily, ABC):
         if not isinstance(self.noise, Noise):
             raise no_noise(self.noise)
         check_kernel(self.noise)
+        self.noise.check_arms(self.n_arms)
         if self.clock not in _CLOCKS:
             raise InvalidValueError(f"clock must be {' or '.join(map(repr, _CLOCKS))}, got {self.clock!r}")
         if self.name is None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,14 +11,20 @@ from rotting.common.arrays import Ints
 from rotting.common.rules import nonnegative_int, positive_int, suggest
 from rotting.engines.draws import FamilyDraws
 from rotting.engines.log import check_size
+from rotting.engines.oracle import played_greedily
 from rotting.engines.task import Game, Setting
+from rotting.engines.terms import Rules, with_terms
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.families import family_key
 from rotting.problems.noise import Noiseless
-from rotting.problems.oracle import optimal_rewards
+from rotting.problems.oracle import greedy_reference, optimal_rewards
+
+if TYPE_CHECKING:
+    from rotting.engines.terms import Terms
+    from rotting.problems.mean_table import Means
 
 _CHECKPOINTS = 200  # enough for a smooth curve
 RECORDS = ("arms", "rewards")
@@ -65,13 +71,21 @@ class Plan:
 
     def games(self) -> tuple[list[Game], str]:
         """Return one game for each policy, and what regret is measured against."""
-        means = self.problem.means(self.horizon)  # held by the setting: a problem keeps those of one horizon only
-        optimum, reference = optimal_rewards(self.problem, self.horizon, self.checkpoints)
+        problem = self.problem
+        means: Means | Terms = problem.tables(self.horizon)  # held by the setting: a problem keeps those of one horizon only
+        rules = Rules(problem.formula, problem.moves, problem.delay)
+        if rules.moves or rules.delay is not None:
+            key = derive_key(self.seed, "delay")
+            means = with_terms(problem.tables(self.horizon), problem.spans(), problem.recovers(), problem.delay, key)
+        if problem.is_plain:
+            optimum, reference = optimal_rewards(problem, self.horizon, self.checkpoints)
+        else:
+            optimum, reference = played_greedily(means, rules, self.checkpoints), greedy_reference(problem, self.horizon)
         keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
         draws = None
         if self.family is not None:
             draws = FamilyDraws(self.family, self.problem, family_key(self.seed), self.checkpoints, reference)
-        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws)
+        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws, rules)
         return [Game(policy, setting) for policy in self.policies], reference
 
     def describe(self) -> dict[str, Any]:
@@ -94,6 +108,10 @@ def plan(simulation: Simulation) -> Plan:
     family = problem if isinstance(problem, ProblemFamily) else None
     if isinstance(problem, ProblemFamily):
         problem = problem.problem(0, seed)
+        if not problem.is_plain or problem.delay is not None:
+            raise InvalidValueError(
+                f"a family must draw problems of arms that are always there, with tables of means and no delay, got {problem!r}"
+            )
     if not isinstance(problem, Problem):
         raise InvalidTypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
     horizon = problem.resolve_horizon(simulation.horizon)

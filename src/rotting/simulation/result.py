@@ -28,7 +28,7 @@ from rotting.display.tables import Column, Table, number_format
 from rotting.engines.log import arm_type
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathExistsError, PathMissingError
 from rotting.policy import Policy
-from rotting.problems import Problem
+from rotting.problems import Problem, delays
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import from_json, known_kinds
 from rotting.problems.oracle import OPTIMAL
@@ -514,7 +514,8 @@ class Result:
         try:
             with (partial / ARRAYS_FILE).open("wb") as file:
                 names = [*ARRAYS, *self._recorded(self.pulls.shape[2])]
-                means = {} if self.played is None else self.played.means(self.horizon)._asdict()
+                plain = self.played is not None and self.played.is_plain
+                means = self.played.means(self.horizon)._asdict() if self.played is not None and plain else {}
                 tables: dict[str, Any] = {f"{_MEANS}{name}": array for name, array in means.items()}
                 np.savez(file, **{name: getattr(self, name) for name in names}, **tables)
                 _to_disk(file.fileno(), file.flush)
@@ -589,7 +590,8 @@ def _restored(description: dict[str, Any], horizon: int, tables: dict[str, NDArr
         return None
     for array in tables.values():
         array.setflags(write=False)
-    return Problem.from_means(Means(**tables), horizon, from_json(description["noise"]), description["name"])
+    problem = Problem.from_means(Means(**tables), horizon, from_json(description["noise"]), description["name"])
+    return problem.delayed(delays.from_json(description["delay"])) if "delay" in description else problem
 
 
 def _numbered(labels: Sequence[str]) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ class Trajectory:
         arm: the arm of each round, `[T]`.
         reward: what it paid, `[T]`.
         regret: cumulative pseudo-regret, `[T]`.
-        means: the mean of every arm before the pull, `[T, K]`.
+        means: the mean of every arm before the pull, `[T, K]`; NaN for an arm that is not there.
         index: the policy's index of every arm, `[T, K]`; None if it explains nothing. An arm that was never pulled has an
             infinite one.
         window: the window of that index, `[T, K]`, 0 where there is none.
@@ -85,8 +85,8 @@ class Trajectory:
 
     @property
     def best_mean(self) -> Floats:
-        """The largest mean of any arm in each round, `[T]`."""
-        return np.asarray(self.means.max(axis=1))
+        """The largest mean of any arm that is there in each round, `[T]`."""
+        return np.asarray(np.nanmax(self.means, axis=1))
 
     @property
     def pulls(self) -> Ints:

@@ -166,6 +166,8 @@ def _why(theorem: Theorem, known: Constants) -> str:
 
 
 def _why_not_for(theorem: Theorem, known: Constants, problem: Problem, policy: Policy) -> str | None:
+    if problem.delay is not None:
+        return "rewards come late"
     why = _why_not(theorem, known)
     if why is not None or known.sigma is None:
         return why
