@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
 
-.PHONY: help reproduce docs stubs intervals noise bench mutants test lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs stubs intervals noise late bench mutants test lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,9 @@ intervals: $(READY)  ## Write docs/intervals.md anew: how often intervals hold t
 
 noise: $(READY)  ## Measure what docs/unknown-noise.md shows (20 core-minutes, the games once)
 	$(BIN)/python -m docs.make_unknown_noise build/unknown-noise
+
+late: $(READY)  ## Measure what docs/problems.md shows of late rewards (a few core-minutes, the games once)
+	$(BIN)/python -m docs.make_problems build/late
 
 # Peers that are not installed are skipped: BENCH_PYTHON may be an environment that has `rotting[benchmark]`.
 BENCH_PYTHON ?= $(BIN)/python

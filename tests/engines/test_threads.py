@@ -13,6 +13,7 @@ from rotting.engines import threads
 from rotting.engines.draws import FamilyDraws
 from rotting.engines.game import CANCEL
 from rotting.engines.task import Chunk, Game, Setting, Task, cut
+from rotting.engines.terms import Rules
 from rotting.engines.threads import Threads
 from rotting.policy import Policy
 from rotting.problems import RandomBreakpoints, two_arms
@@ -94,6 +95,7 @@ def test_a_setting_is_known_by_its_values() -> None:
         "means": fields["means"]._replace(pull_values=fields["means"].pull_values + 1e-9),
         "noise": two_arms(L=1.0, horizon=HORIZON, sigma=2.0).noise,
         "record": ("arms",),
+        "rules": Rules(moves=True),
         "draws": FamilyDraws(FAMILY, FAMILY.problem(0), 1, fields["checkpoints"], OPTIMAL),
     }
     assert changes.keys() == fields.keys()

@@ -88,7 +88,8 @@ class Setting:
         keys = self.noise_key, self.policy_key
         scale = np.ravel(self.noise.scale).tolist()
         drawn = () if self.draws is None else (self.draws.digest,)
-        hasher = hashlib.sha256(repr((keys, self.noise, scale, engine, *self.record, *drawn)).encode())
+        rules = self.rules.moves, self.rules.delay  # of a formula, the code is part of the game's
+        hasher = hashlib.sha256(repr((keys, self.noise, scale, engine, rules, *self.record, *drawn)).encode())
         for array in (*self.means, self.checkpoints, self.optimum):
             hasher.update(f"{array.dtype}{array.shape}".encode())
             hasher.update(np.ascontiguousarray(array).data)
