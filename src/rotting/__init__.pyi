@@ -23,9 +23,14 @@ from rotting.problems import ProblemFamily as ProblemFamily
 from rotting.problems.noise import Bernoulli as Bernoulli
 from rotting.problems.noise import Beta as Beta
 from rotting.problems.noise import Binomial as Binomial
+from rotting.problems.noise import ByArm as ByArm
+from rotting.problems.noise import Contaminated as Contaminated
 from rotting.problems.noise import Gaussian as Gaussian
+from rotting.problems.noise import Laplace as Laplace
+from rotting.problems.noise import LogNormal as LogNormal
 from rotting.problems.noise import Noiseless as Noiseless
 from rotting.problems.noise import Poisson as Poisson
+from rotting.problems.noise import Student as Student
 from rotting.registry import list_policies as list_policies
 from rotting.registry import make as make
 from rotting.simulation.plan import Simulation as Simulation
@@ -44,7 +49,9 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Binomial",
+    "ByArm",
     "CUSUMUCB",
+    "Contaminated",
     "DUCB",
     "DiscountedTS",
     "EffFEWA",
@@ -59,6 +66,8 @@ __all__ = [
     "GreedyOracle",
     "KLUCB",
     "Kernel",
+    "Laplace",
+    "LogNormal",
     "MUCB",
     "Noiseless",
     "Poisson",
@@ -75,6 +84,7 @@ __all__ = [
     "SWUCB",
     "Simulation",
     "SlidingWindowTS",
+    "Student",
     "Study",
     "ThompsonSampling",
     "Trajectory",
