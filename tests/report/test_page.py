@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from rotting.display.plots import COLOURS
+from rotting.common.looks import COLOURS
 from rotting.report.claims import Verdict
 from rotting.report.page import DARK_COLOURS
 from tests.helpers.html_reader import Reader

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 
+from rotting.common.looks import COLOURS
 from rotting.display.figures import Figure
-from rotting.display.plots import COLOURS
 from rotting.display.tables import Column, Table
 from rotting.errors import MissingExtraError
 from rotting.report.about import About
