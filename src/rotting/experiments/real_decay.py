@@ -156,5 +156,5 @@ EXPERIMENT = Experiment(
     sizes=SIZES,
     prepare=prepare,
     findings=findings,
-    order=5,
+    order=7,
 )

@@ -374,5 +374,5 @@ EXPERIMENT = Experiment(
     sizes=SIZES,
     prepare=prepare,
     findings=findings,
-    order=6,
+    order=8,
 )
