@@ -211,7 +211,13 @@ class Result:
 
     def _check_same_games(self, other: "Result") -> None:
         """Refuse a result whose runs and policies cannot stand together with these."""
-        for name in ("problem", "horizon", "seed", "reference"):
+        for name in sorted({*self.problem, *other.problem}):
+            one, two = self.problem.get(name), other.problem.get(name)
+            if one != two:
+                raise InvalidValueError(f"results must have the same problem, got one of {name} {one} and one of {name} {two}")
+        if not _same_means(self, other):  # which the description of a function does not tell
+            raise InvalidValueError(f"results must have the same problem, got other means of {self._problem_name}")
+        for name in ("horizon", "seed", "reference"):
             one, two = getattr(self, name), getattr(other, name)
             if one != two:
                 raise InvalidValueError(f"results must have the same {name}, got {one} and {two}")
@@ -665,6 +671,14 @@ def _one_after_another(results: Sequence[Result]) -> Result:
     runs = np.array([each.runs for each in shards])
     time = np.average([each.us_per_round for each in shards], axis=0, weights=runs)
     return replace(shards[0], runs=int(runs.sum()), us_per_round=time, **shards[0]._joined(shards[1:], axis=1))
+
+
+def _same_means(one: Result, two: Result) -> bool:
+    """Tell whether two results have the same means, as far as they know."""
+    a, b = one.played, two.played
+    if a is None or b is None or a == b or not (a.is_plain and b.is_plain) or one.horizon != two.horizon:
+        return True
+    return all(map(_same_bits, a.means(one.horizon), b.means(two.horizon)))
 
 
 def _beside(results: Sequence[Result]) -> Result:
