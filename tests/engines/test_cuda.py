@@ -10,6 +10,7 @@ from rotting.engines.cuda_game import part_of, runs_axis
 from rotting.errors import EngineError, MissingExtraError
 from rotting.kernels.nested import flatten, unflatten
 from rotting.policy import Policy
+from rotting.problems import FixedDelay
 from rotting.problems.noise import Noise
 from rotting.registry import make
 from rotting.simulation import simulate as simulation
@@ -50,6 +51,13 @@ def test_a_mistake_of_others_is_told_before_the_gpu_plays() -> None:
     told = on_simulated_gpu("foreign_code")
     assert "index" in told
     assert "in round 1 of run 0" in told
+
+
+def test_means_by_a_function_are_played_and_what_is_not_is_told() -> None:
+    same, told = on_simulated_gpu("beyond_tables")
+    assert same
+    lacks = ["a record of every round", "a new problem in every run", "late rewards", "arms that come, leave or recover"]
+    assert told == [f"engine='cuda' plays no games with {each}; engine='threads' plays on the CPU" for each in lacks]
 
 
 @pytest.mark.parametrize("policy", examples(), ids=lambda policy: policy.name)
@@ -146,6 +154,18 @@ def test_auto_takes_a_gpu_where_it_is_worth_it(
     monkeypatch.setattr(cuda_device, "why_not", lambda: missing)
     plans = [plan(Simulation(make("ucb1"), PROBLEM, horizon=10**6, runs=runs))]
     assert simulation._is_worth_a_gpu(plans, threads=2) == gpu
+
+
+def test_auto_leaves_to_threads_what_a_gpu_does_not_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rotting.engines import cuda_device
+
+    monkeypatch.setattr(simulation, "find_spec", lambda name: name)
+    monkeypatch.setattr(cuda_device, "why_not", lambda: None)
+    plain, late = (
+        plan(Simulation(make("ucb1"), each, horizon=10**6, runs=10_000)) for each in (PROBLEM, PROBLEM.delayed(FixedDelay(9)))
+    )
+    assert simulation._is_worth_a_gpu([plain], threads=2)
+    assert not simulation._is_worth_a_gpu([plain, late], threads=2)
 
 
 def test_auto_plays_the_same() -> None:
