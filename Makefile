@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
 BENCH_PYTHON ?= $(BIN)/python
+GPU_WORKERS ?= 4
 
 .PHONY: help reproduce docs stubs intervals noise late delays clicks bench mutants stress test test-gpu lint types imports unit interpreted lock clean
 
@@ -70,9 +71,9 @@ unit: $(READY)  ## Tests, compiled
 interpreted: $(READY)  ## The same tests without the compiler, in small sizes
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q --ignore=tests/service --ignore=tests/tools
 
-# On a machine with a GPU: `pip install '.[cuda]'` first, or '.[cuda12]'.
+# On a machine with a GPU: `pip install '.[cuda]'` first, or '.[cuda12]'. GPU_WORKERS processes share its memory.
 test-gpu: $(READY)  ## The games on this machine's GPU against those on its CPU: every policy, every noise
-	$(BIN)/python -m pytest -m gpu tests/engines
+	$(BIN)/python -m pytest -n $(GPU_WORKERS) -m gpu tests/engines
 
 mutants: $(READY)  ## Change the code in small places: does a test notice? Report in build/mutants (ARGS=--help)
 	$(BIN)/python -m tools.mutants $(ARGS)
