@@ -342,7 +342,7 @@ class Result:
             >>> both = [rotting.UCB1(), rotting.RAWUCB()]
             >>> result = rotting.simulate(both, rotting.problems.two_arms(horizon=100), runs=20)
             >>> [(row["policy"], row["won"]) for row in result.differences("UCB1").rows]
-            [('RAW-UCB 1.4', 0.85)]
+            [('RAW-UCB 1.4', 0.6)]
         """
         base, named = self._find(baseline), self._labels(labels)
         if len(self.policies) < 2:

@@ -167,8 +167,8 @@ class Study:
         Example:
             >>> import rotting
             >>> policies = rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4, 4.0])
-            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 2.0], horizon=500)
-            >>> rows = rotting.sweep(policies, problems, runs=50).best().rows
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 2.0], horizon=100)
+            >>> rows = rotting.sweep(policies, problems, runs=10).best().rows
             >>> [(row["L"], row["policy"]) for row in rows]
             [(0.5, 'RAW-UCB 1.4'), (2.0, 'RAW-UCB 1.4')]
         """
@@ -196,8 +196,8 @@ class Study:
         Example:
             >>> import rotting
             >>> policies = rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4, 4.0])
-            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 2.0], horizon=500)
-            >>> [row["policy"] for row in rotting.sweep(policies, problems, runs=50).best_overall().rows]
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 2.0], horizon=100)
+            >>> [row["policy"] for row in rotting.sweep(policies, problems, runs=10).best_overall().rows]
             ['RAW-UCB 1.4', 'RAW-UCB 4', 'RAW-UCB 0.5']
         """
         rows: list[dict[str, Any]] = []
