@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from rotting.errors import InvalidValueError
-from rotting.service.server import Service, Settings, is_loopback
+from rotting.service.server import Service, Settings, bound, is_loopback
 from rotting.store.sqlite import SQLiteStore
 from tests.helpers.command import process
 from tests.helpers.services import SONGS, Client, said, serving
@@ -40,13 +40,14 @@ def test_a_service_starts_and_ends_in_order(tmp_path: Path, how: signal.Signals)
         assert f"serving 0 bandits of {path} at http://127.0.0.1:{port}, without tokens" in said(running, "serving")
         client = Client(port)
         client("PUT", BANDIT, SONGS)
+        assert "ucb1" in said(running, "compiled")  # who made the first one waited for it
         assert client("POST", f"{BANDIT}/decisions").status == 200
         second = process("serve", str(path), "--port", "0")
         assert (second.returncode, second.stderr) == (2, f"rotting: error: {path} is locked: another writer has it\n")
         third = process("serve", str(tmp_path / "other.rot"), "--port", str(port))
-        assert third.returncode == 1
-        assert third.stderr.splitlines()[-1].startswith("rotting: error: ")
-        assert "address already in use" in third.stderr
+        told = f"rotting: error: port must be free, got {port} of 127.0.0.1: Address already in use\n"
+        assert (third.returncode, third.stderr) == (2, told)
+        assert not (tmp_path / "other.rot").exists()
         running.send_signal(how)
         said(running, f"{how.name}: ending what is under way, then saving")
         said(running, f"saved {path}")
@@ -188,6 +189,10 @@ def test_a_bind_to_other_machines_needs_tokens(tmp_path: Path) -> None:
         assert not is_loopback(host)
         with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine alone.*got '"):
             Service(tmp_path / "songs.rot", Settings(host=host), print)
+    with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine, got '127.0.0.1.invalid': "):
+        bound("127.0.0.1.invalid", 0)
+    with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine, got '192.0.2.1': "):
+        bound("192.0.2.1", 0)  # an address that nobody has
     assert list(tmp_path.iterdir()) == []
     for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
         assert is_loopback(host)
