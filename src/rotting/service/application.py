@@ -226,9 +226,7 @@ class Application:
 
         self._in_thread(later.work, finish, self._pages if later.for_page else self._threads)
 
-    def _in_thread(
-        self, work: Callable[[], Any], finish: Callable[[Any, Exception | None], None], threads: Executor
-    ) -> None:
+    def _in_thread(self, work: Callable[[], Any], finish: Callable[[Any, Exception | None], None], threads: Executor) -> None:
         def run() -> None:
             try:
                 result, failed = work(), None
@@ -445,7 +443,8 @@ class Application:
             note = self._host.note(name, f"key:{key}")
             if note is not None:
                 if note["body"] != body:
-                    raise ProblemError("key-reused", f"idempotency_key must be new for another request, got {m.encode(key).decode()}")
+                    told = m.encode(key).decode()
+                    raise ProblemError("key-reused", f"idempotency_key must be new for another request, got {told}")
                 return Reply(m.encode({"decisions": note["decisions"]}))
         if request.count == 1:
             made = [_decision(hosted.bandit.decide(arms))]

@@ -17,7 +17,7 @@ import msgspec
 from rotting.common.pieces import Pauses
 from rotting.errors import InvalidValueError, StoreDamagedError
 from rotting.live.arms import restore_arm
-from rotting.live.decisions import Key  # noqa: TC001 - a type, as everywhere
+from rotting.live.decisions import Key
 from rotting.live.events import one_by_one
 from rotting.live.explanations import ArmExplanation
 from rotting.store.host import Host
