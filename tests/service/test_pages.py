@@ -1,6 +1,8 @@
 """The files of the dashboard, as a browser gets them."""
 
 import re
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,19 @@ def test_all_that_is_imported_is_there() -> None:
         if path == "/":
             for name in re.findall(r'(?:href|src)="(/[^"]*)"', page.content.decode()):
                 assert name in pages.FILES
+
+
+def test_the_wheel_has_them() -> None:
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
+    # Then it has all files below the package that git does not ignore.
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/rotting"]}
+    files = [str(file.relative_to(root)) for file in (root / "src/rotting/service/dashboard").iterdir()]
+    assert len(files) == len(pages.FILES)
+    found = subprocess.run(["git", "check-ignore", *files], cwd=root, capture_output=True, text=True, check=False)
+    if found.returncode == 128:
+        pytest.skip("no repository")
+    assert found.stdout == ""
 
 
 def test_the_page_needs_no_token_and_what_it_shows_does(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import socket
 import threading
 import time
 from collections import Counter
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -92,6 +94,45 @@ def test_what_is_under_way_is_answered_before_the_end(tmp_path: Path) -> None:
             thread.join()
     with SQLiteStore(path, readonly=True) as store:
         assert store.last == len(answered)  # all that was decided was told
+
+
+_SET_BACK = """
+import signal, sys, time
+real, back = time.time, [0.0]
+time.time = lambda: real() - back[0]
+signal.signal(signal.SIGUSR1, lambda *_: back.__setitem__(0, 1e7))
+from rotting.cli.command_line import main
+main(sys.argv[1:])
+"""
+
+
+def test_a_clock_that_is_set_back_breaks_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with serving(path, 0, "--rate", "1000", program=("-c", _SET_BACK)) as running:
+        client = Client(int(said(running, "serving").partition("http://127.0.0.1:")[2].partition(",")[0]))
+        client("PUT", BANDIT, SONGS)
+        made = [client("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"][0]]
+        before = parsedate_to_datetime(client("GET", "/livez").headers["date"])
+        running.send_signal(signal.SIGUSR1)
+        while parsedate_to_datetime(client("GET", "/livez").headers["date"]) > before - timedelta(days=100):
+            time.sleep(0.02)
+        assert client("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"] == made
+        for _ in range(20):
+            answer = client("POST", f"{BANDIT}/decisions")
+            assert answer.status == 200, answer
+            made += answer.body["decisions"]
+        rewards = [{"id": each["id"], "value": 0.5} for each in made[1:]]
+        outcomes = [each["outcome"] for each in client("POST", f"{BANDIT}/rewards", rewards).body["results"]]
+        assert outcomes == ["applied"] * 20
+        assert client("GET", f"{BANDIT}/history").body["totals"]["rewards"] == 20
+        counted = dict(line.rsplit(" ", 1) for line in client("GET", "/metrics").body.decode().splitlines() if line[0] != "#")
+        assert 0.0 <= float(counted['rotting_pending_oldest_seconds{bandit="songs"}']) < 1e6
+        assert float(counted['rotting_reward_mean{bandit="songs",hour="last"}']) == 0.5
+        assert float(counted["rotting_commit_seconds_sum"]) >= 0.0
+        running.terminate()
+        assert running.wait(30) == 0
+        client.close()
+    assert process("log", str(path), "--verify").returncode == 0
 
 
 def test_a_service_ends_in_order_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
