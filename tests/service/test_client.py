@@ -139,7 +139,7 @@ def test_every_verb(port: int, name: str) -> None:
         assert bandit.decide(key="mine").id == bandit.decide(key="mine").id
         with pytest.raises(InvalidValueError, match="^count must be"):
             bandit.decide(count=0)
-        before, tried = bandit.log()[-1].number, bandit.decide(["jazz", "rock"], 2, dry_run=True)
+        before, tried = bandit.log()[-1].number, bandit.decide(["jazz", "rock"], count=2, dry_run=True)
         assert [(each.id, each.round) for each in tried] == [("", 25), ("", 26)]
         assert bandit.decide(dry_run=True) == bandit.decide(dry_run=True)
         assert bandit.log()[-1].number == before
@@ -279,7 +279,7 @@ def test_verbs_are_those_of_a_bandit(kind: type) -> None:
 
 
 def test_every_route_has_a_verb() -> None:
-    asked = [
+    asked: list[calls.Call[Any]] = [
         calls.create("n"),
         calls.bandits(),
         calls.show("n"),

@@ -15,8 +15,8 @@ KINDS = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/java
 
 
 @pytest.mark.parametrize("path", pages.FILES)
-def test_every_file_is_served_with_a_strict_policy(client: Client, path: str) -> None:
-    answer = client("GET", path)
+def test_every_file_is_served_with_a_strict_policy(shared_client: Client, path: str) -> None:
+    answer = shared_client("GET", path)
     assert answer.status == 200
     ending = "html" if path == "/" else path.rpartition(".")[2]
     assert answer.headers["content-type"] == KINDS[ending]
@@ -26,7 +26,7 @@ def test_every_file_is_served_with_a_strict_policy(client: Client, path: str) ->
     assert {"script-src", "base-uri", "form-action", "frame-ancestors"} <= set(policy)
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["referrer-policy"] == "no-referrer"
-    assert client("HEAD", path).headers["content-length"] == str(len(pages.FILES[path].content))
+    assert shared_client("HEAD", path).headers["content-length"] == str(len(pages.FILES[path].content))
 
 
 @pytest.mark.parametrize("path", pages.FILES)
@@ -66,7 +66,7 @@ def test_the_page_needs_no_token_and_what_it_shows_does(tmp_path: Path) -> None:
         assert client("GET", "/v1/bandits").status == 401
 
 
-def test_other_files_and_methods_are_refused(client: Client) -> None:
+def test_other_files_and_methods_are_refused(shared_client: Client) -> None:
     for path in ("/dashboard/", "/dashboard/../client.py", "/dashboard/%2e%2e/client.py", "/index.html", "/favicon.ico"):
-        assert client("GET", path).status == 404
-    assert client("POST", "/").status == 405
+        assert shared_client("GET", path).status == 404
+    assert shared_client("POST", "/").status == 405
