@@ -115,6 +115,25 @@ def test_one_decision_is_enough_to_be_drawn(open_page: Open, client: Client) -> 
     assert "every arm is tried before the others are compared" in page.locator(".why").inner_text()
 
 
+def test_it_says_that_a_long_log_is_being_read(open_page: Open, played: Client) -> None:
+    page, behind = open_page(), [1_000, 0]
+
+    def reading(route: Any) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        told["behind"], told["last"]["reason"] = behind[0], None
+        route.fulfill(response=answer, json=told)
+
+    page.route("**/history", reading)
+    page.get_by_role("link", name="songs").click()
+    page.locator(".notice", has_text="Reading the log: 1,000 events to go.").wait_for()
+    assert page.locator(".why").inner_text() == "The log is being read: the last decision comes last."
+    behind.pop(0)
+    page.locator(".why", has_text="In decision 120").wait_for()
+    assert not page.locator(".notice").is_visible()
+    page.unroute_all(behavior="wait")
+
+
 def test_names_are_text(open_page: Open, played: Client) -> None:
     page = shown(open_page("/#/songs"))
     assert page.locator("tbody tr .name").filter(has_text=EVIL).inner_text() == EVIL
