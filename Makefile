@@ -64,12 +64,16 @@ types: $(READY)  ## Strict types
 imports: $(READY)  ## Imports point one way
 	$(BIN)/lint-imports
 
-unit: $(READY)  ## Tests, compiled
-	$(BIN)/python -m pytest
+# Kernels are tested twice, with and without the compiler. The rest is tested once, where it takes less time: what starts many
+# processes without, what plays whole reports with.
+ONLY_INTERPRETED := tests/benchmarks tests/service tests/store tests/tools
+ONLY_COMPILED := tests/cli tests/datasets tests/display tests/docs tests/experiments tests/report tests/test_limit.py
 
-# What no kernel takes part in is tested once.
-interpreted: $(READY)  ## The same tests without the compiler, in small sizes
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q --ignore=tests/service --ignore=tests/tools
+unit: $(READY)  ## Tests, compiled
+	$(BIN)/python -m pytest $(ONLY_INTERPRETED:%=--ignore=%)
+
+interpreted: $(READY)  ## Tests without the compiler, in small sizes
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(ONLY_COMPILED:%=--ignore=%)
 
 # On a machine with a GPU: `pip install '.[cuda]'` first, or '.[cuda12]'. GPU_WORKERS processes share its memory.
 test-gpu: $(READY)  ## The games on this machine's GPU against those on its CPU: every policy, every noise
@@ -79,7 +83,7 @@ mutants: $(READY)  ## Change the code in small places: does a test notice? Repor
 	$(BIN)/python -m tools.mutants $(ARGS)
 
 stress: $(READY)  ## The long forms of tests: 10,000 steps against a slow model, 200 kills, every byte (half an hour)
-	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py
+	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py tests/engines/test_chunk_store.py tests/docs/test_unknown_noise_page.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/store/test_crashes.py tests/store/test_durable.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/service/test_server.py tests/service/test_fuzz.py
 

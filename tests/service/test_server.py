@@ -4,7 +4,6 @@
 """
 
 import json
-import os
 import random
 import signal
 import socket
@@ -22,10 +21,11 @@ import pytest
 from rotting.errors import InvalidValueError
 from rotting.service.server import Service, Settings, bound, is_loopback
 from rotting.store.sqlite import SQLiteStore
+from tests.conftest import STRESS
 from tests.helpers.command import process
 from tests.helpers.services import SONGS, Client, said, serving
 
-KILLS = 200 if "ROTTING_STRESS" in os.environ else 4
+KILLS = 200 if STRESS else 4
 BANDIT = "/v1/bandits/songs"
 
 
