@@ -253,14 +253,15 @@ def test_nothing_moves_for_who_wants_no_motion(open_page: Open, played: Client) 
     assert shown(open_page("/#/songs", reduced_motion="reduce")).evaluate(moving) == "none"
 
 
-@pytest.mark.parametrize(("width", "height"), [(320, 640), (360, 740), (820, 1180), (1440, 900)])
-def test_no_window_scrolls_sideways(open_page: Open, played: Client, width: int, height: int) -> None:
-    page = shown(open_page("/#/songs", width, height))
-    assert overflow(page) == 0
-    for chart in page.locator(".chart").all():
-        box = chart.bounding_box()
-        assert box is not None
-        assert box["width"] > 0.7 * min(width, 400)
+def test_no_window_scrolls_sideways(open_page: Open, played: Client) -> None:
+    page = shown(open_page("/#/songs", 320, 640))
+    for width, height in ((320, 640), (360, 740), (820, 1180), (1440, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert overflow(page) == 0
+        for chart in page.locator(".chart").all():
+            box = chart.bounding_box()
+            assert box is not None
+            assert box["width"] > 0.7 * min(width, 400)
 
 
 def test_a_token_is_asked_for_and_kept_in_the_tab(browser: "Browser", tmp_path: Path) -> None:

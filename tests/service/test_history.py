@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import rotting
 from rotting.live.explanations import ArmExplanation
 from rotting.service import history as module
 from rotting.service.history import MAX_BUCKETS, Histories, History, is_worn
-from tests.helpers.services import SONGS, Running, running
+from tests.helpers.services import SONGS, Client, Running, running
 
 
 def game(rounds: int, arms: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -113,6 +114,42 @@ def test_rewards_that_were_learned_at_once_count_as_those_that_came_one_by_one()
     for each in (history, single):
         assert [(arm.name, arm.plays) for arm in each.arms] == [("a", 14), ("b", 13), (("c", 1), 13)]
     assert [arm.total for arm in history.arms] == [arm.total for arm in single.arms]
+
+
+def test_who_looks_at_pages_keeps_nobody_waiting(service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_on, entered, go_on = Histories.read_on, threading.Event(), threading.Event()
+
+    def slow(self: Histories, name: str) -> tuple[History, int]:
+        entered.set()
+        assert go_on.wait(60)
+        return read_on(self, name)
+
+    monkeypatch.setattr(Histories, "read_on", slow)
+    statuses: list[int] = []
+
+    def look() -> None:
+        statuses.append(service.client()("GET", "/v1/bandits/songs/history").status)
+
+    watchers = [threading.Thread(target=look) for _ in range(8)]
+    for each in watchers:
+        each.start()
+    assert entered.wait(60)
+    try:
+        assert songs("POST", "/v1/bandits/songs/decisions", {"dry_run": True}).status == 200
+        assert songs("PUT", "/v1/bandits/films", SONGS).status == 201
+        assert statuses == []
+    finally:
+        go_on.set()
+        for each in watchers:
+            each.join()
+    assert statuses == [200] * 8
+
+
+def test_events_that_do_not_fit_together_are_damage(service: Running, songs: Client) -> None:
+    service.host._store.append([("songs", {"event": "rewarded", "id": "nobody's", "reward": 1.0})])
+    answer = songs("GET", "/v1/bandits/songs/history")
+    assert (answer.status, answer.body["type"]) == (503, "urn:rotting:problem:store-failed")
+    assert "the events of 'songs' up to 1 do not fit together" in answer.body["detail"]
 
 
 def test_a_bandit_whose_row_is_under_way_has_no_history_yet(service: Running) -> None:
