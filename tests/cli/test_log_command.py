@@ -49,7 +49,7 @@ def test_a_terminal_gets_lines_that_fit(
     assert cli.main(["log", store]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) == 80
-    assert [line.endswith("...") for line in lines] == [False, True, True, False, False]
+    assert [line.endswith("...") for line in lines] == [False, True, True, False, True]
 
 
 def test_events_can_be_chosen_and_come_as_json(store: str, capsys: pytest.CaptureFixture[str]) -> None:
