@@ -96,8 +96,9 @@ class Bandit:
         pending: "young": decisions under way count as if they had told something already, but for the arm with the highest
             mean once it has as many rewards; so no arm is chosen again and again before its first rewards come. "ignore": they
             do not count. What either costs is measured in docs/delays.md.
-        max_pending: the most decisions that are waited for. When there is one more, the oldest expires, without a reward. So
-            many answers are remembered, too; a second reward for an older id is `unknown`.
+        max_pending: the most decisions that are waited for, or whose reward waits for that of an older one of the same arm.
+            When there is one more, the oldest expires, without a reward. So many answers are remembered, too; a second reward
+            for an older id is `unknown`.
 
     Example:
         >>> from rotting.policies.eff_raw_ucb import EffRAWUCB
@@ -271,12 +272,14 @@ class Bandit:
 
     def _make_place(self) -> None:
         """Let the oldest decision expire, since there is no place for one more."""
+        early = self._ledger.early
         while self._ledger.is_full:
             self._end(self._ledger.oldest(), "expired", None)  # type: ignore[arg-type]
         if not self._full_told:
             self._full_told = True
+            order = f", {early} of them for that of an older one of the same arm" if early else ""
             self._warnings.append(
-                f"{self._ledger.max_pending} decisions wait for a reward (max_pending): from now on the oldest expires "
+                f"{self._ledger.max_pending} decisions wait for a reward{order} (max_pending): from now on the oldest expires "
                 f"with each new one"
             )
 
