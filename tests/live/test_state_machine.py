@@ -64,7 +64,6 @@ class Model:
     made: list[Made] = field(default_factory=list)
     answered: list[object] = field(default_factory=list)  # ids, in the order in which they were closed
     rewards: list[tuple[int, float]] = field(default_factory=list)  # slot and reward, of all that are known
-    all_rewards: list[float] = field(default_factory=list)
     orphans: dict[Hashable, list[Made]] = field(default_factory=dict)  # pulls of each id that was forgotten
     rounds: int = 0
 
@@ -95,42 +94,44 @@ class Model:
             learner.learn(max(every.came for every in early), each.slot, each.reward)
         return learner
 
-    def is_young(self, slot: int) -> bool:
-        pending, known = self.pending(slot), self.known(slot)
+    def waits(self, slot: int) -> bool:
+        """Whether the policy is not asked about a slot."""
         if self.policy.name == "exp3":
             return False
-        return known < pending if self.policy.name in {"raw-ucb", "eff-raw-ucb"} else pending > 0 and known == 0
+        by_index = self.policy.name in {"raw-ucb", "eff-raw-ucb"}
+        return self.pending(slot) > 0 and (by_index or self.known(slot) == 0)
 
     def choose(self, arms: list[Hashable]) -> tuple[int, np.ndarray | None]:
         """Return the slot to choose, and the arms that the policy was asked about."""
         t, learner, slots = self.rounds + 1, self.current(), sorted(map(self.slot_of, arms))
-        old = np.array([slot for slot in slots if not self.is_young(slot)], np.int64)
+        asked = np.array([slot for slot in slots if not self.waits(slot)], np.int64)
         fewest = min(slots, key=lambda slot: (self.pending(slot), slot))
-        chosen = learner.choose(t, self.key, old) if old.size else -1
+        chosen = learner.choose(t, self.key, asked) if asked.size else -1
         if self.policy.name in {"exp3", "fewa", "thompson-sampling"}:
-            return (chosen, old) if old.size else (fewest, None)
-        if chosen >= 0 and learner.explain(t, old, chosen).value == math.inf:
-            return chosen, old
+            return (chosen, asked) if asked.size else (fewest, None)
+        if chosen >= 0 and not self.known(chosen):
+            return chosen, asked
         every = np.array(slots, np.int64)
         reasons = {slot: learner.explain(t, every, slot) for slot in slots if self.known(slot)}
-        index, level = {}, 0.0
-        if chosen >= 0:
-            index[chosen], level = reasons[chosen].value, reasons[chosen].width * math.sqrt(reasons[chosen].window)
-        for slot in (each for each in slots if self.is_young(each) and self.known(each)):
-            h = reasons[slot].window
-            index[slot] = reasons[slot].mean + reasons[slot].width * math.sqrt(h / (h + self.pending(slot)))
-        if not index:
+        entrants = [slot for slot in reasons if slot == chosen or self.waits(slot)]
+        if not entrants:
             return fewest, None
+        leader = max(entrants, key=lambda slot: (reasons[slot].mean, -slot))
+        index = {}
+        for slot in entrants:
+            h, pending = reasons[slot].window, self.pending(slot)
+            if pending == 0 or (slot == leader and self.known(slot) >= pending):
+                index[slot] = reasons[slot].value
+            else:
+                index[slot] = reasons[slot].mean + reasons[slot].width * math.sqrt(h / (h + pending))
         best = max(index, key=lambda slot: (index[slot], -slot))
-        if chosen < 0:
-            level = reasons[best].width * math.sqrt(reasons[best].window)
-        total = 0.0
-        for reward in self.all_rewards:
-            total += reward
-        for slot in (each for each in slots if self.is_young(each) and not self.known(each)):
-            index[slot] = total / len(self.all_rewards) + level / math.sqrt(self.pending(slot))
+        level, total = reasons[best].width * math.sqrt(reasons[best].window), 0.0
+        for each in reasons.values():
+            total += each.mean
+        for slot in (each for each in slots if self.waits(each) and not self.known(each)):
+            index[slot] = total / len(reasons) + level / math.sqrt(self.pending(slot))
         best = max(index, key=lambda slot: (index[slot], -slot))
-        return best, old if best == chosen else every
+        return best, asked if best == chosen else every
 
     def decide(self, arms: list[Hashable], id: object, propensity: float | None) -> Hashable:  # noqa: A002
         while len(self.in_flight()) >= MAX_PENDING:
@@ -140,7 +141,7 @@ class Model:
         self.rounds += 1
         if asked is not None:
             # The settled state sees every choice: that of the policy itself or, if rewards are early, one made on a copy.
-            seen = asked if early else asked[[not self.is_young(each) for each in asked]]
+            seen = asked if early else asked[[not self.waits(each) for each in asked]]
             if seen.size:
                 self.learner.choose(self.rounds, self.key, seen)
         self.made.append(Made(id, self.slots[slot], slot, self.rounds, propensity))
@@ -166,7 +167,6 @@ class Model:
     def answer(self, made: Made, reward: float, status: str) -> None:
         made.status, made.reward, made.came = status, reward, self.rounds
         self.rewards.append((made.slot, reward))
-        self.all_rewards.append(reward)
         self.settle(made.slot)
 
     def end(self, made: Made) -> None:
@@ -296,7 +296,6 @@ class BanditMachine(RuleBasedStateMachine):
         self.model.rounds += 1
         self.model.learner.learn(self.model.rounds, slot, reward, propensity)
         self.model.rewards.append((slot, reward))
-        self.model.all_rewards.append(reward)
 
     @rule(data=st.data(), missing=st.sampled_from([None, None, 0.0, 0.5]), cancel=st.booleans())
     def end(self, data: st.DataObject, missing: float | None, cancel: bool) -> None:
