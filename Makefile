@@ -66,7 +66,7 @@ imports: $(READY)  ## Imports point one way
 
 # Kernels are tested twice, with and without the compiler. The rest is tested once, where it takes less time: what starts many
 # processes without, what plays whole reports with.
-ONLY_INTERPRETED := tests/benchmarks tests/service tests/store tests/tools
+ONLY_INTERPRETED := tests/adapters tests/benchmarks tests/service tests/store tests/tools
 ONLY_COMPILED := tests/cli tests/datasets tests/display tests/docs tests/experiments tests/report tests/test_limit.py
 
 unit: $(READY)  ## Tests, compiled
