@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
 BENCH_PYTHON ?= $(BIN)/python
 
-.PHONY: help reproduce docs stubs intervals noise delays clicks bench mutants stress test test-gpu lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs stubs intervals noise late delays clicks bench mutants stress test test-gpu lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,9 @@ noise: $(READY)  ## Measure what docs/unknown-noise.md shows (20 core-minutes, t
 
 delays: $(READY)  ## Measure what docs/delays.md shows: late and lost rewards (half a core-hour, the games once)
 	$(BIN)/python -m docs.make_delays build/delays
+
+late: $(READY)  ## Measure what docs/problems.md shows of late rewards (a few core-minutes, the games once)
+	$(BIN)/python -m docs.make_problems build/late
 
 clicks: $(READY)  ## Measure what docs/guides/clicks.md shows (10 core-minutes); BENCH_PYTHON must have River
 	$(BENCH_PYTHON) -m docs.make_clicks

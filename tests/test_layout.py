@@ -15,6 +15,7 @@ NO_BEHAVIOUR = {
     "engines/engine.py": "a protocol; engines/test_threads.py tests what keeps it",
     "kit.py": "names from other modules; test_package.py checks that they are there",
     "common/arrays.py": "names for types of arrays",
+    "common/looks.py": "colours and line styles; display/test_plots.py checks that curves differ",
     "common/version.py": "one string; test_package.py compares it with the change log",
     "report/model.py": "data that the page and the writer are tested with",
     "experiments/rested_ten_arms.py": "settings and claims as data; experiments/test_experiments.py runs every experiment",

@@ -29,30 +29,45 @@ NAMES = {
     "Bernoulli",
     "Beta",
     "Binomial",
+    "ByArm",
     "Client",
+    "Contaminated",
     "Decision",
     "Gaussian",
     "Kernel",
+    "Laplace",
+    "LogNormal",
     "Noiseless",
     "Poisson",
     "Policy",
     "Problem",
+    "ProblemFamily",
     "Reason",
     "Result",
     "RewardsWarning",
+    "Simulation",
+    "Student",
+    "Study",
+    "Trajectory",
     "__version__",
+    "adapters",
     "check_noise",
     "check_policy",
     "datasets",
+    "display",
     "doubling",
     "errors",
+    "grid",
     "kit",
     "list_policies",
     "make",
     "open",
+    "play",
     "problems",
     "registry",
     "simulate",
+    "simulate_all",
+    "sweep",
     "theory",
 }
 POLICIES = {each.__name__ for each in list_policies() if each.__module__.startswith("rotting.policies.")}
@@ -171,10 +186,10 @@ sys.path[:0] = sys.argv[1:]
 import doctest, json, my_noises, rotting
 from rotting.problems.noise import from_json
 
-rotting.check_noise(my_noises.Laplace(0.5))
-assert from_json(json.loads(json.dumps(my_noises.Laplace(2).to_json()))) == my_noises.Laplace(2)
-problem = rotting.problems.Problem.rested([[0.5] * 50, [0.25] * 50], noise=my_noises.Laplace())
-assert rotting.simulate(rotting.UCB1(), problem, runs=2).problem["noise"] == {"noise": "Laplace", "b": 1.0}
+rotting.check_noise(my_noises.Logistic(0.5))
+assert from_json(json.loads(json.dumps(my_noises.Logistic(2).to_json()))) == my_noises.Logistic(2)
+problem = rotting.problems.Problem.rested([[0.5] * 50, [0.25] * 50], noise=my_noises.Logistic())
+assert rotting.simulate(rotting.UCB1(), problem, runs=2).problem["noise"] == {"noise": "Logistic", "b": 1.0}
 assert doctest.testmod(my_noises) == (0, 1)
 print("kept")
 """

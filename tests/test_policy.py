@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
+from rotting.parts.doubling import doubling
 from rotting.policies import ucb1
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policies.sw_ucb import SWUCB
@@ -94,3 +95,40 @@ def test_two_classes_of_one_name_are_refused_and_a_new_definition_of_one_is_not(
 def test_a_signature_shows_defaults_as_people_write_them() -> None:
     assert inspect.signature(SWUCB).parameters["sigma"].default == "range"
     assert inspect.signature(GLRUCB).parameters["restart"].default == "local"
+
+
+# Labels
+
+
+def test_labels_of_the_library_are_short_and_differ() -> None:
+    labels = {policy.label: policy for policy in examples()}
+    assert len(labels) == len(examples())
+    assert max(map(len, labels)) <= 24
+    for policy in examples():
+        assert policy.title in policy.label
+        assert "title" in vars(type(policy)), policy  # as papers write it, not the name of the class
+
+
+@pytest.mark.parametrize(
+    ("policy", "label"),
+    [
+        (make("raw-ucb"), "RAW-UCB 1.4"),
+        (make("raw-ucb", alpha=4, sigma=0.5), "RAW-UCB 4, sigma=0.5"),
+        (make("raw-ucb", sigma="estimate"), "RAW-UCB 1.4, sigma=estimate"),
+        (make("raw-ucb", alpha=1.4 + 1e-9), "RAW-UCB 1.400000001"),
+        (make("exp3-s", alpha=0.5), "Exp3.S, alpha=0.5"),
+        (make("swa", horizon=100), "SWA, horizon=100"),
+        (doubling(make("sw-ucb", horizon=100, breakpoints=2)), "doubling SW-UCB, horizon=100, breakpoints=2"),
+        (make("greedy-oracle"), "greedy oracle"),
+    ],
+)
+def test_a_label_has_alpha_and_what_differs_from_the_defaults(policy: Policy, label: str) -> None:
+    assert policy.label == label
+
+
+def test_a_title_is_not_inherited() -> None:
+    class MyUCB(ucb1.UCB1):
+        name = "my-ucb"
+
+    del defined["my-ucb"]
+    assert MyUCB().label == "MyUCB"

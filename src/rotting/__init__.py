@@ -8,10 +8,15 @@
 
 Simulate
     simulate, Result                 policies play a problem; their regret, as tables, plots and files
+    sweep, grid, Study               grids of policy and problem parameters; which is the best, over what
+    simulate_all, Simulation         several simulations at once
+    play, Trajectory                 one run of one policy, round by round, with all that decided it
     Problem, problems                what they play: decays, arms, and the problems of the papers
-    Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless
+    ProblemFamily                    a new problem in every run
+    Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless, Laplace, Student, LogNormal, Contaminated, ByArm
                                      the noise of the rewards
     datasets                         problems from data
+    display                          the look of the report's figures, for figures of your own
 
 Policies
     RAWUCB, EffRAWUCB, FEWA, EffFEWA, UCB1, ...
@@ -25,6 +30,9 @@ Decide live
     Bandit                           decide and reward, with arms that come and go and a state that can be saved
     Decision                         what it chose, with id, propensity and reason
     RewardsWarning                   it tells that rewards seem to be missing
+
+Other libraries
+    adapters                         Gymnasium's environments and agents, River's bandits
 
 Theory
     theory                           the theorems of the paper, evaluated
@@ -54,29 +62,44 @@ _HOMES = {
     "Bernoulli": "problems.noise",
     "Beta": "problems.noise",
     "Binomial": "problems.noise",
+    "ByArm": "problems.noise",
     "Client": "service.client",
+    "Contaminated": "problems.noise",
     "Decision": "live.decisions",
     "Gaussian": "problems.noise",
     "Kernel": "policy",
+    "Laplace": "problems.noise",
+    "LogNormal": "problems.noise",
     "Noiseless": "problems.noise",
     "Poisson": "problems.noise",
     "Policy": "policy",
     "Problem": "problems",
+    "ProblemFamily": "problems",
     "Reason": "policy",
     "Result": "simulation.result",
     "RewardsWarning": "errors",
+    "Simulation": "simulation.plan",
+    "Student": "problems.noise",
+    "Study": "simulation.study",
+    "Trajectory": "simulation.trajectory",
+    "adapters": "",
     "check_noise": "live.noise_checks",
     "check_policy": "live.checks",
     "datasets": "",
+    "display": "",
     "doubling": "parts.doubling",
     "errors": "",
+    "grid": "simulation.sweep",
     "kit": "",
     "list_policies": "registry",
     "make": "registry",
     "open": "store.durable",
+    "play": "simulation.play",
     "problems": "",
     "registry": "",
     "simulate": "simulation.simulate",
+    "simulate_all": "simulation.simulate",
+    "sweep": "simulation.sweep",
     "theory": "",
 }
 

@@ -2,7 +2,9 @@
 
 from typing import Final, Literal, Self
 
+from rotting import adapters as adapters
 from rotting import datasets as datasets
+from rotting import display as display
 from rotting import errors as errors
 from rotting import kit as kit
 from rotting import problems as problems
@@ -19,18 +21,31 @@ from rotting.policy import Kernel as Kernel
 from rotting.policy import Policy as Policy
 from rotting.policy import Reason as Reason
 from rotting.problems import Problem as Problem
+from rotting.problems import ProblemFamily as ProblemFamily
 from rotting.problems.noise import Bernoulli as Bernoulli
 from rotting.problems.noise import Beta as Beta
 from rotting.problems.noise import Binomial as Binomial
+from rotting.problems.noise import ByArm as ByArm
+from rotting.problems.noise import Contaminated as Contaminated
 from rotting.problems.noise import Gaussian as Gaussian
+from rotting.problems.noise import Laplace as Laplace
+from rotting.problems.noise import LogNormal as LogNormal
 from rotting.problems.noise import Noiseless as Noiseless
 from rotting.problems.noise import Poisson as Poisson
+from rotting.problems.noise import Student as Student
 from rotting.registry import list_policies as list_policies
 from rotting.registry import make as make
 from rotting.service.client import AsyncClient as AsyncClient
 from rotting.service.client import Client as Client
+from rotting.simulation.plan import Simulation as Simulation
+from rotting.simulation.play import play as play
 from rotting.simulation.result import Result as Result
 from rotting.simulation.simulate import simulate as simulate
+from rotting.simulation.simulate import simulate_all as simulate_all
+from rotting.simulation.study import Study as Study
+from rotting.simulation.sweep import grid as grid
+from rotting.simulation.sweep import sweep as sweep
+from rotting.simulation.trajectory import Trajectory as Trajectory
 from rotting.store.durable import open as open
 
 __all__ = [
@@ -40,8 +55,10 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Binomial",
+    "ByArm",
     "CUSUMUCB",
     "Client",
+    "Contaminated",
     "DUCB",
     "Decision",
     "DiscountedTS",
@@ -57,11 +74,14 @@ __all__ = [
     "GreedyOracle",
     "KLUCB",
     "Kernel",
+    "Laplace",
+    "LogNormal",
     "MUCB",
     "Noiseless",
     "Poisson",
     "Policy",
     "Problem",
+    "ProblemFamily",
     "RAWKLUCB",
     "RAWUCB",
     "RAWUCBpp",
@@ -71,24 +91,34 @@ __all__ = [
     "Rexp3",
     "SWA",
     "SWUCB",
+    "Simulation",
     "SlidingWindowTS",
+    "Student",
+    "Study",
     "ThompsonSampling",
+    "Trajectory",
     "UCB1",
     "Uniform",
     "WSWA",
     "__version__",
+    "adapters",
     "check_noise",
     "check_policy",
     "datasets",
+    "display",
     "doubling",
     "errors",
+    "grid",
     "kit",
     "list_policies",
     "make",
     "open",
+    "play",
     "problems",
     "registry",
     "simulate",
+    "simulate_all",
+    "sweep",
     "theory",
 ]
 

@@ -9,6 +9,7 @@ from inspect import Signature
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
+from rotting.common.html_parts import block, table
 from rotting.common.rules import FINITE, NumberOrWord, Rule, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import plain_function
@@ -132,6 +133,14 @@ def _read(hint: Any, name: str, defaults: dict[str, Any]) -> Parameter:
     return Parameter(name, defaults.get(name, Argument.empty), rule, doc)
 
 
+def _short(value: Any) -> str:
+    """Write a parameter with as few digits as tell it from others."""
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:g}"
+    return text if float(text) == value else repr(value)
+
+
 defined: dict[str, "type[Policy]"] = {}
 """Every policy class by its name: a class is known as soon as its module is imported, and its last definition counts."""
 
@@ -158,6 +167,8 @@ class Policy:
 
     name: ClassVar[str]
     kernel: ClassVar[Kernel]
+    title: ClassVar[str]
+    """The name in figures and tables, as papers write it; that of the class by default."""
     sees_means: ClassVar[bool] = False
     """An oracle: the game writes the true mean of every arm into `state.means` before each choice."""
     listed: ClassVar[bool] = True
@@ -200,6 +211,8 @@ class Policy:
             _check_kernel(cls.kernel)
         except KernelError as error:
             raise KernelError(f"{cls.__name__}: {error}") from None
+        if "title" not in vars(cls):
+            cls.title = cls.__name__
         params: Any = cls.kernel.params
         hints = get_type_hints(params, include_extras=True)
         cls._parameters = tuple(_read(hints[name], name, params._field_defaults) for name in params._fields)
@@ -272,6 +285,26 @@ class Policy:
         active = [each for each in self._parameters if each.name not in self._inactive_params()]
         return {each.name: each.rule.show(getattr(self.params, each.name)) for each in active}
 
+    @property
+    def label(self) -> str:
+        """The policy in a few words, for figures and tables: its title, alpha, and what differs from the defaults.
+
+        Example:
+            >>> from rotting.policies.eff_raw_ucb import EffRAWUCB
+            >>> EffRAWUCB().label, EffRAWUCB(alpha=4, m=1.1).label
+            ('EFF-RAW-UCB 1.4', 'EFF-RAW-UCB 4, m=1.1')
+        """
+        shown, words = self.shown_params(), [self.title]
+        for k, each in enumerate(self._parameters):
+            if each.name not in shown:
+                continue
+            value = shown[each.name]
+            if k == 0 and each.name == "alpha":  # the one number by which papers tell variants apart
+                words[0] += f" {_short(value)}"
+            elif each.required or value != each.shown_default:
+                words.append(f"{each.name}={_short(value)}")
+        return ", ".join(words)
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is a value and cannot be changed; make a new one")
 
@@ -286,6 +319,14 @@ class Policy:
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.shown_params().items())
         return f"{type(self).__name__}({inside})"
+
+    def _repr_html_(self) -> str:
+        shown = self.shown_params()
+        rows = [[each.name, str(shown[each.name]), each.doc] for each in self._parameters if each.name in shown]
+        learns = [name for name, does in (("rested", self.rested), ("restless", self.restless)) if does]
+        sound = "an oracle, which sees the means" if self.sees_means else f"sound for {' and '.join(learns) or 'no'} rotting"
+        note = f"{sound}; {self.cost} a round, {self.memory} memory"
+        return block(self.label, table(["parameter", "value", ""], rows, left=3) if rows else "", note=note)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.params == other.params

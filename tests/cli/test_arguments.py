@@ -32,3 +32,24 @@ def test_a_sigma_may_be_a_word(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["simulate", "--policy", "raw-ucb:sigma=estimat", *SMALL]) == 2
     said = "sigma must be a positive finite number or 'estimate', got 'estimat'; did you mean 'estimate'?"
     assert said in capsys.readouterr().err
+
+
+def test_a_range_of_a_parameter_is_a_policy_for_each_value(capsys: pytest.CaptureFixture[str]) -> None:
+    policies = ["ucb1:sigma=0.6..2.4/4", "ucb1:sigma=5"]
+    assert cli.main(["simulate", "--policy", *policies, *SMALL, "--json"]) == 0
+    shown = [each["label"] for each in strict(capsys.readouterr().out)["policies"]]
+    assert shown == [f"UCB1, sigma={sigma}" for sigma in (0.6, 1.2, 1.8, 2.4, 5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1..2", "policy 'ucb1:sigma=1..2': sigma must be a value or low..high/count, got '1..2'"),
+        ("1..x/3", "policy 'ucb1:sigma=1..x/3': sigma must be a value or low..high/count, got '1..x/3'"),
+        ("1..2/0", "policy 'ucb1:sigma=1..2/0': sigma must have a count of 2 or more in low..high/count, got 0"),
+        ("0..2/3", "policy 'ucb1:sigma=0.0': sigma must be a positive finite number"),
+    ],
+)
+def test_a_range_that_is_none_is_told(text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["simulate", "--policy", f"ucb1:sigma={text}", *SMALL]) == 2
+    assert message in capsys.readouterr().err

@@ -14,12 +14,12 @@ def test_the_command_says_why_a_policy_has_no_bound(capsys: pytest.CaptureFixtur
     asked = ["theory", "two-arms:L=0.5", "--horizon", "100", "--policy", "raw-ucb", "raw-ucb:alpha=5"]
     why = "alpha must be in [5, inf) for RAW-UCB in Propositions 6 and 7 (rested), got 1.4"
     assert cli.main(asked) == 0
-    assert f"RAWUCB(alpha=1.4, sigma=1.0): {why}\n" in capsys.readouterr().out
+    assert f"RAW-UCB 1.4: {why}\n" in capsys.readouterr().out
     assert cli.main([*asked, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     row = shown["theorems"][4]
-    assert row["why_not"] == {"RAWUCB(alpha=1.4, sigma=1.0)": why, "RAWUCB(alpha=5.0, sigma=1.0)": None}
-    assert row["arms"]["RAWUCB(alpha=5.0, sigma=1.0)"] == {"overpulls": [25, 75], "pseudo_gaps": [0.0, 0.25]}
+    assert row["why_not"] == {"RAW-UCB 1.4": why, "RAW-UCB 5": None}
+    assert row["arms"]["RAW-UCB 5"] == {"overpulls": [25, 75], "pseudo_gaps": [0.0, 0.25]}
     assert shown["constants"]["largest_regret"] == 18.75
 
 
@@ -31,7 +31,7 @@ def test_theory_prints_the_constants_and_the_bounds(capsys: pytest.CaptureFixtur
     assert cli.main(["theory", "two-arms:L=0.5", "--horizon", "100", "--policy", "raw-ucb:alpha=5", "ucb1", "--json"]) == 0
     shown = strict(capsys.readouterr().out)
     assert shown["constants"]["rested"] == {"largest_fall": 0.5, "smallest_reward": 0.0, "optimal_pulls": [75, 25]}
-    assert list(shown["theorems"][3]["bounds"]) == ["RAWUCB(alpha=5.0, sigma=1.0)", "UCB1(sigma=1.0)"]
+    assert list(shown["theorems"][3]["bounds"]) == ["RAW-UCB 5", "UCB1"]
 
 
 def test_theory_refuses_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 import io
 import sys
 import threading
+import types
 
 import pytest
 
@@ -191,3 +192,63 @@ def test_what_was_found_does_not_hasten_the_rest() -> None:
     assert bar._line(bar._start + 10).endswith("90 %  90/100  0:10, about 0:10 left")
     bar.status = "compiling fewa"
     assert bar._line(bar._start + 10).endswith("90/100  0:10, compiling fewa")
+
+
+class Handle:
+    """What `display` returns in a notebook."""
+
+    def __init__(self, first: str) -> None:
+        self.shown = [first]
+
+    def update(self, content: str) -> None:
+        self.shown.append(content)
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> list[Handle]:
+    """The parts of IPython that a bar uses."""
+    handles: list[Handle] = []
+
+    def display(content: str, display_id: bool) -> Handle:
+        assert display_id
+        handles.append(Handle(content))
+        return handles[-1]
+
+    shell = types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    page = types.SimpleNamespace(display=display, HTML=str)
+    monkeypatch.setitem(sys.modules, "IPython.display", page)
+    monkeypatch.setattr(progress, "TERMINAL_SECONDS", 0.0)
+    return handles
+
+
+def test_a_notebook_has_one_bar_that_is_updated(notebook: list[Handle], capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(4, "<runs>") as bar:
+        for _ in range(4):
+            bar.advance()
+    (handle,) = notebook
+    assert '<progress value="0.2500" max="1">' in handle.shown[0]
+    assert '<progress value="1.0000" max="1">' in handle.shown[-1]
+    assert "&lt;runs&gt; 100 %  4/4" in handle.shown[-1]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_notebook_bar_can_be_left_out_and_never_stops_the_work(notebook: list[Handle]) -> None:
+    with Progress(2, show=False) as bar:
+        bar.advance()
+    assert notebook == []
+
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError
+
+    sys.modules["IPython.display"].display = fails  # type: ignore[attr-defined]
+    with Progress(2) as bar:
+        bar.advance()
+        bar.advance()
+    assert bar.done == 2
+
+
+def test_ipython_without_a_notebook_is_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = types.SimpleNamespace(get_ipython=object)
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    assert progress._notebook() is None

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from rotting.common.arrays import Floats
+from rotting.common.looks import COLOURS, STYLES
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.plots import COLOURS, STYLES, curve_style, draw_figure, picture_bytes, style_numbers
+from rotting.display.plots import curve_style, draw_figure, picture_bytes, style_numbers
 from tests.helpers.sections import LABELS, figure, line, points
 
 pytest.importorskip("matplotlib")

@@ -13,7 +13,15 @@ from docs import make_coverage as maker
 from rotting.common.arrays import Floats, Ints
 from rotting.common.statistics import Interval, NoInterval, resamples
 from rotting.datasets import Nights, synthetic_nights
-from rotting.experiments import exact_windows, rested_ten_arms, rested_two_arms, restless_nights, unknown_noise
+from rotting.experiments import (
+    best_alpha,
+    both_benchmarks,
+    exact_windows,
+    rested_ten_arms,
+    rested_two_arms,
+    restless_nights,
+    unknown_noise,
+)
 from rotting.simulation.comparisons import mean_ratio
 from tests.helpers.tiny_experiments import tiny_night
 
@@ -77,6 +85,7 @@ def test_every_claim_of_the_experiments_is_measured_or_said_not_to_be(pools: mak
     stated = {
         *(each.id for each in rested_two_arms.STATEMENTS),
         *(each.id for each in unknown_noise.STATEMENTS),
+        *(each.id for each in best_alpha.STATEMENTS + both_benchmarks.STATEMENTS),
         *(each.id for each in restless_nights.STATEMENTS + restless_nights.EASY_NIGHT_STATEMENTS),
         *(each.id for each in exact_windows.STATEMENTS),
         *(name for name in measured if name.startswith("ten-arms-")),

@@ -30,7 +30,7 @@ def both_ways(policy: Policy, noise: Noise) -> list[tuple[list[list[float]], lis
         marks = np.array([5, horizon])
         regret, pulls = np.zeros((2, 2)), np.zeros((2, 3), np.int64)
         means, signals = problem.means(horizon), np.zeros(2, np.int64)
-        loop(policy.params, means, noise.scale, 11, 12, 0, marks, np.zeros(2), regret, pulls, signals)
+        loop(policy.params, means, noise.scale, 11, 12, 0, marks, np.zeros(2), regret, pulls, (), signals)
         results.append((regret.tolist(), pulls.tolist()))
     return results
 
@@ -74,7 +74,7 @@ def played(policy: Policy, problem: Problem, horizon: int, fast: bool) -> tuple[
     marks = np.arange(1, horizon + 1)
     regret, pulls = np.zeros((3, horizon)), np.zeros((3, problem.n_arms), np.int64)
     means, optimal = problem.means(horizon), np.zeros(horizon)
-    loop(policy.params, means, problem.noise.scale, 11, 12, 0, marks, optimal, regret, pulls, np.zeros(2, np.int64))
+    loop(policy.params, means, problem.noise.scale, 11, 12, 0, marks, optimal, regret, pulls, (), np.zeros(2, np.int64))
     return regret.tolist(), pulls.tolist()
 
 
@@ -134,4 +134,4 @@ def test_hulls_of_every_pull_outgrow_their_room_in_a_simulation(workers: int) ->
 
 def test_play_runs_is_plain() -> None:
     with pytest.raises(NotImplementedError):
-        play_runs(None, problems.two_arms(horizon=120).means(10), 0.0, 0, 0, 0, np.array([5]), np.zeros(1), np.zeros((1, 1)), np.zeros((1, 2), np.int64), np.zeros(2, np.int64))  # fmt: skip  # noqa: E501
+        play_runs(None, problems.two_arms(horizon=120).means(10), 0.0, 0, 0, 0, np.array([5]), np.zeros(1), np.zeros((1, 1)), np.zeros((1, 2), np.int64), (), np.zeros(2, np.int64))  # fmt: skip  # noqa: E501

@@ -10,17 +10,21 @@ import pytest
 
 from rotting.common.progress import Progress
 from rotting.engines import threads
+from rotting.engines.draws import FamilyDraws
 from rotting.engines.game import CANCEL
 from rotting.engines.task import Chunk, Game, Setting, Task, cut
+from rotting.engines.terms import Rules
 from rotting.engines.threads import Threads
 from rotting.policy import Policy
-from rotting.problems import two_arms
+from rotting.problems import RandomBreakpoints, two_arms
+from rotting.problems.oracle import OPTIMAL
 from rotting.registry import make
 from rotting.simulation.plan import Simulation, plan
 from rotting.simulation.simulate import simulate
 
 HORIZON = 40
 PROBLEM = two_arms(L=1.0, horizon=HORIZON)
+FAMILY = RandomBreakpoints(n_arms=2, horizon=HORIZON)
 POLICIES = (make("ucb1"), make("uniform"))
 
 
@@ -90,6 +94,9 @@ def test_a_setting_is_known_by_its_values() -> None:
         "optimum": fields["optimum"] + 1e-9,
         "means": fields["means"]._replace(pull_values=fields["means"].pull_values + 1e-9),
         "noise": two_arms(L=1.0, horizon=HORIZON, sigma=2.0).noise,
+        "record": ("arms",),
+        "rules": Rules(moves=True),
+        "draws": FamilyDraws(FAMILY, FAMILY.problem(0), 1, fields["checkpoints"], OPTIMAL),
     }
     assert changes.keys() == fields.keys()
     digests = [Setting(**(fields | {name: value})).digest for name, value in changes.items()]

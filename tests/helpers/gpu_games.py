@@ -2,10 +2,36 @@
 
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Linear, Problem, Rested, Restless
-from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson
+from rotting.problems.noise import (
+    Bernoulli,
+    Beta,
+    Binomial,
+    ByArm,
+    Contaminated,
+    Gaussian,
+    Laplace,
+    LogNormal,
+    Noise,
+    Noiseless,
+    Poisson,
+    Student,
+)
 from rotting.registry import list_policies
 
-NOISES: tuple[Noise, ...] = (Gaussian(0.5), Bernoulli(), Binomial(7), Beta(4.0), Poisson(), Noiseless())
+NOISES: tuple[Noise, ...] = (
+    Gaussian(0.5),
+    Bernoulli(),
+    Binomial(7),
+    Beta(4.0),
+    Poisson(),
+    Noiseless(),
+    Laplace(0.5),
+    Student(3.0),
+    LogNormal(0.5),
+    Contaminated(0.5, share=0.2),
+    ByArm([Gaussian(0.1), Gaussian(0.2), Gaussian(0.4), Gaussian(0.8)]),
+    ByArm([Student(3.0), Student(4.0), Student(5.0), Student(6.0)]),
+)
 
 
 def problem(noise: Noise) -> Problem:

@@ -73,6 +73,7 @@ def sections() -> list[Section]:
         Claim("four", "appendix", "about four times better", "ratio of regrets", Interval(3.9, 3.7, 4.1), low=2.0, high=8.0),
         Claim("better", "section 5", "is better", "difference", Interval(1.1, 0.9, 1.3), low=1.0),
         Claim("log", "section 5", EVIL, "slope", Interval(0.5, 0.4, 0.6), high=0.1),
+        Claim("fast", "table", "fast", "time", Interval(2.0, 1.9, 2.1), low=5.0, apart="other code", remark="Beside it: 2.5."),
     )
     return [
         Section(
@@ -85,6 +86,7 @@ def sections() -> list[Section]:
                 {"regret-at-horizon": table()},
                 claims,
                 ("These data are synthetic.",),
+                {"figure 4": "regret", "table 2": "regret-at-horizon"},
             ),
             {"horizon": 1000, "drops": [0.02, 0.2]},
             75.4,
@@ -101,4 +103,5 @@ ABOUT = About(
     3723.0,
     {"rotting": "0.1.0", "Python": "3.11.9", "NumPy": "2.4.6", "Numba": "0.68.1"},
     {"processor": "A Processor", "cores": "2", "system": "Linux"},
+    "rested-test",
 )

@@ -138,6 +138,34 @@ def kept_and_cancelled() -> list[Any]:
     return [launched[0], same, bar.done]
 
 
+def beyond_tables() -> list[Any]:
+    """Whether means by a function are those of the CPU; what is said of games that a GPU does not play."""
+    from rotting.errors import EngineError
+    from rotting.problems import FixedDelay, Problem, RandomBreakpoints, Recovering, two_arms
+    from rotting.registry import make
+    from rotting.simulation.simulate import simulate
+
+    def mean(i: int, t: int, n: int) -> float:
+        return 1.0 / (1.0 + 0.1 * i * t + 0.05 * n)
+
+    by_function: Any = {"policies": make("raw-ucb"), "problem": Problem.by_function(mean, 3), "horizon": 40, "runs": 3}
+    same = simulate(**by_function) == simulate(engine="cuda", **by_function)
+    two = two_arms(horizon=20)
+    told = []
+    for more in (
+        {"problem": two, "record": "arms"},
+        {"problem": RandomBreakpoints(2, 20)},
+        {"problem": two.delayed(FixedDelay(3))},
+        {"problem": Problem([Recovering(0.9), Recovering(0.5)], horizon=20)},
+    ):
+        games: Any = {"policies": make("ucb1"), "runs": 2, **more}
+        try:
+            simulate(engine="cuda", **games)
+        except EngineError as error:
+            told.append(str(error))
+    return [same, told]
+
+
 def foreign_code() -> str:
     """What is said of a policy that is not the library's own and reaches outside an array."""
     from rotting.errors import KernelIndexError

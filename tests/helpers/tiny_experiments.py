@@ -35,15 +35,21 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         small = {
             "runs": 3,
             "horizon": 40,
-            "drops": rested_two_arms.GRID[::4] + quick.curves if name == "rested-two-arms" else (),
+            "drops": tiny_drops() if name == "rested-two-arms" else getattr(quick, "drops", ()),
             "hard_horizon": 40,
             "hard_draws": 2,
             "impossible_horizon": 20,
             "lengths": ((20, 3), (40, 2)),
             "scanned": 40,
+            "rested": dataclasses.replace(rested_two_arms.SIZES["quick"], runs=3, horizon=40, drops=tiny_drops()),
+            "restless": dataclasses.replace(restless_nights.SIZES["quick"], runs=3),
         }
         fields = {field.name for field in dataclasses.fields(quick)}
         monkeypatch.setitem(sizes, "quick", dataclasses.replace(quick, **{k: v for k, v in small.items() if k in fields}))
+
+
+def tiny_drops() -> tuple[float, ...]:
+    return rested_two_arms.GRID[::4] + rested_two_arms.SIZES["full"].curves
 
 
 def play_plan(plan: Plan) -> dict[str, Result]:

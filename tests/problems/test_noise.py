@@ -21,18 +21,26 @@ from rotting.common.arrays import Floats
 from rotting.engines.compile import compiled
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.random_numbers import derive_key, normal_quantile, reward_uniform, unit
+from rotting.policies.ucb1 import UCB1
+from rotting.problems import stationary
 from rotting.problems.noise import (
     Bernoulli,
     Beta,
     Binomial,
+    ByArm,
+    Contaminated,
     Gaussian,
+    Laplace,
+    LogNormal,
     Noise,
     Noiseless,
     Poisson,
+    Student,
     _binomial_inverse,
     from_json,
     known_kinds,
 )
+from rotting.simulation.play import play
 from tests.conftest import INTERPRETED
 
 ALARM = 1e-7
@@ -41,6 +49,7 @@ KEY = derive_key(2, "tests")
 WORD = 2**32 - 1
 LARGEST = unit(WORD, WORD)
 ALL = [Gaussian(0.5), Bernoulli(), Binomial(10), Beta(3.0), Poisson(), Noiseless()]
+ALL += [Laplace(0.5), Student(3.0, 0.5), LogNormal(0.5), Contaminated(0.5), ByArm([Gaussian(0.5)] * 20)]
 
 
 @slot
@@ -101,6 +110,17 @@ def beta_cdf(a: int, b: int) -> Callable[[float], float]:
     return lambda x: math.fsum(math.comb(n, k) * x**k * (1 - x) ** (n - k) for k in range(a, n + 1))
 
 
+def mixed(share: float, times: float) -> Callable[[float], float]:
+    """Of Gaussian rewards, some of which spread further."""
+    return lambda x: (1 - share) * NormalDist().cdf(x) + share * NormalDist(0, times).cdf(x)
+
+
+def student_cdf(x: float) -> float:
+    """Of three degrees of freedom."""
+    y = x / math.sqrt(3)
+    return 0.5 + (y / (1 + y * y) + math.atan(y)) / math.pi
+
+
 DISTRIBUTIONS: list[tuple[Noise, float, Callable[[float], float]]] = [
     (Gaussian(1.0), 0.0, NormalDist().cdf),
     (Gaussian(0.25), -3.0, NormalDist(-3.0, 0.25).cdf),
@@ -121,17 +141,23 @@ DISTRIBUTIONS: list[tuple[Noise, float, Callable[[float], float]]] = [
     (Beta(1.0), 0.5, lambda x: 2 / math.pi * math.asin(math.sqrt(x))),
     (Beta(1.25), 0.2, lambda x: x**0.25),
     (Beta(1.25), 0.8, lambda x: 1 - (1 - x) ** 0.25),
+    (Laplace(2.0), 0.0, lambda x: math.exp(x / 2) / 2 if x < 0 else 1 - math.exp(-x / 2) / 2),
+    (Student(3.0), 0.0, student_cdf),
+    (Student(2.0, 0.5), 1.0, lambda x: 0.5 + (x - 1) / math.sqrt(2 * 0.25 + (x - 1) ** 2) / 2),
+    (LogNormal(0.5), 2.0, lambda x: NormalDist(math.log(2.0) - 0.125, 0.5).cdf(math.log(x))),
+    (Contaminated(1.0, 0.2, 5.0), 0.0, mixed(0.2, 5.0)),
+    (ByArm([Gaussian(9.0), Gaussian(9.0), Gaussian(0.25)]), -3.0, NormalDist(-3.0, 0.25).cdf),
 ]
 
 
 @pytest.mark.parametrize(("noise", "mean", "cdf"), DISTRIBUTIONS, ids=[f"{n!r} {mean:g}" for n, mean, _ in DISTRIBUTIONS])
 def test_rewards_follow_their_distribution(noise: Noise, mean: float, cdf: Callable[[float], float]) -> None:
-    size = SIZE if noise.scale <= 100 and mean <= 100 else SIZE // 5
+    size = SIZE if np.max(noise.scale) <= 100 and mean <= 100 else SIZE // 5
     values, counts = np.unique(sample(noise, mean, size), return_counts=True)
     below = np.cumsum(counts) / size
     exact = np.array([cdf(value) for value in values.tolist()])
     # Just below a jump the CDF of a count is still that of the previous whole number.
-    continuous = isinstance(noise, Gaussian | Beta)
+    continuous = not isinstance(noise, Bernoulli | Binomial | Poisson)
     before = exact if continuous else np.array([cdf(value - 1) for value in values.tolist()])
     distance = max(np.max(np.abs(below - exact)), np.max(np.abs(below - counts / size - before)))
     # Massart: it exceeds x with chance at most 2 exp(-2 n x^2). The 2e-4 is for a Beta that rounds to 1.
@@ -483,3 +509,43 @@ def test_parameters_are_stored_as_plain_numbers() -> None:
 def test_a_noise_without_a_kernel_says_so() -> None:
     with pytest.raises(NotImplementedError):
         Noise.draw(0.0, 0.0, 0, 0, 0, 0)
+
+
+def test_a_noise_by_arm_pays_what_the_noise_of_each_arm_pays() -> None:
+    """In a whole game, and in one whose scales are pairs."""
+    means = [0.5, 0.4, 0.3]
+    for kinds in ([Gaussian(0.1), Gaussian(1.0), Gaussian(3.0)], [Student(3.0, 0.1), Student(4.0, 1.0), Student(5.0, 3.0)]):
+        problem = stationary(means, ByArm(kinds), horizon=60)
+        game = play(UCB1(), problem, seed=3)
+        key = derive_key(3, "noise")
+        pulls = [0, 0, 0]
+        for arm, reward in zip(game.arm.tolist(), game.reward.tolist(), strict=True):
+            each = kinds[arm]
+            assert reward == each.draw(means[arm], each.scale, key, 0, arm, pulls[arm])
+            pulls[arm] += 1
+        assert min(pulls) > 0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: LogNormal(6.0), "sigma must be at most 5, got 6.0"),
+        (lambda: Contaminated(share=2.0), "share must be in [0, 1], got 2.0"),
+        (lambda: ByArm([]), "noises must hold one noise for each arm, got none"),
+        (lambda: ByArm(Gaussian(1.0)), "noises must be one noise for each arm, got Gaussian(sigma=1.0)"),
+        (lambda: ByArm([ByArm([Gaussian(1.0)])]), "noise must be a noise such as Gaussian(1.0), got ByArm"),
+        (lambda: stationary([0.5], ByArm([Gaussian()] * 2)), "noise must be one for each of the 1 arms, got 2 in ByArm"),
+        (
+            lambda: stationary([0.5, 3.0], ByArm([Binomial(3), Binomial(2)])),
+            "arm 1: means must be in [0, n] under Binomial(n=2)",
+        ),
+        (
+            lambda: stationary([-0.5], LogNormal()),
+            "arm 0: means must be zero or more under LogNormal(sigma=1.0) noise, got -0.5",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_noise_is_told(make: Callable[[], Noise], message: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as told:
+        make()
+    assert str(told.value).startswith(message)

@@ -162,6 +162,47 @@ def test_buttons_change_the_axes_and_reset_brings_them_back(open_page: Open) -> 
     assert page.evaluate("document.querySelector('#evil .plot').layout.yaxis.type") == "linear"
 
 
+def test_the_buttons_show_the_state_of_the_axes(open_page: Open) -> None:
+    page = open_page()
+
+    def states(axis: str) -> list[str | None]:
+        return [page.locator(f"{FIRST} [data-axis={axis}][data-log='{log}']").get_attribute("aria-pressed") for log in (0, 1)]
+
+    assert states("x") == ["mixed", "mixed"]  # one panel is logarithmic, two are linear
+    page.locator(f"{FIRST} [data-axis=x][data-log='0']").click()
+    assert states("x") == ["true", "false"]
+    assert states("y") == ["mixed", "mixed"]
+    page.locator(f"{FIRST} .reset").click()
+    assert states("x") == ["mixed", "mixed"]
+
+
+def test_a_click_on_a_verdict_shows_its_claims_alone(open_page: Open) -> None:
+    page = open_page()
+    rows = page.locator(".ledger tbody tr:not(.group)")
+    assert [row.is_visible() for row in rows.all()] == [True] * 4
+    undecided = page.locator("[data-verdict=open]")
+    undecided.click()
+    assert [row.is_visible() for row in rows.all()] == [False, True, False, False]
+    assert undecided.get_attribute("aria-pressed") == "true"
+    page.locator("[data-verdict=apart]").click()
+    assert [row.is_visible() for row in rows.all()] == [False, False, False, True]
+    assert undecided.get_attribute("aria-pressed") == "false"
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # paper has no buttons
+    assert [row.is_visible() for row in rows.all()] == [True] * 4
+
+
+def test_the_first_panel_of_the_opening_figure_is_large(open_page: Open) -> None:
+    page = open_page(1280)
+    first, second, third = (plot.bounding_box() for plot in page.locator(f"{FIRST} .plot").all())
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert first["width"] > 850
+    assert first["height"] > 400
+    assert second["y"] == pytest.approx(third["y"], abs=1)
+    assert min(second["width"], third["width"]) > 400
+
+
 def test_pointing_at_a_curve_shows_its_value_and_interval(open_page: Open) -> None:
     page = open_page()
     plot = page.locator(f"{FIRST} .plot").nth(2)
@@ -193,7 +234,7 @@ def test_no_window_scrolls_sideways(open_page: Open, width: int) -> None:
 
 def test_figures_follow_the_window(open_page: Open) -> None:
     page = open_page()
-    tops = [box["y"] for plot in page.locator(f"{FIRST} .plot").all() if (box := plot.bounding_box())]
+    _, *tops = [box["y"] for plot in page.locator(f"{FIRST} .plot").all() if (box := plot.bounding_box())]
     assert max(tops) - min(tops) < 1  # side by side
     page.set_viewport_size({"width": NARROW, "height": HEIGHT})
     page.wait_for_function(f"() => document.querySelector('{FIRST} .plot').layout.width < 380")

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from rotting.common.statistics import Interval, NoInterval
-from rotting.report.claims import Claim, Verdict
+from rotting.report.claims import Claim, Statement, Verdict, claims_table
 from rotting.simulation.comparisons import growth, spread_ratio
 from tests.helpers.claims import claim, claimed
 
@@ -81,3 +83,55 @@ def test_a_claim_without_an_interval_is_undecided_for_the_reason_given() -> None
     assert (each.measured, each.decision) == ("1.00", "undecided: two runs are too few")
     unbounded = claim_of(Interval(1.0, 0.5, math.inf), low=0.9)
     assert (unbounded.verdict, unbounded.reason) == (Verdict.OPEN, "")
+
+
+def test_what_cannot_be_compared_has_that_verdict_whatever_the_interval() -> None:
+    for estimate in (Interval(1.0, 0.9, 1.1), NoInterval(1.0, "too few runs")):
+        each = claim_of(estimate, low=0.5, apart="other code")
+        assert (each.verdict, each.decision) == (Verdict.APART, "not comparable: other code")
+    assert claim_of(Interval(1.0, 0.9, 1.1), low=0.5, apart="other code").measured == "1.00 [0.90, 1.10]"
+
+
+def test_a_statement_hands_on_what_stands_beside_its_verdict() -> None:
+    stated: Statement[float] = Statement(
+        "id", "source", "words", "quantity", lambda x: Interval(x, x, x), low=0.0, compare=lambda x: f"twice that: {2 * x:g}"
+    )
+    decided = stated.decide(3.0)
+    assert (decided.verdict, decided.remark) == (Verdict.HOLDS, "twice that: 6")
+    assert "twice that: 6" in str(claims_table([decided]))
+
+
+@pytest.mark.parametrize(
+    ("estimate", "text"),
+    [
+        (Interval(0.0163, 0.0157, 0.0169), "0.0163 [0.0157, 0.0169]"),  # no 0.02 [0.02, 0.02]
+        (Interval(270.78, 249.53, 293.84), "271 [250, 294]"),
+        (Interval(80.34, 50.73, 109.94), "80 [51, 110]"),
+        (Interval(1.66, 1.66, 1.66), "1.660 [1.660, 1.660]"),
+        (Interval(0.0, 0.0, 0.0), "0.00 [0.00, 0.00]"),
+        (Interval(0.500023, 0.500011, 0.500035), "0.500023 [0.500011, 0.500035]"),
+        (Interval(1234.5, 1200.0, 1270.0), "1,234 [1,200, 1,270]"),
+        (Interval(2.0, 1.0, math.inf), "2.00"),
+        (NoInterval(0.00123, "why"), "0.00123"),
+        (NoInterval(math.nan, "why"), "unknown"),
+    ],
+)
+def test_digits_are_those_that_the_interval_supports(estimate: Interval, text: str) -> None:
+    assert claim_of(estimate).measured == text
+
+
+FINITE = st.floats(-1e6, 1e6)
+
+
+@given(ends=st.tuples(FINITE, FINITE, FINITE).map(sorted), bound=FINITE)
+def test_from_the_digits_shown_anyone_reaches_the_same_verdict(ends: list[float], bound: float) -> None:
+    low, mean, high = ends
+    assume(all(abs(end - bound) > 1e-5 for end in ends))
+    each = claim_of(Interval(mean, low, high), low=bound)
+    shown = [float(number.strip("[],").replace(",", "")) for number in each.measured.split()]
+    assert len(shown) == 3
+    assert claim_of(Interval(*shown), low=bound).verdict == each.verdict
+
+
+def test_an_end_close_to_the_bound_gets_the_digits_that_tell_them_apart() -> None:
+    assert claim_of(Interval(1.4, 0.996, 1.8), low=1.0).measured == "1.400 [0.996, 1.800]"

@@ -1,6 +1,7 @@
 """The page: text is text, nothing is asked of anybody, all numbers are there, and it can be read."""
 
 import base64
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -9,11 +10,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from rotting.display.plots import COLOURS
+from rotting.common.looks import COLOURS
 from rotting.report.claims import Verdict
-from rotting.report.page import DARK_COLOURS
+from rotting.report.model import Findings, Section
+from rotting.report.page import DARK_COLOURS, page
 from tests.helpers.html_reader import Reader
-from tests.helpers.sections import EVIL, table
+from tests.helpers.sections import ABOUT, EVIL, table
 
 
 def test_text_is_text(text: str, reader: Reader) -> None:
@@ -24,7 +26,7 @@ def test_text_is_text(text: str, reader: Reader) -> None:
     assert len(data) == 2
     assert data[1]["labels"][0]["text"] == EVIL
     scripts = reader.all("script")
-    assert len(scripts) == 4
+    assert len(scripts) == 5
     assert "<script>window.escaped" not in text
 
 
@@ -33,7 +35,7 @@ def test_nothing_is_asked_of_anybody(text: str, reader: Reader) -> None:
     assert policy is not None
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     running = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
-    assert len(running) == 2
+    assert len(running) == 3
     for script in running:
         assert f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in policy
     for _, attributes in reader.elements:
@@ -63,7 +65,8 @@ def test_claims_are_counted_and_marked_without_colour(reader: Reader) -> None:
     words = " ".join(" ".join(reader.words).split())
     for verdict in Verdict:
         assert f"{verdict.mark} {verdict}" in words
-    for line in ("✓ 1 hold", "✗ 1 do not hold", "? 1 undecided", "3.90 [3.70, 4.10]", "between 2 and 8", "ratio of regrets"):
+    counts = ("✓ 1 hold", "✗ 1 do not hold", "? 1 undecided", "≠ 1 not comparable")
+    for line in (*counts, "other code", "Beside it: 2.5.", "3.90 [3.70, 4.10]", "between 2 and 8", "ratio of regrets"):
         assert line in words
 
 
@@ -85,7 +88,7 @@ def test_the_page_can_be_heard(reader: Reader) -> None:
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(deeper <= level + 1 for level, deeper in itertools.pairwise(levels))
-    assert all(attributes.get("scope") in {"row", "col"} for attributes in reader.all("th"))
+    assert all(attributes.get("scope") in {"row", "col", "rowgroup"} for attributes in reader.all("th"))
     pictures = [attributes for attributes in reader.all("div") if attributes.get("class") == "plot"]
     assert len(pictures) == 6
     for attributes in pictures:
@@ -125,3 +128,49 @@ def test_text_and_curves_stand_out(text: str, dark: bool) -> None:
     # The palest two of Okabe and Ito's colours have 2.2 on white; on a dark page all have the 3 that is asked of lines.
     for colour in DARK_COLOURS if dark else COLOURS:
         assert contrast(colour, colours["bg"]) >= (3.0 if dark else 2.2)
+
+
+def test_claims_stand_below_the_title_of_their_section(reader: Reader) -> None:
+    groups = [attributes for attributes in reader.all("th") if attributes.get("scope") == "rowgroup"]
+    assert len(groups) == 1  # the other section has no claim
+    assert [attributes.get("class") for attributes in reader.all("tr")].count("group") == 1
+    buttons = [attributes["data-verdict"] for attributes in reader.all("button") if "data-verdict" in attributes]
+    assert buttons == ["holds", "fails", "open", "apart"]
+
+
+def test_the_page_begins_with_the_figure_and_says_where_the_papers_are(text: str) -> None:
+    first = text.index('<figure class="chart" id="rested-test-regret"')
+    assert text.count('id="rested-test-regret"') == 1
+    begins, contents_at, places_at, claims_at = map(
+        text.index, ('<div class="opening">', "<nav", '<section id="places">', '<section id="claims">')
+    )
+    assert begins < first < contents_at < places_at < claims_at
+    places = text[places_at:claims_at]
+    assert '<th scope="row">figure 4</th><td><a href="#rested-test-regret">Regret on a test</a></td>' in places
+    assert '<th scope="row">table 2</th><td><a href="#rested-test-regret-at-horizon">Regret at the horizon</a></td>' in places
+    assert 'The figure is <a href="#rested-test-regret">at the top of the page</a>' in text
+
+
+def test_a_report_without_that_figure_begins_with_the_claims() -> None:
+    written = page([Section("bare", "Bare", "nowhere", Findings(()))], ABOUT)
+    assert 'class="opening"' not in written
+    assert 'id="places"' not in written
+
+
+def test_a_section_without_its_data_is_folded_up() -> None:
+    bare = Section("bare", "Bare", "nowhere", Findings(("Much text.",), notes=("A file is missing.",)))
+    folded = '<details class="without"><summary>Left out: its data are not here</summary>'
+    assert folded in page([bare], ABOUT)
+    with_table = dataclasses.replace(bare, findings=dataclasses.replace(bare.findings, tables={"numbers": table()}))
+    assert folded not in page([with_table], ABOUT)
+
+
+def test_settings_are_said_once() -> None:
+    one = Section("one", "One", "here", Findings(()), {"runs": 123456})
+    two = dataclasses.replace(one, id="two", title="Two")
+    written = page([one, two], ABOUT)
+    shown = "&quot;runs&quot;: 123456"
+    assert written.count(shown) == 1
+    assert 'The same as those of <a href="#one">One</a>.' in written
+    other = page([one, dataclasses.replace(two, settings={"runs": 123457})], ABOUT)
+    assert (other.count(shown), other.count("&quot;runs&quot;: 123457")) == (1, 1)

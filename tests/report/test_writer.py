@@ -142,11 +142,19 @@ def test_a_claim_without_an_interval_says_why(tmp_path: Path) -> None:
 
 def test_claims_for_programs(folder: Path) -> None:
     data = pl.read_parquet(folder / "claims.parquet")
-    assert data["claim"].to_list() == ["four", "better", "log"]
-    assert data["verdict"].to_list() == ["holds", "undecided", "does not hold"]
-    assert data["reason"].to_list() == ["", "", ""]
-    assert data["measured"].to_list() == [3.9, 1.1, 0.5]
-    assert data["measured_high"].to_list() == [4.1, 1.3, 0.6]
-    assert data["claimed_low"].to_list() == [2.0, 1.0, None]
-    assert data["claimed_high"].to_list() == [8.0, None, 0.1]
+    assert data["claim"].to_list() == ["four", "better", "log", "fast"]
+    assert data["verdict"].to_list() == ["holds", "undecided", "does not hold", "not comparable"]
+    assert data["reason"].to_list() == ["", "", "", "other code"]
+    assert data["remark"].to_list() == ["", "", "", "Beside it: 2.5."]
+    assert data["measured"].to_list() == [3.9, 1.1, 0.5, 2.0]
+    assert data["measured_high"].to_list() == [4.1, 1.3, 0.6, 2.1]
+    assert data["claimed_low"].to_list() == [2.0, 1.0, None, 5.0]
+    assert data["claimed_high"].to_list() == [8.0, None, 0.1, None]
     assert "| 3.90 [3.70, 4.10] | between 2 and 8 | ✓ holds |" in (folder / "claims.md").read_text("utf-8")
+
+
+def test_a_place_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    lost = finding(sections()[0], covers={"figure 9": "nowhere"})
+    with pytest.raises(ValueError, match="covers must name figures and tables of section 'rested-test', got 'nowhere' for"):
+        report.write([lost], tmp_path, ABOUT)
+    assert list(tmp_path.iterdir()) == []

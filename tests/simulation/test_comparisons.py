@@ -6,9 +6,21 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pytest
 
-from rotting.common.statistics import Interval, resamples
+from rotting.common.arrays import Floats
+from rotting.common.statistics import Interval, NoInterval, resamples
 from rotting.report.claims import Claim, Verdict
-from rotting.simulation.comparisons import from_runs, geometric_mean, growth, mean_ratio, smallest_ratio, spread_ratio
+from rotting.simulation.comparisons import (
+    from_runs,
+    geometric_mean,
+    growth,
+    mean_ratio,
+    quantile_ratio,
+    quotient_of,
+    relative_spread,
+    share_ahead,
+    smallest_ratio,
+    spread_ratio,
+)
 from tests.helpers.claims import claimed, why
 
 
@@ -260,3 +272,59 @@ def test_runs_that_gain_nothing_late_do_not_tell_the_growth() -> None:
 def test_growth_tells_rates_apart(curve: object, value: float) -> None:
     early, middle, late = (np.full(5, curve(t)) for t in (100.0, 200.0, 400.0))  # type: ignore[operator]
     assert growth(early, middle, late).mean == pytest.approx(value)
+
+
+def test_a_relative_spread_does_not_change_with_the_unit() -> None:
+    values = np.random.default_rng(0).gamma(4.0, 1.0, (3, 400))  # a gamma of shape 4 deviates by half of its mean
+    found = relative_spread(values)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 0.5 < found.high
+    assert relative_spread(1024.0 * values) == pytest.approx(found)
+    for few in (relative_spread(values[:, :199]), spread_ratio(values[:, :199], values[:, :199])):
+        assert "199 runs are too few to tell a spread" in why(few)
+    assert "a ratio is undefined" in why(relative_spread(-values))
+
+
+def test_a_ratio_of_quantiles_is_that_of_their_definition() -> None:
+    """Written anew, a resample at a time: the smallest value that 90 % of the runs do not exceed."""
+    upper, lower = np.random.default_rng(1).gamma(4.0, 1.0, (2, 3, 211)) * np.array([2.0, 1.0])[:, None, None]
+
+    def log_ratio(u: Floats, v: Floats) -> float:
+        u90, v90 = (np.quantile(each, 0.9, axis=1, method="inverted_cdf") for each in (u, v))
+        return float(np.log(u90 / v90).mean())
+
+    logs = []
+    for times in np.concatenate(list(resamples(211))).astype(int):
+        drawn = np.repeat(np.arange(211), times)
+        logs.append(log_ratio(upper[:, drawn], lower[:, drawn]))
+    logs.sort()
+    expected = [log_ratio(upper, lower), logs[24], logs[-25]]  # 2.5 % of 1,000 outside on either side
+    assert quantile_ratio(upper, lower) == pytest.approx(np.exp(expected), rel=1e-12)
+    assert quantile_ratio(lower, lower) == (1.0, 1.0, 1.0)
+
+
+def test_a_ratio_of_quantiles_without_enough_runs_or_above_nothing_has_no_interval() -> None:
+    ones = np.ones((2, 199))
+    assert why(quantile_ratio(ones, ones)) == "199 runs are too few to tell a quantile: it takes 200"
+    assert "is not positive" in why(quantile_ratio(np.ones((2, 200)), np.zeros((2, 200))))
+
+
+def test_the_share_ahead_counts_what_is_sure() -> None:
+    """Of four rounds: surely ahead, ahead but not surely, behind but not surely, and equal, which is not ahead."""
+    noise = np.array([-1.0, 1.0, -1.0, 1.0])
+    lower = np.zeros((4, 4))
+    upper = np.array([5.0 + noise, 0.1 + noise, -0.1 + noise, 0.0 * noise])
+    assert share_ahead(upper, lower) == (0.5, 0.25, 1.0)
+    assert share_ahead(lower, upper) == (0.25, 0.0, 0.75)
+    assert why(share_ahead(upper[:, :1], lower[:, :1])) == "a single run has no interval"
+
+
+def test_a_quotient_of_ratios_is_less_sure_than_either() -> None:
+    one, two = Interval(4.0, 2.0, 8.0), Interval(2.0, 1.0, 4.0)
+    mean, low, high = quotient_of(one, two)
+    assert mean == 2.0
+    assert low == pytest.approx(2.0 / 2.0 ** math.sqrt(2))
+    assert high == pytest.approx(2.0 * 2.0 ** math.sqrt(2))
+    for pair in ((NoInterval(4.0, "why"), two), (one, NoInterval(2.0, "why"))):
+        assert why(quotient_of(*pair)) == "why"

@@ -137,7 +137,30 @@ def test_equality_is_bit_for_bit_and_leaves_out_the_speed() -> None:
 
 def test_labels_are_unique() -> None:
     result = changed(make(policies=4), policies=(UCB1, RAWUCB, UCB1, UCB1))
-    assert result.labels == (repr(UCB1), "RAWUCB(alpha=1.4, sigma=1.0)", f"{UCB1!r} (2)", f"{UCB1!r} (3)")
+    assert result.labels == ("UCB1", "RAW-UCB 1.4", "UCB1 (2)", "UCB1 (3)")
+    assert result.full_labels == (repr(UCB1), "RAWUCB(alpha=1.4, sigma=1.0)", f"{UCB1!r} (2)", f"{UCB1!r} (3)")
+
+
+def test_labels_of_tables_may_be_full_or_ones_own() -> None:
+    result = make()
+    for labels, shown in ((None, result.labels), ("full", result.full_labels), (["a", "b"], ("a", "b"))):
+        assert tuple(row["policy"] for row in result.table(labels).rows) == shown
+        assert result.differences(0, labels).rows[0]["policy"] == shown[1]
+    assert [row["policy"] for row in result.table(["a", "a"]).rows] == ["a", "a (2)"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a"], "labels must be one text per policy, 2, got 1"),
+        ("short", "labels must be 'full' or one text per policy, got 'short'"),
+        ([1, 2], r"labels must be 'full' or one text per policy, got \[1, 2\]"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(labels: Any, message: str) -> None:
+    for show in (make().table, make().plot):
+        with pytest.raises(errors.RottingError, match=f"^{message}$"):
+            show(labels=labels)
 
 
 def test_repr_fits_in_a_line() -> None:
@@ -168,7 +191,7 @@ def test_table_text_is_aligned_and_names_everything() -> None:
         assert name in lines[0]
     assert len(lines) == 6
     assert len({len(line) for line in lines}) == 1
-    points = [line.index(".", line.index(")")) for line in lines[2:]]
+    points = [line.rindex(".") for line in lines[2:]]
     assert len(set(points)) == 1
 
 
@@ -215,7 +238,7 @@ def test_tables_of_every_scale_are_narrow_and_keep_digits(scale: float) -> None:
 # Paired differences
 
 
-@pytest.mark.parametrize("baseline", [UCB1, repr(UCB1), 1, np.int64(1)])
+@pytest.mark.parametrize("baseline", [UCB1, repr(UCB1), "UCB1", 1, np.int64(1)])
 def test_differences_are_paired(baseline: Any) -> None:
     result = make(policies=3)
     rows = result.differences(baseline).rows
@@ -223,7 +246,7 @@ def test_differences_are_paired(baseline: Any) -> None:
     assert [row["policy"] for row in rows] == [result.labels[0], result.labels[2]]
     assert (rows[1]["mean"], rows[1]["low"], rows[1]["high"]) == mean_interval(difference)
     assert rows[1]["won"] == np.mean(difference < 0)
-    assert "Difference of regret to UCB1(" in str(result.differences(baseline))
+    assert "Difference of regret to UCB1, run by run" in str(result.differences(baseline))
 
 
 def test_shared_noise_cancels() -> None:
@@ -261,7 +284,7 @@ def test_a_tie_ends_where_the_tolerance_does() -> None:
         (2, "baseline must be an index from 0 to 1, a label or a policy, got 2"),
         (-1, "baseline must be an index from 0 to 1, a label or a policy, got -1"),
         ("RAWUCB(alpha=1.5, sigma=1.0)", r"did you mean 'RAWUCB\(alpha=1.4, sigma=1.0\)'"),
-        ("zzz", "got 'zzz'; known: RAWUCB"),
+        ("zzz", "got 'zzz'; known: RAW-UCB 1.4, UCB1"),
         (registry.make("raw-ucb", alpha=3.0), "baseline must be a policy of this result, got RAWUCB"),
         (True, "baseline must be a policy of this result, got True"),
     ],
@@ -378,21 +401,91 @@ def test_plot_on_given_axes_leaves_other_curves_alone() -> None:
     assert len(ax.get_lines()) == 3
 
 
-@pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("policies", [1, 2, 8])
-def test_legend_covers_no_curve_and_stands_in_the_picture(policies: int, own: bool) -> None:
-    from matplotlib.figure import Figure
-
-    ax = make(policies=policies).plot(ax=None if own else Figure(layout="constrained").add_subplot())
+def test_legend_of_a_figure_of_its_own_covers_no_curve_and_stands_in_the_picture(policies: int) -> None:
+    ax = make(policies=policies).plot(labels="full")
     figure = ax.figure.figure
     figure.canvas.draw()
-    legend = figure.legends[0] if own else ax.get_legend()
-    assert legend is not None
-    box = legend.get_window_extent()
+    box = figure.legends[0].get_window_extent()
     assert not box.overlaps(ax.get_window_extent())
     assert figure.bbox.contains(box.x0, box.y0)
-    if own:
-        assert figure.bbox.contains(box.x1, box.y1)
+    assert figure.bbox.contains(box.x1, box.y1)
+
+
+@pytest.mark.parametrize("layout", ["constrained", None])
+@pytest.mark.parametrize("width", [2.2, 3.25, 6.4])
+@pytest.mark.parametrize(("policies", "labels"), [(1, None), (2, "full"), (8, None)])
+def test_legend_of_given_axes_stays_inside_them(policies: int, labels: str | None, width: float, layout: Any) -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure((width, 0.7 * width), layout=layout).add_subplot()
+    make(policies=policies).plot(ax=ax, labels=labels, title="")
+    ax.figure.figure.canvas.draw()
+    legend = ax.get_legend()
+    assert legend is not None
+    box, frame = legend.get_window_extent(), ax.get_window_extent()
+    assert frame.contains(box.x0, box.y0)
+    assert frame.contains(box.x1, box.y1)
+    assert len(legend.get_texts()) == policies
+
+
+def test_legend_may_be_left_out_or_placed() -> None:
+    ax = make().plot(legend=False)
+    assert (ax.get_legend(), ax.figure.figure.legends) == (None, [])
+    placed = make().plot(legend="lower right")
+    placed.figure.figure.canvas.draw()
+    legend = placed.get_legend()
+    assert legend is not None
+    assert placed.get_window_extent().contains(*legend.get_window_extent().p1)
+    assert placed.figure.figure.legends == []
+
+
+def test_title_and_labels_may_be_ones_own() -> None:
+    ax = make().plot(title="Mine", labels=["one", "two"])
+    assert ax.get_title(loc="left") == "Mine"
+    assert [text.get_text() for text in ax.figure.figure.legends[0].get_texts()] == ["two", "one"]
+    assert make().plot(title="").get_title(loc="left") == ""
+
+
+def test_bands() -> None:
+    result = make()
+    assert len(result.plot(band=None).collections) == 0
+    ax = result.plot(band="interval")
+    assert "95 % interval of the mean" in ax.get_title(loc="left")
+    ends = ax.collections[1].get_paths()[0].vertices
+    _, low, high = mean_interval(result.regret[1, :, -1])
+    assert {low, high} <= {*np.asarray(ends)[:, 1]}
+    assert result.plot(band="quantiles").get_title(loc="left") == result.plot().get_title(loc="left")
+
+
+def test_a_logarithmic_axis_shows_regret_that_is_positive_zero_or_negative() -> None:
+    result = make(policies=3)
+    positive = result.plot(log_y=True)
+    assert positive.get_yscale() == "log"
+    assert positive.get_ylim()[0] > 0
+    regret = result.regret.copy()
+    regret[1], regret[2] = 0.0, -regret[2]
+    mixed = changed(result, regret=regret).plot(log_y=True)
+    assert mixed.get_yscale() == "symlog"
+    low, high = mixed.get_ylim()
+    for line in mixed.get_lines()[:3]:
+        values = np.asarray(line.get_ydata(), float)
+        assert low < values.min() <= values.max() < high
+    nothing = changed(result, regret=0 * regret).plot(log_y=True)
+    assert nothing.get_yscale() == "linear"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"band": "quantile"}, "band must be 'quantiles', 'interval' or None, got 'quantile'"),
+        ({"legend": "uper left"}, "legend must be True, False or a place such as 'upper left', got 'uper left'; did you mean"),
+        ({"legend": 3}, "legend must be True, False or a place such as 'upper left', got 3"),
+    ],
+)
+def test_a_look_that_there_is_not_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(errors.InvalidValueError, match=f"^{message}"):
+        make().plot(**changes)
 
 
 def test_legend_follows_the_ends_of_the_curves() -> None:
@@ -594,8 +687,9 @@ def test_bounds_that_apply_are_drawn_and_a_loaded_result_asks_for_its_problem(tm
     loaded = Result.load(tmp_path / "result")
     assert loaded == played
     assert len(loaded.plot(bounds=problem).get_lines()) == 4
-    with pytest.raises(ValueError, match="bounds must be the problem itself for a result that was loaded, got True"):
-        loaded.plot(bounds=True)
+    assert len(loaded.plot(bounds=True).get_lines()) == 4
+    with pytest.raises(ValueError, match="bounds must be the problem itself for a result that has none, got True"):
+        dataclasses.replace(loaded, played=None).plot(bounds=True)
     with pytest.raises(ValueError, match="bounds must be the problem that was played, two-arms, got"):
         loaded.plot(bounds=problems.two_arms(L=2.0, horizon=50))
 
@@ -652,6 +746,30 @@ def test_shards_merge_to_the_whole() -> None:
     assert np.array_equal(part.regret, whole.regret[:, 5:])
 
 
+def test_policies_and_runs_merge_to_the_whole() -> None:
+    problem, records = problems.two_arms(horizon=40), ("arms", "rewards")
+    one, two, three = (registry.make(name) for name in ("ucb1", "uniform", "raw-ucb"))
+    whole = simulate([one, two, three], problem, runs=7, record=records)
+    shards = [
+        simulate(three, problem, runs=7, record=records),
+        simulate([one, two], problem, runs=3, first_run=4, record=records),
+        simulate([one, two], problem, runs=4, record=records),
+    ]
+    assert Result.merge(*shards[1:], shards[0]) == whole
+    assert Result.merge(*shards).policies == (three, one, two)
+
+
+def test_what_was_selected_merges_to_the_whole() -> None:
+    whole = _shard(3, 9)
+    parts = [whole.select(runs=slice(7, None)), whole.select(runs=range(3, 5)), whole.select(runs=slice(5, 7))]
+    assert [(each.first_run, each.runs) for each in parts] == [(7, 5), (3, 2), (5, 2)]
+    assert parts[0] == _shard(7, 5)
+    assert Result.merge(*parts) == whole
+    assert parts[0].to_pandas()["run"].unique().tolist() == [7, 8, 9, 10, 11]
+    with pytest.raises(errors.InvalidValueError, match="runs must be numbers from 3 to 11 that follow one another"):
+        whole.select(runs=range(3))
+
+
 def test_a_shard_is_not_the_first_runs_and_says_so(tmp_path: Path) -> None:
     shard = _shard(5, 12)
     assert shard != _shard(0, 12)
@@ -667,9 +785,79 @@ def test_a_shard_is_not_the_first_runs_and_says_so(tmp_path: Path) -> None:
         (6, {}, "results must hold runs that follow one another, got runs 0 to 4 and runs 6 to 10"),
         (5, {"seed": 3}, "results must have the same seed, got 2 and 3"),
         (5, {"checkpoints": [7]}, "results must have the same checkpoints, got others"),
-        (5, {"policies": registry.make("ucb1")}, "results must have the same policies, got "),
+        (5, {"problem": problems.two_arms(L=2.0, horizon=40)}, "results must have the same problem, got "),
+        (5, {"record": "arms"}, "results must have recorded the same of every round, got nothing and arms"),
+        (5, {"policies": registry.make("swa")}, "results of different policies must hold the same runs, got runs 0 to 4 and "),
+        (0, {"policies": registry.make("ucb1")}, "results must have the same policies or different ones, got UCB1"),
     ],
 )
 def test_results_that_do_not_fit_are_not_merged(first_run: int, more: dict[str, Any], why: str) -> None:
     with pytest.raises(errors.InvalidValueError, match=why):
         Result.merge(_shard(0, 5), _shard(first_run, 5, **more))
+
+
+FUNCTIONS = [
+    problems.Problem.rested([lambda n: 1.0 - 0.01 * n, 0.5], horizon=30),
+    problems.Problem([problems.General(lambda t, n: 1 / (t + n)), problems.Restless(lambda x: 0.5 - 0.01 * x)], horizon=20),
+    problems.Problem([problems.Product(lambda n: 0.9**n, problems.Abrupt(1.0, 0.5, at=9)), problems.Rested(0.3)], horizon=25),
+]
+
+
+@pytest.mark.parametrize("problem", FUNCTIONS, ids=repr)
+def test_a_problem_made_from_a_function_is_whole_after_loading(problem: problems.Problem, tmp_path: Path) -> None:
+    result = simulate([UCB1, RAWUCB], problem, runs=4)
+    result.save(tmp_path / "result")
+    loaded = Result.load(tmp_path / "result").played
+    assert loaded is not None
+    assert (loaded.noise, loaded.horizon, loaded.name) == (problem.noise, problem.horizon, problem.name)
+    for ours, theirs in zip(loaded.means(), problem.means(), strict=True):
+        assert ours.tobytes() == theirs.tobytes()
+    assert loaded.kind == problem.kind
+    again = simulate([UCB1, RAWUCB], loaded, runs=4)
+    assert again.regret.tobytes() == result.regret.tobytes()
+    shorter = simulate(UCB1, loaded, horizon=11, runs=4)
+    assert shorter.regret.tobytes() == simulate(UCB1, problem, horizon=11, runs=4).regret.tobytes()
+    with pytest.raises(ValueError, match="horizon must be at most"):
+        loaded.means(31)
+
+
+def test_a_result_that_was_saved_without_means_has_no_problem(tmp_path: Path) -> None:
+    make().save(tmp_path / "result")
+    assert Result.load(tmp_path / "result").played is None
+
+
+def test_a_selection_is_the_part_that_was_asked_for() -> None:
+    problem = problems.two_arms(horizon=60)
+    whole = simulate([UCB1, RAWUCB], problem, runs=9, checkpoints=[10, 20, 60], record=("arms", "rewards"))
+    part = whole.select(policies=[RAWUCB, 0], runs=[2, 3], checkpoints=[20])
+    assert part.policies == (RAWUCB, UCB1)
+    assert part.checkpoints.tolist() == [20, 60]
+    assert part.regret.tolist() == whole.regret[::-1][:, 2:4][:, :, 1:].tolist()
+    for name in ("pulls", "arms", "rewards"):
+        assert getattr(part, name).tolist() == getattr(whole, name)[::-1][:, 2:4].tolist()
+    assert part.played is problem
+    assert whole.select() == whole
+    assert whole.select("UCB1", slice(4)) == simulate(
+        UCB1, problem, runs=4, checkpoints=[10, 20, 60], record=("arms", "rewards")
+    )
+    assert whole.select(runs=range(3)) == whole.select(runs=slice(3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"policies": "UCB2"}, "policies must be a policy of this result, got 'UCB2'; did you mean 'UCB1'?"),
+        ({"policies": 5}, "policies must be an index from 0 to 1, a label or a policy, got 5"),
+        ({"policies": []}, "policies must hold at least one policy, got none"),
+        ({"runs": 3}, "runs must be a slice or run numbers such as range(10), got 3"),
+        ({"runs": []}, "runs must be numbers from 0 to 19 that follow one another, and at least one, got []"),
+        ({"runs": [1, 1]}, "runs must be numbers from 0 to 19 that follow one another, and at least one, got [1, 1]"),
+        ({"runs": [2, 0]}, "runs must be numbers from 0 to 19 that follow one another, and at least one, got [2, 0]"),
+        ({"runs": [20]}, "runs must be numbers from 0 to 19 that follow one another, and at least one, got [20]"),
+        ({"checkpoints": [7]}, "checkpoints must be among those of this result, got 7"),
+    ],
+)
+def test_what_cannot_be_selected_is_told(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as told:
+        make().select(**arguments)
+    assert str(told.value) == message

@@ -308,7 +308,7 @@ def test_every_round_is_counted_and_a_game_that_is_cancelled_stops(horizon: int)
 
     def played(signal: Any) -> int:
         pulls = np.zeros((1, 1), np.int64)
-        game(Uniform().params, problem.means(horizon), 0.0, 1, 2, 0, marks, optimal, np.zeros((1, 1)), pulls, signal)
+        game(Uniform().params, problem.means(horizon), 0.0, 1, 2, 0, marks, optimal, np.zeros((1, 1)), pulls, (), signal)
         return int(pulls.sum())
 
     signal = np.zeros(2, np.int64)

@@ -101,11 +101,11 @@ def test_the_figure_and_the_table_show_it() -> None:
     assert [len(curve.x) for curve in reward.curves] == [40, 40]
     line, *points = both.curves
     assert line.x.tolist() == [0.0, 10.0]
-    assert [curve.label for curve in points] == [repr(policy) for policy in policies]
+    assert [curve.label for curve in points] == [policy.label for policy in policies]
     assert all(curve.points and curve.x[0] + curve.y[0] >= 10.0 for curve in points)
     table = played.table()
     assert [row["worst"] for row in table.rows] == played.worst.tolist()
-    assert table.rows[0] == {"policy": "GreedyOracle()", "falls": 10.0, "stays": 0.0, "worst": 10.0, "floor": 5}
+    assert table.rows[0] == {"policy": "greedy oracle", "falls": 10.0, "stays": 0.0, "worst": 10.0, "floor": 5}
     assert "floor(T / 8)" in str(table)
 
 

@@ -89,9 +89,9 @@ def test_a_policy_without_a_guarantee_is_told_why(policy: Policy, why: str) -> N
     assert repr(policy) in str(table)
     assert theory.bounds(problem, policy) == ()
     shown = theory.table(problem, [policy])
-    assert shown.rows[0]["bounds"] == {repr(policy): None}
-    assert why in shown.rows[0]["why_not"][repr(policy)]
-    assert f"{policy!r}: {shown.rows[0]['why_not'][repr(policy)]}" in shown.lines
+    assert shown.rows[0]["bounds"] == {policy.label: None}
+    assert why in shown.rows[0]["why_not"][policy.label]
+    assert f"{policy.label}: {shown.rows[0]['why_not'][policy.label]}" in shown.lines
     assert [why in reason for reason in why_no_bounds(problem, policy)] == [True]
     assert theory.applicable(problem, make("fewa", alpha=4, sigma=0.5)).rows[0]["applies"]
 
@@ -125,8 +125,10 @@ def test_the_table_shows_the_constants_of_every_arm_and_piece() -> None:
     problem, policy = two_arms(L=1.0, horizon=100, sigma=0.05), make("raw-ucb", alpha=5, sigma=0.05)
     used = rested(problem)
     row = theory.table(problem, [policy]).rows[4]
-    assert row["arms"][repr(policy)] == {"overpulls": used.overpulls(policy), "pseudo_gaps": used.pseudo_gaps(policy)}
-    assert f"{policy!r}: most overpulls of each arm h+ = 25, 2, with pseudo-gaps 0, 0.5" in str(theory.table(problem, [policy]))
+    assert row["arms"][policy.label] == {"overpulls": used.overpulls(policy), "pseudo_gaps": used.pseudo_gaps(policy)}
+    assert f"{policy.label}: most overpulls of each arm h+ = 25, 2, with pseudo-gaps 0, 0.5" in str(
+        theory.table(problem, [policy])
+    )
 
 
 def test_a_bound_that_no_play_can_reach_is_marked() -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -81,6 +82,30 @@ def _check_keys(where: str, name: str, given: Iterable[str], known: Sequence[str
         if key not in known:
             has = ", ".join(known) or "none"
             raise UserError(f"{where}parameters of {name} must be among: {has}, got {key!r}{suggest(key, known)}")
+
+
+def read_policies(text: str) -> "list[Policy]":
+    """Return the policies written as `name:key=value`; `key=low..high/count` is one for each of `count` values."""
+    name, given = _split("policy", text)
+    ranges = {key: _range(f"policy {text!r}: ", key, value) for key, value in given.items() if ".." in value}
+    made = []
+    for values in itertools.product(*ranges.values()):
+        settings = given | dict(zip(ranges, values, strict=True))
+        made.append(
+            read_policy(":".join([name, *([",".join(f"{key}={each}" for key, each in settings.items())] * bool(given))]))
+        )
+    return made
+
+
+def _range(where: str, key: str, text: str) -> list[str]:
+    """Return the numbers of `low..high/count`, evenly spaced and with both ends."""
+    ends, slash, count = text.partition("/")
+    low, high, many = (value_of(each) for each in (*ends.split("..", 1), count))
+    if not slash or isinstance(low, str) or isinstance(high, str) or not isinstance(many, int):
+        raise UserError(f"{where}{key} must be a value or low..high/count, got {text!r}")
+    if many < 2:
+        raise UserError(f"{where}{key} must have a count of 2 or more in low..high/count, got {many}")
+    return [repr(round(low + (high - low) * k / (many - 1), 12)) for k in range(many)]
 
 
 def read_policy(text: str) -> "Policy":

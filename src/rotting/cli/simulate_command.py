@@ -9,7 +9,7 @@ from rotting.cli.arguments import (
     new_picture,
     new_place,
     read_engine,
-    read_policy,
+    read_policies,
     read_problem,
     refusing,
     value_of,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _simulate(options: argparse.Namespace) -> None:
-    policies = [read_policy(text) for text in options.policy]
+    policies = [policy for text in options.policy for policy in read_policies(text)]
     problem = read_problem(options.problem, options.horizon)
     out = None if options.out is None else new_place("out", options.out)
     plot = None if options.plot is None else new_picture("plot", options.plot)
@@ -54,7 +54,12 @@ def add(command: "Command") -> None:
     written = f"written {SYNTAX}"
     simulate.add_argument("--problem", default="two-arms", metavar="PROBLEM", help=f"{written}; default: two-arms")
     simulate.add_argument(
-        "--policy", required=True, action="extend", nargs="+", metavar="POLICY", help=f"one or several, {written}"
+        "--policy",
+        required=True,
+        action="extend",
+        nargs="+",
+        metavar="POLICY",
+        help=f"one or several, {written}; key=0.6..2.4/10 is ten",
     )
     simulate.add_argument(
         "--horizon", metavar="N", help="rounds of a run, also for the problem if it sets none; default: the problem's own"

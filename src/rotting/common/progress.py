@@ -1,11 +1,12 @@
-"""A progress bar with the time left, on standard error."""
+"""A progress bar with the time left: in a notebook a bar of the page, else text on standard error."""
 
+import html
 import os
 import sys
 import threading
 from time import monotonic
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Any, Self, TextIO
 
 BAR = 24
 TERMINAL_SECONDS = 0.1  # between two updates of a terminal's line
@@ -28,14 +29,15 @@ def clock_text(seconds: float) -> str:
 class Progress:
     """Count the work done and show how much is left; threads may share one bar.
 
-    It is silent unless standard error is a terminal or `show=True`. A terminal gets one line, updated in place;
-    a file gets a line every few seconds. If writing fails, the bar goes silent and the work continues.
+    It is silent unless standard error is a terminal, the code runs in a notebook, or `show=True`. A terminal gets one line and
+    a notebook one bar, updated in place; a file gets a line every few seconds. If writing fails, the bar goes silent and the
+    work continues.
 
     Args:
         total: the number of pieces of work.
         label: what is being done.
-        show: True or False to force; None to show on a terminal only.
-        stream: where to write; None is the current `sys.stderr`.
+        show: True or False to force; None to show on a terminal and in a notebook only.
+        stream: where to write; None is the current `sys.stderr`, or the notebook.
 
     Example:
         >>> with Progress(3, "runs", show=True, stream=sys.stdout) as progress:
@@ -56,11 +58,13 @@ class Progress:
         self._last = self._start
         self._width = 0  # characters now on the terminal's line
         self._terminal = False
+        self._page = _notebook() if stream is None and show is not False else None
+        self._handle: Any = None  # of the bar in the notebook
         try:
             self._terminal = self._stream.isatty()
         except Exception:  # noqa: BLE001 - see _paint
             show = False
-        self._active = self._terminal if show is None else show
+        self._active = (self._terminal or self._page is not None) if show is None else show
         self._painted = bool(show)  # a forced bar writes its last line even when the work took no time
 
     def __enter__(self) -> Self:
@@ -79,10 +83,11 @@ class Progress:
         with self._lock:
             self.done += amount
             now = monotonic()
-            if self._active and now - self._last >= (TERMINAL_SECONDS if self._terminal else LOG_SECONDS):
+            in_place = self._terminal or self._page is not None
+            if self._active and now - self._last >= (TERMINAL_SECONDS if in_place else LOG_SECONDS):
                 self._last = now
                 self._painted = True
-                self._paint(now, "" if self._terminal else "\n")
+                self._paint(now, "" if in_place else "\n")
 
     def close(self) -> None:
         """Show the final state and end the line; further calls do nothing."""
@@ -91,23 +96,32 @@ class Progress:
                 self._paint(monotonic(), "\n")
             self._active = False
 
+    @property
+    def _share(self) -> float:
+        return min(max(self.done / self.total, 0.0), 1.0) if self.total > 0 else 1.0
+
     def _line(self, now: float) -> str:
-        share = min(max(self.done / self.total, 0.0), 1.0) if self.total > 0 else 1.0
-        filled = int(share * BAR)
-        bar = "#" * filled + "." * (BAR - filled)
+        filled = int(self._share * BAR)
+        label = f"{self.label} " if self.label else ""
+        return f"{label}[{'#' * filled}{'.' * (BAR - filled)}] {self._words(now)}"
+
+    def _words(self, now: float) -> str:
+        share = self._share
         elapsed = now - self._start
         now_done = self.done - self.resumed
         # No estimate while something else takes the time, nor at the very beginning.
         known = share < 1 and not self.status and now_done > SMALLEST_SHARE * (self.total - self.resumed)
         left = f", about {clock_text(elapsed * (self.total - self.done) / now_done)} left" if known else ""
-        label = f"{self.label} " if self.label else ""
         count = f"{self.done:,}/{self.total:,}"
         status = f", {self.status}" if self.status else ""
-        return f"{label}[{bar}] {int(share * 100):3d} %  {count}  {clock_text(elapsed)}{left}{status}"
+        return f"{int(share * 100):3d} %  {count}  {clock_text(elapsed)}{left}{status}"
 
     def _paint(self, now: float, end: str) -> None:
         # A closed pipe, a missing stream, an odd encoding: a display must never stop a computation.
         try:
+            if self._page is not None:
+                self._paint_page(now)
+                return
             line = self._line(now)
             if self._terminal:
                 line = line[: self._columns() - 1]
@@ -118,9 +132,24 @@ class Progress:
         except Exception:  # noqa: BLE001
             self._active = False
 
+    def _paint_page(self, now: float) -> None:
+        words = html.escape(f"{self.label} {self._words(now)}".strip())
+        bar = f'<progress value="{self._share:.4f}" max="1"></progress> <span style="white-space: pre">{words}</span>'
+        page: Any = self._page
+        if self._handle is None:
+            self._handle = page.display(page.HTML(bar), display_id=True)
+        else:
+            self._handle.update(page.HTML(bar))
+
     def _columns(self) -> int:
         try:
             # Some terminals (a pipe to an editor, a new pseudo-terminal) report a width of 0.
             return os.get_terminal_size(self._stream.fileno()).columns or 80
         except (OSError, ValueError):
             return 80
+
+
+def _notebook() -> Any:
+    """Return `IPython.display` if the code runs in a notebook: what every notebook has, so that no package is needed."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return sys.modules.get("IPython.display") if hasattr(shell, "kernel") else None

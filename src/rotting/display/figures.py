@@ -102,10 +102,12 @@ class Figure:
 
 
 BAND = "mean over the runs; the band holds 10 % to 90 % of them"
+BANDS = {"quantiles": "band from 10 % to 90 % of them", "interval": "band: 95 % interval of the mean", None: ""}
+"""What may be drawn around a mean, in words."""
 _FAR = 4.0  # times the median: a policy that ends above it would flatten the others
 
 
-def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: Floats) -> Panel:
+def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: Floats, band: str | None = "quantiles") -> Panel:
     """Return each policy's mean regret over the rounds, with the band from 10 % to 90 % of its runs.
 
     The axis ends above the policies that learn; the note says where the others end.
@@ -115,6 +117,7 @@ def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: F
         labels: one per policy.
         checkpoints: the C rounds.
         regret: one number per policy, run and checkpoint.
+        band: one of `BANDS`.
 
     Example:
         >>> panel = regret_panel("an example", ["UCB1"], np.array([1, 2]), np.array([[[1.0, 2.0], [3.0, 4.0]]]))
@@ -123,7 +126,7 @@ def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: F
     """
     curves = []
     for label, runs in zip(labels, regret, strict=True):
-        low, high = quantiles(runs, 0.1, 0.9)
+        low, high = _band(runs, band)
         curves.append(Curve(label, checkpoints, runs.mean(axis=0), low, high))
     ends = np.array([curve.y[-1] for curve in curves])
     far = ends > _FAR * np.median(ends)
@@ -134,6 +137,17 @@ def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: F
     style = ",.0f" if top >= 10 else ",.2f"
     higher = ", ".join(f"{label} at {end:{style}}" for label, end, out in zip(labels, ends, far, strict=True) if out)
     return replace(panel, y_max=top, note=f"Ending higher: {higher}")
+
+
+def _band(runs: Floats, band: str | None) -> tuple[Floats, Floats] | tuple[None, None]:
+    """Return the lower and the upper ends of a band over the checkpoints, if there is one."""
+    if band is None:
+        return None, None
+    if band == "quantiles":
+        low, high = quantiles(runs, 0.1, 0.9)
+        return low, high
+    ends = np.array([_ends(sample)[1:] for sample in runs.T])
+    return ends[:, 0], ends[:, 1]
 
 
 def mean_points(label: str, x: Sequence[float], samples: Sequence[Floats]) -> Curve:

@@ -1,8 +1,9 @@
 """Pictures of figures and of regret. Matplotlib is an extra and is imported only when something is drawn."""
 
 import io
+import itertools
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.display.figures import Curve, Figure, Panel, regret_panel
+from rotting.common.looks import COLOURS, STYLES
+from rotting.common.rules import suggest
+from rotting.display.figures import BANDS, Curve, Figure, Panel, regret_panel
 from rotting.errors import InvalidValueError, MissingExtraError, PathExistsError
 
 if TYPE_CHECKING:
@@ -19,10 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
     from matplotlib.lines import Line2D
 
-# Okabe and Ito's colours, distinct under every common colour blindness; grey for their yellow, which is too pale.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#8C8C8C")
-# Five styles against eight colours: 40 curves before a pair repeats, and neighbours differ in both.
-STYLES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 2, 3, 2)))
 # Seven markers: a third way to tell curves apart, with a period of its own.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
@@ -91,8 +90,11 @@ def plot_regret(
     path: str | Path | None = None,
     log: bool = False,
     bounds: Sequence[Sequence[tuple[str, Floats]]] = (),
+    legend: bool | str = True,
+    band: str | None = "quantiles",
+    log_y: bool = False,
 ) -> "Axes":
-    """Draw each policy's mean regret over the rounds, and the band from 10 % to 90 % of its runs.
+    """Draw each policy's mean regret over the rounds, and a band around it.
 
     Args:
         labels: one per policy.
@@ -104,6 +106,10 @@ def plot_regret(
         log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
         bounds: for each policy, labels and values of bounds at the checkpoints, drawn thin in the policy's colour; regret is
             then on a logarithmic axis, as bounds are much larger.
+        legend: whether there is one; below the axes of a figure made here, else inside the axes, where it covers least. A place
+            of Matplotlib's, such as "upper left", is inside, too.
+        band: "quantiles" from 10 % to 90 % of the runs, "interval" of 95 % of the mean, or None.
+        log_y: regret on a logarithmic axis. Where a policy ends with no regret, or with less, the axis is linear around zero.
 
     Example:
         >>> regret = np.cumsum(np.ones((1, 5, 3)), axis=2)
@@ -116,15 +122,13 @@ def plot_regret(
     if path is not None:
         path = _check_new_file(path)
     new_picture = _new_picture()
-    if ax is not None:
-        lines = draw(ax, labels, checkpoints, regret, log, bounds)
-        # Beside the axes: inside it could cover a curve.
-        ax.legend(handles=lines, loc="upper left", bbox_to_anchor=(1.01, 1.0), **LEGEND)
-    else:
-        entries = [*labels, *(label for each in bounds for label, _ in each)]
-        columns = 1 if max(map(len, entries)) > 40 else 2
-        rows = -(-len(entries) // columns)
-        size = (7.2, 4.6 + 0.2 * rows)  # taller for a longer legend, which is below the axes and covers no curve
+    _check_look(legend, band)
+    below = ax is None and legend is True  # no curve is covered there
+    if ax is None:
+        entries = [*labels, *(label for each in bounds for label, _ in each)] if below else []
+        width, height = _own_size()
+        columns, room = _legend_shape(entries, width)
+        size = (width, height + room / INCH)
         if path is not None:
             figure = new_picture(size, layout="constrained")  # needs no display, and pyplot holds no reference to it
         else:
@@ -132,15 +136,150 @@ def plot_regret(
 
             figure = plt.figure(figsize=size, layout="constrained")
         ax = figure.add_subplot()
-        lines = draw(ax, labels, checkpoints, regret, log, bounds)
-        figure.legend(handles=lines, loc="outside lower center", ncols=columns, **LEGEND)
+    lines = draw(ax, labels, checkpoints, regret, log, bounds, band, log_y)
+    if below:
+        ax.figure.figure.legend(handles=lines, loc="outside lower center", ncols=columns, **LEGEND)
+    ax.set_title(title, loc="left", fontsize="medium")
+    if legend is not False and not below:
+        _place_legend_inside(ax, lines, "best" if legend is True else legend)
+    if path is not None:
+        _write(ax.figure.figure, path)
+    return ax
+
+
+def _write(picture: "Picture", path: Path) -> None:
+    content = picture_bytes(picture, path.suffix[1:])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:  # x: another process may have written it since the check
+        file.write(content)
+
+
+def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
+    """Draw a figure as `draw_figure` does; into a new image file, or where pyplot shows it.
+
+    Args:
+        figure: what to draw.
+        path: a new image file; its suffix sets the format.
+    """
+    if path is None:
+        _new_picture()
+        from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
+
+        return draw_figure(figure, plt.figure)
+    path = _check_new_file(path)
+    picture = draw_figure(figure)
+    _write(picture, path)
+    return picture
+
+
+_WRITTEN = 120  # cells of a heat map, at most, in which their values are written
+Axis2 = tuple[str, Sequence[Any]]
+"""The label of an axis and its values."""
+
+
+def plot_heat(
+    x: Axis2,
+    y: Axis2,
+    values: Floats,
+    label: str,
+    title: str,
+    best_along: int | None = None,
+    path: str | Path | None = None,
+) -> "Picture":
+    """Draw values over two parameters as colours, dark for small ones.
+
+    Args:
+        x: the label and the values of the parameter from left to right.
+        y: the same from below.
+        values: one number for each `[y, x]`, NaN where there is none.
+        label: what they are.
+        title: above the picture.
+        best_along: the axis of `values` along which the smallest is framed, if any.
+        path: a new image file; its suffix sets the format.
+
+    Example:
+        >>> picture = plot_heat(("L", [0.1, 1.0]), ("alpha", [0.5, 1.4]), np.array([[1.0, 2.0], [1.5, 1.0]]), "regret", "one")
+        >>> picture.axes[0].get_xlabel()
+        'L'
+        >>> import matplotlib.pyplot
+        >>> matplotlib.pyplot.close("all")
+    """
+    new_picture: Any = _new_picture()
+    from matplotlib.patches import Rectangle  # noqa: PLC0415 - an extra
+
+    if path is not None:
+        path = _check_new_file(path)
+    else:
+        from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
+
+        new_picture = plt.figure
+    rows, columns = values.shape
+    size = min(12.0, 2.2 + 0.62 * columns), min(10.0, 1.3 + 0.42 * rows)
+    picture: Picture = new_picture(figsize=(max(4.0, size[0]), max(2.6, size[1])), layout="constrained")
+    ax = picture.add_subplot()
+    image = ax.imshow(values, origin="lower", aspect="auto", cmap="cividis")
+    picture.colorbar(image, ax=ax, label=label)
+    for axis, (name, ticks), set_label in ((ax.xaxis, x, ax.set_xlabel), (ax.yaxis, y, ax.set_ylabel)):
+        every = -(-len(ticks) // 16)  # more labels would touch
+        axis.set_ticks(range(0, len(ticks), every), [_tick(each) for each in ticks[::every]])
+        set_label(name)
+    middle = (np.nanmin(values) + np.nanmax(values)) / 2
+    for row, column in np.ndindex(rows, columns) if values.size <= _WRITTEN else ():
+        value = values[row, column]
+        ink = "white" if value < middle else "black"
+        ax.text(column, row, "" if np.isnan(value) else f"{value:,.3g}", ha="center", va="center", color=ink, size=SMALL)
+    if best_along is not None:
+        for k, place in enumerate(np.nanargmin(values, axis=best_along)):
+            corner = (k - 0.5, place - 0.5) if best_along == 0 else (place - 0.5, k - 0.5)
+            ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=COLOURS[1], linewidth=2.2))
     ax.set_title(title, loc="left", fontsize="medium")
     if path is not None:
-        content = picture_bytes(ax.figure.figure, path.suffix[1:])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:  # x: another process may have written it since the check
-            file.write(content)
-    return ax
+        _write(picture, path)
+    return picture
+
+
+def _tick(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _check_look(legend: object, band: object) -> None:
+    """Refuse a legend or a band that there is not."""
+    from matplotlib.legend import Legend  # noqa: PLC0415 - an extra
+
+    if not isinstance(legend, bool) and legend not in Legend.codes:
+        hint = suggest(legend, Legend.codes) if isinstance(legend, str) else ""
+        raise InvalidValueError(f"legend must be True, False or a place such as 'upper left', got {legend!r}{hint}")
+    if band not in BANDS:
+        raise InvalidValueError(f"band must be 'quantiles', 'interval' or None, got {band!r}")
+
+
+def _own_size() -> tuple[float, float]:
+    """Return the width and the height of the axes of a figure: those that a style has set, else those of a page."""
+    from matplotlib import rcParams, rcParamsDefault  # noqa: PLC0415 - an extra
+
+    width, height = rcParams["figure.figsize"]
+    return (7.2, 4.6) if [width, height] == list(rcParamsDefault["figure.figsize"]) else (float(width), float(height))
+
+
+_SMALLER = (1.0, 0.9, 0.8, 0.7, 0.6)  # times the size of a legend's letters
+_SHARES = (0.55, 0.95)  # of the height of the axes, that a legend inside may take; more only where less will not do
+
+
+def _place_legend_inside(ax: "Axes", lines: "Sequence[Line2D]", place: Any) -> None:
+    """Put a legend into the axes, with letters as small as it takes: long labels are wrapped, and many stand in columns."""
+    from matplotlib.font_manager import FontProperties  # noqa: PLC0415 - an extra
+
+    frame = ax.get_window_extent()
+    usual = FontProperties(size=LEGEND["fontsize"]).get_size_in_points()
+    for share, times in itertools.product(_SHARES, _SMALLER):
+        letters = int((frame.width * INCH / ax.figure.figure.dpi) / (GLYPH * usual * times)) - 8  # without its line
+        words = [textwrap.fill(str(line.get_label()), max(12, letters)) for line in lines]
+        for columns in (1, 2, 3):
+            style = {**LEGEND, "fontsize": usual * times, "ncols": columns, "handlelength": 2.4, "columnspacing": 1.2}
+            legend = ax.legend(lines, words, loc=place, **style)
+            box = legend.get_window_extent()
+            if box.width < 0.97 * frame.width and box.height < share * frame.height:
+                return
 
 
 def draw(
@@ -150,9 +289,11 @@ def draw(
     regret: Floats,
     log: bool,
     bounds: Sequence[Sequence[tuple[str, Floats]]] = (),
+    band: str | None = "quantiles",
+    log_y: bool = False,
 ) -> "list[Line2D]":
     """Draw the curves, the bands, the bounds and the axes' labels; return the curves, the highest end first."""
-    panel = replace(regret_panel("", labels, checkpoints, regret), x_log=log, y_max=None)
+    panel = replace(regret_panel("", labels, checkpoints, regret, band), x_log=log, y_max=None)
     if log:
         panel = replace(panel, x_label=f"{panel.x_label} (logarithmic)")
     styles = {label: curve_style(k) for k, label in enumerate(labels)}
@@ -162,9 +303,13 @@ def draw(
             panel = replace(panel, curves=(*panel.curves, Curve(label, checkpoints, values)))
     # A game of one arm or one round has no regret, and perhaps no bound: nothing for a logarithmic axis.
     ends = [curve.y[-1] for curve in panel.curves if curve.y[-1] > 0]
-    panel = replace(panel, y_log=bool(ends and any(bounds)))
-    lines = _draw_panel(ax, panel, styles)
+    panel = replace(panel, y_log=bool(ends and (log_y or any(bounds))))
     if panel.y_log:
+        panel = replace(panel, y_label=f"{panel.y_label[:-1]}, logarithmic)")
+    lines = _draw_panel(ax, panel, styles)
+    if panel.y_log and log_y and len(ends) < len(panel.curves):
+        _show_zero(ax, panel, min(ends))
+    elif panel.y_log:
         # Regret starts at zero, which a logarithmic axis cannot show.
         ax.set_ylim(bottom=min(ends) / 100)
     for line in lines[len(labels) :]:
@@ -173,7 +318,21 @@ def draw(
     return [lines[k] for k in order]
 
 
-def draw_figure(figure: Figure) -> "Picture":
+def _show_zero(ax: "Axes", panel: Panel, least: float) -> None:
+    """Make a logarithmic y axis linear around zero, where a curve ends at zero or below."""
+    from matplotlib.ticker import SymmetricalLogLocator  # noqa: PLC0415 - an extra
+
+    near = 10.0 ** np.floor(np.log10(least / 10))
+    ax.set_yscale("symlog", linthresh=near, linscale=0.5)
+    ax.yaxis.set_major_locator(SymmetricalLogLocator(linthresh=near, base=10))
+    _write_ticks(ax.yaxis, log=False)
+    ax.set_ylabel(f"{panel.y_label[:-1]}, linear up to {near:g})")
+    low, high = (float(getattr(np, name)([getattr(curve.y, name)() for curve in panel.curves])) for name in ("min", "max"))
+    ax.set_ylim(min(-near, 2 * low), 2 * high)
+    ax.axhline(0.0, color=SUBDUED, linewidth=0.6)
+
+
+def draw_figure(figure: Figure, new_picture: "Callable[..., Picture] | None" = None) -> "Picture":
     """Draw a figure for print: panels in rows of `figure.columns`, with one legend below.
 
     Curves of one label look the same in every panel. Axis labels that repeat those of the panel to the left or below are
@@ -181,9 +340,10 @@ def draw_figure(figure: Figure) -> "Picture":
 
     Args:
         figure: what to draw.
+        new_picture: makes the Matplotlib figure; by default one that pyplot does not know.
 
     Returns:
-        A Matplotlib figure that pyplot does not know; `picture_bytes` turns it into the content of a file.
+        The Matplotlib figure; `picture_bytes` turns it into the content of a file.
 
     Example:
         >>> from rotting.display.figures import Curve
@@ -193,7 +353,7 @@ def draw_figure(figure: Figure) -> "Picture":
         >>> picture.axes[0].get_title(loc="left")
         'one run'
     """
-    new_picture = _new_picture()
+    new_picture = new_picture or _new_picture()
     panels, columns = figure.panels, max(1, min(figure.columns, len(figure.panels)))
     rows = -(-len(panels) // columns)
     panel_width = PANEL_WIDTHS.get(columns, MANY)
@@ -205,7 +365,7 @@ def draw_figure(figure: Figure) -> "Picture":
     heads_height = sum(max(_height(head, TEXT) + _height(note, SMALL) for head, note in line) for line in heads) / INCH
     top = (_height(title, TITLE) + _height(caption, SMALL) + 12) / INCH
     height = top + heads_height + rows * (0.56 if rows > 2 else 0.74) * min(panel_width, 5.2) + legend_height / INCH
-    picture = new_picture((width, height), layout="constrained")
+    picture = new_picture(figsize=(width, height), layout="constrained")
     # The layout engine keeps room for the legend at the bottom; the top is reserved for the title and the caption.
     picture.set_layout_engine("constrained", rect=(0, 0, 1, 1 - top / height), w_pad=0.08, hspace=0.02, wspace=0.02)
     words: dict[str, Any] = {"va": "top", "linespacing": LINE}

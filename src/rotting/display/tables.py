@@ -1,12 +1,18 @@
-"""Tables for people: aligned in a terminal, Markdown in a document, HTML in a notebook."""
+"""Tables for people: aligned in a terminal, Markdown or LaTeX in a document, HTML in a notebook."""
 
 import html
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rotting.common.html_parts import table as html_table
 from rotting.common.statistics import Interval
+from rotting.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -19,12 +25,21 @@ class Column:
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """A table for people: as it prints in a terminal, `to_markdown()`, HTML in a notebook; `rows` for programs.
+    """A table for people: as it prints in a terminal, `to_markdown()`, `to_latex()`, HTML in a notebook; `rows` for programs.
 
     Args:
         lines: the text above the table.
         columns: the first is aligned to the left, the others to the right.
         rows: one dict per row.
+
+    Example:
+        >>> table = Table(("An example",), (Column("policy", lambda row: row["policy"]),), [{"policy": "FEWA 4"}])
+        >>> print(table)
+        An example
+        <BLANKLINE>
+        policy
+        ------
+        FEWA 4
     """
 
     lines: tuple[str, ...]
@@ -56,18 +71,74 @@ class Table:
         written = ["| " + " | ".join(cells) + " |" for cells in [heads, rule, *grid]]
         return "\n".join(["  \n".join(self.lines), "", *written])
 
-    def _repr_html_(self) -> str:
-        def row(tag: str, cells: Sequence[str]) -> str:
-            sides = ["left", *["right"] * (len(cells) - 1)]
-            return "".join(
-                f'<{tag} style="text-align: {side}">{html.escape(cell)}</{tag}>'
-                for side, cell in zip(sides, cells, strict=True)
-            )
+    def to_latex(self) -> str:
+        r"""Return the table in LaTeX, with the rules of the package `booktabs`; what stands above it becomes comments.
 
+        Example:
+            >>> columns = (Column("policy", lambda row: row["policy"]), Column("10 %", lambda row: f"{row['q10']:.1f}"))
+            >>> print(Table(("An example",), columns, [{"policy": "my_policy", "q10": -0.5}]).to_latex())
+            % An example
+            \begin{tabular}{lr}
+            \toprule
+            policy & 10 \% \\
+            \midrule
+            my\_policy & $-$0.5 \\
+            \bottomrule
+            \end{tabular}
+        """
+        head, *body = (
+            " & ".join(map(_latex_text, cells)) + r" \\" for cells in [[each.head for each in self.columns], *self._cells()]
+        )
+        comments = [f"% {each}" for line in self.lines for each in line.splitlines()]
+        alignment = "l" + "r" * (len(self.columns) - 1)
+        above = [*comments, rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", head, r"\midrule"]
+        return "\n".join([*above, *body, r"\bottomrule", r"\end{tabular}"])
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the numbers of the rows as a data frame; an interval is three columns, `x`, `x_low` and `x_high`.
+
+        Needs the extra `rotting[pandas]`.
+
+        Example:
+            >>> rows = [{"policy": "UCB1", "ratio": Interval(1.5, 1.0, 2.0)}]
+            >>> Table((), (interval_column("ratio"),), rows).to_pandas().to_dict("records")
+            [{'policy': 'UCB1', 'ratio': 1.5, 'ratio_low': 1.0, 'ratio_high': 2.0}]
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise MissingExtraError("to_pandas needs pandas: pip install 'rotting[pandas]'") from error
+        return pd.DataFrame([dict(_flat(row)) for row in self.rows])
+
+    def _repr_html_(self) -> str:
         caption = "<br>".join(map(html.escape, self.lines))
-        head = row("th", [column.head for column in self.columns])
-        body = "".join(f"<tr>{row('td', cells)}</tr>" for cells in self._cells())
-        return f"<p>{caption}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        above = f"<p>{caption}</p>" if caption else ""
+        return above + html_table([column.head for column in self.columns], self._cells())
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "±": r"$\pm$",
+    **{each: f"\\{each}" for each in "&%$#_{}"},
+}
+
+
+def _latex_text(text: str) -> str:
+    """Return text as LaTeX prints it; the hyphen before a number is a minus."""
+    escaped = "".join(_LATEX.get(each, each) for each in text)
+    return re.sub(r"(?<![\w-])-(?=[\d.])", "$-$", escaped)
+
+
+def _flat(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in row.items():
+        if isinstance(value, Interval):
+            yield from zip((name, f"{name}_low", f"{name}_high"), value, strict=True)
+        else:
+            yield name, value
 
 
 def interval_text(interval: Interval, style: str = ",.1f") -> str:

@@ -10,12 +10,15 @@ import io
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rotting.common.atomic_files import write_atomically
 from rotting.engines.claims import Claims
+from rotting.engines.log import Log
 from rotting.engines.task import Chunk, Task
 from rotting.errors import InvalidTypeError, InvalidValueError
 
@@ -89,7 +92,8 @@ class ChunkStore:
             return None
         try:
             with np.load(io.BytesIO(body), allow_pickle=False) as file:
-                chunk = Chunk(file["regret"], file["pulls"], file["seconds"].item())
+                log = Log._make(file[name] for name in Log._fields) if Log._fields[0] in file else ()
+                chunk = Chunk(file["regret"], file["pulls"], file["seconds"].item(), log)
         except Exception:  # noqa: BLE001 (something else under a digest of its own: NumPy may raise anything)
             return None
         kinds = [(chunk.regret.dtype, chunk.regret.ndim), (chunk.pulls.dtype, chunk.pulls.ndim), type(chunk.seconds)]
@@ -98,7 +102,8 @@ class ChunkStore:
     def write(self, key: str, chunk: Chunk) -> None:
         """Keep a chunk under that name; the first that cannot be written costs a warning."""
         body = io.BytesIO()
-        np.savez(body, regret=chunk.regret, pulls=chunk.pulls, seconds=np.float64(chunk.seconds))
+        log: dict[str, Any] = chunk.log._asdict() if isinstance(chunk.log, Log) else {}
+        np.savez(body, regret=chunk.regret, pulls=chunk.pulls, seconds=np.float64(chunk.seconds), **log)
         try:
             write_atomically(self._path(key), hashlib.sha256(body.getvalue()).digest() + body.getvalue())
         except OSError as error:
@@ -112,6 +117,8 @@ class ChunkStore:
 
 
 def _fits(chunk: Chunk, task: Task) -> bool:
-    runs, setting = len(chunk.regret), task.game.setting
-    shapes = chunk.regret.shape, chunk.pulls.shape
-    return runs > 0 and shapes == ((runs, setting.checkpoints.size), (runs, setting.n_arms))
+    runs = len(chunk.regret)
+    if runs == 0:
+        return False
+    arrays, expected = ([each.regret, each.pulls, *each.log] for each in (chunk, replace(task, runs=runs).blank()))
+    return [(each.shape, each.dtype) for each in arrays] == [(each.shape, each.dtype) for each in expected]

@@ -124,7 +124,7 @@ def compiled_for(
 def draw_error(noise: Noise) -> KernelError | None:
     """Return why `draw` does not compile by itself, or that it returns no number; None if it is sound."""
     made: Any = compiled(noise.draw)
-    types: Any = (numba.float64, numba.float64, *[numba.int64] * 4)
+    types: Any = (numba.float64, numba.typeof(noise.scale), *[numba.int64] * 4)
     try:
         made.compile(types)
     except Exception as error:  # noqa: BLE001 (as above)

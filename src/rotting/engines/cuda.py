@@ -16,8 +16,8 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.common.progress import Progress
 from rotting.engines.cuda_device import ELSEWHERE, Device
-from rotting.engines.cuda_game import link_thread, runs_axis
-from rotting.engines.game import Board, new_board
+from rotting.engines.cuda_game import Boards, link_thread, own_arrays, runs_axis
+from rotting.engines.game import new_board
 from rotting.engines.kernel_errors import new_state
 from rotting.engines.task import Chunk, Game, Task
 from rotting.engines.threads import try_out
@@ -62,6 +62,7 @@ class Cuda:
 
     def _play_game(self, tasks: list[Task], flight: "_Flight", bar: Progress) -> Iterator[tuple[Task, Chunk]]:
         game = tasks[0].game
+        check_playable(game.setting.beyond_tables)
         try_out(game, tasks[-1].end - 1, bar)
         table = _Table(self._device, game)
         waiting = deque(tasks)
@@ -93,6 +94,16 @@ class Cuda:
             yield from flight.landed(wait=False)
 
 
+def check_playable(beyond_tables: str) -> None:
+    """Refuse games that have more than a thread of a GPU plays.
+
+    Args:
+        beyond_tables: what they have, or nothing.
+    """
+    if beyond_tables:
+        raise EngineError(f"engine='cuda' plays no games with {beyond_tables}; {ELSEWHERE}")
+
+
 class _Table:
     """What the runs of a game share on the device."""
 
@@ -102,9 +113,10 @@ class _Table:
         kernel, setting = game.policy.kernel, game.setting
         self.capacity = setting.horizon if kernel.enlarge is None else small_capacity(setting.n_arms, setting.horizon)
         self.state = new_state(game.policy, setting.n_arms, self.capacity)
-        self.board = new_board(setting.means, np.zeros(setting.n_arms, np.int64))
+        self.board = own_arrays(new_board(Means(*setting.means), np.zeros(setting.n_arms, np.int64)))
         stream = device.stream()
         self.means = Means(*(device.put(each, stream) for each in setting.means))
+        self.scale = device.put(scale, stream) if isinstance(scale := setting.noise.scale, np.ndarray) else scale
         lists = np.arange(setting.n_arms), setting.checkpoints, setting.optimum
         self.rest = tuple(device.put(each, stream) for each in lists)
         self.signal = device.put(np.zeros(1, np.int64), stream)
@@ -127,7 +139,7 @@ class _Table:
         """Return the loop, compiled for arguments like these."""
         if self._kernel is None:
             policy, noise = self.game.policy, self.setting.noise
-            linked = link_thread(policy, noise, self.state, self.board)
+            linked = link_thread(policy, noise, self.state, self.board, self.setting.rules.on_means)
             self._kernel = self._device.kernel(linked, policy, noise, arguments)
         return self._kernel
 
@@ -157,7 +169,7 @@ class _Batch:
         n, device, stream = self._rows.size, self._device, self._stream
         arrays, axes = flatten(state).values(), self._table.axes
         self._state = unflatten(state, (device.spread(each, n, axis, stream) for each, axis in zip(arrays, axes, strict=True)))
-        self._board = Board(*(device.spread(each, n, runs_axis(each), stream) for each in board))
+        self._board = Boards(*(device.spread(each, n, runs_axis(each), stream) for each in board))
         self._on_device = (
             device.put(self._runs, stream),
             device.spread(np.zeros(self._table.setting.checkpoints.size), n, 0, stream),
@@ -167,7 +179,7 @@ class _Batch:
         table, setting = self._table, self._table.setting
         self._last = min(setting.horizon, self._last + self._rounds)
         runs, regret = self._on_device
-        shared = table.game.policy.params, self._state, self._board, table.means, float(setting.noise.scale)
+        shared = table.game.policy.params, self._state, self._board, table.means, table.scale
         keys = setting.noise_key, setting.policy_key, runs
         arguments = (*shared, *keys, *table.rest, regret, self._last, table.signal)
         self._device.launch(table.kernel(arguments), self._rows.size, self._stream, *arguments)
@@ -222,7 +234,7 @@ class _Batch:
         runs, regret = (device.get(each, stream)[left] for each in self._on_device)
         self._rows = self._rows[left]
         self._state = unflatten(state, (device.put(each, stream) for each in flatten(state).values()))
-        self._board = Board(*(device.put(each, stream) for each in board))
+        self._board = Boards(*(device.put(each, stream) for each in board))
         self._on_device = device.put(runs, stream), device.put(regret, stream)
 
     def chunks(self) -> Iterator[tuple[Task, Chunk]]:

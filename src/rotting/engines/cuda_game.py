@@ -6,8 +6,8 @@ thread reads next is near. `play_one` gives a thread its part of them, and the g
 Plain functions, as all kernels are; `engines/cuda_device.py` compiles them.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -20,7 +20,28 @@ from rotting.policy import Policy
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise
 
+_NOTHING: Mapping[Any, Any] = {}
 _SMALL = 64  # numbers of an array
+
+
+class Boards(NamedTuple):
+    """The arrays of a `Board` that has neither a log nor terms, or of many."""
+
+    pulls: Ints
+    round_piece: Ints
+    pull_piece: Ints
+    passed: Ints
+    collected: Floats
+
+
+def own_arrays(board: Board) -> Boards:
+    """Return the arrays of a board."""
+    return Boards(board.pulls, board.round_piece, board.pull_piece, board.passed, board.collected)
+
+
+def whole_board(own: Boards) -> Board:
+    """Return the board that has these arrays."""
+    return Board(own.pulls, own.round_piece, own.pull_piece, own.passed, own.collected, (), ())
 
 
 @slot
@@ -30,7 +51,7 @@ def state_of(s: Any, r: int) -> Any:
 
 
 @slot
-def board_of(s: Any, r: int) -> Board:
+def board_of(s: Any, r: int) -> Boards:
     """Stand for the part of the boards that belongs to the r-th run."""
     raise NotImplementedError
 
@@ -67,7 +88,7 @@ def play_one(
         s = state_of(states, r)
         if not is_full(s):
             run = runs[r]
-            b, key = board_of(boards, r), subkey(policy_key, run)
+            b, key = whole_board(board_of(boards, r)), subkey(policy_key, run)
             play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], last, signal)
 
 
@@ -97,8 +118,18 @@ def part_of(name: str, tree: Any) -> Callable[[Any, int], Any]:
     return function
 
 
-def link_thread(policy: Policy, noise: Noise, state: Any, board: Board) -> Callable[..., None]:
-    """Return `play_one` bound to this policy and this noise, and to states and boards like these, still plain."""
+def link_thread(
+    policy: Policy, noise: Noise, state: Any, board: Boards, more: Mapping[Any, Any] = _NOTHING
+) -> Callable[..., None]:
+    """Return `play_one` bound to this policy and this noise, and to states and boards like these, still plain.
+
+    Args:
+        policy: whose `choose` and `update` are called.
+        noise: whose `draw` is.
+        state: like that of a run.
+        board: the same.
+        more: other functions to bind, such as those that give the means.
+    """
     kernel = policy.kernel
     parts: dict[Any, Any] = {
         choose: kernel.choose,
@@ -112,4 +143,4 @@ def link_thread(policy: Policy, noise: Noise, state: Any, board: Board) -> Calla
         parts[reveal] = reveal_means
     if kernel.enlarge is not None:
         parts[is_full] = says_full
-    return bind(play_one, parts)
+    return bind(play_one, {**parts, **more})

@@ -77,7 +77,7 @@ class Dask:
         try:
             on_gpu = self._have_gpus(bar)
             for group in _groups(tasks, _GPU_ROUNDS if on_gpu else 0):
-                flight.submit(group, on_gpu)
+                flight.submit(group, on_gpu and not group[0].game.setting.beyond_tables)
                 yield from flight.landed(_AHEAD * sum(self._client.nthreads().values()))  # workers come and go
             yield from flight.landed(0)
         finally:

@@ -1,12 +1,12 @@
 """The one loop: a policy plays a problem.
 
 `play` is one game and allocates nothing, so that one thread of any machine can run it; `play_runs` sets up one game after the
-other. Both call the policy (`init`, `choose`, `update`), the noise (`draw`) and what an oracle sees (`reveal`) through slots
-that `link` fills.
+other. Both call the policy (`init`, `choose`, `update`), the noise (`draw`), what an oracle sees (`reveal`) and what is
+recorded (`look`, `note`) through slots that `link` fills.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from rotting.problems.noise import Noise
 CANCEL, DONE = 0, 1  # places of `signal`: set to stop the game; rounds played so far
 _POLL = 1 << 14  # rounds between two looks at `signal`
 _MORE = 2  # times the room, when there is none left
+_NOTHING: Mapping[Any, Any] = {}
 
 
 class Board(NamedTuple):
@@ -32,11 +33,14 @@ class Board(NamedTuple):
     pull_piece: Ints  # [K] the same over the arm's own pulls
     passed: Ints  # [2] rounds and checkpoints that lie behind
     collected: Floats  # [2] the sum of the means of the arms pulled, as high + low
+    log: Any = ()  # a `Log` of the rounds, if they are recorded
+    extra: Any = ()  # what else is to be remembered, of a problem that has terms
 
 
-def new_board(m: Means, pulls: Ints) -> Board:
+def new_board(m: Means, pulls: Ints, log: Any = (), extra: Any = ()) -> Board:
     """Return the board of a game that begins, which counts the pulls in `pulls`."""
-    return Board(pulls, m.round_first[:-1].copy(), m.pull_first[:-1].copy(), np.zeros(2, np.int64), np.zeros(2))
+    pieces = m.round_first[:-1].copy(), m.pull_first[:-1].copy()
+    return Board(pulls, pieces[0], pieces[1], np.zeros(2, np.int64), np.zeros(2), log, extra)
 
 
 @slot
@@ -94,6 +98,30 @@ def draw_checked(mean: float, scale: float, key: int, run: int, arm: int, clock:
     return reward
 
 
+def available(m: Means, t: int, arms: Ints) -> Ints:
+    """Return the arms that may be pulled at round t: all of them."""
+    return arms
+
+
+def hear(p: Any, s: Any, b: Board, m: Means, t: int) -> None:
+    """Wait for no reward: each was seen in its own round."""
+
+
+def observe(p: Any, s: Any, b: Board, m: Means, t: int, i: int, reward: float, run: int) -> None:
+    """Show the policy the reward at once."""
+    update(p, s, t, i, reward)
+
+
+def count(m: Means, b: Board, i: int, t: int) -> None:
+    """Count a pull."""
+    b.pulls[i] += 1
+
+
+def extra_of_run(m: Any, n_arms: int, horizon: int) -> Any:
+    """Remember nothing else."""
+    return ()
+
+
 def reveal(s: Any, m: Means, b: Board, t: int) -> None:
     """Show a learner nothing."""
 
@@ -102,6 +130,51 @@ def reveal_means(s: Any, m: Means, b: Board, t: int) -> None:
     """Show an oracle the mean of every arm."""
     for i in range(b.pulls.size):
         s.means[i] = mean_now(m, b, i, t)
+
+
+def means_of_run(m: Any, r: int, n_arms: int) -> Any:
+    """Return the means of one of the runs that are played: the same for all."""
+    return m
+
+
+def own_means(m: Any, r: int, n_arms: int) -> Any:
+    """Return the means of one run, where those of several follow one another."""
+    a, b = r * n_arms, (r + 1) * n_arms
+    return Means(
+        m.kinds[a:b],
+        m.on_rounds[a:b],
+        m.round_starts,
+        m.round_values,
+        m.round_first[a : b + 1],
+        m.pull_starts,
+        m.pull_values,
+        m.pull_first[a : b + 1],
+        m.grid,
+        m.grid_first[a : b + 1],
+    )
+
+
+def optimum_of_run(optimal: Floats, r: int) -> Floats:
+    """Return what the optimal policy collects in one of the runs: the same in all."""
+    return optimal
+
+
+def own_optimum(optimal: Floats, r: int) -> Any:
+    """Return what the optimal policy collects in one run, where each has its own."""
+    return optimal[r]
+
+
+def log_of_run(log: Any, r: int) -> Any:
+    """Record nothing."""
+    return ()
+
+
+def look(p: Any, s: Any, m: Means, b: Board, t: int, arms: Ints) -> None:
+    """Record nothing of the arms before a choice."""
+
+
+def note(b: Board, t: int, i: int, reward: float) -> None:
+    """Record nothing of a round."""
 
 
 def room_at_first(n_arms: int, rounds: int) -> int:
@@ -153,16 +226,24 @@ def play(
     """
     mark, high, low = b.passed[1], b.collected[0], b.collected[1]
     for t in range(b.passed[0] + 1, last + 1):
-        reveal(s, m, b, t)
-        i = choose(p, s, t, policy_key, arms)
-        visit(b, i)
-        mean = mean_now(m, b, i, t)
-        clock = t - 1 if m.on_rounds[i] else b.pulls[i]
-        update(p, s, t, i, draw(mean, scale, noise_key, run, i, clock))
+        hear(p, s, b, m, t)
         if is_full(s):
             b.passed[0], b.passed[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
             return
-        b.pulls[i] += 1
+        reveal(s, m, b, t)
+        now = available(m, t, arms)
+        look(p, s, m, b, t, now)
+        i = choose(p, s, t, policy_key, now)
+        visit(b, i)
+        mean = mean_now(m, b, i, t)
+        clock = t - 1 if m.on_rounds[i] else b.pulls[i]
+        reward = draw(mean, scale, noise_key, run, i, clock)
+        note(b, t, i, reward)
+        observe(p, s, b, m, t, i, reward, run)
+        if is_full(s):
+            b.passed[0], b.passed[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
+            return
+        count(m, b, i, t)
         high, low = add(high, low, mean)
         if t == checkpoints[mark]:
             regret[mark] = difference(optimal[mark], 0.0, high, low)
@@ -184,9 +265,13 @@ def play_runs(
     optimal: Floats,
     regret: Floats,
     pulls: Ints,
+    log: Any,
     signal: Ints,
 ) -> None:
-    """Play one game for each row of `regret` [runs, checkpoints] and `pulls` [runs, K]."""
+    """Play one game for each row of `regret` [runs, checkpoints], `pulls` [runs, K] and the arrays of a `Log`, if it is one.
+
+    Where each run has a problem of its own, their means follow one another in `m`, and `optimal` has a row for each.
+    """
     n_arms = pulls.shape[1]
     arms = np.arange(n_arms)
     for r in range(regret.shape[0]):
@@ -195,18 +280,26 @@ def play_runs(
         run = first_run + r
         capacity = room_at_first(n_arms, checkpoints[-1])
         s = init(p, n_arms, capacity)
-        b = new_board(m, pulls[r])
+        mine, best = means_of_run(m, r, n_arms), optimum_of_run(optimal, r)
+        b = new_board(mine, pulls[r], log_of_run(log, r), extra_of_run(mine, n_arms, checkpoints[-1]))
         key = subkey(policy_key, run)
         while True:  # one call: its code is compiled in place
-            play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], checkpoints[-1], signal)
+            play(p, s, b, mine, scale, noise_key, key, run, arms, checkpoints, best, regret[r], checkpoints[-1], signal)
             if not is_full(s):
                 break
             capacity *= _MORE
             s = enlarge(p, s, capacity)
 
 
-def link(policy: Policy, noise: Noise, checked: bool = False) -> Callable[..., None]:
-    """Return `play_runs` bound to this policy and this noise, still plain; `checked`, it looks at choices and rewards."""
+def link(policy: Policy, noise: Noise, checked: bool = False, more: Mapping[Any, Any] = _NOTHING) -> Callable[..., None]:
+    """Return `play_runs` bound to this policy and this noise, still plain.
+
+    Args:
+        policy: whose `init`, `choose` and `update` are called.
+        noise: whose `draw` is.
+        checked: look at choices and rewards.
+        more: other functions to bind, such as those that record.
+    """
     kernel = policy.kernel
     parts: dict[Any, Any] = {init: kernel.init, choose: kernel.choose, update: kernel.update, draw: noise.draw}
     if policy.sees_means:
@@ -215,4 +308,4 @@ def link(policy: Policy, noise: Noise, checked: bool = False) -> Callable[..., N
         parts |= {room_at_first: small_capacity, is_full: says_full, enlarge: kernel.enlarge}
     if checked:
         parts |= {visit: visit_checked, draw: draw_checked, draw_of_noise: noise.draw}
-    return bind(play_runs, parts)
+    return bind(play_runs, {**parts, **more})

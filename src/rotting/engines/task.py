@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.version import __version__
-from rotting.engines.game import link
+from rotting.engines.game import link, means_of_run, optimum_of_run, own_means, own_optimum
 from rotting.engines.kernel_errors import blaming
+from rotting.engines.log import Log, new_log, recording
+from rotting.engines.terms import NO_RULES, Rules, Terms
 from rotting.kernels.binding import digest
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means
@@ -33,10 +35,41 @@ class Chunk(NamedTuple):
     regret: Floats  # [runs, checkpoints]
     pulls: Ints  # [runs, K]
     seconds: float  # of CPU time that they took
+    log: Log | tuple[()] = ()  # every round of them, if they are recorded
 
     def first(self, runs: int) -> "Chunk":
         """Return the first runs of the chunk, with their share of the time."""
-        return Chunk(self.regret[:runs], self.pulls[:runs], self.seconds * runs / len(self.regret))
+        log = Log._make(array[:runs] for array in self.log) if isinstance(self.log, Log) else ()
+        return Chunk(self.regret[:runs], self.pulls[:runs], self.seconds * runs / len(self.regret), log)
+
+
+class Draws(Protocol):
+    """The problems of a family: every run has its own."""
+
+    @property
+    def digest(self) -> str:
+        """A digest of all that decides them."""
+        ...
+
+    def tables(self, first_run: int, runs: int) -> tuple[Means, Floats]:
+        """Return the means of some runs, one after the other, and the optimal rewards of each `[runs, checkpoints]`."""
+        ...
+
+
+def beyond_tables(record: tuple[str, ...], draws: object, rules: Rules) -> str:
+    """Return what a game has that is more than rewards around a table of means, or nothing; not every engine plays it.
+
+    Example:
+        >>> beyond_tables(("arms",), None, NO_RULES), beyond_tables((), None, NO_RULES)
+        ('a record of every round', '')
+    """
+    found = {
+        "a record of every round": bool(record),
+        "a new problem in every run": draws is not None,
+        "arms that come, leave or recover": rules.moves,
+        "late rewards": rules.delay is not None,
+    }
+    return next((name for name, is_so in found.items() if is_so), "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +77,24 @@ class Setting:
     """What the games of one simulation share."""
 
     noise: Noise
-    means: Means
+    means: Means | Terms  # of run 0, if every run has its own
     noise_key: int
     policy_key: int
     checkpoints: Ints  # the last one is the horizon
     optimum: Floats  # the optimal reward up to each checkpoint
+    record: tuple[str, ...] = ()  # which arrays of a `Log` are filled in
+    draws: Draws | None = None  # the problems of the runs, if every run has its own
+    rules: Rules = NO_RULES  # what the problem adds to a table of means, which are then `Terms`
 
     @property
     def horizon(self) -> int:
         """Rounds of a game."""
         return int(self.checkpoints[-1])
+
+    @property
+    def beyond_tables(self) -> str:
+        """What these games have that not every engine plays, or nothing."""
+        return beyond_tables(self.record, self.draws, self.rules)
 
     @property
     def n_arms(self) -> int:
@@ -66,7 +107,10 @@ class Setting:
         # A game that was played without the compiler gives the same regret, but not the same times.
         engine = __version__, version("numba"), os.environ.get("NUMBA_DISABLE_JIT", "0")
         keys = self.noise_key, self.policy_key
-        hasher = hashlib.sha256(repr((keys, self.noise, self.noise.scale, engine)).encode())
+        scale = np.ravel(self.noise.scale).tolist()
+        drawn = () if self.draws is None else (self.draws.digest,)
+        rules = self.rules.moves, self.rules.delay  # of a formula, the code is part of the game's
+        hasher = hashlib.sha256(repr((keys, self.noise, scale, engine, rules, *self.record, *drawn)).encode())
         for array in (*self.means, self.checkpoints, self.optimum):
             hasher.update(f"{array.dtype}{array.shape}".encode())
             hasher.update(np.ascontiguousarray(array).data)
@@ -94,7 +138,11 @@ class Game:
         with blaming(self.setting.noise):
             digest(self.setting.noise.draw)  # type: ignore[arg-type]
         with blaming(self.policy):  # whose is what is refused of the rest
-            return link(self.policy, self.setting.noise, checked)
+            more = recording(self.policy, self.setting.record)
+            more |= self.setting.rules.parts(self.policy)
+            if self.setting.draws is not None:
+                more |= {means_of_run: own_means, optimum_of_run: own_optimum}
+            return link(self.policy, self.setting.noise, checked, more)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the loops, which are made again where the game is read."""
@@ -115,8 +163,12 @@ class Game:
     def arguments(self, first_run: int, chunk: Chunk, signal: Any) -> tuple[Any, ...]:
         """Return what `linked` is called with to fill a chunk that begins at `first_run`."""
         each = self.setting
-        shared = (self.policy.params, each.means, each.noise.scale, each.noise_key, each.policy_key)
-        return (*shared, first_run, each.checkpoints, each.optimum, chunk.regret, chunk.pulls, signal)
+        means: Means | Terms = each.means
+        optimum = each.optimum
+        if each.draws is not None:
+            means, optimum = each.draws.tables(first_run, len(chunk.regret))
+        shared = (self.policy.params, means, each.noise.scale, each.noise_key, each.policy_key)
+        return (*shared, first_run, each.checkpoints, optimum, chunk.regret, chunk.pulls, chunk.log, signal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +198,8 @@ class Task:
         """Return a chunk to be filled in; NaN stands for what was not played."""
         setting = self.game.setting
         regret = np.full((self.runs, setting.checkpoints.size), np.nan)
-        return Chunk(regret, np.zeros((self.runs, setting.n_arms), np.int64), 0.0)
+        log = new_log(setting.record, self.runs, setting.horizon, setting.n_arms)
+        return Chunk(regret, np.zeros((self.runs, setting.n_arms), np.int64), 0.0, log)
 
     def split(self, runs: int) -> tuple["Task", "Task"]:
         """Return the first runs of the task, and the rest of it."""

@@ -91,7 +91,7 @@ def try_out(game: Game, last_run: int, bar: Progress) -> None:
 def _trait(game: Game) -> tuple[object, ...]:
     """Return what decides how far a game's indices go, but for its rewards, and the scale of these."""
     setting = game.setting
-    return (game.code, game.policy.params, setting.noise.scale, setting.horizon, setting.n_arms)
+    return (game.code, game.policy.params, setting.noise, setting.horizon, setting.n_arms)
 
 
 def _last_safe_run(game: Game) -> float:
@@ -120,9 +120,10 @@ def _ready(game: Game, bar: Progress, checked: bool = False) -> Loop:
 
 def _play(task: Task, loop: Loop, signal: Ints) -> Chunk:
     chunk = task.blank()
+    arguments = task.game.arguments(task.first_run, chunk, signal)  # which may take as long as drawing problems does
     began = time.thread_time()  # of this thread alone: others compile and play beside it
     try:
-        loop(*task.game.arguments(task.first_run, chunk, signal))
+        loop(*arguments)
     except MISTAKES as error:
         raise game_error(task, chunk, error) from None
     return chunk._replace(seconds=time.thread_time() - began)

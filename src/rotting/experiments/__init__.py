@@ -163,8 +163,16 @@ def run(
     return outcomes
 
 
-def _policies(results: Results) -> list[str]:
-    return list(dict.fromkeys(repr(policy) for result in results.values() for policy in result.policies))
+def _policies(results: Results) -> dict[str, dict[str, Any]]:
+    """Return the parameters of the policies by class; a list holds the values of one that varies, in the order of the games."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for policy in dict.fromkeys(policy for result in results.values() for policy in result.policies):
+        found.setdefault(type(policy).__name__, []).append(policy.shown_params())
+    told: dict[str, dict[str, Any]] = {}
+    for name, variants in found.items():
+        values = {key: list(dict.fromkeys(each[key] for each in variants if key in each)) for each in variants for key in each}
+        told[name] = {key: each[0] if len(each) == 1 else each for key, each in values.items()}
+    return told
 
 
 def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:
@@ -221,25 +229,30 @@ def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool 
     return target
 
 
+OPENING = "rested-two-arms"
+"""The experiment whose figure the report begins with."""
+
+
 def _about(sections: Sequence[Section], seconds: float) -> report.About:
     size = sections[0].settings["size"]
     sizes = {
-        "quick": "This is the quick size: fewer runs than in the paper, so intervals are wide and claims may stay undecided.",
+        "quick": "This is the quick size, with fewer runs than the paper: intervals are wide, and claims may stay undecided.",
         "full": "This is the full size, with as many runs as in the paper.",
     }
     return report.About(
         title="A single algorithm for both restless and rested rotting bandits: reproduced",
         paragraphs=(
             (
-                "Figures and tables of Seznec, Ménard, Lazaric and Valko (AISTATS 2020), computed again, and the paper's "
-                "verbal claims with what was measured. Every number here is computed from the runs behind this report, "
-                "except those marked as the paper's."
+                "RAW-UCB plays arms that wear out, with time or with use; here the figures, tables and claims of its paper "
+                "(Seznec, Ménard, Lazaric and Valko, AISTATS 2020) are computed anew. "
+                "Every number comes from the runs behind this page, except those marked as the paper's. "
+                f"{sizes[size]}"
             ),
-            sizes[size],
         ),
         seed=sections[0].settings["seed"],
         date=datetime.now(UTC),
         seconds=seconds,
         versions=report.versions(),
         machine=report.machine(),
+        opening=OPENING,
     )

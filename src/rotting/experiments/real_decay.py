@@ -109,7 +109,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
     """Return the means, regret over time, and a table per problem."""
     figures = []
     for name, result in results.items():
-        problem = plan.games[name].problem
+        problem = plan.games[name].one_problem
         panels = (_means(problem, CASES[name]), regret_panel("Regret", LABELS, result.checkpoints, result.regret))
         figures.append(
             Figure(name, f"{CASES[name].title}: means and regret", f"Regret: {BAND}.", panels, columns=2, first=ORDER)
@@ -156,5 +156,5 @@ EXPERIMENT = Experiment(
     sizes=SIZES,
     prepare=prepare,
     findings=findings,
-    order=5,
+    order=7,
 )

@@ -133,5 +133,5 @@ EXPERIMENT = Experiment(
     sizes=SIZES,
     prepare=prepare,
     findings=findings,
-    order=2,
+    order=3,
 )

@@ -191,7 +191,7 @@ def _proved(plan: Plan, results: Results) -> dict[str, list[Proved]]:
     """Return the tightest bound of each policy on each of the five problems."""
     proved: dict[str, list[Proved]] = {}
     for name in plan.data:
-        result, problem = results[name], plan.games[name].problem
+        result, problem = results[name], plan.games[name].one_problem
         rounds = result.checkpoints[_drawn(result)].tolist()
         proved[name] = [_tightest(problem, policy, rounds) for policy in result.policies]
     return proved
@@ -206,7 +206,7 @@ def _upper_rows(plan: Plan, results: Results, proved: dict[str, list[Proved]]) -
     rows: list[dict[str, Any]] = []
     for name, tightest in proved.items():
         result = results[name]
-        most = constants(plan.games[name].problem).largest_regret()
+        most = constants(plan.games[name].one_problem).largest_regret()
         for label, policy, regret, (theorem, values) in zip(FOUR, result.policies, result.regret, tightest, strict=True):
             measured, bound = mean_interval(regret[:, -1]), float(values[-1])
             rows.append(
@@ -374,5 +374,5 @@ EXPERIMENT = Experiment(
     sizes=SIZES,
     prepare=prepare,
     findings=findings,
-    order=6,
+    order=8,
 )

@@ -244,5 +244,5 @@ EXPERIMENT = Experiment(
     sizes=SIZES,
     prepare=prepare,
     findings=findings,
-    order=8,
+    order=10,
 )

@@ -68,6 +68,13 @@ def allocates_nothing(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
+def allocating(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a copy without that mark, for what it is bound to creates arrays."""
+    copy = with_names(function, {})
+    copy.allocates_nothing = False  # type: ignore[attr-defined]
+    return copy
+
+
 def raises(function: Callable[P, R]) -> Callable[P, R]:
     """Mark a function of the library that raises, compiled too: what it raises is caught and told. No kernel may."""
     function.raises = True  # type: ignore[attr-defined]

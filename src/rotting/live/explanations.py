@@ -24,9 +24,15 @@ class Explanation(dict[Hashable, ArmExplanation]):
     """One `ArmExplanation` for each arm, in a dict; printed as a table."""
 
     def __str__(self) -> str:
+        return str(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+    def _table(self) -> Table:
         def number(name: str) -> Column:
             return Column(name, lambda row: f"{row[name]:.6g}")
 
         rows = [{"arm": arm, **choice._asdict()} for arm, choice in self.items()]
         columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, ArmExplanation._fields))
-        return str(Table((), columns, rows))
+        return Table((), columns, rows)

@@ -100,6 +100,7 @@ def doubled(policy_class: type[Policy]) -> type[Policy]:
 
     class Doubled(Policy):
         name = f"doubling({policy_class.name})"
+        title = f"doubling {policy_class.title}"
         kernel = doubled_kernel(policy_class.kernel)
         first_pulls = False
         tuning_params = policy_class.tuning_params

@@ -296,6 +296,7 @@ class AdSwitch(Policy):
     """
 
     name = "ad-switch"
+    title = "AdSwitch"
     kernel = Kernel(Params, init, choose, update, explain, propensities, reset=reset, tune=tune)
     needs_horizon = True
     randomised = True

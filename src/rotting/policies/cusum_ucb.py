@@ -175,6 +175,7 @@ class CUSUMUCB(Policy):
     """
 
     name = "cusum-ucb"
+    title = "CUSUM-UCB"
     kernel = Kernel(
         Params, init, update=update, propensities=propensities, forget=forget, reset=reset, **restarting(index, explore)
     )

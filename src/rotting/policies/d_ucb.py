@@ -115,6 +115,7 @@ class DUCB(Policy):
     """
 
     name = "d-ucb"
+    title = "D-UCB"
     kernel = Kernel(Params, init, choose, update, explain, forget=forget, reset=reset)
     manual_params = ("gamma",)
     tuning_params = ("breakpoints",)

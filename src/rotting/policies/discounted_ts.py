@@ -87,6 +87,7 @@ class DiscountedTS(Policy):
     """
 
     name = "discounted-ts"
+    title = "Discounted TS"
     kernel = Kernel(Params, init, update=update, **thompson(evidence))
     check = check_range
     reward_range = property(declared_range)

@@ -98,6 +98,7 @@ class EffFEWA(Policy):
     """
 
     name = "eff-fewa"
+    title = "EFF-FEWA"
     kernel = Kernel(
         Params,
         init,

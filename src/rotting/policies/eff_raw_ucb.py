@@ -48,6 +48,7 @@ class EffRAWUCB(Policy):
     """
 
     name = "eff-raw-ucb"
+    title = "EFF-RAW-UCB"
     kernel = Kernel(Params, init, **by_delayed_bound(level_at, width, linear_in_level=True, estimated=is_estimated))
     rested = True
     restless = True

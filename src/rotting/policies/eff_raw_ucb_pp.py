@@ -46,6 +46,7 @@ class EffRAWUCBpp(Policy):
     """
 
     name = "eff-raw-ucb-pp"
+    title = "EFF-RAW-UCB++"
     kernel = Kernel(Params, init, **by_delayed_bound(level_at, width, linear_in_level=False, estimated=is_estimated))
     rested = True
     restless = True

@@ -69,6 +69,7 @@ class Exp3(Policy):
     """
 
     name = "exp3"
+    title = "Exp3"
     kernel = Kernel(Params, init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)
     first_pulls = False
     manual_params = ("gamma",)

@@ -91,6 +91,7 @@ class Exp3S(Policy):
     """
 
     name = "exp3-s"
+    title = "Exp3.S"
     kernel = Kernel(Params, init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)
     first_pulls = False
     manual_params = ("gamma", "alpha")

@@ -108,6 +108,7 @@ class FEWA(Policy):
     """
 
     name = "fewa"
+    title = "FEWA"
     kernel = Kernel(
         Params,
         init,

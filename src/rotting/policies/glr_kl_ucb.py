@@ -84,6 +84,7 @@ class GLRKLUCB(GLRUCB):
     """
 
     name = "glr-kl-ucb"
+    title = "GLR-klUCB"
     kernel = glr_kernel(
         Params,
         {

@@ -217,6 +217,7 @@ class GLRUCB(Policy):
     """
 
     name = "glr-ucb"
+    title = "GLR-UCB"
     kernel = glr_kernel(Params, {})
     manual_params = ("delta",)
     needs_horizon = True

@@ -46,6 +46,7 @@ class GreedyOracle(Policy):
     """
 
     name = "greedy-oracle"
+    title = "greedy oracle"
     kernel = Kernel(Params, init, choose, update)
     sees_means = True
     first_pulls = False

@@ -70,6 +70,7 @@ class KLUCB(Policy):
     """
 
     name = "kl-ucb"
+    title = "KL-UCB"
     kernel = Kernel(Params, init, by_index(index)["choose"], update, explain)
     check = check_range
     reward_range = property(declared_range)

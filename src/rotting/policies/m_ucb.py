@@ -159,6 +159,7 @@ class MUCB(Policy):
     """
 
     name = "m-ucb"
+    title = "M-UCB"
     kernel = Kernel(Params, init, update=update, reset=reset, **restarting(index, explore))
     tuning_params = ("breakpoints", "change")
     manual_params = ("b", "gamma")

@@ -134,6 +134,7 @@ class RAWKLUCB(Policy):
     """
 
     name = "raw-kl-ucb"
+    title = "RAW-klUCB"
     kernel = Kernel(
         Params,
         init,

@@ -59,6 +59,7 @@ class RAWUCB(Policy):
     """
 
     name = "raw-ucb"
+    title = "RAW-UCB"
     kernel = Kernel(Params, init, **by_tightest_bound(level_at, is_estimated))
     rested = True
     restless = True

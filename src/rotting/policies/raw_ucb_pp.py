@@ -60,6 +60,7 @@ class RAWUCBpp(Policy):
     """
 
     name = "raw-ucb-pp"
+    title = "RAW-UCB++"
     kernel = Kernel(Params, init, **by_block_bound(level_at, width, is_estimated))
     rested = True
     restless = True

@@ -108,6 +108,7 @@ class Rexp3(Policy):
     """
 
     name = "rexp3"
+    title = "Rexp3"
     kernel = Kernel(Params, init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)
     first_pulls = False
     manual_params = ("gamma", "batch")

@@ -82,6 +82,7 @@ class SlidingWindowTS(Policy):
     """
 
     name = "sliding-window-ts"
+    title = "SW-TS"
     kernel = Kernel(Params, init, update=update, forget=forget, **thompson(evidence, pulled))
     check = check_range
     reward_range = property(declared_range)

@@ -113,6 +113,7 @@ class SWUCB(Policy):
     """
 
     name = "sw-ucb"
+    title = "SW-UCB"
     kernel = Kernel(Params, init, choose, update, explain, forget=forget, reset=reset)
     manual_params = ("tau",)
     tuning_params = ("breakpoints",)

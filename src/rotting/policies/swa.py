@@ -126,6 +126,7 @@ class SWA(Policy):
     """
 
     name = "swa"
+    title = "SWA"
     kernel = Kernel(Params, init, choose, update, explain, reset=reset, tune=tune)
     manual_params = ("M",)
     tuning_params = ("alpha", "sigma")

@@ -57,6 +57,7 @@ class ThompsonSampling(Policy):
     """
 
     name = "thompson-sampling"
+    title = "Thompson sampling"
     kernel = Kernel(Params, init, update=update, **thompson(evidence))
     check = check_range
     reward_range = property(declared_range)

@@ -61,4 +61,5 @@ class UCB1(Policy):
     """
 
     name = "ucb1"
+    title = "UCB1"
     kernel = Kernel(Params, init, update=update, forget=forget, **by_index(index))

@@ -47,6 +47,7 @@ class Uniform(Policy):
     """
 
     name = "uniform"
+    title = "uniform"
     kernel = Kernel(Params, init, choose, update, propensities=propensities)
     first_pulls = False
     randomised = True

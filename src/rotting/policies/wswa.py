@@ -50,6 +50,7 @@ class WSWA(Policy):
     """
 
     name = "wswa"
+    title = "wSWA"
     kernel = replace(doubled_kernel(replace(SWA.kernel, reset=reset, tune=tune)), params=Params, init=init)
     first_pulls = False
     rested = True

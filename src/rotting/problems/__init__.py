@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from rotting.common.module_names import refusing as _refusing
-from rotting.problems.arms import Arm, General, Product, Rested, Restless, Sum
+from rotting.problems.arms import Arm, General, Product, Recovering, Rested, Restless, Sum, Visiting
 from rotting.problems.decays import (
     Abrupt,
     Constant,
@@ -16,6 +16,14 @@ from rotting.problems.decays import (
     Polynomial,
     Table,
 )
+from rotting.problems.delays import Delay, FixedDelay, GeometricDelay, UniformDelay
+from rotting.problems.families import (
+    DirichletDecay,
+    FallingGaussianProcess,
+    ProblemFamily,
+    RandomBreakpoints,
+    ReflectedWalk,
+)
 from rotting.problems.presets import list_problems, make, stationary, ten_arms, two_arms
 from rotting.problems.problem import Problem, Rotting
 
@@ -24,20 +32,31 @@ __all__ = [
     "Arm",
     "Constant",
     "Decay",
+    "Delay",
+    "DirichletDecay",
     "Exponential",
+    "FallingGaussianProcess",
+    "FixedDelay",
     "Function",
     "General",
+    "GeometricDelay",
     "Linear",
     "Logistic",
     "Piecewise",
     "Polynomial",
     "Problem",
+    "ProblemFamily",
     "Product",
+    "RandomBreakpoints",
+    "Recovering",
+    "ReflectedWalk",
     "Rested",
     "Restless",
     "Rotting",
     "Sum",
     "Table",
+    "UniformDelay",
+    "Visiting",
     "list_problems",
     "make",
     "stationary",

@@ -10,9 +10,10 @@ from typing import SupportsFloat
 
 import numpy as np
 
+from rotting.common.rules import positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.decays import Decay, DecayLike, as_decay, checked_mean, name_of
-from rotting.problems.mean_table import PRODUCT, SUM, Means, no_steps, one_arm, one_grid
+from rotting.problems.mean_table import PRODUCT, SUM, Means, arm_of, no_steps, one_arm, one_grid
 
 MAX_CELLS = 10_000_000  # 80 MB of tables, and a few seconds of calls
 
@@ -196,6 +197,164 @@ class General(Arm):
 
     def __repr__(self) -> str:
         return f"General({name_of(self.f)})"
+
+
+@dataclass(frozen=True)
+class Visiting(Arm):
+    """An arm that comes and leaves: it can be pulled from round `first` to round `last`.
+
+    Its mean follows the same clocks as it would if it were always there: a rested one begins with its first pull.
+
+    Args:
+        arm: what it is while it is there.
+        first: the first round, from 1 on.
+        last: the last round; None if it stays.
+
+    Example:
+        >>> Visiting(Rested(0.5), first=100)
+        Visiting(arm=Rested(decay=Constant(value=0.5)), first=100, last=None)
+    """
+
+    arm: Arm
+    first: int = 1
+    last: int | None = None
+
+    def __post_init__(self) -> None:
+        given: object = self.arm
+        if not isinstance(given, Arm) or isinstance(given, Visiting | Formula):
+            raise InvalidTypeError(f"arm must be an arm such as Rested or Restless, got {given!r}")
+        object.__setattr__(self, "first", positive_int("first", self.first))
+        if self.last is not None:
+            object.__setattr__(self, "last", positive_int("last", self.last))
+            if self.last < self.first:
+                raise InvalidValueError(f"last must be at least first = {self.first}, got {self.last}")
+
+    @property
+    def clocks(self) -> frozenset[str]:
+        """Those of the arm."""
+        return self.arm.clocks
+
+    @property
+    def length(self) -> int | None:
+        """The arm's."""
+        return self.arm.length
+
+    @property
+    def settles(self) -> int | None:
+        """The arm's."""
+        return self.arm.settles
+
+    def means(self, horizon: int) -> Means:
+        """Return the arm's."""
+        return self.arm.means(horizon)
+
+
+@dataclass(frozen=True, init=False)
+class Recovering(Arm):
+    """mu = rise(z), where z counts the rounds since the arm's last pull, without that of the pull: it recovers while it rests.
+
+    An arm that was never pulled is as rested as can be.
+
+    Args:
+        rise: the mean after z = 0, 1, ... rounds of rest; a decay that rises, a table or a callable.
+
+    Example:
+        >>> from rotting.problems import Exponential
+        >>> Recovering(Exponential(0.0, rate=0.1, limit=1.0))
+        Recovering(rise=Exponential(start=0.0, rate=0.1, limit=1.0))
+
+    Reference:
+        Kleinberg, Immorlica. Recharging bandits. FOCS 2018. Pike-Burke, Grunewalder. Recovering bandits. NeurIPS 2019.
+    """
+
+    rise: Decay
+
+    def __init__(self, rise: DecayLike) -> None:
+        object.__setattr__(self, "rise", as_decay("rise", rise))
+
+    @property
+    def clocks(self) -> frozenset[str]:
+        """Rests, which are neither the pulls nor the rounds."""
+        return frozenset({"rests"})
+
+    @property
+    def length(self) -> int | None:
+        """The table's."""
+        return self.rise.length
+
+    @property
+    def settles(self) -> int | None:
+        """The table's."""
+        return self.rise.settles
+
+    def means(self, horizon: int) -> Means:
+        """Return pieces over the rounds of rest."""
+        return one_arm(SUM, no_steps(), self.rise.steps(horizon))
+
+
+@dataclass(frozen=True)
+class Formula(Arm):
+    """mu_i(t, n) = mu(i, t, n), by a function that is compiled into the game: no table, so any horizon.
+
+    `Problem.by_function` makes the arms of one function.
+    """
+
+    mu: Callable[[int, int, int], float]
+    arm: int
+
+    @property
+    def clocks(self) -> frozenset[str]:
+        """Both: nothing is known about mu."""
+        return frozenset({"pulls", "rounds"})
+
+    def means(self, horizon: int) -> Means:
+        """Return one piece that stands for a mean which no table has."""
+        return one_arm(SUM, no_steps(), no_steps())
+
+    def __repr__(self) -> str:
+        return f"Formula({name_of(self.mu)}, arm={self.arm})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tabulated(Arm):
+    """An arm of which the table is known, and nothing else: what is left of one that was saved.
+
+    Args:
+        table: the means of this arm alone.
+        horizon: the longest game for which they are known.
+
+    Example:
+        >>> arm = Tabulated(General(lambda t, n: 1 / (t + n)).means(3), horizon=3)
+        >>> arm, sorted(arm.clocks)
+        (Tabulated(both clocks, horizon=3), ['pulls', 'rounds'])
+    """
+
+    table: Means
+    horizon: int
+
+    @property
+    def clocks(self) -> frozenset[str]:
+        """Those along which there is more than one piece."""
+        pieces = {"rounds": self.table.round_starts.size, "pulls": self.table.pull_starts.size}
+        return frozenset(clock for clock, count in pieces.items() if count > 1)
+
+    @property
+    def length(self) -> int:
+        """As far as the table goes."""
+        return self.horizon
+
+    @property
+    def settles(self) -> int:
+        """The whole table."""
+        return self.horizon
+
+    def means(self, horizon: int) -> Means:
+        """Return the part of the table that is wanted."""
+        return arm_of(self.table, 0, horizon)
+
+    def __repr__(self) -> str:
+        clocks = {0: "constant", 1: "".join(self.clocks), 2: "both clocks"}[len(self.clocks)]
+        return f"Tabulated({clocks}, horizon={self.horizon})"
 
 
 def check_size(arms: Sequence[Arm], horizon: int) -> None:

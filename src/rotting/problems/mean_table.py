@@ -120,6 +120,40 @@ def join(parts: Sequence[Means]) -> Means:
     return Means(*columns)
 
 
+def arm_of(m: Means, i: int, horizon: int) -> Means:
+    """Return the table of arm `i` alone, as far as a game of `horizon` rounds reads it.
+
+    Example:
+        >>> pulls_of(arm_of(from_rows(np.array([[1.0, 0.5], [0.9, 0.4]]), on_rounds=False), 1, horizon=1), 0)
+        (array([0]), array([0.9]))
+    """
+    starts, values = rounds_of(m, i)
+    edges, heights = pulls_of(m, i)
+    rounds, pulls = slice(int(np.searchsorted(starts, horizon, side="right"))), slice(int(np.searchsorted(edges, horizon)))
+    grid = grid_of(m, i)[rounds, pulls].ravel() if m.kinds[i] == GRID else np.empty(0)
+    clocks = (starts[rounds] - 1, values[rounds]), (edges[pulls], heights[pulls])
+    return _one_arm(int(m.kinds[i]), *clocks, grid, on_rounds=bool(m.on_rounds[i]))
+
+
+def from_rows(rows: Floats, *, on_rounds: bool) -> Means:
+    """Return the table of arms whose means are `rows[arm, tick]`, over rounds or over pulls.
+
+    Example:
+        >>> pulls_of(from_rows(np.array([[0.5, 0.5, 0.25], [1.0, 0.5, 0.5]]), on_rounds=False), 1)
+        (array([0, 1]), array([1. , 0.5]))
+    """
+    K = len(rows)
+    begins = np.ones(rows.shape, dtype=bool)
+    begins[:, 1:] = rows[:, 1:] != rows[:, :-1]
+    first = np.concatenate([[0], np.cumsum(np.count_nonzero(begins, axis=1))])
+    clock = begins.nonzero()[1], rows[begins] + 0.0, first  # adding zero turns -0.0 into 0.0
+    other = np.zeros(K, np.int64), np.zeros(K), np.arange(K + 1)
+    rounds, pulls = (clock, other) if on_rounds else (other, clock)
+    kinds, empty = np.full(K, SUM), np.zeros(K + 1, np.int64)
+    clocks = (rounds[0] + 1, rounds[1], rounds[2], pulls[0], pulls[1], pulls[2])
+    return Means(kinds, np.full(K, int(on_rounds)), *clocks, np.empty(0), empty)
+
+
 # Reading tables, outside the game.
 
 

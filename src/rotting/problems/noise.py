@@ -5,19 +5,24 @@ Each noise is a value (`Gaussian(1.0)`) with one kernel for the game (`draw(mean
 """
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from inspect import signature
 from types import FunctionType
 from typing import Any, ClassVar
 
-from rotting.common.rules import FINITE, SPREAD, positive, positive_int, suggest
+import numpy as np
+
+from rotting.common.rules import FINITE, SPREAD, finite, positive, positive_int, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.kernels.binding import bind, slot
 from rotting.kernels.elementary import exp, log, log1p
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform
 
 _CHUNK = 500  # the starting probability of an inversion, 0.5**500 or exp(-500), is still a normal number
 
 _GRAIN = 1e-18  # rounding may leave this much of u when the remaining probabilities are below its last digit
+_WIDEST = 5.0  # of a log-normal: rewards a thousand times the mean, and no variance to speak of, are beyond any policy
 _LARGEST_COUNT = 1e7  # a draw takes time in proportion to the mean
 
 
@@ -107,6 +112,36 @@ def _draw_beta(mean: float, scale: float, key: int, run: int, arm: int, clock: i
     return 1.0 / (1.0 + exp(b - a))
 
 
+def _draw_laplace(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    u = reward_uniform(key, run, arm, clock, 0)
+    return mean + scale * log(2.0 * u) if u < 0.5 else mean - scale * log(2.0 * (1.0 - u))
+
+
+def _draw_student(mean: float, scale: tuple[float, float], key: int, run: int, arm: int, clock: int) -> float:
+    z = normal_quantile(reward_uniform(key, run, arm, clock, 0))
+    half, _ = log_gamma_variate(0.5 * scale[1], key, run, arm, clock, 1)
+    return mean + scale[0] * z * exp(0.5 * (log(0.5 * scale[1]) - half))
+
+
+def _draw_log_normal(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    return mean * exp(scale * normal_quantile(reward_uniform(key, run, arm, clock, 0)) - 0.5 * scale * scale)
+
+
+def _draw_contaminated(mean: float, scale: tuple[float, float, float], key: int, run: int, arm: int, clock: int) -> float:
+    wide = scale[2] if reward_uniform(key, run, arm, clock, 1) < scale[1] else 1.0
+    return mean + scale[0] * wide * normal_quantile(reward_uniform(key, run, arm, clock, 0))
+
+
+@slot
+def draw_of_arm(mean: float, scale: Any, key: int, run: int, arm: int, clock: int) -> float:
+    """Stand for the `draw` of a noise whose scale differs by arm."""
+    raise NotImplementedError
+
+
+def _draw_by_arm(mean: float, scale: Any, key: int, run: int, arm: int, clock: int) -> float:
+    return draw_of_arm(mean, scale[arm], key, run, arm, clock)
+
+
 class Noise:
     """A reward distribution with a given mean; use one of its subclasses, or write your own.
 
@@ -118,7 +153,7 @@ class Noise:
     mean_rule: ClassVar[str] = "a finite number"
 
     @staticmethod
-    def draw(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    def draw(mean: float, scale: Any, key: int, run: int, arm: int, clock: int) -> float:
         """Return the reward: the kernel of this noise, compiled, so it allocates, raises and prints nothing.
 
         It depends on nothing but its arguments. Its random numbers are `reward_uniform(key, run, arm, clock, draw)` for the
@@ -127,8 +162,8 @@ class Noise:
         raise NotImplementedError
 
     @property
-    def scale(self) -> float:
-        """The one parameter of the kernel: sigma, the number of trials or the concentration."""
+    def scale(self) -> Any:
+        """What the kernel gets of the noise: a number, such as sigma, or a tuple of numbers."""
         return 0.0
 
     @property
@@ -140,6 +175,13 @@ class Noise:
     def support(self) -> tuple[float, float]:
         """The smallest and largest reward that can be paid."""
         return (-math.inf, math.inf)
+
+    def of_arm(self, arm: int) -> "Noise":
+        """Return the noise of one arm: the same for all."""
+        return self
+
+    def check_arms(self, n_arms: int) -> None:
+        """Refuse a number of arms that the noise is not made for."""
 
     def check_means(self, low: float, high: float) -> None:
         """Refuse a table of means whose smallest or largest value this distribution cannot have."""
@@ -278,6 +320,192 @@ class Noiseless(Noise):
     draw = staticmethod(_draw_gaussian)
 
 
+@dataclass(frozen=True)
+class Laplace(Noise):
+    """Laplace rewards, whose tails fall exponentially; their standard deviation is `sqrt(2) b`.
+
+    Example:
+        >>> Laplace(0.5)
+        Laplace(b=0.5)
+    """
+
+    b: float = 1.0
+    draw = staticmethod(_draw_laplace)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "b", SPREAD.check("b", self.b))
+
+    @property
+    def scale(self) -> float:
+        """The scale b."""
+        return self.b
+
+
+@dataclass(frozen=True)
+class Student(Noise):
+    """Student's t with `df` degrees of freedom around the mean, times `sigma`: tails like a power.
+
+    The variance is `sigma^2 df / (df - 2)`, infinite for two degrees of freedom or fewer; there is a mean for more than one.
+
+    Example:
+        >>> Student(3)
+        Student(df=3.0, sigma=1.0)
+        >>> Student(1)
+        Traceback (most recent call last):
+        ...
+        rotting.errors.InvalidValueError: df must be above 1, so that rewards have a mean, got 1.0
+    """
+
+    df: float
+    sigma: float = 1.0
+    draw = staticmethod(_draw_student)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "df", positive("df", self.df))
+        object.__setattr__(self, "sigma", SPREAD.check("sigma", self.sigma))
+        if self.df <= 1:
+            raise InvalidValueError(f"df must be above 1, so that rewards have a mean, got {self.df}")
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Sigma and the degrees of freedom."""
+        return self.sigma, self.df
+
+
+@dataclass(frozen=True)
+class LogNormal(Noise):
+    """The mean times a log-normal factor of mean 1: rewards are positive, most below the mean and some far above it.
+
+    Args:
+        sigma: the standard deviation of the factor's logarithm, at most 5.
+
+    Example:
+        >>> LogNormal(0.5).support
+        (0.0, inf)
+    """
+
+    sigma: float = 1.0
+    draw = staticmethod(_draw_log_normal)
+    lowest_mean = 0.0
+    support = (0.0, math.inf)
+    mean_rule = "zero or more"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
+        if self.sigma > _WIDEST:
+            raise InvalidValueError(f"sigma must be at most {_WIDEST:g}, got {self.sigma}")
+
+    @property
+    def scale(self) -> float:
+        """Sigma."""
+        return self.sigma
+
+
+@dataclass(frozen=True)
+class Contaminated(Noise):
+    """A mixture for heavy tails: Gaussian rewards, a `share` of which has `times` the standard deviation.
+
+    Args:
+        sigma: the standard deviation of most rewards.
+        share: of the others, between 0 and 1.
+        times: how many times as far they spread, positive.
+
+    Example:
+        >>> Contaminated(1.0, share=0.01, times=20)
+        Contaminated(sigma=1.0, share=0.01, times=20.0)
+    """
+
+    sigma: float = 1.0
+    share: float = 0.05
+    times: float = 10.0
+    draw = staticmethod(_draw_contaminated)
+
+    def __post_init__(self) -> None:
+        for name in ("sigma", "times"):
+            object.__setattr__(self, name, SPREAD.check(name, getattr(self, name)))
+        object.__setattr__(self, "share", finite("share", self.share))
+        if not 0 <= self.share <= 1:
+            raise InvalidValueError(f"share must be in [0, 1], got {self.share}")
+
+    @property
+    def scale(self) -> tuple[float, float, float]:
+        """Sigma, the share and the times."""
+        return self.sigma, self.share, self.times
+
+
+@dataclass(frozen=True, init=False)
+class ByArm(Noise):
+    """A noise that differs by arm: one of the same kind for each.
+
+    Example:
+        >>> ByArm([Gaussian(0.1), Gaussian(1.0)]).of_arm(1)
+        Gaussian(sigma=1.0)
+        >>> ByArm([Gaussian(0.1), Bernoulli()])
+        Traceback (most recent call last):
+        ...
+        rotting.errors.InvalidTypeError: noises must be of one kind, got Gaussian and Bernoulli
+    """
+
+    noises: tuple[Noise, ...]
+
+    def __init__(self, noises: Any) -> None:
+        if isinstance(noises, str) or not isinstance(noises, Iterable):
+            raise InvalidTypeError(f"noises must be one noise for each arm, got {noises!r}")
+        listed = tuple(from_json(each) if isinstance(each, dict) else each for each in noises)
+        if not listed:
+            raise InvalidValueError("noises must hold one noise for each arm, got none")
+        for each in listed:
+            if not isinstance(each, Noise) or isinstance(each, ByArm):
+                raise no_noise(each)
+            if type(each) is not type(listed[0]):
+                raise InvalidTypeError(f"noises must be of one kind, got {type(listed[0]).__name__} and {type(each).__name__}")
+        object.__setattr__(self, "noises", listed)
+
+    @property
+    def draw(self) -> Callable[..., float]:  # type: ignore[override]
+        """The kernel of the arms' noise, which gets the scale of its arm."""
+        return bind(_draw_by_arm, {draw_of_arm: self.noises[0].draw})
+
+    @property
+    def scale(self) -> Any:
+        """The scales of the arms, an array."""
+        return np.array([each.scale for each in self.noises], np.float64)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The widest of all."""
+        ends = [each.support for each in self.noises]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    @property
+    def highest_mean(self) -> float:
+        """The smallest of all arms'."""
+        return min(each.highest_mean for each in self.noises)
+
+    @property
+    def lowest_mean(self) -> float:  # type: ignore[override]
+        """The arms', which are of one kind."""
+        return self.noises[0].lowest_mean
+
+    @property
+    def mean_rule(self) -> str:  # type: ignore[override]
+        """The arms', which are of one kind."""
+        return self.noises[0].mean_rule
+
+    def of_arm(self, arm: int) -> Noise:
+        """Return the noise of one arm."""
+        return self.noises[arm]
+
+    def check_arms(self, n_arms: int) -> None:
+        """Refuse another number of arms."""
+        if n_arms != len(self.noises):
+            raise InvalidValueError(f"noise must be one for each of the {n_arms} arms, got {len(self.noises)} in {self!r}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the noise as JSON-able data."""
+        return {"noise": "ByArm", "noises": [each.to_json() for each in self.noises]}
+
+
 def no_noise(value: object) -> InvalidTypeError:
     """Return the error for what is no noise; a class with a `draw` of its own lacks its base."""
     hint = "; its class must inherit from rotting.kit.Noise" if hasattr(value, "draw") and not isinstance(value, type) else ""
@@ -299,10 +527,11 @@ def check_kernel(noise: Noise) -> None:
     names = [each.name for each in fields(noise)]
     if names and type(noise).scale is Noise.scale:  # a static method sees nothing of the noise but its scale
         raise InvalidTypeError(
-            f"noise must have a property `scale`, the one number that draw gets of its fields ({', '.join(names)}), "
+            f"noise must have a property `scale`, the number or numbers that draw gets of its fields ({', '.join(names)}), "
             f"got {noise!r}, whose draw gets 0.0"
         )
-    FINITE.check(f"{kind}.scale", noise.scale)
+    for each in np.ravel(noise.scale).tolist() if isinstance(noise.scale, tuple | np.ndarray) else [noise.scale]:
+        FINITE.check(f"{kind}.scale", each)
 
 
 _ARGUMENTS = tuple(signature(Noise.draw).parameters)

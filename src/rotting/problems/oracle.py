@@ -6,6 +6,8 @@
 - Means that follow the pulls only, some of them rising: the optimum is the best division of the rounds among the
   arms, the maximum over n_1 + ... + n_K = T of the sum of the arms' first n_i means; exact while T is not too large.
 - Means that follow both clocks: dynamic programming over the pull counts while there are few of them.
+- Arms that come, leave or recover, and means by a function: the greedy oracle, played by `rotting.engines.greedy`;
+  `greedy_reference` says where it is optimal.
 
 Where the exact optimum is too expensive, the greedy oracle takes its place, and the label of the reference says so.
 """
@@ -20,12 +22,16 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.running_sums import Runs, cumulative_sum, sums_at
 from rotting.errors import InvalidValueError
-from rotting.problems.mean_table import Means, column_of, mean_at, mean_bounds, pulls_of, rounds_of, row_of, seek
+from rotting.problems.mean_table import SUM, Means, column_of, mean_at, mean_bounds, pulls_of, rounds_of, row_of, seek
 from rotting.problems.problem import Problem
 
 OPTIMAL = "optimal"
 GREEDY_RISING = "greedy (not optimal: some arms rise with their pulls)"
 GREEDY_BOTH = "greedy (not optimal: the problem rots with its pulls and with time)"
+
+GREEDY_FORMULA = "greedy (means by a function: whether it is optimal is not known)"
+GREEDY_LEAVING = "greedy (not optimal: arms come or leave that rot with their pulls)"
+GREEDY_RECOVERING = "greedy (not optimal: some arms recover)"
 
 MAX_SHARES = 2_000_000_000  # rising arms * T^2: a second or two
 MAX_STATES = 50_000_000  # less than a second: (T + 1) to the power of the arms that follow their pulls, plus one
@@ -82,6 +88,39 @@ def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: S
     if len(rising) * rounds**2 <= MAX_SHARES:
         return Reference(_shared(m, falling, rising, rounds)[marks - 1], OPTIMAL)
     return Reference(_of_greedy(m, rounds, marks), GREEDY_RISING)
+
+
+def is_greedy_optimal(m: Means) -> bool:
+    """Return whether the greedy oracle is optimal at every horizon: all means follow rounds only, or pulls only and fall."""
+    if np.all(np.diff(m.pull_first) == 1):
+        return True
+    if _follows_rounds(m):
+        return False
+    if np.any(m.kinds != SUM):
+        return all(_falls(m, i) for i in range(len(m.kinds)))
+    rises = np.flatnonzero(np.diff(m.pull_values) > 0) + 1  # also from the last mean of an arm to the first of the next
+    return bool(np.isin(rises, m.pull_first).all())
+
+
+def greedy_reference(problem: Problem, horizon: int) -> str:
+    """Return what the greedy oracle is on a problem whose arms come, leave or recover, or whose means a function gives.
+
+    Where all means follow the rounds only, the best arm of each round is optimal. Where all follow the pulls only and fall, and
+    no arm leaves, so is the largest mean that is there: a pull that is put off can be made later.
+
+    Example:
+        >>> from rotting.problems import Rested, Visiting
+        >>> greedy_reference(Problem([Rested(0.5), Visiting(Rested([0.9] * 9), first=3)]), 9)
+        'optimal'
+    """
+    if problem.formula is not None:
+        return GREEDY_FORMULA
+    if problem.recovers().any():
+        return GREEDY_RECOVERING
+    table = problem.tables(horizon)
+    still = not _split(table)[0]
+    stay = bool(np.all(problem.spans()[1] >= horizon))
+    return OPTIMAL if still or (stay and is_greedy_optimal(table)) else GREEDY_LEAVING
 
 
 def greedy_rewards(problem: Problem, horizon: int | None = None, checkpoints: Sequence[int] | Ints | None = None) -> Floats:

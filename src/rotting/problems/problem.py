@@ -1,22 +1,30 @@
 """A problem: arms, the noise of their rewards, and how long the game lasts."""
 
+import math
 import reprlib
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from rotting.common.arrays import Floats, Ints
+from rotting.common.html_parts import SHOWN, Line, block, drawing
 from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.errors import AxesWarning, InvalidTypeError, InvalidValueError
-from rotting.problems.arms import Arm, Rested, Restless, check_size
+from rotting.kernels.binding import digest, plain_function
+from rotting.kernels.refusals import check_arguments
+from rotting.problems.arms import Arm, Formula, Recovering, Rested, Restless, Tabulated, Visiting, check_size
 from rotting.problems.decays import Decay, Table, as_decay
-from rotting.problems.mean_table import Means, Rise, first_rise, join, lookup, mean_bounds
+from rotting.problems.delays import Delay
+from rotting.problems.mean_table import Means, Rise, arm_of, first_rise, join, lookup, mean_bounds
 from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel, no_noise
 
 STANDARD = Gaussian(1.0)
+LAST = 1 << 60  # the last round of an arm that stays
+_DRAWN = 200  # rounds of a drawing
 _MANY_ARMS = 20  # in a smaller table, an exchange is not obvious
 
 _KINDS = {
@@ -48,10 +56,11 @@ class Problem:
     """A bandit problem, as a value: immutable, comparable, printable.
 
     Args:
-        arms: one `Rested`, `Restless`, `Sum`, `Product` or `General` per arm.
+        arms: one `Rested`, `Restless`, `Sum`, `Product`, `General`, `Recovering` or `Visiting` per arm.
         noise: the distribution of the rewards around their means.
         horizon: the default length of a game; if None, the length of the shortest table, if there is one.
         name: the problem's name in results.
+        delay: how late the rewards are seen, such as `rotting.problems.GeometricDelay(100)`; at once by default.
 
     Example:
         >>> from rotting.problems import Abrupt, Linear
@@ -67,6 +76,7 @@ class Problem:
     noise: Noise = STANDARD
     horizon: int | None = None
     name: str | None = None
+    delay: Delay | None = None
     _tables: dict[int, Means] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -74,13 +84,19 @@ class Problem:
         if not isinstance(self.noise, Noise):
             raise no_noise(self.noise)
         check_kernel(self.noise)
+        self.noise.check_arms(len(self.arms))
         if self.name is not None and not isinstance(self.name, str):
             raise InvalidTypeError(f"name must be a string or None, got {self.name!r}")
+        if self.delay is not None and not isinstance(self.delay, Delay):
+            raise InvalidTypeError(f"delay must be a delay such as GeometricDelay(100) or None, got {self.delay!r}")
+        formulas = {each.mu for each in self.arms if isinstance(each, Formula)}
+        if formulas and (len(formulas) > 1 or not all(isinstance(each, Formula) for each in self.arms)):
+            raise InvalidValueError("arms must all be of one function, as Problem.by_function makes them, or none")
         if self.horizon is None:
             object.__setattr__(self, "horizon", self.max_horizon)
         if self.horizon is not None:
             object.__setattr__(self, "horizon", self.resolve_horizon(self.horizon))
-            self.means(self.horizon)
+            self.tables(self.horizon)
         else:
             # Without a horizon, check what is known now; the rest is checked when a horizon is given.
             for i, arm in enumerate(self.arms):
@@ -130,6 +146,52 @@ class Problem:
         """
         return cls([Restless(decay) for decay in _decays(means)], noise, horizon, name)
 
+    @classmethod
+    def by_function(
+        cls,
+        mu: Callable[[int, int, int], float],
+        n_arms: int,
+        noise: Noise = STANDARD,
+        horizon: int | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Return a problem whose means a function gives, compiled into the game: no table is made, so any horizon will do.
+
+        Regret is measured against the greedy oracle, the largest mean of each round; whether it is optimal is not known.
+
+        Args:
+            mu: `mu(i, t, n)`, the mean of arm i at round t after n of its pulls. A plain function, compiled: it allocates,
+                raises and prints nothing, and of what is outside of it, it uses numbers, `math` and other such functions.
+            n_arms: K.
+            noise: the distribution of the rewards around their means.
+            horizon: the default length of a game.
+            name: the problem's name in results.
+
+        Example:
+            >>> import rotting
+            >>> def mu(i, t, n):
+            ...     return 1 / (1 + i + 0.01 * n) - 1e-7 * t
+            >>> problem = Problem.by_function(mu, n_arms=3, horizon=100_000)
+            >>> problem.mean(1, t=10, n=0), rotting.simulate(rotting.UCB1(), problem, runs=1, horizon=100).reference
+            (0.499999, 'greedy (means by a function: whether it is optimal is not known)')
+        """
+        function = plain_function("mu(i, t, n)", mu)
+        check_arguments(function, ("i", "t", "n"))
+        digest(function)
+        return cls([Formula(mu, i) for i in range(positive_int("n_arms", n_arms))], noise, horizon, name)
+
+    @classmethod
+    def from_means(cls, means: Means, horizon: int, noise: Noise = STANDARD, name: str | None = None) -> Self:
+        """Return the problem of a table of means, such as `problem.means()`, which is known for `horizon` rounds.
+
+        Example:
+            >>> problem = Problem.rested([lambda n: 1 / (1 + n), 0.25], horizon=4)
+            >>> Problem.from_means(problem.means(), horizon=4).mean(0, t=4, n=1)
+            0.5
+        """
+        arms = [Tabulated(arm_of(means, i, horizon), horizon) for i in range(means.kinds.size)]
+        return cls(arms, noise, horizon, name)
+
     @property
     def n_arms(self) -> int:
         """The number of arms."""
@@ -142,8 +204,36 @@ class Problem:
 
     @property
     def kind(self) -> str:
-        """The clocks that matter: "stationary" (none), "rested" (pulls), "restless" (rounds) or "both"."""
-        return _KINDS[frozenset[str]().union(*(arm.clocks for arm in self.arms))]
+        """The clocks that matter: "stationary" (none), "rested" (pulls), "restless" (rounds), "both", or "recovering"."""
+        clocks = frozenset[str]().union(*(arm.clocks for arm in self.arms))
+        return "recovering" if "rests" in clocks else _KINDS[clocks]
+
+    @property
+    def formula(self) -> Callable[[int, int, int], float] | None:
+        """The function that gives the means, if no table does."""
+        first = self.arms[0]
+        return first.mu if isinstance(first, Formula) else None
+
+    @property
+    def moves(self) -> bool:
+        """Whether arms come, leave or recover."""
+        return any(isinstance(arm, Visiting | Recovering) for arm in self.arms)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all arms are always there, and their means are a table over rounds and pulls."""
+        return self.formula is None and not self.moves
+
+    def spans(self) -> tuple[Ints, Ints]:
+        """Return the first and the last round of each arm."""
+        visits = [arm if isinstance(arm, Visiting) else None for arm in self.arms]
+        first = [1 if each is None else each.first for each in visits]
+        return np.array(first), np.array([LAST if each is None or each.last is None else each.last for each in visits])
+
+    def recovers(self) -> Ints:
+        """Return 1 for each arm that recovers, 0 for others."""
+        inner = [arm.arm if isinstance(arm, Visiting) else arm for arm in self.arms]
+        return np.array([int(isinstance(each, Recovering)) for each in inner])
 
     def resolve_horizon(self, horizon: int | None = None) -> int:
         """Return the given horizon after a check, or else the problem's own."""
@@ -160,10 +250,18 @@ class Problem:
 
     def means(self, horizon: int | None = None) -> Means:
         """Return the table of means for games of `horizon` rounds; the table of the last horizon is cached."""
+        if not self.is_plain:
+            what = "means by a function" if self.formula is not None else "arms that come, leave or recover"
+            raise InvalidValueError(f"means must be a table over rounds and pulls, got a problem with {what}")
+        return self.tables(horizon)
+
+    def tables(self, horizon: int | None = None) -> Means:
+        """Return what `means` does, also where it is not the whole truth: without who is there, and with rests for pulls."""
         rounds = self.resolve_horizon(horizon)
         table = self._tables.get(rounds)
         if table is None:
             check_size(self.arms, rounds)
+            self._check_presence(rounds)
             table = join([self._table(i, rounds) for i in range(self.n_arms)])
             self._tables.clear()
             self._tables[rounds] = table
@@ -176,6 +274,10 @@ class Problem:
             raise InvalidValueError(f"i must be an arm below {self.n_arms}, got {i}")
         if n >= t:
             raise InvalidValueError(f"n must be below t = {t}, as an arm is pulled at most once a round, got {n}")
+        if self.formula is not None:
+            return float(self.formula(i, t, n))
+        if "rests" in self.arms[i].clocks:
+            raise InvalidValueError(f"i must be an arm whose mean follows rounds and pulls, got {i}, which recovers")
         for horizon, table in list(self._tables.items()):
             if t <= horizon:
                 return lookup(table, i, t, n)
@@ -197,7 +299,9 @@ class Problem:
         """Return the smallest and largest reward that can be paid in `horizon` rounds."""
         if self.noise != Noiseless():
             return self.noise.support
-        table = self.means(horizon)
+        if self.formula is not None:
+            return -math.inf, math.inf
+        table = self.tables(horizon)
         ends = [mean_bounds(table, i, horizon) for i in range(self.n_arms)]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
@@ -210,6 +314,7 @@ class Problem:
             "horizon": self.horizon,
             "arms": [repr(arm) for arm in self.arms],
             "noise": self.noise.to_json(),
+            **({} if self.delay is None else {"delay": self.delay.to_json()}),
         }
 
     def __repr__(self) -> str:
@@ -217,9 +322,48 @@ class Problem:
         if len(arms) > 10:
             arms = [*arms[:2], f"... {len(arms)} arms in all ...", arms[-1]]
         options = "".join(
-            f", {name}={value!r}" for name, value in (("horizon", self.horizon), ("name", self.name)) if value is not None
+            f", {name}={value!r}"
+            for name, value in (("horizon", self.horizon), ("name", self.name), ("delay", self.delay))
+            if value is not None
         )
         return f"Problem([{', '.join(arms)}], noise={self.noise!r}{options})"
+
+    def _repr_html_(self) -> str:
+        rounds = _DRAWN if self.horizon is None else self.horizon
+        if not self.is_plain:
+            return block(self.name or "Problem", "", note=repr(self))
+        curves = [Line(f"arm {i}", *self._if_always_pulled(i, rounds)) for i in range(min(self.n_arms, SHOWN))]
+        length = "no horizon" if self.horizon is None else f"horizon {self.horizon:,}"
+        arms = f"{self.n_arms:,} arm{'s' * (self.n_arms > 1)}"
+        first = f"the first {SHOWN} arms" if self.n_arms > SHOWN else "each arm"
+        note = f"{self.kind}, {arms}, {length}, {self.noise!r}; the mean of {first}, if pulled in every round"
+        return block(self.name or "Problem", drawing(curves, "round t", "mean"), note=note)
+
+    def _if_always_pulled(self, i: int, rounds: int) -> tuple[Ints, Floats]:
+        """Return some rounds, and the mean of arm i in each of them if it was pulled in all of the rounds before."""
+        table, arm = (self._table(i, rounds), 0) if self.horizon is None else (self.means(rounds), i)
+        some = np.unique(np.linspace(1, rounds, min(rounds, _DRAWN)).round().astype(np.int64))
+        return some, np.array([lookup(table, arm, t, t - 1) for t in some.tolist()])
+
+    def delayed(self, delay: Delay | None) -> Self:
+        """Return the same problem with rewards that are seen late.
+
+        Example:
+            >>> from rotting.problems import GeometricDelay, two_arms
+            >>> two_arms(horizon=100).delayed(GeometricDelay(10, lost=0.1)).delay
+            GeometricDelay(lost=0.1, mean=10.0)
+        """
+        return replace(self, delay=delay)
+
+    def _check_presence(self, horizon: int) -> None:
+        """Refuse a round in which no arm is there."""
+        there = 0  # the last round up to which somebody is
+        for first, last in sorted(zip(*(each.tolist() for each in self.spans()), strict=True)):
+            if first > there + 1:
+                break
+            there = max(there, last)
+        if there < horizon:
+            raise InvalidValueError(f"arms must be there in every round up to {horizon}, got none in round {there + 1}")
 
     def _table(self, i: int, horizon: int) -> Means:
         """Return the checked table of arm `i` alone."""
@@ -229,7 +373,7 @@ class Problem:
             for value in (low, high):
                 if not abs(value) <= LARGEST:
                     raise InvalidValueError(f"means must be finite numbers of at most {LARGEST:g} in size, got {value}")
-            self.noise.check_means(low, high)
+            self.noise.of_arm(i).check_means(low, high)
         except (TypeError, ValueError) as error:
             # Other errors of a user's callable, of subclasses of these two, pass unchanged.
             kinds = {TypeError: InvalidTypeError, ValueError: InvalidValueError}

@@ -23,6 +23,7 @@ class About:
         seconds: how long everything took.
         versions: of the software, by name; `versions()` returns those of this process.
         machine: what it ran on; `machine()` describes this one.
+        opening: the section whose first figure the report begins with; it may be missing.
     """
 
     title: str
@@ -32,6 +33,7 @@ class About:
     seconds: float
     versions: Mapping[str, str]
     machine: Mapping[str, str]
+    opening: str = ""
 
 
 def versions() -> dict[str, str]:

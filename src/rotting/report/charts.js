@@ -173,8 +173,9 @@
       for (const entry of entries) entry.setAttribute("aria-pressed", String(!hidden.has(Number(entry.dataset.label))));
       for (const scale of scales) {
         const log = scale.dataset.log === "1";
-        const pressed = data.panels.every((panel) => Boolean(isLog(panel, scale.dataset.axis)) === log);
-        scale.setAttribute("aria-pressed", String(pressed));
+        const agree = data.panels.filter((panel) => Boolean(isLog(panel, scale.dataset.axis)) === log).length;
+        scale.setAttribute("aria-pressed", agree === 0 ? "false" : agree === data.panels.length ? "true" : "mixed");
+        scale.title = agree > 0 && agree < data.panels.length ? "in some of the panels" : "";
       }
       for (const k of drawn) draw(k);
     }

@@ -16,11 +16,12 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     FAILS = "does not hold"
     OPEN = "undecided"
+    APART = "not comparable"
 
     @property
     def mark(self) -> str:
         """The verdict as one character."""
-        return {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.OPEN: "?"}[self]
+        return {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.OPEN: "?", Verdict.APART: "≠"}[self]
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,10 @@ class Claim:
         estimate: the measured value and its 95 % interval.
         low: the smallest value for which the claim holds, in our reading.
         high: the largest.
-        decimals: of the numbers in text.
         synthetic: whether it was measured on synthetic data that resemble the paper's, and so decides nothing about the
             paper's.
+        apart: why what was measured here cannot be compared with what the paper speaks of; empty where it can.
+        remark: further measurements to read beside the verdict.
 
     Example:
         >>> Claim("four", "appendix", "four times better", "ratio", Interval(3.9, 3.7, 4.1), low=2.0, high=8.0).verdict
@@ -46,6 +48,8 @@ class Claim:
         <Verdict.OPEN: 'undecided'>
         >>> Claim("better", "appendix", "is better", "ratio", NoInterval(1.1, "too few runs"), low=1.0).decision
         'undecided: too few runs'
+        >>> Claim("fast", "appendix", "is fast", "ratio", Interval(2.0, 1.9, 2.1), low=5.0, apart="other code").decision
+        'not comparable: other code'
     """
 
     id: str
@@ -55,23 +59,27 @@ class Claim:
     estimate: Interval
     low: float = -math.inf
     high: float = math.inf
-    decimals: int = 2
     synthetic: bool = False
+    apart: str = ""
+    remark: str = ""
 
     @property
     def verdict(self) -> Verdict:
-        """`HOLDS` if the whole interval is in the claimed region, `FAILS` if none of it is, else `OPEN`."""
+        """`HOLDS` if the whole interval is in the claimed region, `FAILS` if none of it is, else `OPEN`; or else `APART`."""
         _, low, high = self.estimate
-        if low is None or high is None:
-            return Verdict.OPEN
+        if self.apart:
+            return Verdict.APART
+        return Verdict.OPEN if low is None or high is None else self._verdict_of(low, high)
+
+    def _verdict_of(self, low: float, high: float) -> Verdict:
         if self.low <= low and high <= self.high:
             return Verdict.HOLDS
         return Verdict.FAILS if high < self.low or low > self.high else Verdict.OPEN
 
     @property
     def reason(self) -> str:
-        """Why there is no interval, as whoever refused it says; empty where there is one."""
-        return self.estimate.reason if isinstance(self.estimate, NoInterval) else ""
+        """Why it is not comparable, or has no interval, as whoever refused it says; empty otherwise."""
+        return self.apart or (self.estimate.reason if isinstance(self.estimate, NoInterval) else "")
 
     @property
     def decision(self) -> str:
@@ -90,12 +98,56 @@ class Claim:
 
     @property
     def measured(self) -> str:
-        """The estimate and its interval, as text."""
-        mean, low, high = (None if end is None else self._written(end) for end in self.estimate)
-        return f"{mean}" if low is None or high is None else f"{mean} [{low}, {high}]"
+        """The estimate and its interval as text, with digits from which anyone would reach the same verdict."""
+        mean, low, high = self.estimate
+        if low is None or high is None or not math.isfinite(high - low):
+            return estimate_text(self.estimate)
+        for decimals in range(_decimals(mean, (high - low) / 2), MOST_DECIMALS):
+            if self._verdict_of(round(low, decimals), round(high, decimals)) == self._verdict_of(low, high):
+                return estimate_text(self.estimate, decimals)
+        return estimate_text(self.estimate, MOST_DECIMALS)
 
-    def _written(self, value: float) -> str:
-        return f"{round(value, self.decimals) + 0.0:,.{self.decimals}f}"  # + 0.0: no minus sign before a zero
+
+MOST_DECIMALS = 6
+ROUNDING = 1e-12  # of a number: an interval so narrow has no width
+
+
+def _decimals(mean: float, half: float) -> int:
+    """Return so many decimals that half an interval is 5 to 50 in units of the last; of one without width, four digits.
+
+    Example:
+        >>> _decimals(2.7, 0.09), _decimals(270.8, 22.0), _decimals(0.0161, 0.0009), _decimals(1.66, 0.0)
+        (2, 0, 4, 3)
+    """
+    if half > ROUNDING * abs(mean):
+        wanted = math.ceil(-math.log10(half / 5))
+    else:
+        wanted = 3 - math.floor(math.log10(abs(mean))) if mean else 2
+    return max(0, min(wanted, MOST_DECIMALS))
+
+
+def estimate_text(estimate: Interval, decimals: int | None = None) -> str:
+    """Write an estimate and its interval, by default with the digits that the interval supports.
+
+    Example:
+        >>> estimate_text(Interval(2.72, 2.63, 2.82)), estimate_text(Interval(270.78, 249.5, 293.8))
+        ('2.72 [2.63, 2.82]', '271 [250, 294]')
+        >>> estimate_text(NoInterval(1.234, "too few runs"))
+        '1.23'
+    """
+    mean, low, high = estimate
+    if not math.isfinite(mean):
+        return "unknown"
+    if low is None or high is None or not math.isfinite(high - low):
+        digits = max(0, 2 - math.floor(math.log10(abs(mean)))) if mean else 2
+        return _written(mean, min(digits, MOST_DECIMALS))
+    if decimals is None:
+        decimals = _decimals(mean, (high - low) / 2)
+    return f"{_written(mean, decimals)} [{_written(low, decimals)}, {_written(high, decimals)}]"
+
+
+def _written(value: float, decimals: int) -> str:
+    return f"{round(value, decimals) + 0.0:,.{decimals}f}"  # + 0.0: no minus sign before a zero
 
 
 Data = TypeVar("Data")
@@ -108,6 +160,7 @@ class Statement(Generic[Data]):
     Args:
         id: this and the fields that are not listed here are those of `Claim`.
         measure: returns the quantity's estimate from an experiment's results.
+        compare: returns the remark.
     """
 
     id: str
@@ -117,12 +170,14 @@ class Statement(Generic[Data]):
     measure: Callable[[Data], Interval]
     low: float = -math.inf
     high: float = math.inf
-    decimals: int = 2
+    apart: str = ""
+    compare: Callable[[Data], str] = lambda _: ""
 
     def decide(self, data: Data, synthetic: bool = False) -> Claim:
         """Return the claim, measured."""
-        estimate = self.measure(data)
-        return Claim(self.id, self.source, self.words, self.quantity, estimate, self.low, self.high, self.decimals, synthetic)
+        found, remark = self.measure(data), self.compare(data)
+        words = (self.id, self.source, self.words, self.quantity)
+        return Claim(*words, found, self.low, self.high, synthetic, self.apart, remark)
 
 
 # What a table of claims can show; the HTML page adds markup to some cells.
@@ -135,9 +190,10 @@ COLUMNS = {
     "region": Column("our reading", lambda row: str(row["claim"].region)),
     "decision": Column("verdict", lambda row: str(row["claim"].decision)),
     "marked decision": Column("verdict", lambda row: f"{row['claim'].verdict.mark} {row['claim'].decision}"),
+    "remark": Column("beside it", lambda row: str(row["claim"].remark)),
 }
 IN_SHORT = ("id", "measured", "region", "decision")
-IN_FULL = ("words", "source", "quantity", "measured", "region", "marked decision")
+IN_FULL = ("words", "source", "quantity", "measured", "region", "marked decision", "remark")
 
 
 def claims_table(claims: Iterable[Claim], shown: tuple[str, ...] = IN_FULL) -> Table:

@@ -104,5 +104,6 @@ def claim_row(section: str, claim: Claim) -> dict[str, Any]:
         "claimed_high": claim.high if math.isfinite(claim.high) else None,
         "verdict": claim.verdict.value,
         "reason": claim.reason,
+        "remark": claim.remark,
         "synthetic": claim.synthetic,
     }

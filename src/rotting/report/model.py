@@ -1,5 +1,6 @@
 """Sections of the report: what an experiment found, as text, figures, tables and claims. Data only."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ class Findings:
         tables: by the names of their files, in lower case with hyphens.
         claims: the paper's claims, measured.
         notes: caveats, such as synthetic data or missing files.
+        covers: figures and tables of the paper, and the names of those here that show the same.
     """
 
     paragraphs: tuple[str, ...]
@@ -26,6 +28,7 @@ class Findings:
     tables: Mapping[str, Table] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
+    covers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,3 +50,30 @@ class Section:
     findings: Findings
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Return settings as JSON for people: a list of numbers or words is one line.
+
+    Example:
+        >>> print(settings_text({"runs": 40, "drops": [0.02, 0.2]}))
+        {
+          "runs": 40,
+          "drops": [0.02, 0.2]
+        }
+    """
+    return _written(settings, "")
+
+
+def _written(value: Any, indent: str) -> str:
+    inner = indent + "  "
+    if isinstance(value, Mapping) and value:
+        lines = [f"{inner}{_json(name)}: {_written(each, inner)}" for name, each in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    if isinstance(value, list | tuple) and any(isinstance(each, Mapping | list | tuple) for each in value):
+        return "[\n" + ",\n".join(f"{inner}{_written(each, inner)}" for each in value) + f"\n{indent}]"
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, ensure_ascii=False)

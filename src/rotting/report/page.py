@@ -8,17 +8,22 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 
+from rotting.common.looks import COLOURS
 from rotting.display.figures import Figure
-from rotting.display.plots import COLOURS
 from rotting.display.tables import Column, Table
 from rotting.errors import MissingExtraError
 from rotting.report.about import About
 from rotting.report.charts import chart_data, legend, panel_text
 from rotting.report.claims import COLUMNS, IN_FULL, Claim, Verdict
-from rotting.report.model import Section
+from rotting.report.model import Section, settings_text
 
-CLASSES = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails", Verdict.OPEN: "open"}
-COUNTED = {Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold", Verdict.OPEN: "undecided"}
+CLASSES = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails", Verdict.OPEN: "open", Verdict.APART: "apart"}
+COUNTED = {
+    Verdict.HOLDS: "hold",
+    Verdict.FAILS: "do not hold",
+    Verdict.OPEN: "undecided",
+    Verdict.APART: "not comparable",
+}
 
 # The same hues for a dark page: lighter, and white in the place of black.
 DARK_COLOURS = ("#4A9FE8", "#FF7F3A", "#22C795", "#E59BC6", "#F4F4F4", "#F2B134", "#9AD7FA", "#9C9C9C")
@@ -33,21 +38,22 @@ def page(sections: Sequence[Section], about: About) -> str:
         sections: in the order of the page.
         about: what the page says about itself.
     """
-    scripts = [_script(_plotly()), _script(_own("charts.js"))]
+    scripts = [_script(_plotly()), _script(_own("charts.js")), _script(_own("ledger.js"))]
     body = [
         '<a class="skip" href="#main">Skip to the content</a>',
         _header(sections, about),
         _contents(sections),
         '<main id="main">',
+        _places(sections),
         _claims(sections),
-        *map(_section, sections),
+        *(_section(section, sections[:k], about) for k, section in enumerate(sections)),
         _colophon(about),
         "</main>",
         *(f"<script>{script}</script>" for script in scripts),
     ]
     head = [
         '<meta charset="utf-8">',
-        # First of all: only these two scripts may run, and nothing is fetched, whatever the text holds.
+        # First of all: only these scripts may run, and nothing is fetched, whatever the text holds.
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
@@ -104,16 +110,53 @@ def _notes(texts: Sequence[str]) -> str:
 
 
 def _contents(sections: Sequence[Section]) -> str:
-    links = [("claims", "Claims"), *((section.id, section.title) for section in sections), ("made", "How this was made")]
+    links = [
+        *([("places", "The paper's figures and tables")] if _covered(sections) else []),
+        ("claims", "Claims"),
+        *((section.id, section.title) for section in sections),
+        ("made", "How this was made"),
+    ]
     items = "".join(f'<li><a href="#{escape(name)}">{escape(title)}</a></li>' for name, title in links)
     return f'<nav aria-labelledby="contents"><p id="contents" class="nav-head">Contents</p><ol>{items}</ol></nav>'
+
+
+def _opens(section: Section, about: About) -> bool:
+    return section.id == about.opening and bool(section.findings.figures)
+
+
+def _opening(sections: Sequence[Section], about: About) -> str:
+    """Return the figure with which the page begins, the first of its section: large, and only here."""
+    figures = [_figure(each.id, each.findings.figures[0], level=2) for each in sections if _opens(each, about)]
+    return f'<div class="opening">{"".join(figures)}</div>' if figures else ""
+
+
+def _covered(sections: Sequence[Section]) -> list[tuple[str, Section, str]]:
+    return [(item, section, name) for section in sections for item, name in section.findings.covers.items()]
+
+
+def _places(sections: Sequence[Section]) -> str:
+    """Return where the paper's figures and tables are on this page."""
+    rows = []
+    for item, section, name in _covered(sections):
+        titles = {figure.name: figure.title for figure in section.findings.figures}
+        titles |= {each: (table.lines or (each,))[0] for each, table in section.findings.tables.items()}
+        link = f'<a href="#{escape(f"{section.id}-{name}")}">{escape(titles[name])}</a>'
+        rows.append(f'<tr><th scope="row">{escape(item)}</th><td>{link}</td><td>{escape(section.title)}</td></tr>')
+    if not rows:
+        return ""
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("in the paper", "here", "section"))
+    return (
+        '<section id="places"><h2>The paper\'s figures and tables</h2>'
+        f'<table class="places"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></section>'
+    )
 
 
 def _header(sections: Sequence[Section], about: About) -> str:
     when = f'<time datetime="{about.date.isoformat()}">{_date(about)}</time>'
     experiments = f"{len(sections)} experiment{'s' if len(sections) != 1 else ''}"
     line = f"{when} · {experiments} · {_duration(about.seconds)} · seed {about.seed}"
-    return f'<header><h1>{escape(about.title)}</h1><p class="meta">{line}</p>{_paragraphs(about.paragraphs)}</header>'
+    words = f'<h1>{escape(about.title)}</h1><p class="meta">{line}</p>{_paragraphs(about.paragraphs)}'
+    return f"<header>{words}{_opening(sections, about)}</header>"
 
 
 def _date(about: About) -> str:
@@ -146,28 +189,39 @@ def _count(verdict: Verdict, count: int) -> str:
 
 
 def _claims(sections: Sequence[Section]) -> str:
-    decided = [(section, claim) for section in sections for claim in section.findings.claims]
+    decided = [claim for section in sections for claim in section.findings.claims]
     if not decided:
         return '<section id="claims"><h2>Claims</h2><p>These experiments test no claim of the paper.</p></section>'
-    counts = Counter(claim.verdict for _, claim in decided if not claim.synthetic)
-    drawn = Counter(claim.verdict for _, claim in decided if claim.synthetic)
+    counts = Counter(claim.verdict for claim in decided if not claim.synthetic)
+    drawn = Counter(claim.verdict for claim in decided if claim.synthetic)
     tiles = "".join(
-        f'<li class="{CLASSES[verdict]}"><span class="mark" aria-hidden="true">{verdict.mark}</span>'
-        f'<span class="count">{counts[verdict]}</span> {COUNTED[verdict]}</li>'
+        f'<li><button type="button" class="{CLASSES[verdict]}" data-verdict="{CLASSES[verdict]}" aria-pressed="false">'
+        f'<span class="mark" aria-hidden="true">{verdict.mark}</span>'
+        f'<span class="count">{counts[verdict]}</span> {COUNTED[verdict]}</button></li>'
         for verdict in Verdict
     )
-    row = "".join(f'<th role="columnheader" scope="col">{COLUMNS[name].head}</th>' for name in IN_FULL)
-    rows = "".join(_claim(section, claim) for section, claim in decided)
+    shown = [name for name in IN_FULL if name != "remark"]  # it stands beside the verdict
+    row = "".join(f'<th role="columnheader" scope="col">{COLUMNS[name].head}</th>' for name in shown)
+    bodies = "".join(_group(section, len(shown)) for section in sections if section.findings.claims)
     return (
         f'<section id="claims"><h2>Claims</h2><ul class="tiles">{tiles}</ul>'
         "<p>What the paper says, what was measured here with its 95 % interval, and the region in which we take the claim to "
         "hold, as the paper seldom gives numbers. A claim holds if the whole interval is in that region, and does not if "
-        "none of it is; otherwise, or without an interval that can be trusted, it is undecided. "
-        f"Of {len(decided)} intervals, one in twenty may miss.{_drawn(drawn)}</p>"
+        "none of it is; otherwise, or without an interval that can be trusted, it is undecided. Not comparable is what was "
+        "measured on other code than the paper speaks of. "
+        f"Of {len(decided)} intervals, one in twenty may miss.{_drawn(drawn)} "
+        '<span class="hint">A click on a verdict above shows its claims alone; another shows all.</span></p>'
         # The roles stay valid when a narrow window turns the rows into cards.
         f'<table class="ledger" role="table" aria-label="Claims"><thead role="rowgroup"><tr role="row">{row}</tr></thead>'
-        f'<tbody role="rowgroup">{rows}</tbody></table>{_links("claims", TABLE_KINDS)}</section>'
+        f"{bodies}</table>{_links('claims', TABLE_KINDS)}</section>"
     )
+
+
+def _group(section: Section, columns: int) -> str:
+    """Return the claims of one section, below its title."""
+    title = f'<a href="#{escape(section.id)}">{escape(section.title)}</a>'
+    head = f'<tr role="row" class="group"><th role="rowheader" scope="rowgroup" colspan="{columns}">{title}</th></tr>'
+    return f'<tbody role="rowgroup">{head}{"".join(map(_claim, section.findings.claims))}</tbody>'
 
 
 def _drawn(counts: Mapping[Verdict, int]) -> str:
@@ -184,34 +238,53 @@ def _parts(measured: str) -> list[str]:
     return [estimate, f"[{ends}"] if bracket else [estimate]
 
 
-def _claim(section: Section, claim: Claim) -> str:
+def _claim(claim: Claim) -> str:
     cells = {name: escape(COLUMNS[name].write({"claim": claim})) for name in IN_FULL}
-    words = f'<a href="#{escape(section.id)}">{cells.pop("words")}</a>'
+    words, remark = cells.pop("words"), cells.pop("remark")
     cells["measured"] = " ".join(f'<span class="number">{escape(part)}</span>' for part in _parts(claim.measured))
     cells["region"] = f'<span class="number">{cells["region"]}</span>'
-    cells["marked decision"] = _verdict(claim)
+    cells["marked decision"] = _verdict(claim) + (f' <span class="where">{remark}</span>' if remark else "")
     # One element per cell: in a narrow window it stands beside the cell's head, in a grid.
     rest = "".join(f'<td role="cell" data-head="{COLUMNS[name].head}"><div>{cell}</div></td>' for name, cell in cells.items())
     return f'<tr role="row" class="{CLASSES[claim.verdict]}"><th role="rowheader" scope="row">{words}</th>{rest}</tr>'
 
 
-def _section(section: Section) -> str:
-    decided = Counter(claim.verdict for claim in section.findings.claims)
+def _section(section: Section, before: Sequence[Section], about: About) -> str:
+    found = section.findings
+    decided = Counter(claim.verdict for claim in found.claims)
     verdicts = ", ".join(_count(verdict, decided[verdict]) for verdict in Verdict if decided[verdict])
     claims = f' · <a href="#claims">claims: {verdicts}</a>' if verdicts else ""
-    settings = escape(json.dumps(dict(section.settings), indent=2, allow_nan=False, ensure_ascii=False))
-    parts = [
-        f'<section id="{escape(section.id)}"><h2>{escape(section.title)}</h2>',
-        f'<p class="meta">{escape(section.reference)} · {_duration(section.seconds)}{claims}</p>',
-        _notes(section.findings.notes),
-        _paragraphs(section.findings.paragraphs),
-        *(_figure(section.id, figure) for figure in section.findings.figures),
-        *(_table(section.id, name, table) for name, table in section.findings.tables.items()),
-        f'<details><summary>Settings</summary><pre tabindex="0">{settings}</pre>',
-        f"{_links(f'{section.id}/settings', ('json',))}</details>",
-        "</section>",
-    ]
-    return "".join(parts)
+    figures = found.figures[1:] if _opens(section, about) else found.figures
+    body = "".join(
+        [
+            _notes(found.notes),
+            _paragraphs(found.paragraphs),
+            _above(section) if _opens(section, about) else "",
+            *(_figure(section.id, figure) for figure in figures),
+            *(_table(section.id, name, table) for name, table in found.tables.items()),
+            _settings(section, before),
+        ]
+    )
+    if found.notes and not (found.figures or found.tables):
+        body = f'<details class="without"><summary>Left out: its data are not here</summary>{body}</details>'
+    return (
+        f'<section id="{escape(section.id)}"><h2>{escape(section.title)}</h2>'
+        f'<p class="meta">{escape(section.reference)} · {_duration(section.seconds)}{claims}</p>{body}</section>'
+    )
+
+
+def _above(section: Section) -> str:
+    figure = section.findings.figures[0]
+    return f'<p>The figure is <a href="#{escape(f"{section.id}-{figure.name}")}">at the top of the page</a>.</p>'
+
+
+def _settings(section: Section, before: Sequence[Section]) -> str:
+    same = next((each for each in before if each.settings and each.settings == section.settings), None)
+    if same is not None:
+        shown = f'<p>The same as those of <a href="#{escape(same.id)}">{escape(same.title)}</a>.</p>'
+    else:
+        shown = f'<pre tabindex="0">{escape(settings_text(section.settings))}</pre>'
+    return f"<details><summary>Settings</summary>{shown}{_links(f'{section.id}/settings', ('json',))}</details>"
 
 
 TABLE_KINDS = ("csv", "parquet", "md")
@@ -226,7 +299,8 @@ def _links(name: str, kinds: Sequence[str]) -> str:
 # --- Figures -------------------------------------------------------------------------------------------------
 
 
-def _figure(section: str, figure: Figure) -> str:
+def _figure(section: str, figure: Figure, level: int = 3) -> str:
+    """Return a figure; its title is a heading of this level, and those of its panels one below."""
     name = escape(f"{section}-{figure.name}")
     scales = "".join(
         f'<span class="scale" role="group" aria-label="{axis} axis"><span aria-hidden="true">{axis} axis</span>'
@@ -235,7 +309,7 @@ def _figure(section: str, figure: Figure) -> str:
         for axis in "xy"
     )
     panels = "".join(
-        f'<div class="panel"><h4>{escape(panel.title)}</h4>'
+        f'<div class="panel"><h{level + 1}>{escape(panel.title)}</h{level + 1}>'
         + (f'<p class="panel-note">{escape(panel.note)}</p>' if panel.note else "")
         + f'<div class="plot" role="img" aria-label="{escape(panel_text(panel))}"></div></div>'
         for panel in figure.panels
@@ -243,7 +317,8 @@ def _figure(section: str, figure: Figure) -> str:
     # In a data block a browser looks only for the end of the element, which needs a `<`.
     data = json.dumps(chart_data(figure), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return (
-        f'<figure class="chart" id="{name}" aria-labelledby="{name}-title"><h3 id="{name}-title">{escape(figure.title)}</h3>'
+        f'<figure class="chart" id="{name}" aria-labelledby="{name}-title">'
+        f'<h{level} id="{name}-title">{escape(figure.title)}</h{level}>'
         f'<div class="controls">{scales}<button type="button" class="reset">reset</button></div>'
         f"{legend(figure)}"
         f'<div class="panels" style="--columns:{max(1, min(figure.columns, len(figure.panels)))}">{panels}</div>'
@@ -272,7 +347,7 @@ def _table(section: str, name: str, table: Table) -> str:
     head = "".join(_head(column) for column in table.columns)
     rows = "".join(f"<tr>{''.join(_cell(k, column, row) for k, column in enumerate(table.columns))}</tr>" for row in table.rows)
     return (
-        f'<div class="table"><h3 id="{label}">{escape(first)}</h3>{more}'
+        f'<div class="table" id="{escape(f"{section}-{name}")}"><h3 id="{label}">{escape(first)}</h3>{more}'
         f'<div class="scroll" role="region" aria-labelledby="{label}" tabindex="0"><table aria-labelledby="{label}">'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         f"{paper}{_links(f'{section}/{name}', TABLE_KINDS)}</div>"

@@ -1,6 +1,5 @@
 """The files of a report: names are checked first, then contents are made, then files are written. None is overwritten."""
 
-import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,7 @@ from rotting.errors import InvalidValueError, PathExistsError
 from rotting.report.about import About
 from rotting.report.claims import claims_table
 from rotting.report.frames import claim_row, csv_bytes, parquet_bytes
-from rotting.report.model import Section
+from rotting.report.model import Section, settings_text
 from rotting.report.page import page
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def write(sections: Sequence[Section], folder: str | Path, about: About) -> Path
 
 
 def _check_names(sections: Sequence[Section]) -> None:
-    """Refuse names that cannot be file names, and duplicates."""
+    """Refuse names that cannot be file names, duplicates, and names of nothing."""
     groups = {"section": [section.id for section in sections]}
     for section in sections:
         groups[f"figure of section {section.id!r}"] = [figure.name for figure in section.findings.figures]
@@ -69,10 +68,17 @@ def _check_names(sections: Sequence[Section]) -> None:
                 raise InvalidValueError(f"the name of a {what} must be lower-case letters, digits and hyphens, got {name!r}")
             if name in names[:k]:
                 raise InvalidValueError(f"the name of a {what} must be unique, got {name!r} twice")
+    for section in sections:
+        here = {*section.findings.tables, *(figure.name for figure in section.findings.figures)}
+        for item, name in section.findings.covers.items():
+            if name not in here:
+                raise InvalidValueError(
+                    f"covers must name figures and tables of section {section.id!r}, got {name!r} for {item!r}"
+                )
 
 
 def _section_files(section: Section) -> dict[str, Maker]:
-    settings = json.dumps(dict(section.settings), indent=2, allow_nan=False)
+    settings = settings_text(section.settings)
     files: dict[str, Maker] = {f"{section.id}/settings.json": f"{settings}\n".encode}
     for figure in section.findings.figures:
         draw = cache(partial(draw_figure, figure))

@@ -1,21 +1,35 @@
 """What is to be simulated, checked before anything is played, and laid out as the games that an engine plays."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import nonnegative_int, positive_int
-from rotting.engines.task import Game, Setting
+from rotting.common.rules import nonnegative_int, positive_int, suggest
+from rotting.engines.draws import FamilyDraws
+from rotting.engines.log import check_size
+from rotting.engines.oracle import played_greedily
+from rotting.engines.task import Game, Setting, beyond_tables
+from rotting.engines.terms import Rules, with_terms
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.policy import Policy
-from rotting.problems import Problem
-from rotting.problems.oracle import optimal_rewards
+from rotting.problems import Problem, ProblemFamily
+from rotting.problems.families import family_key
+from rotting.problems.noise import Noiseless
+from rotting.problems.oracle import greedy_reference, optimal_rewards
+
+if TYPE_CHECKING:
+    from rotting.engines.terms import Terms
+    from rotting.problems.mean_table import Means
 
 _CHECKPOINTS = 200  # enough for a smooth curve
 _RUNS = 2**32  # that have rewards of their own
+RECORDS = ("arms", "rewards")
+"""What can be recorded of every round."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +37,20 @@ class Simulation:
     """Policies, the problem that each of them plays, and how often; the fields are the arguments of `simulate`."""
 
     policies: Policy | Sequence[Policy]
-    problem: Problem
+    problem: Problem | ProblemFamily
     horizon: int | None = None
     runs: int = 100
     seed: int = 0
     checkpoints: Iterable[int] | None = None
     first_run: int = 0
+    record: str | Sequence[str] = ()
+
+    @property
+    def one_problem(self) -> Problem:
+        """The problem, where it is the same in all runs."""
+        if isinstance(self.problem, ProblemFamily):
+            raise InvalidTypeError(f"problem must be one Problem, got {self.problem!r}")
+        return self.problem
 
 
 @dataclass(frozen=True)
@@ -36,25 +58,51 @@ class Plan:
     """A simulation whose every field was checked."""
 
     policies: tuple[Policy, ...]
-    problem: Problem
+    problem: Problem  # of run 0, if every run has its own
     horizon: int
     runs: int
     seed: int
     checkpoints: Ints
     first_run: int
+    record: tuple[str, ...] = ()
+    family: ProblemFamily | None = None
 
     @property
     def rounds(self) -> int:
         """Rounds of all games together."""
         return len(self.policies) * self.runs * self.horizon
 
+    @property
+    def beyond_tables(self) -> str:
+        """What the games have that not every engine plays, or nothing."""
+        return beyond_tables(self.record, self.family, self._rules)
+
+    @property
+    def _rules(self) -> Rules:
+        return Rules(self.problem.formula, self.problem.moves, self.problem.delay)
+
     def games(self) -> tuple[list[Game], str]:
         """Return one game for each policy, and what regret is measured against."""
-        means = self.problem.means(self.horizon)  # held by the setting: a problem keeps those of one horizon only
-        optimum, reference = optimal_rewards(self.problem, self.horizon, self.checkpoints)
+        problem = self.problem
+        means: Means | Terms = problem.tables(self.horizon)  # held by the setting: a problem keeps those of one horizon only
+        rules = self._rules
+        if rules.moves or rules.delay is not None:
+            key = derive_key(self.seed, "delay")
+            means = with_terms(problem.tables(self.horizon), problem.spans(), problem.recovers(), problem.delay, key)
+        if problem.is_plain:
+            optimum, reference = optimal_rewards(problem, self.horizon, self.checkpoints)
+        else:
+            optimum, reference = played_greedily(means, rules, self.checkpoints), greedy_reference(problem, self.horizon)
         keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
-        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum)
+        draws = None
+        if self.family is not None:
+            draws = FamilyDraws(self.family, self.problem, family_key(self.seed), self.checkpoints, reference)
+        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws, rules)
         return [Game(policy, setting) for policy in self.policies], reference
+
+    def describe(self) -> dict[str, Any]:
+        """Return a description of what is played as JSON-able data."""
+        return self.problem.describe() if self.family is None else self.family.describe(self.problem)
 
 
 def plan(simulation: Simulation) -> Plan:
@@ -68,18 +116,37 @@ def plan(simulation: Simulation) -> Plan:
         rotting.errors.InvalidValueError: runs must be a whole number, 1 or more, got 0
     """
     policies, problem = _check_policies(simulation.policies), simulation.problem
+    runs, seed = positive_int("runs", simulation.runs), nonnegative_int("seed", simulation.seed)
+    family = problem if isinstance(problem, ProblemFamily) else None
+    if isinstance(problem, ProblemFamily):
+        problem = problem.problem(0, seed)
+        if not problem.is_plain or problem.delay is not None:
+            raise InvalidValueError(
+                f"a family must draw problems of arms that are always there, with tables of means and no delay, got {problem!r}"
+            )
     if not isinstance(problem, Problem):
         raise InvalidTypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
     horizon = problem.resolve_horizon(simulation.horizon)
     for each in policies:
-        _check_fit(each, problem, horizon)
-    runs, seed = positive_int("runs", simulation.runs), nonnegative_int("seed", simulation.seed)
+        _check_fit(each, problem, horizon, family)
     given = simulation.checkpoints
     checkpoints = _default_checkpoints(horizon) if given is None else _check_checkpoints(given, horizon)
     first_run = nonnegative_int("first_run", simulation.first_run)
     if first_run + runs > _RUNS:
         raise InvalidValueError(f"first_run + runs must be at most {_RUNS}, got {first_run + runs}")
-    return Plan(policies, problem, horizon, runs, seed, checkpoints, first_run)
+    record = _check_record(simulation.record)
+    check_size(record, len(policies) * runs, horizon, problem.n_arms)
+    return Plan(policies, problem, horizon, runs, seed, checkpoints, first_run, record, family)
+
+
+def _check_record(record: object) -> tuple[str, ...]:
+    """Return what is to be recorded, in one order."""
+    asked = list(record) if isinstance(record, Sequence) and not isinstance(record, str) else [record]
+    for each in asked:
+        if each not in RECORDS:
+            hint = suggest(each, RECORDS) if isinstance(each, str) else ""
+            raise InvalidValueError(f"record must be {' or '.join(map(repr, RECORDS))}, or both, got {each!r}{hint}")
+    return tuple(name for name in RECORDS if name in asked)
 
 
 def _default_checkpoints(horizon: int) -> Ints:
@@ -106,7 +173,7 @@ def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
     return listed
 
 
-def _check_fit(policy: Policy, problem: Problem, horizon: int) -> None:
+def _check_fit(policy: Policy, problem: Problem, horizon: int, family: ProblemFamily | None) -> None:
     """Refuse a game longer than the policy is tuned for, or rewards outside the range it declares."""
     if policy.max_rounds is not None and horizon > policy.max_rounds:
         raise InvalidValueError(
@@ -115,7 +182,8 @@ def _check_fit(policy: Policy, problem: Problem, horizon: int) -> None:
         )
     if policy.reward_range is not None:
         low, high = policy.reward_range
-        least, most = problem.reward_bounds(horizon)
+        unknown = family is not None and problem.noise == Noiseless()
+        least, most = (-math.inf, math.inf) if unknown else problem.reward_bounds(horizon)
         if not low <= least <= most <= high:
             raise InvalidValueError(
                 f"rewards must be in [{low!r}, {high!r}], the range that {policy!r} declares, "

@@ -7,7 +7,7 @@ import pickle
 import shutil
 import textwrap
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,14 +19,19 @@ from numpy.typing import NDArray
 from rotting import registry
 from rotting.common.arrays import Floats, Ints
 from rotting.common.atomic_files import partial_path
-from rotting.common.rules import nonnegative_int, positive_int, suggest
+from rotting.common.html_parts import Line, block, drawing, row
+from rotting.common.rules import brief, nonnegative_int, positive_int, suggest
 from rotting.common.statistics import mean_interval, quantiles
 from rotting.common.version import __version__
+from rotting.display.figures import BANDS
 from rotting.display.plots import plot_regret
 from rotting.display.tables import Column, Table, number_format
+from rotting.engines.log import arm_type
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathExistsError, PathMissingError
 from rotting.policy import Policy
-from rotting.problems import Problem
+from rotting.problems import Problem, delays
+from rotting.problems.mean_table import Means
+from rotting.problems.noise import from_json, known_kinds
 from rotting.problems.oracle import OPTIMAL
 
 if TYPE_CHECKING:
@@ -43,6 +48,7 @@ INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 ARRAYS: dict[str, np.dtype[Any]] = {"checkpoints": INT, "regret": FLOAT, "pulls": INT, "us_per_round": FLOAT}
 UNKNOWN = "-"
 TITLE = 90  # characters per line above a plot
+_MEANS = "means_"  # before the name of each array of the problem's table
 # Two policies can collect the same rewards in another order; their regrets then differ by rounding only.
 TIE = 1e-9
 
@@ -65,9 +71,12 @@ class Result:
         pulls: pulls of each arm at the horizon, `[P, R, K]`.
         us_per_round: microseconds of CPU time that a round took, `[P]`.
         reference: what regret is measured against.
-        played: the problem itself, as `simulate` hands it over; it is not saved, and a loaded result has None. So has one that
-            was pickled, where the problem cannot be (a `lambda` among its decays).
+        played: the problem itself, as `simulate` hands it over. Its means are saved: that of a loaded result has the same ones,
+            up to the horizon, whatever they were made from. A pickled result has None where the problem cannot be pickled (a
+            `lambda` among its decays).
         first_run: the number of the first run; a shard of a larger result begins later than with 0.
+        arms: the arm of every round, `[P, R, T]`, if `simulate(record="arms")` kept it.
+        rewards: the reward of every round, `[P, R, T]`, if `simulate(record="rewards")` kept it.
 
     Example:
         >>> ucb1, raw_ucb = registry.make("ucb1"), registry.make("raw-ucb", alpha=1.4)
@@ -96,6 +105,8 @@ class Result:
     reference: str
     played: Problem | None = field(default=None, repr=False)
     first_run: int = 0
+    arms: NDArray[np.unsignedinteger[Any]] | None = field(default=None, repr=False)
+    rewards: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -136,6 +147,16 @@ class Result:
             raise InvalidValueError(f"us_per_round must be finite, zero or more, got {self.us_per_round.tolist()}")
         if np.any(self.pulls < 0) or np.any(self.pulls.sum(axis=2) != self.horizon):
             raise InvalidValueError(f"pulls must be zero or more and add up to the horizon {self.horizon} in every run")
+        for name, kind in self._recorded(K).items():
+            put(name, _frozen(name, getattr(self, name), kind))
+            _check_shape(name, getattr(self, name), "[policies, runs, horizon]", (P, R, self.horizon))
+        if self.arms is not None and self.arms.max() >= K:
+            raise InvalidValueError(f"arms must be below {K}, the number of arms, got {self.arms.max()}")
+
+    def _recorded(self, n_arms: int) -> dict[str, np.dtype[Any]]:
+        """Return the names and types of the arrays that are kept of every round."""
+        kinds = {"arms": arm_type(n_arms), "rewards": FLOAT}
+        return {name: kind for name, kind in kinds.items() if getattr(self, name) is not None}
 
     def __repr__(self) -> str:
         settings = f"horizon={self.horizon}, runs={self.runs}, seed={self.seed}"
@@ -145,9 +166,9 @@ class Result:
         if not isinstance(other, Result):
             return NotImplemented
         same = ("policies", "problem", "horizon", "runs", "seed", "reference", "first_run")
-        bits = ("checkpoints", "regret", "pulls")
+        bits = ("checkpoints", "regret", "pulls", "arms", "rewards")
         return all(getattr(self, name) == getattr(other, name) for name in same) and all(
-            bytes(getattr(self, name)) == bytes(getattr(other, name)) for name in bits
+            _same_bits(getattr(self, name), getattr(other, name)) for name in bits
         )
 
     __hash__ = None  # type: ignore[assignment]  # the arrays are too large to hash
@@ -161,10 +182,11 @@ class Result:
         return type(self), tuple(values.values())
 
     def merge(self, *others: "Result") -> "Result":
-        """Return the result of this one's runs and those of others together: shards that `simulate(first_run=...)` played.
+        """Return one result of this one and others: more runs of the same games, more policies, or both.
 
-        They have the same policies, problem, horizon, seed and checkpoints, and their runs follow one another, in any order of
-        the results. Several machines so play what one would have, bit for bit.
+        They have the same problem, horizon, seed, checkpoints and records. Those of the same policies hold runs that follow one
+        another, as `simulate(first_run=...)` plays them, in any order; those of other policies hold the same runs. Several
+        machines so play what one would have, bit for bit.
 
         Args:
             others: results to put together with this one.
@@ -172,32 +194,37 @@ class Result:
         Example:
             >>> from rotting.problems import two_arms
             >>> from rotting.simulation.simulate import simulate
-            >>> policy, problem = registry.make("ucb1"), two_arms(horizon=50)
-            >>> shards = [simulate(policy, problem, runs=4, first_run=first) for first in (0, 4)]
-            >>> Result.merge(*shards) == simulate(policy, problem, runs=8)
+            >>> one, two, problem = registry.make("ucb1"), registry.make("uniform"), two_arms(horizon=50)
+            >>> shards = [simulate(one, problem, runs=4, first_run=first) for first in (0, 4)]
+            >>> Result.merge(*shards) == simulate(one, problem, runs=8)
+            True
+            >>> Result.merge(*shards, simulate(two, problem, runs=8)) == simulate([one, two], problem, runs=8)
             True
         """
-        shards = sorted((self, *others), key=lambda each: each.first_run)
-        for name in ("policies", "problem", "horizon", "seed", "reference"):
-            for each in shards:
-                if getattr(each, name) != getattr(self, name):
-                    raise InvalidValueError(
-                        f"results must have the same {name}, got {getattr(self, name)} and {getattr(each, name)}"
-                    )
-        for before, after in pairwise(shards):
-            if not np.array_equal(before.checkpoints, after.checkpoints):
-                raise InvalidValueError("results must have the same checkpoints, got others")
-            if before.first_run + before.runs != after.first_run:
-                rule = "results must hold runs that follow one another"
-                raise InvalidValueError(f"{rule}, got {before._runs_text} and {after._runs_text}")
-        runs = np.array([each.runs for each in shards])
-        return replace(
-            shards[0],
-            runs=int(runs.sum()),
-            regret=np.concatenate([each.regret for each in shards], axis=1),
-            pulls=np.concatenate([each.pulls for each in shards], axis=1),
-            us_per_round=np.average([each.us_per_round for each in shards], axis=0, weights=runs),
-        )
+        results = (self, *others)
+        for each in results:
+            self._check_same_games(each)
+        by_policies = [
+            [each for each in results if each.policies == some] for some in dict.fromkeys(r.policies for r in results)
+        ]
+        return _beside([_one_after_another(group) for group in by_policies])
+
+    def _check_same_games(self, other: "Result") -> None:
+        """Refuse a result whose runs and policies cannot stand together with these."""
+        for name in ("problem", "horizon", "seed", "reference"):
+            one, two = getattr(self, name), getattr(other, name)
+            if one != two:
+                raise InvalidValueError(f"results must have the same {name}, got {one} and {two}")
+        if not np.array_equal(self.checkpoints, other.checkpoints):
+            raise InvalidValueError("results must have the same checkpoints, got others")
+        kept, also = (" and ".join(each._recorded(each.pulls.shape[2])) or "nothing" for each in (self, other))
+        if kept != also:
+            raise InvalidValueError(f"results must have recorded the same of every round, got {kept} and {also}")
+
+    def _joined(self, others: "Sequence[Result]", axis: int) -> dict[str, Any]:
+        """Return the arrays of this result and of others, joined over policies or over runs."""
+        names = ("regret", "pulls", *self._recorded(self.pulls.shape[2]))
+        return {name: np.concatenate([getattr(each, name) for each in (self, *others)], axis=axis) for name in names}
 
     @property
     def _runs_text(self) -> str:
@@ -205,15 +232,25 @@ class Result:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One label per policy: its repr, with a number added when two are the same."""
-        labels: list[str] = []
-        for policy in self.policies:
-            label, copy = repr(policy), 1
-            while label in labels:
-                copy += 1
-                label = f"{policy!r} ({copy})"
-            labels.append(label)
-        return tuple(labels)
+        """One short label per policy, such as `RAW-UCB 1.4`, with a number added when two are the same."""
+        return _numbered([policy.label for policy in self.policies])
+
+    @property
+    def full_labels(self) -> tuple[str, ...]:
+        """One label per policy with all of its parameters, with a number added when two are the same."""
+        return _numbered(list(map(repr, self.policies)))
+
+    def _labels(self, given: "str | Sequence[str] | None") -> tuple[str, ...]:
+        """Return the labels that are asked for."""
+        if given is None:
+            return self.labels
+        if isinstance(given, str) and given == "full":
+            return self.full_labels
+        if isinstance(given, str) or not all(isinstance(each, str) for each in given):
+            raise InvalidTypeError(f"labels must be 'full' or one text per policy, got {given!r}")
+        if len(given) != len(self.policies):
+            raise InvalidValueError(f"labels must be one text per policy, {len(self.policies)}, got {len(given)}")
+        return _numbered(list(given))
 
     @property
     def is_optimal(self) -> bool:
@@ -236,17 +273,22 @@ class Result:
             notes.append("Note: this reference is not the optimal policy; regret can be too small, even negative.")
         if self.runs == 1:
             notes.append("Note: a single run says nothing about the spread; the intervals are unknown.")
+        if "family" in self.problem:
+            notes.append("Each run has a problem of its own: the mean is the Bayesian regret.")
         return (f"{self._problem_name}: {settings}; regret against {against}", *notes)
 
-    def table(self) -> Table:
+    def table(self, labels: "str | Sequence[str] | None" = None) -> Table:
         """Return the regret at the horizon per policy: mean, 95 % interval, 10 % and 90 % quantiles, speed.
 
         The rows have the keys `policy`, `mean`, `low`, `high` (None when there is a single run), `q10`, `q90` and
         `us_per_round`. The intervals are Student's. They cover 95 % for most regrets, and less when there are few runs and a
         rare one has much more regret than the others (measured in docs/intervals.md).
+
+        Args:
+            labels: "full" for policies with all of their parameters, or a text of your own for each; short ones by default.
         """
         rows = []
-        for label, regret, speed in zip(self.labels, self.regret[:, :, -1], self.us_per_round, strict=True):
+        for label, regret, speed in zip(self._labels(labels), self.regret[:, :, -1], self.us_per_round, strict=True):
             interval = mean_interval(regret)
             q10, q90 = map(float, quantiles(regret, 0.1, 0.9))
             rows.append({"policy": label, **interval._asdict(), "q10": q10, "q90": q90, "us_per_round": float(speed)})
@@ -261,7 +303,15 @@ class Result:
         )
         return Table(self._heading, columns, rows)
 
-    def differences(self, baseline: "Policy | str | int") -> Table:
+    def _repr_html_(self) -> str:
+        curves = [
+            Line(label, self.checkpoints, runs.mean(axis=0)) for label, runs in zip(self.labels, self.regret, strict=True)
+        ]
+        head, *notes = self._heading
+        table = replace(self.table(), lines=tuple(notes))
+        return block(head, row(f"<div>{table._repr_html_()}</div>", drawing(curves, "round t", "mean regret")))
+
+    def differences(self, baseline: "Policy | str | int", labels: "str | Sequence[str] | None" = None) -> Table:
         """Return every other policy's regret at the horizon minus the baseline's, run by run.
 
         Both policies play the same rewards in a run, so much of the noise cancels: compare policies by these intervals.
@@ -270,14 +320,15 @@ class Result:
 
         Args:
             baseline: a policy of this result, its label, or its index.
+            labels: as for `table`.
         """
-        base = self._find(baseline)
+        base, named = self._find(baseline), self._labels(labels)
         if len(self.policies) < 2:
             raise InvalidValueError("differences need two policies or more, got a result with one")
         final = self.regret[:, :, -1]
         tie = TIE * float(np.abs(final).max())
         rows = []
-        for k, label in enumerate(self.labels):
+        for k, label in enumerate(named):
             if k == base:
                 continue
             difference = final[k] - final[base]
@@ -293,41 +344,129 @@ class Result:
             Column("runs won", lambda row: f"{row['won']:.1%}"),
             Column("runs tied", lambda row: f"{row['tied']:.1%}"),
         )
-        below = f"Difference of regret to {self.labels[base]}, run by run; below zero is better than it."
+        below = f"Difference of regret to {named[base]}, run by run; below zero is better than it."
         return Table((*self._heading, below), columns, rows)
 
-    def _find(self, policy: "Policy | str | int") -> int:
+    def select(
+        self,
+        policies: "Policy | str | int | Sequence[Policy | str | int] | None" = None,
+        runs: "slice | Sequence[int] | None" = None,
+        checkpoints: Iterable[int] | None = None,
+    ) -> "Result":
+        """Return a part of the result.
+
+        Args:
+            policies: one or several: policies of this result, their labels, or their indices; all by default.
+            runs: the numbers of runs that follow one another, such as `slice(100)` or `range(50, 100)`; all by default.
+            checkpoints: some of this result's; the horizon always stays one. All by default.
+
+        Example:
+            >>> import rotting
+            >>> problem = rotting.problems.two_arms(horizon=100)
+            >>> result = rotting.simulate([rotting.UCB1(), rotting.RAWUCB()], problem, runs=20)
+            >>> part = result.select(policies="UCB1", runs=slice(5), checkpoints=[50])
+            >>> part, part.regret.shape
+            (Result(two-arms, horizon=100, runs=5, seed=0, policies=1), (1, 5, 2))
+        """
+        if policies is None:
+            policies = range(len(self.policies))
+        asked = [policies] if isinstance(policies, Policy | str | int) else policies
+        chosen = np.array([self._find(each, "policies") for each in asked], np.int64)
+        which = self._find_runs(runs)
+        marks = self.checkpoints.tolist() if checkpoints is None else [*checkpoints, self.horizon]
+        for each in marks:
+            if each not in self.checkpoints:
+                raise InvalidValueError(f"checkpoints must be among those of this result, got {each}")
+        places = np.searchsorted(self.checkpoints, np.unique(marks))
+        own = slice(which.start - self.first_run, which.stop - self.first_run)
+        kept = {name: getattr(self, name)[chosen, own] for name in self._recorded(self.pulls.shape[2])}
+        return replace(
+            self,
+            policies=tuple(self.policies[k] for k in chosen.tolist()),
+            runs=len(which),
+            first_run=which.start,
+            checkpoints=self.checkpoints[places],
+            regret=self.regret[chosen, own][:, :, places],
+            pulls=self.pulls[chosen, own],
+            us_per_round=self.us_per_round[chosen],
+            **kept,
+        )
+
+    def _find_runs(self, runs: object) -> range:
+        """Return the numbers of runs; a result holds those from `first_run` on, none left out."""
+        end = self.first_run + self.runs
+        if runs is None or isinstance(runs, slice):
+            asked = range(end)[runs or slice(None)]
+            which = [each for each in asked if each >= self.first_run]
+        elif isinstance(runs, Iterable) and not isinstance(runs, str):
+            which = [nonnegative_int("runs", each) for each in runs]
+        else:
+            raise InvalidTypeError(f"runs must be a slice or run numbers such as range(10), got {runs!r}")
+        if not which or which != list(range(which[0], which[0] + len(which))) or which[0] < self.first_run or which[-1] >= end:
+            rule = f"runs must be numbers from {self.first_run} to {end - 1} that follow one another, and at least one"
+            raise InvalidValueError(f"{rule}, got {brief(runs)}")
+        return range(which[0], which[-1] + 1)
+
+    def _find(self, policy: "Policy | str | int", name: str = "baseline") -> int:
         if isinstance(policy, str):
-            if policy not in self.labels:
-                hint = suggest(policy, self.labels) or f"; known: {', '.join(self.labels)}"
-                raise InvalidValueError(f"baseline must be a policy of this result, got {policy!r}{hint}")
-            return self.labels.index(policy)
+            for labels in (self.labels, self.full_labels):
+                if policy in labels:
+                    return labels.index(policy)
+            hint = suggest(policy, [*self.labels, *self.full_labels]) or f"; known: {', '.join(self.labels)}"
+            raise InvalidValueError(f"{name} must be a policy of this result, got {policy!r}{hint}")
         if isinstance(policy, int | np.integer) and not isinstance(policy, bool):
             if not 0 <= policy < len(self.policies):
                 last = len(self.policies) - 1
-                raise InvalidValueError(f"baseline must be an index from 0 to {last}, a label or a policy, got {policy}")
+                raise InvalidValueError(f"{name} must be an index from 0 to {last}, a label or a policy, got {policy}")
             return int(policy)
         if policy not in self.policies:
-            raise InvalidValueError(f"baseline must be a policy of this result, got {policy!r}")
+            raise InvalidValueError(f"{name} must be a policy of this result, got {policy!r}")
         return self.policies.index(policy)
 
     def plot(
-        self, ax: "Axes | None" = None, path: str | Path | None = None, log: bool = False, bounds: "bool | Problem" = False
+        self,
+        ax: "Axes | None" = None,
+        path: str | Path | None = None,
+        log: bool = False,
+        bounds: "bool | Problem" = False,
+        labels: "str | Sequence[str] | None" = None,
+        legend: bool | str = True,
+        title: str | None = None,
+        band: str | None = "quantiles",
+        log_y: bool = False,
     ) -> "Axes":
         """Draw each policy's mean regret over the rounds, and the band from 10 % to 90 % of its runs.
 
-        Needs the extra `rotting[plot]`.
+        Needs the extra `rotting[plot]`. `rotting.display.style` has the sizes and the look for a paper.
 
         Args:
             ax: where to draw; None makes a figure.
             path: a new image file (.png, .pdf, .svg); an existing one is refused.
             log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
             bounds: also draw every bound of `rotting.theory` that applies to a policy here, with regret on a logarithmic axis.
-                A loaded result does not know its problem: pass the problem itself.
+                A result that does not know its problem any more, as one that older versions saved, is given it.
+            labels: as for `table`.
+            legend: whether there is one: below the axes of a figure made here, else inside the axes. A place of Matplotlib's,
+                such as "upper left", is inside, too.
+            title: above the axes; by default what is drawn, and "" for none.
+            band: "quantiles", "interval" for the 95 % interval of the mean, or None.
+            log_y: regret on a logarithmic axis; where a policy ends with no regret, or with less, it is linear around zero.
 
         Returns:
             The Axes; `.figure` is its figure.
+
+        Example:
+            >>> import rotting
+            >>> import matplotlib.pyplot as plt
+            >>> result = rotting.simulate(rotting.UCB1(), rotting.problems.two_arms(horizon=50), runs=5)
+            >>> figure, (left, right) = plt.subplots(1, 2)
+            >>> ax = result.plot(ax=left, title="rested", band="interval")
+            >>> ax = result.plot(ax=right, title="the same", legend=False, log_y=True)
+            >>> left.get_title(loc="left"), right.get_yscale()
+            ('rested', 'log')
+            >>> plt.close(figure)
         """
+        named = self._labels(labels)
         known = self._known(bounds)
         proved: list[tuple[Bound, ...]] = [()] * len(self.policies)
         if known is not None:
@@ -335,34 +474,46 @@ class Result:
 
             marks = self.checkpoints.tolist()
             proved = [theory.bounds(known, policy, self.horizon, marks) for policy in self.policies]
-        spread = f"mean of {self.runs:,} runs, band from 10 % to 90 % of them" if self.runs > 1 else "a single run"
+        spread = (
+            ", ".join([f"mean of {self.runs:,} runs", *filter(None, [BANDS.get(band)])]) if self.runs > 1 else "a single run"
+        )
         against = "the optimal policy" if self.is_optimal else self.reference
-        title = f"{self._problem_name}: {spread}\nregret against {against}"
+        described = f"{self._problem_name}: {spread}\nregret against {against}"
         if any(proved):
-            title += ", and what is proved of it"
+            described += ", and what is proved of it"
         elif known is not None:
             reasons = dict.fromkeys(
                 why for policy in self.policies for why in theory.theorems.why_no_bounds(known, policy, self.horizon)
             )
-            title += "\n".join(["; no theorem applies", *(textwrap.fill(why, TITLE) for why in reasons)])
+            described += "\n".join(["; no theorem applies", *(textwrap.fill(why, TITLE) for why in reasons)])
         return plot_regret(
-            self.labels,
+            named,
             self.checkpoints,
             self.regret,
-            title,
+            described if title is None else title,
             ax=ax,
             path=path,
             log=log,
-            bounds=[[(bound.label, bound.values) for bound in each] for each in proved],
+            bounds=[
+                [(f"{label}: {bound.theorem}", bound.values) for bound in each]
+                for label, each in zip(named, proved, strict=True)
+            ],
+            legend=legend,
+            band=band,
+            log_y=log_y,
         )
 
     def _known(self, problem: "bool | Problem") -> "Problem | None":
         """Return the problem whose bounds are wanted, or None."""
         if problem is False:
             return None
-        known = self.played if problem is True else problem
-        if known is None:
-            raise InvalidValueError("bounds must be the problem itself for a result that was loaded, got True")
+        if "family" in self.problem:
+            raise InvalidValueError("bounds must be of one problem, but every run of a family has its own")
+        if problem is True:
+            if self.played is None:
+                raise InvalidValueError("bounds must be the problem itself for a result that has none, got True")
+            return self.played
+        known = problem
         if json.loads(json.dumps(known.describe())) != self.problem:
             raise InvalidValueError(f"bounds must be the problem that was played, {self._problem_name}, got {known!r}")
         return known
@@ -381,7 +532,7 @@ class Result:
             {
                 # Categories keep the order of the policies, and store each label once.
                 "policy": pd.Categorical.from_codes(np.repeat(np.arange(P), R * C), pd.Index(self.labels)),
-                "run": np.tile(np.repeat(np.arange(R), C), P),
+                "run": np.tile(np.repeat(self.first_run + np.arange(R), C), P),
                 "round": np.tile(self.checkpoints, P * R),
                 "regret": self.regret.ravel(),
             }
@@ -422,7 +573,11 @@ class Result:
         partial.mkdir()
         try:
             with (partial / ARRAYS_FILE).open("wb") as file:
-                np.savez(file, **{name: getattr(self, name) for name in ARRAYS})
+                names = [*ARRAYS, *self._recorded(self.pulls.shape[2])]
+                plain = self.played is not None and self.played.is_plain
+                means = self.played.means(self.horizon)._asdict() if self.played is not None and plain else {}
+                tables: dict[str, Any] = {f"{_MEANS}{name}": array for name, array in means.items()}
+                np.savez(file, **{name: getattr(self, name) for name in names}, **tables)
                 _to_disk(file.fileno(), file.flush)
             settings = {
                 "format": FORMAT,
@@ -477,20 +632,82 @@ class Result:
             raise InvalidValueError(f"'{path / ARRAYS_FILE}' is truncated or edited: its checksum differs")
         try:
             with np.load(path / ARRAYS_FILE, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in ARRAYS}
+                arrays = {name: file[name] for name in [*ARRAYS, *({"arms", "rewards"} & {*file.files})]}
+                tables = {name: file[f"{_MEANS}{name}"] for name in Means._fields if f"{_MEANS}{name}" in file.files}
             return cls(
                 policies=tuple(map(registry.from_json, settings["policies"])),
                 **{name: settings[name] for name in ("problem", "horizon", "runs", "seed", "reference")},
                 first_run=settings.get("first_run", 0),
                 **arrays,
+                played=_restored(settings["problem"], settings["horizon"], tables),
             )
         except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise InvalidValueError(f"'{path}' cannot be read as a result: {error}") from error
 
 
+def _restored(description: dict[str, Any], horizon: int, tables: dict[str, NDArray[Any]]) -> Problem | None:
+    """Return the problem of saved means; None where they were not saved, or the noise is not known here."""
+    if not tables or description["noise"]["noise"] not in known_kinds():
+        return None
+    for array in tables.values():
+        array.setflags(write=False)
+    problem = Problem.from_means(Means(**tables), horizon, from_json(description["noise"]), description["name"])
+    return problem.delayed(delays.from_json(description["delay"])) if "delay" in description else problem
+
+
+def _one_after_another(results: Sequence[Result]) -> Result:
+    """Return the runs of several results of the same policies."""
+    shards = sorted(results, key=lambda each: each.first_run)
+    for before, after in pairwise(shards):
+        if before.first_run + before.runs != after.first_run:
+            rule = "results must hold runs that follow one another"
+            raise InvalidValueError(f"{rule}, got {before._runs_text} and {after._runs_text}")
+    runs = np.array([each.runs for each in shards])
+    time = np.average([each.us_per_round for each in shards], axis=0, weights=runs)
+    return replace(shards[0], runs=int(runs.sum()), us_per_round=time, **shards[0]._joined(shards[1:], axis=1))
+
+
+def _beside(results: Sequence[Result]) -> Result:
+    """Return the policies of several results of the same runs."""
+    first, *others = results
+    policies = [policy for each in results for policy in each.policies]
+    for each in others:
+        if each._runs_text != first._runs_text:
+            rule = "results of different policies must hold the same runs"
+            raise InvalidValueError(f"{rule}, got {first._runs_text} and {each._runs_text}")
+    for policy in policies:
+        if others and policies.count(policy) > 1:
+            raise InvalidValueError(f"results must have the same policies or different ones, got {policy!r} in two of them")
+    time = np.concatenate([each.us_per_round for each in results])
+    return replace(first, policies=tuple(policies), us_per_round=time, **first._joined(others, axis=0))
+
+
+def _numbered(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return labels that differ: of equal ones, all but the first get a number."""
+    numbered: list[str] = []
+    for each in labels:
+        label, copy = each, 1
+        while label in numbered:
+            copy += 1
+            label = f"{each} ({copy})"
+        numbered.append(label)
+    return tuple(numbered)
+
+
+def _same_bits(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.shape == other.shape and np.array_equal(one.view(np.uint8), other.view(np.uint8))
+
+
 def _frozen(name: str, value: object, kind: np.dtype[Any]) -> NDArray[Any]:
-    """Return a read-only copy of type `kind`; only casts that keep every value are allowed."""
+    """Return a read-only array of type `kind`; only casts that keep every value are allowed.
+
+    It is a copy, unless nobody can write into the one given: every round of every run may fill half of the memory.
+    """
     array = np.asarray(value)
+    if array.dtype == kind and array.flags.c_contiguous and array.base is None and not array.flags.writeable:
+        return array
     if not np.can_cast(array.dtype, kind, casting="safe"):
         raise InvalidTypeError(f"{name} must be an array of {kind}, got one of {array.dtype}")
     copy = np.array(array, dtype=kind, order="C")

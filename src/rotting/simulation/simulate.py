@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,11 +18,12 @@ from rotting.common.progress import Progress
 from rotting.common.rules import positive_int, suggest
 from rotting.engines.chunk_store import ChunkStore
 from rotting.engines.engine import Engine
+from rotting.engines.log import new_log
 from rotting.engines.task import Chunk, Game, Task, cut
 from rotting.engines.threads import Threads
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
-from rotting.problems import Problem
+from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.plan import Plan, Simulation, plan
 from rotting.simulation.result import Result
 
@@ -58,15 +59,19 @@ def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> 
 
         return connect(workers=threads)
     if engine == "cuda" or (engine == "auto" and _is_worth_a_gpu(plans, threads)):
-        from rotting.engines.cuda import Cuda  # noqa: PLC0415 (an extra)
+        from rotting.engines.cuda import Cuda, check_playable  # noqa: PLC0415 (an extra)
 
+        for each in plans:
+            check_playable(each.beyond_tables)
         return Cuda()
     return Threads(threads)
 
 
 def _is_worth_a_gpu(plans: Sequence[Plan], threads: int) -> bool:
-    """Tell whether a GPU is there, and the work is worth its start."""
+    """Tell whether a GPU is there that plays these games, and the work is worth its start."""
     rounds = sum(each.rounds for each in plans if each.runs >= _RUNS_FOR_A_GPU)
+    if any(each.beyond_tables for each in plans):
+        return False
     if rounds < _WORTH_A_GPU * threads or find_spec("numba_cuda") is None:
         return False
     from rotting.engines.cuda_device import why_not  # noqa: PLC0415 (an extra)
@@ -76,7 +81,7 @@ def _is_worth_a_gpu(plans: Sequence[Plan], threads: int) -> bool:
 
 def simulate(
     policies: Policy | Sequence[Policy],
-    problem: Problem,
+    problem: Problem | ProblemFamily,
     horizon: int | None = None,
     runs: int = 100,
     seed: int = 0,
@@ -86,6 +91,7 @@ def simulate(
     keep: str | Path | None = None,
     engine: "str | Client" = "threads",
     first_run: int = 0,
+    record: str | Sequence[str] = (),
 ) -> Result:
     """Let each policy play `runs` games of `horizon` rounds, and return their pseudo-regrets.
 
@@ -94,13 +100,14 @@ def simulate(
 
     Args:
         policies: one policy or several.
-        problem: what they play.
+        problem: what they play; of a `ProblemFamily`, every run has a problem of its own, and its regret is measured against
+            that problem's optimum.
         horizon: rounds of a game; the problem's own if it has one.
         runs: games of each policy.
         seed: a whole number; the same seed gives the same result, bit for bit.
         workers: threads; all CPUs by default.
         checkpoints: rounds at which regret is recorded; 200 evenly spaced ones by default. The horizon is always one.
-        progress: show a progress bar; by default when standard error is a terminal.
+        progress: show a progress bar; by default on a terminal and in a notebook.
         keep: a folder for the games that are finished, so that the same call goes on where another was killed, and one with
             more runs plays only those that are new. They are known by a digest of the settings and of the code, and are never
             taken for others. Several processes, on several machines too, may share the folder, and the work.
@@ -109,10 +116,14 @@ def simulate(
             else threads. See docs/engines.md.
         first_run: the number of the first run: runs 0 to 999 and 1,000 to 1,999 of two machines, put together by
             `Result.merge`, are runs 0 to 1,999.
+        record: keep "arms", "rewards" or both, `("arms", "rewards")`, of every round of every run, in `result.arms` and
+            `result.rewards` [policy, run, round]. `play` shows one run with all that decided it.
 
     Memory does not grow with the horizon where the means have few pieces and the policies forget. It takes:
 
     - for the result, 8 bytes per policy, run and checkpoint or arm;
+    - for a record, per policy, run and round: 1 byte for the arm (2 from 257 arms on), 8 for the reward; more than 8 GiB in all
+      is refused;
     - for the means, 16 bytes per piece of equal value, and several times that while an arm is tabulated. `Constant`, `Abrupt`
       and `Piecewise` have the pieces that they are written with; the other decays, and callables, one per round of the horizon
       unless neighbours are equal; a `General` arm takes 8 bytes per pair of rounds;
@@ -130,7 +141,7 @@ def simulate(
         >>> result.regret.shape, result.pulls.sum(axis=2).min()
         ((2, 20, 200), np.int64(400))
     """
-    simulation = Simulation(policies, problem, horizon, runs, seed, checkpoints, first_run)
+    simulation = Simulation(policies, problem, horizon, runs, seed, checkpoints, first_run, record)
     return simulate_all([simulation], workers=workers, progress=progress, keep=keep, engine=engine)[0]
 
 
@@ -148,7 +159,7 @@ def simulate_all(
     Args:
         simulations: what to simulate.
         workers: threads; all CPUs by default.
-        progress: show a progress bar; by default when standard error is a terminal.
+        progress: show a progress bar; by default on a terminal and in a notebook.
         keep: as for `simulate`.
         engine: as for `simulate`.
 
@@ -208,6 +219,7 @@ class _Collection:
         self._references = [""] * len(plans)
         self._regret = [np.full((len(each.policies), each.runs, each.checkpoints.size), np.nan) for each in plans]
         self._pulls = [np.zeros((len(each.policies), each.runs, each.problem.n_arms), np.int64) for each in plans]
+        self._records = [_blank_records(each) for each in plans]
         self._seconds = [np.zeros((len(each.policies), each.runs)) for each in plans]  # of a chunk, at its first run
         self._places: WeakKeyDictionary[Game, tuple[int, int]] = WeakKeyDictionary()  # means are as large as a result
 
@@ -223,18 +235,23 @@ class _Collection:
         """Fill in the runs of one task."""
         k, index = self._places[task.game]
         first = task.first_run - self._plans[k].first_run
-        self._regret[k][index, first : first + task.runs] = chunk.regret
-        self._pulls[k][index, first : first + task.runs] = chunk.pulls
+        own = slice(first, first + task.runs)
+        self._regret[k][index, own] = chunk.regret
+        self._pulls[k][index, own] = chunk.pulls
         self._seconds[k][index, first] = chunk.seconds
+        for name, array in self._records[k].items():
+            array[index, own] = getattr(chunk.log, name)
 
     def results(self) -> list[Result]:
         """Return the results, after the last task."""
         return [self._result(k, each) for k, each in enumerate(self._plans)]
 
     def _result(self, k: int, played: Plan) -> Result:
+        for array in self._records[k].values():
+            array.setflags(write=False)  # so that the result need not copy it
         return Result(
             policies=played.policies,
-            problem=played.problem.describe(),
+            problem=played.describe(),
             horizon=played.horizon,
             runs=played.runs,
             seed=played.seed,
@@ -243,6 +260,14 @@ class _Collection:
             pulls=self._pulls[k],
             us_per_round=self._seconds[k].sum(axis=1) * 1e6 / (played.runs * played.horizon),
             reference=self._references[k],
-            played=played.problem,
+            played=played.problem if played.family is None else None,
             first_run=played.first_run,
+            **self._records[k],
         )
+
+
+def _blank_records(each: Plan) -> dict[str, Any]:
+    """Return the arrays of what is recorded, as a result has them."""
+    one: Any = new_log(each.record, 1, 1, each.problem.n_arms)
+    shape = len(each.policies), each.runs, each.horizon
+    return {name: np.zeros(shape, getattr(one, name).dtype) for name in each.record}

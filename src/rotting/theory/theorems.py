@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.common.html_parts import Line, block, drawing
 from rotting.common.rules import positive_int
 from rotting.display.tables import Column, Table
 from rotting.errors import InvalidValueError
@@ -128,9 +129,20 @@ class Bound:
     values: Floats
 
     @property
+    def theorem(self) -> str:
+        """The name of the theorem and its number."""
+        return f"{self.name}, {self.reference.partition(' (')[0]}"
+
+    @property
     def label(self) -> str:
         """The label in a legend."""
-        return f"{self.policy!r}: {self.name}, {self.reference.partition(' (')[0]}"
+        return f"{self.policy.label}: {self.theorem}"
+
+    def _repr_html_(self) -> str:
+        curve = Line("bound on the expected regret", self.checkpoints, self.values)
+        end = f"At most {self.values[-1]:,.4g} expected regret at round {self.checkpoints[-1]:,}"
+        picture = drawing([curve], "round t", "bound") if self.values.size > 1 else ""
+        return block(self.label, picture, note=end)
 
 
 def _why_not(theorem: Theorem, known: Constants) -> str | None:
@@ -154,6 +166,8 @@ def _why(theorem: Theorem, known: Constants) -> str:
 
 
 def _why_not_for(theorem: Theorem, known: Constants, problem: Problem, policy: Policy) -> str | None:
+    if problem.delay is not None:
+        return "rewards come late"
     why = _why_not(theorem, known)
     if why is not None or known.sigma is None:
         return why
@@ -236,7 +250,7 @@ def bounds(
         >>> from rotting.problems import two_arms
         >>> free, dependent = bounds(two_arms(L=0.5, horizon=1000), make("raw-ucb", alpha=5), checkpoints=[100, 1000])
         >>> free.label
-        'RAWUCB(alpha=5.0, sigma=1.0): rested gap-free, Proposition 6'
+        'RAW-UCB 5: rested gap-free, Proposition 6'
         >>> free.values.round(1).tolist(), dependent.values.round(1).tolist()
         ([222.1, 782.6], [165.2, 756.5])
     """
@@ -287,7 +301,7 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
         >>> print(shown.lines[1])
         T = 1,000, K = 2, sigma = 1, rested, rotting: no mean rises up to round 1000
         >>> shown.rows[4]["arms"]
-        {'RAWUCB(alpha=5.0, sigma=1.0)': {'overpulls': [250, 750], 'pseudo_gaps': [0.0, 0.25]}}
+        {'RAW-UCB 5': {'overpulls': [250, 750], 'pseudo_gaps': [0.0, 0.25]}}
     """
     known = constants(problem, horizon)
     # Noise without a scale has no theorem; without noise the theorems hold for every sigma.
@@ -295,7 +309,7 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
     rows: list[dict[str, Any]] = []
     for each in THEOREMS:
         chosen = theoretical_policies(each.setting, sigma) if policies is None else policies
-        heads = [theory.title for theory in THEORIES.values()] if policies is None else [repr(policy) for policy in chosen]
+        heads = [theory.title for theory in THEORIES.values()] if policies is None else [policy.label for policy in chosen]
         reasons = [_why_not_for(each, known, problem, policy) for policy in chosen]
         columns_of = list(zip(heads, chosen, reasons, strict=True))
         why = _why_not(each, known)

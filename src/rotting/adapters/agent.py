@@ -1,0 +1,83 @@
+"""A policy as an agent of Gymnasium: acts, and learns from the reward."""
+
+from typing import Any, Protocol
+
+from rotting.errors import InvalidTypeError
+from rotting.live.bandit import Bandit
+from rotting.policy import Policy
+
+
+class Env(Protocol):
+    """What is asked of an environment: a finite number of actions, and Gymnasium's two methods."""
+
+    action_space: Any
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode."""
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Play a round."""
+
+
+class Agent:
+    """A policy that plays an environment with a finite number of actions; what it observes does not matter to it.
+
+    On an `Environment`, a policy that draws no random numbers plays run r of `simulate` in episode r, exactly.
+
+    Args:
+        policy: any policy but an oracle.
+        env: an environment of Gymnasium whose `action_space` is `Discrete`.
+        seed: seed of the policy's own randomness.
+
+    Example:
+        >>> import rotting
+        >>> from rotting.adapters import Agent, Environment
+        >>> env = Environment(rotting.problems.two_arms(L=1.0, horizon=200))
+        >>> agent = Agent(rotting.EffRAWUCB(), env)
+        >>> observation, info = env.reset(seed=0)
+        >>> for _ in range(200):
+        ...     action = agent.act(observation)
+        ...     observation, reward, terminated, truncated, info = env.step(action)
+        ...     agent.learn(action, reward)
+        >>> info == agent.play(seed=0)
+        True
+    """
+
+    def __init__(self, policy: Policy, env: Env, seed: int = 0) -> None:
+        space = env.action_space
+        if not hasattr(space, "n"):
+            raise InvalidTypeError(f"env must have a finite number of actions (Discrete), got {space!r}")
+        first = int(getattr(space, "start", 0))
+        self.policy, self.env = policy, env
+        self._actions, self._seed = range(first, first + int(space.n)), seed
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, as if nothing had been learned."""
+        self._bandit = Bandit(self.policy, self._actions, self._seed)
+
+    def act(self, observation: object = None) -> int:
+        """Return the action to take now."""
+        action: Any = self._bandit.pull()
+        return int(action)
+
+    def learn(self, action: int, reward: float) -> None:
+        """Learn what an action paid."""
+        self._bandit.update(int(action), float(reward))
+
+    def play(self, seed: int | None = None, options: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Forget, play an episode, and return the last `info`.
+
+        Args:
+            seed: of the environment, as its `reset` takes it.
+            options: the same.
+        """
+        self.forget()
+        observation, info = self.env.reset(seed=seed, options=options)
+        done = False
+        while not done:
+            action = self.act(observation)
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            self.learn(action, reward)
+            done = terminated or truncated
+        return info

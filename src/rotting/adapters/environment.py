@@ -1,0 +1,90 @@
+"""A problem as a Gymnasium environment: an action is an arm, an episode is a run."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from rotting.common.rules import nonnegative_int
+from rotting.engines.game import mean_now, new_board
+from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.kernels.exact_sums import add, difference
+from rotting.kernels.random_numbers import derive_key
+from rotting.problems import Problem
+from rotting.problems.oracle import optimal_rewards
+
+
+class Environment(gymnasium.Env[Any, Any]):
+    """A problem that Gymnasium's and River's loops can play. An episode is truncated after the last round.
+
+    Episode r after `reset(seed=s)` is run r of `simulate(seed=s)`: its rewards, its means and its regret, bit for bit. The
+    first `reset` begins run 0, every other the next run; `reset(options={"run": r})` begins run r. There is nothing to
+    observe: the observation is always 0. `info` holds `regret` (cumulative pseudo-regret), `mean` (of the arm that was pulled),
+    `round` and `run`; `reference` says what regret is measured against.
+
+    Args:
+        problem: what is played.
+        horizon: rounds of an episode; the problem's own if it has one.
+        seed: what rewards are drawn from until `reset` is given another one.
+
+    Example:
+        >>> import rotting
+        >>> from rotting.adapters import Environment
+        >>> env = Environment(rotting.problems.two_arms(L=1.0, horizon=100))
+        >>> observation, info = env.reset(seed=7)
+        >>> observation, reward, terminated, truncated, info = env.step(0)
+        >>> observation, truncated, info
+        (0, False, {'round': 1, 'run': 0, 'mean': 0.0, 'regret': 0.5})
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - Gymnasium's
+
+    def __init__(self, problem: Problem, horizon: int | None = None, seed: int = 0) -> None:
+        if not isinstance(problem, Problem):
+            raise InvalidTypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
+        if problem.delay is not None:
+            raise InvalidValueError(f"problem must have no delay, as an environment pays at once, got {problem.delay!r}")
+        self.problem = problem
+        self.horizon = problem.resolve_horizon(horizon)
+        self.action_space = gymnasium.spaces.Discrete(problem.n_arms)
+        self.observation_space = gymnasium.spaces.Discrete(1)
+        self._seed = nonnegative_int("seed", seed)
+        self._means = problem.means(self.horizon)
+        self._optimal, self.reference = optimal_rewards(problem, self.horizon)
+        self._run = -1  # none has begun
+        self._round = self.horizon
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+        """Begin a run: the next one, the first of another seed, or the one that `options["run"]` names."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._seed, self._run = nonnegative_int("seed", seed), -1
+        asked = (options or {}).get("run", self._run + 1)
+        self._run = nonnegative_int("run", asked)
+        self._key = derive_key(self._seed, "noise")
+        self._board = new_board(self._means, np.zeros(self.problem.n_arms, np.int64))
+        self._round, self._collected = 0, (0.0, 0.0)
+        return 0, {"round": 0, "run": self._run, "regret": 0.0}
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        """Pull an arm; return the observation, the reward, False, whether this was the last round, and what is known of it."""
+        arm = self._checked(action)
+        if self._round >= self.horizon:
+            raise InvalidValueError(f"step must come after a reset and before the end, got round {self._round + 1}")
+        self._round += 1
+        t, m, b, noise = self._round, self._means, self._board, self.problem.noise
+        mean = float(mean_now(m, b, arm, t))
+        clock = t - 1 if m.on_rounds[arm] else int(b.pulls[arm])
+        reward = float(noise.draw(mean, noise.scale, self._key, self._run, arm, clock))
+        b.pulls[arm] += 1
+        self._collected = add(*self._collected, mean)
+        regret = float(difference(self._optimal[t - 1], 0.0, *self._collected))
+        return 0, reward, False, t == self.horizon, {"round": t, "run": self._run, "mean": mean, "regret": regret}
+
+    def _checked(self, action: object) -> int:
+        if isinstance(action, np.ndarray) and action.ndim == 0:
+            action = action.item()  # some agents return these
+        arms = self.problem.n_arms
+        if isinstance(action, bool) or not isinstance(action, int | np.integer) or not 0 <= action < arms:
+            raise InvalidValueError(f"action must be an arm, a whole number from 0 to {arms - 1}, got {action!r}")
+        return int(action)

@@ -1,0 +1,63 @@
+"""A policy as one of River's bandit policies."""
+
+from typing import Any
+
+from river.bandit.base import ArmID
+from river.bandit.base import Policy as RiverBandit
+
+from rotting.common.rules import nonnegative_int
+from rotting.errors import InvalidTypeError
+from rotting.live.bandit import Bandit
+from rotting.policy import Policy
+
+
+class RiverPolicy(RiverBandit):
+    """A policy with River's verbs, for `river.bandit.evaluate` and for River's own loops. Arms may come and go.
+
+    An `Environment` is what `river.bandit.evaluate` plays; on it, a policy that draws no random numbers makes the choices that
+    it makes in `simulate`.
+
+    Args:
+        policy: any policy but an oracle.
+        reward_obj: River's statistic of an arm's rewards, for `ranking`; a mean by default.
+        burn_in: pulls of each arm before the policy decides. The policies here try every arm by themselves.
+        seed: seed of the policy's own randomness.
+
+    Example:
+        >>> import rotting
+        >>> from river import bandit
+        >>> from rotting.adapters import Environment, RiverPolicy
+        >>> env = Environment(rotting.problems.two_arms(L=1.0, horizon=100))
+        >>> trace = list(bandit.evaluate([RiverPolicy(rotting.RAWUCB()), bandit.UCB(delta=1)], env, n_episodes=2, seed=0))
+        >>> len(trace), [step["arm"] for step in trace[:6:2]]
+        (400, [0, 1, 0])
+    """
+
+    def __init__(self, policy: Policy, reward_obj: Any = None, burn_in: int = 0, seed: int = 0) -> None:
+        if not isinstance(policy, Policy):
+            raise InvalidTypeError(f"policy must be a policy such as RAWUCB(alpha=1.4), got {policy!r}")
+        if policy.sees_means:
+            raise InvalidTypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
+        super().__init__(reward_obj=reward_obj, burn_in=nonnegative_int("burn_in", burn_in))
+        self.policy = policy
+        self.seed = nonnegative_int("seed", seed)
+        self._bandit: Bandit | None = None  # made when the arms are known
+
+    def _known(self, arms: list[ArmID]) -> Bandit:
+        """Return the bandit, which knows these arms among others."""
+        if self._bandit is None:
+            self._bandit = Bandit(self.policy, arms, self.seed)
+        for arm in arms:
+            if arm not in self._bandit.arms:
+                self._bandit.add_arm(arm)
+        return self._bandit
+
+    def _pull(self, arm_ids: list[ArmID]) -> ArmID:
+        arm: Any = self._known(list(arm_ids)).pull(arm_ids)
+        return arm  # type: ignore[no-any-return]
+
+    def update(self, arm_id: ArmID, *reward_args: Any, **reward_kwargs: Any) -> None:
+        """Learn what an arm paid."""
+        reward = reward_args[0] if reward_args else next(iter(reward_kwargs.values()))
+        self._known([arm_id]).update(arm_id, reward)
+        super().update(arm_id, *reward_args, **reward_kwargs)  # type: ignore[no-untyped-call]

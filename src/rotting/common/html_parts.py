@@ -1,0 +1,156 @@
+"""Pieces of HTML for notebooks: text, tables, small drawings.
+
+They take colour and letters from the page around them, so that they fit a light and a dark one. All text is escaped; there is
+no script, and nothing is loaded from anywhere.
+"""
+
+import html
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.looks import COLOURS, STYLES
+
+SHOWN = 8  # curves in a drawing, each in a colour of its own
+_WIDTH, _HEIGHT = 380, 150  # of a drawing, in pixels
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 8, 22, 18  # room for the words at the axes
+_POINTS = 200  # of a curve: one for two pixels
+_INK = "currentColor"
+_FAINT = "opacity: 0.75; font-size: 0.9em"
+
+
+class Line(NamedTuple):
+    """A curve of a drawing; where it is NaN it is interrupted."""
+
+    label: str
+    x: Floats | Ints
+    y: Floats
+
+
+def block(title: str, *parts: str, note: str = "") -> str:
+    """Return a title, a line below it, and parts that are HTML already.
+
+    Example:
+        >>> block("a < b", "<p>1</p>")
+        '<div style="line-height: 1.4"><div><strong>a &lt; b</strong></div><p>1</p></div>'
+    """
+    below = f'<div style="{_FAINT}">{html.escape(note)}</div>' if note else ""
+    return f'<div style="line-height: 1.4"><div><strong>{html.escape(title)}</strong></div>{below}{"".join(parts)}</div>'
+
+
+def row(*parts: str) -> str:
+    """Return parts side by side, as far as there is room."""
+    return f'<div style="display: flex; flex-wrap: wrap; gap: 0.3em 1.5em; align-items: flex-start">{"".join(parts)}</div>'
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Return a table of texts; the first columns are aligned to the left, the others to the right.
+
+    Example:
+        >>> table(["x"], [["<1>"]]).partition("<tbody>")[2]
+        '<tr><td style="text-align: left; padding: 0.1em 0.7em">&lt;1&gt;</td></tr></tbody></table>'
+    """
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        sides = ["left" if k < left else "right" for k in range(len(cells))]
+        return "".join(
+            f'<{tag} style="text-align: {side}; padding: 0.1em 0.7em">{html.escape(cell)}</{tag}>'
+            for side, cell in zip(sides, cells, strict=True)
+        )
+
+    body = "".join(f"<tr>{line('td', cells)}</tr>" for cells in rows)
+    return f"<table><thead><tr>{line('th', heads)}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def drawing(lines: Sequence[Line], x_label: str, y_label: str) -> str:
+    """Return a small picture of at most eight curves with their labels, as SVG; empty if there is nothing to draw.
+
+    Example:
+        >>> picture = drawing([Line("UCB1", np.arange(3), np.arange(3.0))], "round t", "regret")
+        >>> picture.count("<path"), "UCB1" in picture
+        (3, True)
+        >>> drawing([], "round t", "regret")
+        ''
+    """
+    shown = [line for line in lines[:SHOWN] if np.isfinite(line.y).any()]
+    if not shown:
+        return ""
+    values = np.concatenate([line.y[np.isfinite(line.y)] for line in shown])
+    ends = np.concatenate([line.x[[0, -1]] for line in shown])
+    x0, x1, low, high = float(ends.min()), float(ends.max()), float(values.min()), float(values.max())
+    low, high = (min(low, 0.0), high) if 0 <= low <= high / 2 else (low, high)  # zero, if it is near
+    wide, tall = (x1 - x0) or 1.0, (high - low) or 1.0
+
+    def across(x: Floats) -> Floats:
+        return _LEFT + (np.asarray(x, float) - x0) / wide * (_WIDTH - _LEFT - _RIGHT)
+
+    def down(y: Floats) -> Floats:
+        return _HEIGHT - _BOTTOM - (y - low) / tall * (_HEIGHT - _TOP - _BOTTOM)
+
+    marks = sorted({low, high, *([0.0] if low < 0 < high else [])})
+    axes = f"M{_LEFT} {_TOP}V{_HEIGHT - _BOTTOM}H{_WIDTH - _RIGHT}"
+    parts = [f'<path d="{axes}" fill="none" stroke="{_INK}" stroke-opacity="0.5"/>']
+    if low < 0 < high:
+        zero = float(down(np.zeros(1))[0])
+        parts.append(f'<path d="M{_LEFT} {zero:.1f}H{_WIDTH - _RIGHT}" stroke="{_INK}" stroke-opacity="0.25"/>')
+    numbers = [(float(down(np.array([each]))[0]) + 4, each) for each in marks]
+    parts += [_word(_LEFT - 5, y, _number(each), "end") for y, each in _apart(numbers)]
+    below = _HEIGHT - _BOTTOM + 13
+    parts += [_word(_LEFT, below, _number(x0), "start"), _word(_WIDTH - _RIGHT, below, _number(x1), "end")]
+    parts += [_word((_LEFT + _WIDTH - _RIGHT) / 2, below, x_label, "middle"), _word(_LEFT, 11, y_label, "start")]
+    parts += [f'<path d="{_path(line, across, down)}" {_look(k)} stroke-width="1.6"/>' for k, line in enumerate(shown)]
+    size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
+    named = html.escape(f"{y_label} over {x_label}: {', '.join(line.label for line in shown)}")
+    look = 'style="max-width: 100%; height: auto" font-size="11"'
+    picture = f'<svg {size} role="img" aria-label="{named}" {look}>{"".join(parts)}</svg>'
+    more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+    return f"<div>{picture}{_legend([line.label for line in shown], more)}</div>"
+
+
+def _legend(labels: Sequence[str], more: Sequence[str]) -> str:
+    """Return the labels, each after a piece of its curve."""
+    pieces = [
+        f'<svg width="26" height="8"><path d="M1 4H25" {_look(k)} stroke-width="2"/></svg> {html.escape(label)}'
+        for k, label in enumerate(labels)
+    ]
+    words = [f'<span style="white-space: nowrap; margin-right: 1em">{each}</span>' for each in [*pieces, *more]]
+    return f'<div style="{_FAINT}; max-width: {_WIDTH}px">{" ".join(words)}</div>'
+
+
+def _look(k: int) -> str:
+    colour, style = COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)]
+    dashes = "" if style == "-" else f' stroke-dasharray="{" ".join(f"{1.6 * each:g}" for each in style[1])}"'
+    return f'fill="none" stroke="{_INK if colour == "#000000" else colour}"{dashes}'  # black would vanish on a dark page
+
+
+def _path(line: Line, across: Callable[[Floats], Floats], down: Callable[[Floats], Floats]) -> str:
+    keep = np.unique(np.linspace(0, len(line.x) - 1, min(len(line.x), _POINTS)).round().astype(int))
+    x, y = across(np.asarray(line.x)[keep]), down(np.asarray(line.y, float)[keep])
+    words, lifted = [], True
+    for each, height in zip(x, y, strict=True):
+        if np.isfinite(height):
+            words.append(f"{'M' if lifted else 'L'}{each:.1f} {height:.1f}")
+        lifted = not np.isfinite(height)
+    return "".join(words)
+
+
+def _word(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{_INK}">{html.escape(text)}</text>'
+
+
+def _apart(numbers: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the numbers at an axis without those that would touch the one before; the first and the last stay."""
+    kept = [numbers[0]]
+    for k, each in enumerate(numbers[1:], 2):
+        if kept[-1][0] - each[0] >= 12:
+            kept.append(each)
+        elif k == len(numbers) and len(kept) > 1:
+            kept[-1] = each
+    return kept
+
+
+def _number(value: float) -> str:
+    whole = abs(value) < 1e9 and (abs(value) >= 1_000 or value == round(value))
+    return f"{value:,.0f}" if whole else f"{value:.3g}"

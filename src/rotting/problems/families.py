@@ -1,0 +1,352 @@
+"""Random problems: a new one in every run, a function of the seed and of the run's number alone.
+
+A family is played in the place of a problem. Run r is a game on the problem of run r, and its regret is measured against that
+problem's own optimum, so the mean regret over the runs is the Bayesian regret, with the family as the prior.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rotting.common.arrays import Floats
+from rotting.common.rules import finite, nonnegative_int, positive, positive_int
+from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.kernels.random_numbers import derive_key
+from rotting.problems.arms import Rested, Restless
+from rotting.problems.decays import Piecewise, name_of
+from rotting.problems.mean_table import Means, from_rows, pulls_of, rounds_of
+from rotting.problems.noise import Noise, check_kernel, no_noise
+from rotting.problems.problem import STANDARD, Problem
+
+_GRID = 65  # points of a Gaussian process between which it is a straight line
+_JITTER = 1e-6  # of the variance: keeps the covariance of smooth processes invertible
+_CLOCKS = ("pulls", "rounds")
+
+
+class ProblemFamily:
+    """Problems that a function of yours draws, one for each run.
+
+    Args:
+        draw: called with a `numpy.random.Generator` of the run's own; returns a `Problem`. All problems of a family have the
+            same number of arms and the same noise.
+        name: the family's name in results.
+
+    The families of the library are by far faster, as they draw tables: `rotting.problems.RandomBreakpoints`,
+    `FallingGaussianProcess`, `ReflectedWalk`, `DirichletDecay`, and `rotting.theory.HardFamily.problems`.
+
+    Example:
+        >>> import rotting
+        >>> def draw(rng):
+        ...     return rotting.problems.two_arms(L=rng.uniform(0.1, 1.0), horizon=100)
+        >>> family = ProblemFamily(draw, name="two arms, any L")
+        >>> family.problem(run=3) == family.problem(run=3), family.problem(run=3) == family.problem(run=4)
+        (True, False)
+        >>> rotting.simulate(rotting.UCB1(), family, runs=20)
+        Result(two arms, any L, horizon=100, runs=20, seed=0, policies=1)
+    """
+
+    is_value: ClassVar[bool] = False
+    """Whether equal families, by their `repr`, draw equal problems; a function's code cannot be told."""
+
+    def __init__(self, draw: Callable[[np.random.Generator], Problem], name: str | None = None) -> None:
+        if not callable(draw):
+            raise InvalidTypeError(f"draw must be a callable of a random generator, got {draw!r}")
+        if name is not None and not isinstance(name, str):
+            raise InvalidTypeError(f"name must be a string or None, got {name!r}")
+        self._draw = draw
+        self.name = name
+
+    def problem(self, run: int, seed: int = 0) -> Problem:
+        """Return the problem of a run: that of `simulate` with the same seed."""
+        return self.drawn(nonnegative_int("run", run), family_key(seed))
+
+    def drawn(self, run: int, key: int) -> Problem:
+        """Return the problem of a run."""
+        problem = self._draw(generator(key, run))
+        if not isinstance(problem, Problem):
+            raise InvalidTypeError(f"draw must return a Problem, got {type(problem).__name__} in run {run}")
+        return problem
+
+    def means(self, run: int, key: int, horizon: int) -> Means | None:
+        """Return the table of a run's problem without making the problem; None if there is no such way."""
+        return None
+
+    def describe(self, first: Problem) -> dict[str, Any]:
+        """Return a description as JSON-able data, with what all problems share with the first."""
+        shared = {name: value for name, value in first.describe().items() if name in {"kind", "n_arms", "horizon", "noise"}}
+        return {"name": self.name, **shared, "family": repr(self)}
+
+    def __repr__(self) -> str:
+        return f"ProblemFamily({name_of(self._draw)}{'' if self.name is None else f', name={self.name!r}'})"
+
+
+def family_key(seed: int) -> int:
+    """Return what the problems of a seed are drawn from."""
+    return derive_key(nonnegative_int("seed", seed), "problem")
+
+
+def generator(key: int, run: int) -> np.random.Generator:
+    """Return the random numbers of one run, whatever other runs there are."""
+    return np.random.Generator(np.random.Philox(key=np.array([key, run], np.uint64)))
+
+
+@dataclass(frozen=True)
+class TableFamily(ProblemFamily, ABC):
+    """A family whose problems are tables of means over one clock, drawn in microseconds.
+
+    Args:
+        n_arms: K.
+        horizon: T, which is also the longest game.
+        noise: of the rewards around the means.
+        clock: "rounds" for restless arms, "pulls" for rested ones.
+        name: the family's name in results; that of its class by default.
+    """
+
+    n_arms: int = 10
+    horizon: int = 1_000
+    noise: Noise = field(default=STANDARD, kw_only=True)
+    clock: str = field(default="rounds", kw_only=True)
+    name: str | None = field(default=None, kw_only=True)
+
+    is_value: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self._put(n_arms=positive_int("n_arms", self.n_arms), horizon=positive_int("horizon", self.horizon))
+        if not isinstance(self.noise, Noise):
+            raise no_noise(self.noise)
+        check_kernel(self.noise)
+        self.noise.check_arms(self.n_arms)
+        if self.clock not in _CLOCKS:
+            raise InvalidValueError(f"clock must be {' or '.join(map(repr, _CLOCKS))}, got {self.clock!r}")
+        if self.name is None:
+            self._put(name=_written(type(self).__name__))
+        self._check()
+
+    def _put(self, **values: object) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _check(self) -> None:
+        """Check the fields of a subclass."""
+
+    @abstractmethod
+    def rows(self, rng: np.random.Generator) -> Floats:
+        """Return the means `[arm, tick]` of one problem."""
+
+    def means(self, run: int, key: int, horizon: int) -> Means:
+        """Return the table of a run's problem."""
+        rows = self.rows(generator(key, run))[:, :horizon]
+        self.noise.check_means(float(rows.min()), float(rows.max()))
+        return from_rows(rows, on_rounds=self.clock == "rounds")
+
+    def drawn(self, run: int, key: int) -> Problem:
+        """Return the problem of a run."""
+        table = self.means(run, key, self.horizon)
+        steps = [rounds_of(table, i) if self.clock == "rounds" else pulls_of(table, i) for i in range(self.n_arms)]
+        first = 1 if self.clock == "rounds" else 0
+        kind = Restless if self.clock == "rounds" else Rested
+        arms = [kind(Piecewise(values, starts=starts - first)) for starts, values in steps]
+        return Problem(arms, self.noise, self.horizon, self.name)
+
+
+def _written(name: str) -> str:
+    """Return the name of a class as a name of a problem.
+
+    Example:
+        >>> _written("RandomBreakpoints")
+        'random-breakpoints'
+    """
+    return "".join(f"-{each.lower()}" if each.isupper() else each for each in name).strip("-")
+
+
+@dataclass(frozen=True)
+class _Bounded(TableFamily):
+    """Means between `low` and `high`."""
+
+    low: float = field(default=0.0, kw_only=True)
+    high: float = field(default=1.0, kw_only=True)
+
+    def _check(self) -> None:
+        self._put(low=finite("low", self.low), high=finite("high", self.high))
+        if self.low >= self.high:
+            raise InvalidValueError(f"low must be below high = {self.high}, got {self.low}")
+
+    def _ends(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return where each arm starts, and where it ends: two uniform numbers, the larger one first."""
+        both = rng.uniform(self.low, self.high, (2, self.n_arms))
+        return both.max(axis=0), both.min(axis=0)
+
+
+@dataclass(frozen=True)
+class RandomBreakpoints(_Bounded):
+    """Arms that fall at random ticks, each to a random value.
+
+    Each arm has `pieces` values, uniform in [low, high] and sorted from the largest on, and `pieces - 1` breakpoints, uniform
+    among the ticks; where two coincide, a value is left out.
+
+    Args:
+        n_arms: K.
+        horizon: T.
+        pieces: of each arm.
+        low: the smallest mean.
+        high: the largest mean.
+        noise: of the rewards around the means.
+        clock: "rounds" for restless arms, "pulls" for rested ones.
+        name: the family's name in results.
+
+    Example:
+        >>> family = RandomBreakpoints(n_arms=2, horizon=100, pieces=3)
+        >>> problem = family.problem(run=0)
+        >>> problem.kind, bool(problem.is_rotting()), problem == family.problem(run=0)
+        ('restless', True, True)
+    """
+
+    pieces: int = 5
+
+    def _check(self) -> None:
+        super()._check()
+        self._put(pieces=positive_int("pieces", self.pieces))
+
+    def rows(self, rng: np.random.Generator) -> Floats:
+        """Return means that fall in jumps."""
+        values = -np.sort(-rng.uniform(self.low, self.high, (self.n_arms, self.pieces)), axis=1)
+        breaks = np.sort(rng.random((self.n_arms, self.pieces - 1)) * (self.horizon - 1), axis=1).astype(np.int64) + 1
+        ends = np.concatenate([breaks, np.full((self.n_arms, 1), self.horizon)], axis=1)
+        lengths = np.diff(ends, axis=1, prepend=0)  # 0 where two breakpoints fall on one tick
+        return np.asarray(np.repeat(values.ravel(), lengths.ravel()).reshape(self.n_arms, self.horizon))
+
+
+@dataclass(frozen=True)
+class FallingGaussianProcess(_Bounded):
+    """Arms that fall smoothly, at a rate whose logarithm is a Gaussian process.
+
+    `mu(x) = start - (start - end) sum_{y < x} exp(g(y)) / sum_{y < T} exp(g(y))`, where g is a Gaussian process of covariance
+    `spread^2 exp(-((x - y) / (length T))^2 / 2)`, drawn at 65 points, between which the rate is a straight line; start and end
+    are the larger and the smaller of two uniform numbers in [low, high].
+
+    Args:
+        n_arms: K.
+        horizon: T.
+        length: how far the rate is alike, as a share of the horizon.
+        spread: the standard deviation of the logarithm of the rate.
+        low: the smallest mean.
+        high: the largest mean.
+        noise: of the rewards around the means.
+        clock: "rounds" for restless arms, "pulls" for rested ones.
+        name: the family's name in results.
+
+    Example:
+        >>> problem = FallingGaussianProcess(n_arms=2, horizon=100, clock="pulls").problem(run=0)
+        >>> problem.kind, bool(problem.is_rotting())
+        ('rested', True)
+    """
+
+    length: float = 0.1
+    spread: float = 2.0
+
+    def _check(self) -> None:
+        super()._check()
+        self._put(length=positive("length", self.length), spread=positive("spread", self.spread))
+
+    def rows(self, rng: np.random.Generator) -> Floats:
+        """Return means that fall smoothly."""
+        start, end = self._ends(rng)
+        coarse = self.spread * np.einsum("gh,kh->kg", _root(self.length), rng.standard_normal((self.n_arms, _GRID)))
+        place = np.linspace(0, _GRID - 1, self.horizon)
+        left = np.minimum(place.astype(np.int64), _GRID - 2)
+        rates = np.exp(coarse)
+        rate = rates[:, left] + (place - left) * np.diff(rates, axis=1)[:, left]
+        passed = np.cumsum(rate, axis=1)
+        fallen = np.concatenate([np.zeros((self.n_arms, 1)), passed[:, :-1]], axis=1) / passed[:, -1:]
+        return np.asarray(start[:, None] - (start - end)[:, None] * fallen)
+
+
+@cache
+def _root(length: float) -> Floats:
+    """Return the lower triangular root of the covariance of a process at the points of the grid."""
+    x = np.linspace(0, 1, _GRID)
+    covariance = np.exp(-(((x[:, None] - x) / length) ** 2) / 2)
+    return np.asarray(np.linalg.cholesky(covariance + _JITTER * np.eye(_GRID)), np.float64)
+
+
+@dataclass(frozen=True)
+class ReflectedWalk(_Bounded):
+    """Arms whose means walk at random between two walls: they fall and rise, so no theorem on rotting arms applies.
+
+    `mu(x)` starts uniformly in [low, high], moves by a normal step of standard deviation `step` each tick, and is reflected at
+    low and high.
+
+    Args:
+        n_arms: K.
+        horizon: T.
+        step: the standard deviation of a step.
+        low: the smallest mean.
+        high: the largest mean.
+        noise: of the rewards around the means.
+        clock: "rounds" for restless arms; those of "pulls" rise, which makes the optimum expensive.
+        name: the family's name in results.
+
+    Example:
+        >>> problem = ReflectedWalk(n_arms=2, horizon=100, step=0.05).problem(run=0)
+        >>> problem.kind, bool(problem.is_rotting())
+        ('restless', False)
+    """
+
+    step: float = 0.02
+
+    def _check(self) -> None:
+        super()._check()
+        self._put(step=positive("step", self.step))
+
+    def rows(self, rng: np.random.Generator) -> Floats:
+        """Return means that walk."""
+        steps = self.step * rng.standard_normal((self.n_arms, self.horizon))
+        steps[:, 0] = rng.uniform(0.0, self.high - self.low, self.n_arms)
+        room = self.high - self.low
+        return np.asarray(self.low + (room - np.abs(np.cumsum(steps, axis=1) % (2 * room) - room)))
+
+
+@dataclass(frozen=True)
+class DirichletDecay(_Bounded):
+    """Arms that share out their fall over the ticks by a Dirichlet draw: in a few jumps, or evenly.
+
+    `mu(x) = start - (start - end) (w_1 + ... + w_x)`, where w is drawn from a Dirichlet distribution over the T - 1 ticks;
+    start and end are the larger and the smaller of two uniform numbers in [low, high].
+
+    Args:
+        n_arms: K.
+        horizon: T.
+        jumps: about how many ticks share the fall: the sum of the Dirichlet parameters. A small number is one jump, one much
+            larger than T an even slope.
+        low: the smallest mean.
+        high: the largest mean.
+        noise: of the rewards around the means.
+        clock: "rounds" for restless arms, "pulls" for rested ones.
+        name: the family's name in results.
+
+    Example:
+        >>> problem = DirichletDecay(n_arms=2, horizon=100, jumps=3, clock="pulls").problem(run=0)
+        >>> problem.kind, bool(problem.is_rotting())
+        ('rested', True)
+    """
+
+    jumps: float = 10.0
+
+    def _check(self) -> None:
+        super()._check()
+        self._put(jumps=positive("jumps", self.jumps))
+
+    def rows(self, rng: np.random.Generator) -> Floats:
+        """Return means that fall in random parts."""
+        start, end = self._ends(rng)
+        ticks = max(1, self.horizon - 1)
+        weights = rng.standard_gamma(self.jumps / ticks, (self.n_arms, ticks))
+        weights[:, 0] = np.maximum(weights[:, 0], math.ulp(0.0) / np.finfo(float).eps)  # of all zeros, the first is the jump
+        parts = np.cumsum(weights, axis=1)
+        fallen = np.concatenate([np.zeros((self.n_arms, 1)), parts / parts[:, -1:]], axis=1)[:, : self.horizon]
+        return np.asarray(start[:, None] - (start - end)[:, None] * fallen)

@@ -1,0 +1,443 @@
+"""Results over problems whose parameters vary: one table, pictures over a parameter, and which policy parameter is best."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats
+from rotting.common.atomic_files import partial_path
+from rotting.common.html_parts import block
+from rotting.common.rules import suggest
+from rotting.common.statistics import mean_interval, quantiles
+from rotting.display.figures import Curve, Figure, Panel, mean_points
+from rotting.display.plots import plot_figure, plot_heat
+from rotting.display.tables import Column, Table, interval_column, number_format
+from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathExistsError, PathMissingError
+from rotting.policy import Policy
+from rotting.simulation.comparisons import geometric_mean, mean_ratio
+from rotting.simulation.result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Picture
+
+FORMAT = "rotting-study"
+FORMAT_VERSION = 1
+STUDY_FILE = "study.json"
+
+Value = float | str
+"""Of a parameter."""
+
+
+class _Point(NamedTuple):
+    """The runs of one policy on one problem."""
+
+    problem: dict[str, Value]
+    policy: Policy
+    regret: Floats  # [runs] at the horizon
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study:
+    """The same policies on several problems, of which one parameter or two vary. `rotting.sweep` makes it.
+
+    Args:
+        parameters: for each parameter of the problems its values, one for each result.
+        results: of the same policies, with the same number of runs.
+
+    Example:
+        >>> import rotting
+        >>> sizes = [0.1, 1.0]
+        >>> results = [rotting.simulate(rotting.UCB1(), rotting.problems.two_arms(L=L, horizon=200), runs=9) for L in sizes]
+        >>> study = Study({"L": sizes}, results)
+        >>> study
+        Study(2 problems over L, 1 policy, 9 runs)
+        >>> [row["L"] for row in study.table().rows]
+        [0.1, 1.0]
+    """
+
+    parameters: Mapping[str, Sequence[Value]]
+    results: Sequence[Result]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "results", tuple(self.results))
+        if not self.results:
+            raise InvalidValueError("results must hold at least one result, got none")
+        if not self.parameters:
+            raise InvalidValueError("parameters must name at least one parameter of the problems, got none")
+        checked = {name: tuple(_plain(name, each) for each in values) for name, values in self.parameters.items()}
+        object.__setattr__(self, "parameters", checked)
+        for name, values in checked.items():
+            if len(values) != len(self.results):
+                raise InvalidValueError(f"{name} must have one value for each result, {len(self.results)}, got {len(values)}")
+        first = self.results[0]
+        for k, each in enumerate(self.results):
+            if each.policies != first.policies:
+                raise InvalidValueError(f"results must be of the same policies, got others in results[{k}] than in results[0]")
+            if each.runs != first.runs:
+                raise InvalidValueError(f"results must have the same number of runs, got {each.runs} in results[{k}]")
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """The policies, which all problems share."""
+        return self.results[0].policies
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """The parameters that have more than one value: of the problems, then of the policies.
+
+        Those of a policy are written with its name, as `raw-ucb.alpha`.
+        """
+        problems = [name for name, values in self.parameters.items() if len({*values}) > 1]
+        return (*problems, *self._of_policies())
+
+    def _of_policies(self) -> dict[str, tuple[str, str]]:
+        """Return the parameters of policies that vary: the name of the policy, and its parameter's."""
+        found = {}
+        for kind in dict.fromkeys(each.name for each in self.policies):
+            shown = [each.shown_params() for each in self.policies if each.name == kind]
+            for name in dict.fromkeys(name for each in shown for name in each):
+                if len({each.get(name) for each in shown}) > 1:
+                    found[f"{kind}.{name}"] = kind, name
+        return found
+
+    def _points(self) -> Iterator[_Point]:
+        for k, result in enumerate(self.results):
+            problem = {name: values[k] for name, values in self.parameters.items()}
+            for policy, regret in zip(result.policies, result.regret[:, :, -1], strict=True):
+                yield _Point(problem, policy, regret)
+
+    def __repr__(self) -> str:
+        problems, policies = len(self.results), len(self.policies)
+        counts = f"{problems} problem{'s' * (problems > 1)} over {', '.join(self.parameters)}"
+        return f"Study({counts}, {policies} polic{'ies' if policies > 1 else 'y'}, {self.results[0].runs} runs)"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Study):
+            return NotImplemented
+        return self.parameters == other.parameters and self.results == other.results
+
+    __hash__ = None  # type: ignore[assignment]  # the arrays are too large to hash
+
+    def _repr_html_(self) -> str:
+        return block(repr(self), self.table()._repr_html_())
+
+    def table(self) -> Table:
+        """Return the regret at the horizon of every policy on every problem: mean, 95 % interval, 10 % and 90 % quantiles.
+
+        The rows have the parameters' names as keys, and `policy`, `mean`, `low`, `high`, `q10` and `q90`.
+        """
+        rows: list[dict[str, Any]] = []
+        labels = self.results[0].labels * len(self.results)
+        for label, point in zip(labels, self._points(), strict=True):
+            q10, q90 = map(float, quantiles(point.regret, 0.1, 0.9))
+            rows.append({**point.problem, "policy": label, **mean_interval(point.regret)._asdict(), "q10": q10, "q90": q90})
+        halves = [row["high"] - row["mean"] for row in rows if row["high"] is not None]
+        style = number_format([row[key] for row in rows for key in ("mean", "q10", "q90")], halves)
+        columns = [_value_column(name) for name in self.parameters]
+        columns += [Column("policy", lambda row: row["policy"]), Column("mean regret", lambda row: format(row["mean"], style))]
+        columns += [Column("95 % interval", lambda row: _ends(row, style))]
+        columns += [
+            Column("10 %", lambda row: format(row["q10"], style)),
+            Column("90 %", lambda row: format(row["q90"], style)),
+        ]
+        return Table((repr(self),), tuple(columns), rows)
+
+    def best(self) -> Table:
+        """Return on each problem the best of the policies that differ in their parameters only.
+
+        The rows have the parameters' names as keys, and `kind`, `policy`, `regret` (its mean, with its interval), `next`, the
+        second best, and `behind`: the mean of its regret minus the best one's, run by run, as both play the same rewards. Where
+        that interval holds zero, the runs do not tell which of the two is better. The least of several noisy means is too
+        small, on average: play the best again with another seed before quoting its regret.
+
+        Example:
+            >>> import rotting
+            >>> policies = rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4, 4.0])
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 2.0], horizon=500)
+            >>> rows = rotting.sweep(policies, problems, runs=50).best().rows
+            >>> [(row["L"], row["policy"]) for row in rows]
+            [(0.5, 'RAW-UCB 1.4'), (2.0, 'RAW-UCB 1.4')]
+        """
+        rows: list[dict[str, Any]] = []
+        for k, result in enumerate(self.results):
+            for kind, members in self._kinds().items():
+                final = result.regret[members, :, -1]
+                first, second = (members[place] for place in np.argsort(final.mean(axis=1), kind="stable")[:2])
+                regret, after = result.regret[first, :, -1], result.regret[second, :, -1]
+                row: dict[str, Any] = {name: values[k] for name, values in self.parameters.items()}
+                row |= {"kind": kind, "policy": result.labels[first], "regret": mean_interval(regret)}
+                rows.append({**row, "next": result.labels[second], "behind": mean_interval(after - regret)})
+        columns = [_value_column(name) for name in self.parameters]
+        columns += [Column("best", lambda row: row["policy"]), interval_column("regret")]
+        columns += [Column("next", lambda row: row["next"]), interval_column("behind")]
+        return Table((f"{self!r}: the best on each problem",), tuple(columns), rows)
+
+    def best_overall(self) -> Table:
+        """Return how policies that differ in their parameters only compare over all problems, the best first.
+
+        A policy's regret is the geometric mean over the problems of its mean regret, in which a problem of large regrets counts
+        as much as one of small regrets. The rows have the keys `kind`, `policy` and `ratio`: that regret over the best one's,
+        with its 95 % interval, from runs that all policies share (`rotting.simulation.comparisons.mean_ratio`).
+
+        Example:
+            >>> import rotting
+            >>> policies = rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4, 4.0])
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 2.0], horizon=500)
+            >>> [row["policy"] for row in rotting.sweep(policies, problems, runs=50).best_overall().rows]
+            ['RAW-UCB 1.4', 'RAW-UCB 4', 'RAW-UCB 0.5']
+        """
+        rows: list[dict[str, Any]] = []
+        for kind, members in self._kinds().items():
+            final = np.stack([result.regret[members, :, -1] for result in self.results], axis=1)  # [policy, problem, run]
+            means = np.array([geometric_mean(each) if each.min() > 0 else np.nan for each in final.mean(axis=2)])
+            if np.isnan(means).all():
+                raise InvalidValueError(f"best_overall needs mean regrets above zero on every problem, got none of {kind}")
+            order = np.argsort(means, kind="stable")  # what is not a number comes last
+            for place in order:
+                ratio = mean_ratio(final[place], final[order[0]])
+                rows.append({"kind": kind, "policy": self.results[0].labels[members[place]], "ratio": ratio})
+        columns = (
+            Column("policy", lambda row: row["policy"]),
+            Column("times the best", lambda row: format(row["ratio"].mean, ",.3f")),
+            Column("95 % interval", lambda row: _ends(row["ratio"]._asdict(), ",.3f")),
+        )
+        return Table((f"{self!r}: regret over that of the best, over all problems",), columns, rows)
+
+    def _kinds(self) -> dict[str, list[int]]:
+        """Return the places of the policies by their names, where there are several of a name."""
+        kinds: dict[str, list[int]] = {}
+        for k, policy in enumerate(self.policies):
+            kinds.setdefault(policy.name, []).append(k)
+        several = {kind: members for kind, members in kinds.items() if len(members) > 1}
+        if not several:
+            raise InvalidValueError("the best is one of several policies that differ in their parameters, got none such")
+        return several
+
+    def _axis(self, name: str, given: str | None, default: str | None) -> str:
+        chosen = default if given is None else given
+        if chosen is None or chosen not in self.varying:
+            known = ", ".join(self.varying) or "none"
+            hint = suggest(str(chosen), self.varying) if chosen is not None else ""
+            raise InvalidValueError(f"{name} must be a parameter that varies ({known}), got {given!r}{hint}")
+        return chosen
+
+    def _value(self, point: _Point, parameter: str) -> Value | None:
+        """Return the value of a parameter at a point; None if the point's policy has no such parameter."""
+        kind, name = self._of_policies().get(parameter, ("", ""))
+        if not kind:
+            return point.problem[parameter]
+        value: Value | None = point.policy.shown_params().get(name) if point.policy.name == kind else None
+        return value
+
+    def plot(
+        self,
+        x: str | None = None,
+        path: str | Path | None = None,
+        log: bool = False,
+        log_y: bool = False,
+        title: str | None = None,
+    ) -> "Picture":
+        """Draw the mean regret at the horizon over a parameter, with 95 % intervals.
+
+        There is a curve for every combination of the others. Needs the extra `rotting[plot]`.
+
+        Args:
+            x: a parameter that varies, such as "L" of the problems or "raw-ucb.alpha" of policies; by default the first.
+            path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
+            log: the parameter on a logarithmic axis.
+            log_y: regret on a logarithmic axis.
+            title: above the picture; by default what is drawn.
+
+        Returns:
+            The Matplotlib figure.
+
+        Example:
+            >>> import rotting
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0], horizon=100)
+            >>> study = rotting.sweep([rotting.UCB1(), rotting.RAWUCB()], problems, runs=9)
+            >>> study.plot().axes[0].get_xlabel()
+            'L'
+            >>> import matplotlib.pyplot
+            >>> matplotlib.pyplot.close("all")
+        """
+        axis = self._axis("x", x, next(iter(self.varying), None))
+        curves: dict[str, list[tuple[float, Floats]]] = {}
+        for point in self._points():
+            value = self._value(point, axis)
+            if isinstance(value, str):
+                raise InvalidValueError(f"x must be a parameter with numbers, got {axis!r}, which has {value!r}")
+            if value is not None:
+                curves.setdefault(self._curve_of(point, axis), []).append((value, point.regret))
+        drawn: list[Curve] = []
+        for label, samples in curves.items():
+            places, runs = zip(*sorted(samples, key=lambda each: each[0]), strict=True)
+            drawn.append(mean_points(label, places, runs))
+        panel = Panel("", axis, "regret at the horizon", tuple(drawn), x_log=log, y_log=log_y)
+        first = self.results[0]
+        caption = f"Mean of {first.runs:,} runs of {first.horizon:,} rounds and its 95 % interval."
+        named = title if title is not None else f"Regret against {axis}"
+        return plot_figure(Figure("study", named, caption, (panel,), columns=1), path)
+
+    def _curve_of(self, point: _Point, axis: str) -> str:
+        """Return the label of the curve that a point lies on: its policy, and what else varies."""
+        others = {name: value for name, value in point.problem.items() if name != axis and name in self.varying}
+        words = [point.policy.label]
+        if axis in self._of_policies():
+            words = [point.policy.title]
+            for name, (kind, short) in self._of_policies().items():
+                if name != axis and kind == point.policy.name:
+                    words.append(f"{short}={_short(point.policy.shown_params().get(short, '-'))}")
+        return ", ".join([*words, *(f"{name}={_short(value)}" for name, value in others.items())])
+
+    def heat_map(
+        self,
+        x: str | None = None,
+        y: str | None = None,
+        policy: str | None = None,
+        path: str | Path | None = None,
+        title: str | None = None,
+    ) -> "Picture":
+        """Draw the mean regret over two parameters as colours.
+
+        If one of the two is a parameter of the policy, regret is divided by the smallest of the same problem, so that every
+        problem has a best, which is framed. Where further parameters vary, it is the mean over their values. Needs the extra
+        `rotting[plot]`.
+
+        Args:
+            x: the parameter from left to right; by default the first that varies.
+            y: the one from below; by default the next that varies, a policy's if there is one.
+            policy: the name of the policy, such as "raw-ucb", if there are several.
+            path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
+            title: above the picture; by default what is drawn.
+
+        Returns:
+            The Matplotlib figure.
+
+        Example:
+            >>> import rotting
+            >>> policies = rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4])
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0], horizon=100)
+            >>> picture = rotting.sweep(policies, problems, runs=9).heat_map()
+            >>> picture.axes[0].get_xlabel(), picture.axes[0].get_ylabel()
+            ('L', 'raw-ucb.alpha')
+            >>> import matplotlib.pyplot
+            >>> matplotlib.pyplot.close("all")
+        """
+        of_policies = self._of_policies()
+        across = self._axis("x", x, next(iter(self.varying), None))
+        rest = [name for name in self.varying if name != across]
+        up = self._axis("y", y, next((name for name in rest if name in of_policies), next(iter(rest), None)))
+        kind = policy or next((of_policies[name][0] for name in (across, up) if name in of_policies), self.policies[0].name)
+        points = [each for each in self._points() if each.policy.name == kind]
+        if not points or (policy is None and not {across, up} & {*of_policies} and len({*self.policies}) > 1):
+            known = ", ".join(dict.fromkeys(each.name for each in self.policies))
+            raise InvalidValueError(f"policy must be one of {known}, got {policy!r}")
+        relative = across in of_policies or up in of_policies
+        cells: dict[tuple[Any, Any], list[float]] = {}
+        for point in points:
+            least = 1.0
+            if relative:
+                least = min(float(each.regret.mean()) for each in points if each.problem == point.problem)
+                if least <= 0:
+                    raise InvalidValueError("heat_map divides by the smallest mean regret of each problem, got one that is 0")
+            place = self._value(point, across), self._value(point, up)
+            cells.setdefault(place, []).append(float(point.regret.mean()) / least)
+        columns, lines = (sorted({place[k] for place in cells}) for k in (0, 1))
+        values = np.array([[np.mean(cells.get((each, line), [np.nan])) for each in columns] for line in lines])
+        axis = None if not relative else 1 if across in of_policies else 0  # along which one value is the best
+        shown = kind if relative else points[0].policy.label
+        what = "regret over the best of the problem" if relative else "mean regret"
+        named = title if title is not None else f"{shown}: {what}"
+        return plot_heat((across, columns), (up, lines), values, what, named, best_along=axis, path=path)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return a data frame with one row per problem, policy, run and checkpoint.
+
+        Its columns are those of `Result.to_pandas`, and before them the parameters. Needs the extra `rotting[pandas]`.
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise MissingExtraError("to_pandas needs pandas: pip install 'rotting[pandas]'") from error
+        frames = []
+        for k, result in enumerate(self.results):
+            frame = result.to_pandas()
+            for place, (name, values) in enumerate(self.parameters.items()):
+                frame.insert(place, name, values[k])
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+    def save(self, path: str | Path) -> None:
+        """Write a new folder with `study.json` and a saved result for each problem; it appears complete or not at all.
+
+        Args:
+            path: the folder; it must not exist. Missing parents are created.
+        """
+        path = Path(path)
+        if os.path.lexists(path):
+            raise PathExistsError(f"path must be a new folder, but '{path}' exists")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = partial_path(path)
+        partial.mkdir()
+        try:
+            for k, result in enumerate(self.results):
+                result.save(partial / str(k))
+            about = {"format": FORMAT, "format_version": FORMAT_VERSION, "parameters": self.parameters}
+            (partial / STUDY_FILE).write_text(json.dumps(about, indent=2, allow_nan=False) + "\n", "utf-8")
+            partial.rename(path)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Study":
+        """Read what `save` wrote.
+
+        Args:
+            path: the folder.
+
+        Raises:
+            FileNotFoundError: there is nothing at `path`.
+            rotting.errors.InvalidValueError: it is not a study, one of another version, or its files were truncated or edited.
+        """
+        path = Path(path)
+        if not path.exists():
+            raise PathMissingError(f"path must be a saved study, but '{path}' does not exist")
+        try:
+            about = json.loads((path / STUDY_FILE).read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise InvalidValueError(f"path must be a saved study, but '{path / STUDY_FILE}' cannot be read: {error}") from error
+        if not isinstance(about, dict) or about.get("format") != FORMAT:
+            raise InvalidValueError(f"'{path / STUDY_FILE}' is not a saved study: its format is not {FORMAT!r}")
+        if about.get("format_version") != FORMAT_VERSION:
+            version = about.get("format_version")
+            raise InvalidValueError(f"'{path}' has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
+        count = len(next(iter(about["parameters"].values())))
+        return cls(about["parameters"], [Result.load(path / str(k)) for k in range(count)])
+
+
+def _plain(name: str, value: object) -> Value:
+    """Return a value as JSON carries it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        raise InvalidTypeError(f"{name} must have numbers or texts, got {value!r}")
+    return value
+
+
+def _short(value: Value) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _value_column(name: str) -> Column:
+    return Column(name, lambda row: _short(row[name]))
+
+
+def _ends(row: dict[str, Any], style: str) -> str:
+    return "-" if row["low"] is None else f"[{row['low']:{style}}, {row['high']:{style}}]"

@@ -1,0 +1,128 @@
+"""Grids of policy parameters and of problem parameters, all played together."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar, overload
+
+import numpy as np
+
+from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.policy import Policy
+from rotting.problems import Problem, ProblemFamily
+from rotting.problems.decays import name_of
+from rotting.simulation.plan import Simulation
+from rotting.simulation.simulate import simulate_all
+from rotting.simulation.study import Study
+
+Item = TypeVar("Item")
+Played = Problem | ProblemFamily
+
+
+class Grid(Sequence[Item], Generic[Item]):
+    """Policies or problems made with every combination of some parameters: a sequence of them. `rotting.grid` makes it.
+
+    Args:
+        items: what was made.
+        parameters: for each parameter that varies its values, one for each item.
+    """
+
+    def __init__(self, items: Sequence[Item], parameters: dict[str, list[Any]]) -> None:
+        self._items = tuple(items)
+        self.parameters = parameters
+
+    @overload
+    def __getitem__(self, place: int) -> Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Grid[Item]": ...
+    def __getitem__(self, place: int | slice) -> "Item | Grid[Item]":
+        if isinstance(place, slice):
+            return Grid(self._items[place], {name: values[place] for name, values in self.parameters.items()})
+        return self._items[place]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._items)
+
+    def __repr__(self) -> str:
+        return f"Grid({len(self)} over {', '.join(self.parameters) or 'nothing'})"
+
+
+def grid(make: Callable[..., Item], /, **parameters: Any) -> Grid[Item]:
+    """Return what `make` makes of every combination of the parameters that are lists; the last one varies fastest.
+
+    Args:
+        make: the class of a policy, a function that returns a problem, or any other.
+        **parameters: a list, tuple, range or array is what a parameter varies over; anything else is the same for all. (A
+            parameter that is a list itself goes into a list of lists.)
+
+    Example:
+        >>> import rotting
+        >>> list(grid(rotting.RAWUCB, alpha=[0.5, 1.4], sigma=0.5))
+        [RAWUCB(alpha=0.5, sigma=0.5), RAWUCB(alpha=1.4, sigma=0.5)]
+        >>> grid(rotting.problems.two_arms, L=[0.1, 0.3, 1.0], horizon=[100, 1_000])
+        Grid(6 over L, horizon)
+    """
+    if not callable(make):
+        raise InvalidTypeError(f"make must be the class of a policy or a function that returns a problem, got {make!r}")
+    varying = {
+        name: list(values) for name, values in parameters.items() if isinstance(values, list | tuple | range | np.ndarray)
+    }
+    for name, values in varying.items():
+        if not values:
+            raise InvalidValueError(f"{name} must have at least one value in a grid of {name_of(make)}, got none")
+    fixed = {name: value for name, value in parameters.items() if name not in varying}
+    cells = [dict(zip(varying, cell, strict=True)) for cell in itertools.product(*varying.values())]
+    items = [make(**fixed, **cell) for cell in cells]
+    return Grid(items, {name: [cell[name] for cell in cells] for name in varying})
+
+
+def sweep(
+    policies: Policy | Sequence[Policy],
+    problems: Played | Sequence[Played],
+    horizon: int | None = None,
+    runs: int = 100,
+    seed: int = 0,
+    workers: int | None = None,
+    checkpoints: Iterable[int] | None = None,
+    progress: bool | None = None,
+    keep: str | Path | None = None,
+    engine: Any = "threads",
+) -> Study:
+    """Let every policy play every problem, and return their results as a study: its table, pictures, and the best parameters.
+
+    Every problem is played with the same seed, so comparisons are paired: in run r, all policies have the same rewards.
+
+    Args:
+        policies: one or several, such as `rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4])`.
+        problems: one or several problems or families, such as `rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0])`, whose
+            parameters the study knows; of others it knows the names.
+        horizon: as for `simulate`, and so are the others.
+        runs: games of each policy on each problem.
+        seed: a whole number.
+        workers: threads; all CPUs by default.
+        checkpoints: rounds at which regret is recorded.
+        progress: show a progress bar.
+        keep: a folder for the games that are finished: a sweep that was stopped goes on there, and a finer grid plays only what
+            is new.
+        engine: what plays the games.
+
+    Example:
+        >>> import rotting
+        >>> policies = rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4])
+        >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.1, 0.3, 1.0], horizon=200)
+        >>> study = sweep(policies, problems, runs=20)
+        >>> study, study.varying
+        (Study(3 problems over L, 2 policies, 20 runs), ('L', 'raw-ucb.alpha'))
+    """
+    listed: Sequence[Played] = [problems] if isinstance(problems, Problem | ProblemFamily) else list(problems)
+    if not listed:
+        raise InvalidValueError("problems must hold at least one problem, got none")
+    parameters = problems.parameters if isinstance(problems, Grid) else {}
+    if not parameters:
+        parameters = {"problem": [getattr(each, "name", None) or f"problem {k}" for k, each in enumerate(listed)]}
+    marks = None if checkpoints is None else list(checkpoints)
+    simulations = [Simulation(policies, each, horizon, runs, seed, marks) for each in listed]
+    return Study(parameters, simulate_all(simulations, workers, progress, keep, engine))

@@ -1,0 +1,152 @@
+"""HTML for notebooks: whole, escaped, without scripts, and nothing from elsewhere."""
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rotting
+from rotting.common.html_parts import SHOWN, Line, block, drawing, table
+from rotting.problems import Abrupt, Problem, Rested, Restless
+
+HORIZON = 40
+EVIL = "<script>alert('x')</script> & \"quoted\""
+
+
+def game() -> Problem:
+    return Problem([Rested(Abrupt(0.9, 0.1, at=10)), Restless(0.5)], rotting.Gaussian(0.2), HORIZON, name=EVIL)
+
+
+def shown() -> dict[str, Any]:
+    policies = [rotting.RAWUCB(), rotting.Uniform()]
+    bandit = rotting.Bandit(rotting.UCB1(), arms=[EVIL, "b"])
+    bandit.update("b", 0.5)
+    return {
+        "result": rotting.simulate(policies, game(), runs=3),
+        "one run": rotting.simulate(policies[0], game(), runs=1),
+        "trajectory": rotting.play(policies[0], game()),
+        "no reasons": rotting.play(policies[1], game()),
+        "explanation": bandit.explain(),
+        "bound": rotting.theory.bounds(rotting.problems.two_arms(horizon=20), rotting.RAWUCB(alpha=5), checkpoints=[10, 20])[0],
+        "one value": rotting.theory.bounds(rotting.problems.two_arms(horizon=20), rotting.RAWUCB(alpha=5))[0],
+        "problem": game(),
+        "no horizon": Problem.rested([0.5, Abrupt(0.9, 0.1, at=10)]),
+        "many arms": Problem.restless([i / 20 for i in range(20)], horizon=1),
+        "policy": rotting.MUCB(),
+        "no parameters": rotting.GreedyOracle(),
+        "table": rotting.simulate(policies, game(), runs=3).table(),
+    }
+
+
+SHOWN_HERE = shown()
+
+
+class Reader(HTMLParser):
+    """Checks that tags close in order, and keeps tags, attributes and text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+@pytest.mark.parametrize("name", SHOWN_HERE)
+def test_it_is_whole_escaped_and_alone(name: str) -> None:
+    text = SHOWN_HERE[name]._repr_html_()
+    reader = Reader(text)
+    assert not {"script", "style", "link", "iframe", "img", "object"} & {*reader.tags}
+    assert not [key for key, _ in reader.attributes if key.startswith("on") or key in {"href", "src"}]
+    assert "http" not in text
+    assert "url(" not in text
+    assert "nan" not in re.findall(r'd="([^"]*)"', text)
+    colours = {value for key, value in reader.attributes if key in {"fill", "stroke"}}
+    assert not {"#000000", "black", "white"} & colours  # they would vanish on a dark page, or on a light one
+    assert "background" not in text
+
+
+@pytest.mark.parametrize("name", ["result", "trajectory", "problem", "explanation"])
+def test_names_are_shown_as_they_are(name: str) -> None:
+    assert EVIL in Reader(SHOWN_HERE[name]._repr_html_()).words.replace("\\'", "'")
+
+
+@pytest.mark.parametrize(
+    ("name", "drawings"),
+    [("result", 1), ("trajectory", 3), ("no reasons", 2), ("bound", 1), ("one value", 0), ("problem", 1), ("policy", 0)],
+)
+def test_drawings(name: str, drawings: int) -> None:
+    assert SHOWN_HERE[name]._repr_html_().count('role="img"') == drawings
+
+
+def test_a_problem_says_what_it_is() -> None:
+    words = Reader(SHOWN_HERE["many arms"]._repr_html_()).words
+    assert "stationary, 20 arms, horizon 1, Gaussian(sigma=1.0); the mean of the first 8 arms" in words
+    assert "no horizon" in Reader(SHOWN_HERE["no horizon"]._repr_html_()).words
+
+
+def test_the_drawing_of_a_problem_leaves_its_table_alone() -> None:
+    """A simulation that is running reads it."""
+    problem = game()
+    before = problem.means()
+    problem._repr_html_()
+    assert problem.means() is before
+
+
+def points(picture: str) -> list[list[tuple[float, float]]]:
+    """The corners of each curve; the axes come first."""
+    paths = re.findall(
+        r'<path d="([^"]*)" fill="none" stroke="(?!currentColor" stroke-opacity)[^"]*"[^>]*stroke-width="1.6"', picture
+    )
+    return [[(float(x), float(y)) for x, y in re.findall(r"[ML]([\d.]+) ([\d.]+)", path)] for path in paths]
+
+
+def test_a_curve_goes_through_its_points() -> None:
+    (curve,) = points(drawing([Line("a", np.array([0, 5, 10]), np.array([-1.0, 3.0, 1.0]))], "x", "y"))
+    (x0, y0), (x1, y1), (x2, y2) = curve
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.11)
+    assert (y0 - y2) / (y0 - y1) == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_curve_is_interrupted_where_it_is_unknown() -> None:
+    picture = drawing([Line("a", np.arange(5), np.array([np.inf, 1.0, np.nan, 2.0, 3.0]))], "x", "y")
+    assert [path.count("M") for path in re.findall(r'd="(M[^"VH]*)"', picture)] == [2]
+    assert drawing([Line("a", np.arange(2), np.full(2, np.nan))], "x", "y") == ""
+
+
+def test_long_curves_are_thinned_and_many_are_counted() -> None:
+    lines = [Line(f"c{k}", np.arange(10_000), np.arange(10_000.0)) for k in range(SHOWN + 3)]
+    picture = drawing(lines, "x", "y")
+    assert len(picture) < 40_000
+    assert "and 3 more" in picture
+    assert len(points(picture)) == SHOWN
+
+
+def test_a_flat_curve_of_one_point_is_drawn() -> None:
+    assert "M56" in drawing([Line("a", np.array([3]), np.array([2.0]))], "x", "y")
+
+
+def test_text_is_escaped() -> None:
+    assert "<b>" not in block("<b>", note="<b>")
+    assert "<b>" not in table(["<b>"], [["<b>"]])

@@ -1,0 +1,125 @@
+"""Random problems: functions of seed and run, of the kind that each family promises."""
+
+import numpy as np
+import pytest
+
+import rotting
+from rotting.problems import (
+    DirichletDecay,
+    FallingGaussianProcess,
+    Problem,
+    ProblemFamily,
+    RandomBreakpoints,
+    ReflectedWalk,
+)
+from rotting.problems.families import TableFamily, family_key
+from rotting.problems.mean_table import lookup
+from rotting.problems.noise import Bernoulli
+from rotting.theory import HardFamily
+
+FALLING: list[TableFamily] = [
+    RandomBreakpoints(4, 60, pieces=3),
+    RandomBreakpoints(3, 50, pieces=200, clock="pulls"),
+    FallingGaussianProcess(4, 60),
+    FallingGaussianProcess(3, 70, length=2.0, spread=0.1, clock="pulls"),
+    DirichletDecay(4, 60, jumps=2.0),
+    DirichletDecay(3, 50, jumps=1e6, low=-2.0, high=3.0, clock="pulls"),
+    HardFamily(n_arms=3, horizon=60, pieces=4).problems,
+]
+FAMILIES = [*FALLING, ReflectedWalk(4, 60, step=0.3)]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+def test_a_run_is_a_function_of_the_seed_and_of_its_number(family: TableFamily) -> None:
+    assert family.problem(7, seed=2) == family.problem(7, seed=2)
+    drawn = [family.problem(run, seed) for run in range(4) for seed in range(3)]
+    assert all(one != other for k, one in enumerate(drawn) for other in drawn[:k])
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+def test_the_table_is_that_of_the_problem(family: TableFamily) -> None:
+    for run in range(5):
+        problem, table = family.problem(run, seed=1), family.means(run, family_key(1), family.horizon)
+        assert problem.kind == ("restless" if family.clock == "rounds" else "rested")
+        for ours, theirs in zip(table, problem.means(), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("family", FALLING, ids=repr)
+def test_falling_families_fall(family: TableFamily) -> None:
+    assert all(family.problem(run).is_rotting() for run in range(20))
+
+
+def ends(family: TableFamily, run: int) -> list[tuple[float, float]]:
+    problem, last = family.problem(run), family.horizon
+    return [(problem.mean(i, 1, 0), problem.mean(i, last, last - 1)) for i in range(family.n_arms)]
+
+
+@pytest.mark.parametrize("family", [each for each in FAMILIES if hasattr(each, "low")], ids=repr)
+def test_means_lie_between_low_and_high_and_move(family: TableFamily) -> None:
+    low, high = family.low, family.high  # type: ignore[attr-defined]
+    seen = np.array([ends(family, run) for run in range(200)])
+    assert low <= seen.min() < low + 0.1 * (high - low)
+    assert high >= seen.max() > high - 0.1 * (high - low)
+    assert np.all(seen[:, :, 0] != seen[:, :, 1])
+
+
+def test_a_walk_leaps_by_its_step_and_stays_inside_its_walls() -> None:
+    walk = ReflectedWalk(2, 2_000, step=0.01)
+    table = walk.means(0, family_key(0), 2_000)
+    rows = np.array([[lookup(table, i, t, 0) for t in range(1, 2_001)] for i in range(2)])
+    assert np.std(np.diff(rows)) == pytest.approx(0.01, rel=0.1)  # 4,000 steps: 9 standard errors
+    assert 0 <= rows.min() <= rows.max() <= 1
+
+
+def test_jumps_of_a_dirichlet_decay_decide_how_even_it_is() -> None:
+    """The largest single fall, as a share of the whole one."""
+
+    def largest(jumps: float) -> float:
+        family, shares = DirichletDecay(1, 200, jumps=jumps), []
+        for run in range(30):
+            row = family.means(run, family_key(0), 200).round_values
+            shares.append(np.diff(-row).max() / (row[0] - row[-1]))
+        return float(np.mean(shares))
+
+    assert largest(1.0) > 0.4
+    assert largest(1e4) < 0.1
+
+
+def test_hard_instances_are_problems_of_their_family() -> None:
+    hard = HardFamily(n_arms=3, horizon=50, pieces=4, sigma=0.5)
+    for run in range(10):
+        drawn = hard.problems.problem(run)
+        firsts = np.cumsum([1, *hard.lengths[:-1]])
+        best = [int(np.argmax([drawn.mean(i, int(t), 0) for i in range(3)])) for t in firsts]
+        same = hard.problem(best)
+        assert drawn.noise == same.noise
+        assert [[drawn.mean(i, t, 0) for t in range(1, 51)] for i in range(3)] == [
+            [same.mean(i, t, 0) for t in range(1, 51)] for i in range(3)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ProblemFamily(3), "draw must be a callable of a random generator, got 3"),  # type: ignore[arg-type]
+        (lambda: ProblemFamily(lambda _: 3).problem(4), "draw must return a Problem, got int in run 4"),  # type: ignore[arg-type,return-value]
+        (lambda: RandomBreakpoints(low=1.0), "low must be below high = 1.0, got 1.0"),
+        (lambda: RandomBreakpoints(pieces=0), "pieces must be a whole number, 1 or more, got 0"),
+        (lambda: ReflectedWalk(step=-1.0), "step must be a positive finite number, got -1.0"),
+        (lambda: DirichletDecay(clock="time"), "clock must be 'pulls' or 'rounds', got 'time'"),
+        (lambda: FallingGaussianProcess(noise=1), "noise must be a noise such as Gaussian(1.0), got 1"),  # type: ignore[arg-type]
+        (lambda: ReflectedWalk(high=2.0, noise=Bernoulli()).problem(0), "means must be a probability in [0, 1] under"),
+        (lambda: ReflectedWalk().problem(-1), "run must be a whole number, 0 or more, got -1"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_sentence(make: object, message: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as told:
+        make()  # type: ignore[operator]
+    assert str(told.value).startswith(message)
+
+
+def test_any_function_of_random_numbers_is_a_family() -> None:
+    family = ProblemFamily(lambda rng: Problem.rested([[rng.random(), 0.0], [0.5, 0.5]]), name="mine")
+    assert rotting.simulate(rotting.UCB1(), family, runs=3).problem["name"] == "mine"
+    assert 0 < family.problem(0).mean(0, 1, 0) != family.problem(1).mean(0, 1, 0) < 1

@@ -1,0 +1,167 @@
+"""One run, round by round: it is the run that `simulate` plays."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import rotting
+from rotting import errors
+from rotting.kit import Kernel, Policy, Reason
+from rotting.problems import Abrupt, Exponential, Linear, Problem, Product, Rested, Restless
+from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson
+from rotting.simulation import play as playing
+from rotting.simulation.trajectory import Trajectory
+from tests.conftest import INTERPRETED
+from tests.helpers.games import examples
+
+HORIZON = 80 if INTERPRETED else 400
+SEED, RUN = 5, 2
+
+BOTH_CLOCKS = [
+    Rested(Abrupt(0.8, 0.1, at=HORIZON // 5)),
+    Restless(Linear(0.9, slope=-0.8 / HORIZON)),
+    Product(Exponential(0.9, rate=2 / HORIZON), Exponential(0.9, rate=1 / HORIZON)),
+]
+
+
+def taking_any_reward(policy: Policy) -> Policy:
+    return type(policy)(**{**policy.shown_params(), "outside": "clip"}) if policy.reward_range is not None else policy
+
+
+def check_is_the_run_of_simulate(policy: Policy, problem: Problem) -> Trajectory:
+    """The regret of every round and the pulls, bit for bit."""
+    game = rotting.play(policy, problem, run=RUN, seed=SEED)
+    result = rotting.simulate(policy, problem, runs=RUN + 1, seed=SEED, checkpoints=range(1, game.horizon))
+    assert game.regret.tobytes() == result.regret[0, RUN].tobytes()
+    np.testing.assert_array_equal(game.pulls, result.pulls[0, RUN])
+    assert game.reference == result.reference
+    return game
+
+
+def check_is_what_simulate_records(policy: Policy, problem: Problem) -> None:
+    """The arm and the reward of every round, too."""
+    game = check_is_the_run_of_simulate(policy, problem)
+    result = rotting.simulate(policy, problem, runs=RUN + 1, seed=SEED, record=("arms", "rewards"))
+    assert result.arms is not None
+    assert result.rewards is not None
+    np.testing.assert_array_equal(game.arm, result.arms[0, RUN])
+    assert game.reward.tobytes() == result.rewards[0, RUN].tobytes()
+
+
+@pytest.mark.parametrize("policy", examples(), ids=lambda policy: policy.name)
+def test_every_policy_plays_the_run_of_simulate(policy: Policy) -> None:
+    """Oracles too; explaining every arm in every round changes nothing."""
+    check_is_the_run_of_simulate(taking_any_reward(policy), Problem(BOTH_CLOCKS, Gaussian(0.5), HORIZON))
+
+
+@pytest.mark.parametrize("noise", [Gaussian(0.3), Bernoulli(), Binomial(3), Beta(9.0), Poisson(), Noiseless()], ids=repr)
+def test_every_noise_pays_the_rewards_of_simulate(noise: Noise) -> None:
+    check_is_what_simulate_records(rotting.UCB1(), Problem(BOTH_CLOCKS, noise, HORIZON))
+
+
+@pytest.mark.parametrize("make", [Problem.rested, Problem.restless])
+def test_a_clock_alone(make: Any) -> None:
+    check_is_what_simulate_records(rotting.RAWUCB(), make([Abrupt(0.8, 0.1, at=30), 0.5], Gaussian(0.5), HORIZON))
+
+
+def test_a_policy_that_starts_over_and_one_whose_state_is_enlarged() -> None:
+    falling = Problem.rested([Linear(1.0, slope=-1.0), Linear(1.0, slope=-1.5)], Noiseless(), HORIZON)  # long hulls
+    check_is_the_run_of_simulate(rotting.RAWUCB(), falling)
+    check_is_the_run_of_simulate(rotting.doubling(rotting.SWUCB.from_breakpoints(20, breakpoints=1)), falling)
+
+
+def test_the_largest_index_is_pulled() -> None:
+    game = rotting.play(rotting.RAWUCB(), Problem(BOTH_CLOCKS, Gaussian(0.5), HORIZON))
+    assert game.index is not None
+    assert game.window is not None
+    assert game.width is not None
+    np.testing.assert_array_equal(game.arm, game.index.argmax(axis=1))
+    pulls = np.array([(game.arm[:t] == 1).sum() for t in range(HORIZON)])
+    assert (game.window[:, 1] <= pulls).all()
+    known = pulls > 0
+    t = np.arange(1, HORIZON + 1)
+    expected = np.sqrt(2 * 1.4 * np.log(t[known]) / game.window[known, 1])
+    np.testing.assert_allclose(game.width[known, 1], expected, rtol=1e-12)
+
+
+def test_means_are_those_of_the_problem() -> None:
+    problem = Problem(BOTH_CLOCKS, Gaussian(0.5), HORIZON)
+    game = rotting.play(rotting.UCB1(), problem)
+    for t in (1, 7, HORIZON // 2, HORIZON):
+        pulls = np.bincount(game.arm[: t - 1], minlength=3)
+        assert game.means[t - 1].tolist() == [problem.mean(i, t, int(pulls[i])) for i in range(3)]
+        assert game.mean[t - 1] == problem.mean(int(game.arm[t - 1]), t, int(pulls[game.arm[t - 1]]))
+        assert game.best_mean[t - 1] == game.means[t - 1].max()
+
+
+def test_a_policy_that_explains_nothing_has_no_index() -> None:
+    game = rotting.play(rotting.Uniform(), Problem(BOTH_CLOCKS, Gaussian(0.5), HORIZON))
+    assert (game.index, game.window, game.width) == (None, None, None)
+    assert game.means.shape == (HORIZON, 3)
+
+
+def test_a_horizon_may_be_given() -> None:
+    problem = Problem.rested([Abrupt(0.8, 0.1, at=30), 0.5])
+    assert rotting.play(rotting.UCB1(), problem, horizon=25).horizon == 25
+    with pytest.raises(errors.InvalidValueError, match="horizon must be given"):
+        rotting.play(rotting.UCB1(), problem)
+
+
+def test_runs_and_seeds_differ() -> None:
+    problem = Problem(BOTH_CLOCKS, Gaussian(0.5), HORIZON)
+    first, run, seed = (rotting.play(rotting.UCB1(), problem, **other) for other in ({}, {"run": 1}, {"seed": 1}))
+    assert first.reward.tobytes() not in {run.reward.tobytes(), seed.reward.tobytes()}
+
+
+class Params(NamedTuple):
+    pass
+
+
+class State(NamedTuple):
+    asked: np.ndarray
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(np.zeros(n_arms, np.int64))
+
+
+def choose(p: Params, s: State, t: int, key: int, arms: np.ndarray) -> int:
+    return int(arms[s.asked[0] // arms.size % arms.size])
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    pass
+
+
+def explain(p: Params, s: State, t: int, arms: np.ndarray, arm: int) -> Reason:
+    s.asked[0] += 1
+    return Reason(float(s.asked[0]), 0.0, 0, 0.0)
+
+
+class ChangesItsMind(Policy):
+    name = "changes-its-mind"
+    kernel = Kernel(Params, init, choose, update, explain)
+
+
+def test_a_policy_that_changes_its_mind_when_it_is_asked_is_refused() -> None:
+    problem = Problem.rested([0.5, 0.4], horizon=20)
+    with pytest.raises(errors.KernelError, match=r"^ChangesItsMind\(\): explain must change nothing that a choice depends on"):
+        rotting.play(ChangesItsMind(), problem)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"run": -1}, "run must be a whole number, 0 or more, got -1"),
+        ({"seed": -1}, "seed must be a whole number, 0 or more, got -1"),
+        ({"policy": "raw-ucb"}, "policy must be a policy such as RAWUCB(alpha=1.4), got 'raw-ucb'"),
+        ({"problem": 3}, "problem must be a Problem such as Problem.rested(means), got int"),
+        ({"horizon": 10**9}, "record must fit in 8 GiB, got 1,000,000,000 rounds of 2 arms, which take 68 GiB"),
+    ],
+)
+def test_bad_input_is_refused(changes: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"policy": rotting.UCB1(), "problem": Problem.rested([0.5, 0.4]), "horizon": 10, **changes}
+    with pytest.raises(errors.RottingError) as caught:
+        playing.play(**arguments)
+    assert str(caught.value) == message

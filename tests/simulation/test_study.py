@@ -1,0 +1,184 @@
+"""Studies: results over parameters, as tables, pictures and files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import rotting
+from rotting.common.statistics import mean_interval
+from rotting.simulation.comparisons import mean_ratio
+from rotting.simulation.study import Study
+from tests.conftest import INTERPRETED
+
+HORIZON, RUNS = 60 if INTERPRETED else 200, 12
+ALPHAS, SIZES = [0.2, 1.4, 6.0], [0.5, 1.0, 4.0]
+
+
+def curves(picture: Any) -> dict[str, Any]:
+    """The lines of a picture by their labels, without the bars of intervals."""
+    return {line.get_label(): line for line in picture.axes[0].get_lines() if not line.get_label().startswith("_")}
+
+
+def colours(picture: Any) -> Any:
+    return picture.axes[0].get_images()[0].get_array()
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    policies = [*rotting.grid(rotting.RAWUCB, alpha=ALPHAS), rotting.UCB1()]
+    return rotting.sweep(policies, rotting.grid(rotting.problems.two_arms, L=SIZES, horizon=HORIZON), runs=RUNS)
+
+
+def test_the_table_has_every_policy_on_every_problem(study: Study) -> None:
+    rows = study.table().rows
+    assert [(row["L"], row["policy"]) for row in rows] == [(L, label) for L in SIZES for label in study.results[0].labels]
+    for row, regret in zip(rows, np.concatenate([each.regret[:, :, -1] for each in study.results]), strict=True):
+        assert (row["mean"], row["low"], row["high"]) == tuple(mean_interval(regret))
+    assert str(study.table()).startswith("Study(3 problems over L, 4 policies, 12 runs)")
+    assert "RAW-UCB 1.4" in study._repr_html_()
+
+
+def test_parameters_that_vary_are_known(study: Study) -> None:
+    assert study.varying == ("L", "raw-ucb.alpha")
+    one = Study({"L": [1.0], "kind": ["drop"]}, study.results[:1])
+    assert one.varying == ("raw-ucb.alpha",)
+
+
+def test_the_best_is_the_one_with_the_smallest_mean_against_the_next_run_by_run(study: Study) -> None:
+    for row, result in zip(study.best().rows, study.results, strict=True):
+        final = result.regret[:3, :, -1]
+        first, second = np.argsort(final.mean(axis=1))[:2]
+        assert row["kind"] == "raw-ucb"
+        assert (row["policy"], row["next"]) == (result.labels[first], result.labels[second])
+        assert row["regret"] == mean_interval(final[first])
+        assert row["behind"] == mean_interval(final[second] - final[first])
+        assert row["behind"].mean >= 0
+
+
+def test_the_best_overall_is_first_and_others_are_compared_with_it(study: Study) -> None:
+    rows = study.best_overall().rows
+    final = {
+        label: np.stack([each.regret[k, :, -1] for each in study.results]) for k, label in enumerate(study.results[0].labels)
+    }
+    assert {row["policy"] for row in rows} == {*study.results[0].labels[:3]}
+    assert rows[0]["ratio"].mean == 1
+    for row in rows:
+        assert row["ratio"] == mean_ratio(final[row["policy"]], final[rows[0]["policy"]])
+    assert [row["ratio"].mean for row in rows] == sorted(row["ratio"].mean for row in rows)
+
+
+def test_a_study_is_saved_and_loaded(study: Study, tmp_path: Path) -> None:
+    study.save(tmp_path / "deep" / "study")
+    assert Study.load(tmp_path / "deep" / "study") == study
+    assert sorted(each.name for each in (tmp_path / "deep").iterdir()) == ["study"]
+    with pytest.raises(FileExistsError, match="path must be a new folder, but"):
+        study.save(tmp_path / "deep" / "study")
+
+
+def edit(path: Path, **changes: Any) -> None:
+    about = json.loads((path / "study.json").read_text())
+    (path / "study.json").write_text(json.dumps(about | changes))
+
+
+def test_what_is_no_study_is_not_loaded(study: Study, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="path must be a saved study, but"):
+        Study.load(tmp_path / "study")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="cannot be read"):
+        Study.load(tmp_path / "empty")
+    study.save(tmp_path / "study")
+    edit(tmp_path / "study", format_version=7)
+    with pytest.raises(ValueError, match="has format version 7, but this rotting reads 1"):
+        Study.load(tmp_path / "study")
+    edit(tmp_path / "study", format="other")
+    with pytest.raises(ValueError, match="is not a saved study: its format is not 'rotting-study'"):
+        Study.load(tmp_path / "study")
+
+
+def test_a_data_frame_has_the_parameters_first(study: Study) -> None:
+    frame = study.to_pandas()
+    assert list(frame.columns) == ["L", "policy", "run", "round", "regret"]
+    assert len(frame) == sum(each.regret.size for each in study.results)
+    end = frame[(frame["L"] == 1.0) & (frame["policy"] == "UCB1") & (frame["round"] == HORIZON)]
+    assert end["regret"].tolist() == study.results[1].regret[3, :, -1].tolist()
+
+
+def test_a_plot_has_a_curve_for_each_policy_or_each_problem(study: Study, tmp_path: Path) -> None:
+    picture = study.plot(log=True)
+    assert list(curves(picture)) == [*study.results[0].labels]
+    means = [each.regret[0, :, -1].mean() for each in study.results]
+    np.testing.assert_allclose(curves(picture)["RAW-UCB 0.2"].get_ydata(), means)
+    assert (picture.axes[0].get_xscale(), picture.axes[0].get_xlabel()) == ("log", "L")
+    drawn = curves(study.plot("raw-ucb.alpha", path=tmp_path / "alpha.png", log_y=True))
+    assert list(drawn) == [f"RAW-UCB, L={L:g}" for L in SIZES]
+    assert list(drawn["RAW-UCB, L=1"].get_xdata()) == ALPHAS
+    assert (tmp_path / "alpha.png").stat().st_size > 10_000
+    plt.close("all")
+
+
+def test_a_heat_map_shows_regret_over_the_best_of_each_problem(study: Study, tmp_path: Path) -> None:
+    picture = study.heat_map(path=tmp_path / "map.png")
+    means = np.array([each.regret[:3, :, -1].mean(axis=1) for each in study.results]).T
+    np.testing.assert_allclose(colours(picture), means / means.min(axis=0))
+    patches: Any = picture.axes[0].patches
+    framed = [(each.get_x() + 0.5, each.get_y() + 0.5) for each in patches]
+    assert framed == list(enumerate(means.argmin(axis=0)))
+    np.testing.assert_allclose(colours(study.heat_map(x="raw-ucb.alpha", y="L")), (means / means.min(axis=0)).T)
+    plt.close("all")
+
+
+def test_a_heat_map_of_two_parameters_of_the_problems_is_of_one_policy() -> None:
+    problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 1.0], horizon=[30, 60])
+    both = rotting.sweep([rotting.UCB1(), rotting.EffRAWUCB()], problems, runs=3)
+    means = [each.regret[0, :, -1].mean() for each in both.results]
+    np.testing.assert_allclose(colours(both.heat_map(policy="ucb1")), np.reshape(means, (2, 2)).T)
+    with pytest.raises(ValueError, match="policy must be one of ucb1, eff-raw-ucb, got None"):
+        both.heat_map()
+    assert list(curves(both.plot("horizon"))) == [f"{policy}, L={L}" for L in ("0.5", "1") for policy in both.results[0].labels]
+    plt.close("all")
+
+
+def results(study: Study) -> list[Any]:
+    return list(study.results)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda s: Study({"L": []}, []), "results must hold at least one result, got none"),
+        (lambda s: Study({}, results(s)), "parameters must name at least one parameter of the problems, got none"),
+        (lambda s: Study({"L": [1]}, results(s)), "L must have one value for each result, 3, got 1"),
+        (lambda s: Study({"L": [1, 2, None]}, results(s)), "L must have numbers or texts, got None"),  # type: ignore[list-item]
+        (
+            lambda s: Study({"L": [1, 2]}, [s.results[0], s.results[1].select([0])]),
+            "results must be of the same policies, got others in results[1] than in results[0]",
+        ),
+        (
+            lambda s: Study({"L": [1, 2]}, [s.results[0], s.results[1].select(runs=[0])]),
+            "results must have the same number of runs, got 1 in results[1]",
+        ),
+        (lambda s: s.plot("l"), "x must be a parameter that varies (L, raw-ucb.alpha), got 'l'"),
+        (lambda s: s.heat_map(y="beta"), "y must be a parameter that varies (L, raw-ucb.alpha), got 'beta'"),
+        (lambda s: s.heat_map(policy="fewa"), "policy must be one of raw-ucb, ucb1, got 'fewa'"),
+        (
+            lambda s: Study({"L": [1]}, [s.results[0].select("UCB1")]).best(),
+            "the best is one of several policies that differ in their parameters, got none such",
+        ),
+        (
+            lambda s: Study({"L": [1]}, [s.results[0].select("UCB1")]).plot(),
+            "x must be a parameter that varies (none), got None",
+        ),
+        (
+            lambda s: Study({"size": ["small", "large", "huge"]}, results(s)).plot(),
+            "x must be a parameter with numbers, got 'size', which has 'small'",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_sentence(make: Any, message: str, study: Study) -> None:
+    with pytest.raises((TypeError, ValueError)) as told:
+        make(study)
+    assert str(told.value).startswith(message)

@@ -1,0 +1,80 @@
+"""Grids, and all that is on them played together."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rotting
+from rotting.engines.threads import Threads
+from rotting.problems import RandomBreakpoints, two_arms
+from rotting.simulation.sweep import grid, sweep
+
+
+def test_a_grid_has_every_combination_in_order() -> None:
+    made = grid(rotting.EffRAWUCB, alpha=np.array([1.0, 2.0]), m=[1.5, 2.0], sigma=0.5)
+    assert list(made) == [rotting.EffRAWUCB(alpha=a, m=m, sigma=0.5) for a in (1.0, 2.0) for m in (1.5, 2.0)]
+    assert made.parameters == {"alpha": [1.0, 1.0, 2.0, 2.0], "m": [1.5, 2.0, 1.5, 2.0]}
+    assert list(made[1:3]) == list(made)[1:3]
+    assert made[1:3].parameters == {"alpha": [1.0, 2.0], "m": [2.0, 1.5]}
+    assert list(grid(rotting.UCB1)) == [rotting.UCB1()]
+
+
+def test_a_sweep_is_the_simulations_one_by_one() -> None:
+    policies, sizes = grid(rotting.EffRAWUCB, alpha=[0.5, 2.0]), [0.3, 1.0]
+    study = sweep(policies, grid(two_arms, L=sizes, horizon=50), runs=7, seed=3, checkpoints=[20])
+    assert study.parameters == {"L": (0.3, 1.0)}
+    assert list(study.results) == [
+        rotting.simulate(list(policies), two_arms(L=L, horizon=50), runs=7, seed=3, checkpoints=[20]) for L in sizes
+    ]
+
+
+def test_problems_without_parameters_are_known_by_their_names() -> None:
+    family = RandomBreakpoints(n_arms=2, horizon=40)
+    study = sweep(rotting.UCB1(), [two_arms(), family], horizon=40, runs=3)
+    assert study.parameters == {"problem": ("two-arms", "random-breakpoints")}
+    assert sweep(rotting.UCB1(), family, runs=3).results[0] == study.results[1]
+
+
+def test_a_sweep_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finer grid plays what is new; the same grid plays nothing."""
+    coarse = grid(rotting.EffRAWUCB, alpha=[0.5, 2.0])
+    problems = grid(two_arms, L=[0.3, 1.0], horizon=50)
+    first = sweep(coarse, problems, runs=5, keep=tmp_path)
+    played: list[str] = []
+    real = Threads.play
+
+    def counted(self: Threads, tasks: object, bar: object) -> object:
+        def noted() -> object:
+            for task in tasks:  # type: ignore[attr-defined]
+                played.append(repr(task.game.policy))
+                yield task
+
+        return real(self, noted(), bar)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Threads, "play", counted)
+    assert sweep(coarse, problems, runs=5, keep=tmp_path) == first
+    assert played == []
+    fine = sweep(grid(rotting.EffRAWUCB, alpha=[0.5, 1.0, 2.0]), problems, runs=5, keep=tmp_path)
+    assert {*played} == {repr(rotting.EffRAWUCB(alpha=1.0))}
+    assert fine.results[0].select([0, 2]) == first.results[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: grid(rotting.RAWUCB, alpha=[]), "alpha must have at least one value in a grid of RAWUCB, got none"),
+        (
+            lambda: grid("raw-ucb", alpha=[1.0]),  # type: ignore[arg-type]
+            "make must be the class of a policy or a function that returns a problem, got 'raw-ucb'",
+        ),
+        (lambda: sweep(rotting.UCB1(), []), "problems must hold at least one problem, got none"),
+        (lambda: sweep([], two_arms()), "policies must hold at least one policy, got none"),
+        (lambda: sweep(rotting.UCB1(), [3]), "problem must be a Problem such as Problem.rested(means), got int"),  # type: ignore[list-item]
+        (lambda: grid(rotting.RAWUCB, alpha=[-1.0]), "alpha must be a positive finite number, got -1.0"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_sentence(make: object, message: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as told:
+        make()  # type: ignore[operator]
+    assert str(told.value).startswith(message)
