@@ -2,9 +2,11 @@
 
 import os
 import re
+from pathlib import Path
 
 from sphinx.application import Sphinx
 
+from docs.make_site import SECTIONS
 from docs.site.figures import light_and_dark
 from rotting.common.version import __version__
 
@@ -32,7 +34,7 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]  # Sphinx-Gallery's settings hold classes
 
-autosummary_generate = True
+autosummary_generate = sorted(map(str, Path(__file__).parent.glob("api/*.rst")))
 autodoc_default_options = {"member-order": "bysource"}
 autodoc_typehints = "none"  # the text says what is meant, the signature of a policy its defaults
 napoleon_google_docstring = True
@@ -62,7 +64,6 @@ html_theme_options = {
 
 # A site that is not to run its pages (`--quick`) says so in a variable of the environment.
 QUICK = os.environ.get("ROTTING_SITE") == "quick"
-SECTIONS = ("tutorials", "concepts", "gallery")
 sphinx_gallery_conf = {
     "examples_dirs": [f"pages/{each}" for each in SECTIONS],
     "gallery_dirs": list(SECTIONS),

@@ -24,23 +24,23 @@ SHARED = {
     "CHANGELOG.md": "changelog.md",
     "docs/guides/README.md": "guides/index.md",
 }
-GENERATED = ("tutorials", "concepts", "gallery", "api")
+SECTIONS = ("tutorials", "concepts", "gallery")  # whose pages are run
 
 
 def gather(folder: Path) -> None:
     """Copy what Sphinx reads to `folder`. What was run there before, and did not change, need not run again."""
-    kept = {folder / each for each in GENERATED}
-    wanted = set()
     files = [path for path in DOCS.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     pairs = [(path, folder / path.relative_to(DOCS)) for path in files]
     pairs += [(ROOT / name, folder / target) for name, target in SHARED.items()]
     for source, target in pairs:
-        wanted.add(target)
         if not target.exists() or source.read_bytes() != target.read_bytes():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
-    for path in folder.rglob("*"):
-        if path.is_file() and path not in wanted and kept.isdisjoint(path.parents):
+    wanted = {target for _, target in pairs}
+    made = {folder / section: {path.stem for path in (DOCS / "pages" / section).glob("*.py")} for section in SECTIONS}
+    for path in [path for path in folder.rglob("*") if path.is_file() and path not in wanted]:
+        section = next((each for each in made if each in path.parents), None)
+        if section is None or not any(part in path.name for part in (*made[section], "index")):
             path.unlink()
     api.write(folder / "api")
 

@@ -3,7 +3,7 @@
 import importlib
 import inspect
 from pathlib import Path
-from types import ModuleType
+from types import GenericAlias, ModuleType
 
 import rotting
 
@@ -13,6 +13,8 @@ MODULES = {
     "rotting.problems": "problems, arms, decays",
     "rotting.datasets": "problems from data",
     "rotting.theory": "the theorems, evaluated",
+    "rotting.display": "the look of figures",
+    "rotting.adapters": "problems and policies in Gymnasium and River",
     "rotting.kit": "all that the author of a policy or of a noise imports",
     "rotting.registry": "policies by name",
     "rotting.errors": "every exception and warning",
@@ -50,7 +52,7 @@ def groups(module: ModuleType) -> dict[str, list[str]]:
     shown_before = {id(getattr(rotting, name)) for name in _public(rotting)} if module is not rotting else set()
     for name in _public(module):
         value = getattr(module, name)
-        if inspect.ismodule(value) or id(value) in shown_before:
+        if inspect.ismodule(value) or id(value) in shown_before or isinstance(value, GenericAlias):
             continue
         if inspect.isclass(value) and issubclass(value, rotting.Policy) and value is not rotting.Policy:
             kind = "Policies"

@@ -260,7 +260,7 @@ def _no_answer(error: httpx.TransportError) -> NoAnswer:
 
 
 class Client(_ServiceVerbs, _Waiting):
-    """The bandits of a service, with the verbs of `Bandit`.
+    """The bandits of a service, with the verbs of `Bandit`. In use::
 
         with rotting.Client("http://127.0.0.1:8000", token="rot_...") as client:
             client.create("songs", rotting.EffRAWUCB(sigma=0.5), arms=["jazz", "rock"])
