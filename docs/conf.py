@@ -48,7 +48,6 @@ html_theme = "pydata_sphinx_theme"
 html_title = "rotting"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_extra_path = ["extra"]
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": []}
@@ -90,6 +89,7 @@ sphinx_gallery_conf = {
 # Links that are right in the repository, and where they lead on the site.
 _SOURCE_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+src/(rotting/[\w/]+)\.py\)")
 _PAGE_LINK = re.compile(rf"\]\(((?:\.\./)*)pages/({'|'.join(SECTIONS)})/(\w+)\.py\)")
+_ROOT_LINK = re.compile(r"\]\((?:\.\./)+(CONTRIBUTING|ARCHITECTURE|CHANGELOG)\.md\)")
 _GUIDES = """
 ```{toctree}
 :hidden:
@@ -104,16 +104,25 @@ def _lead_links(app: Sphinx, name: str, text: list[str]) -> None:
     """Lead links to code to the pages that show it, and links to pages that are run to what was made of them."""
     up = "../" * name.count("/")
     page = _SOURCE_LINK.sub(rf'<a href="{up}_modules/\2.html">\1</a>', text[0])
+    page = _ROOT_LINK.sub(lambda found: f"]({up}{found[1].lower()}.md)", page)
     text[0] = _PAGE_LINK.sub(r"](\1\2/\3.rst)", page) + (_GUIDES if name == "guides/index" else "")
 
 
-def _as_text(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
-    """Keep Napoleon from reading what stands before a colon in the docstring of a property as its type."""
-    if what in {"property", "attribute", "data"} and lines:
-        lines.insert(0, "")
+# Napoleon reads what stands before a colon in the docstring of a property as its type. These docstrings stay as they are written.
+_TEXTS: dict[str, list[str]] = {}
+
+
+def _remember(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    if what in {"property", "attribute", "data"}:
+        _TEXTS[name] = list(lines)
+
+
+def _restore(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    lines[:] = _TEXTS.pop(name, lines)
 
 
 def setup(app: Sphinx) -> None:
     """Connect what this file defines."""
     app.connect("source-read", _lead_links)
-    app.connect("autodoc-process-docstring", _as_text, priority=100)  # before Napoleon
+    app.connect("autodoc-process-docstring", _remember, priority=100)  # before Napoleon
+    app.connect("autodoc-process-docstring", _restore, priority=900)  # after it

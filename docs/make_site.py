@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from docs.site import api
+from docs.site import api, recordings
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -49,6 +49,7 @@ def build(output: Path, quick: bool = False) -> int:
     """Build the site in `output`, its sources and the builder's notes beside it; return Sphinx's exit code."""
     source, notes = (output.with_name(f"{output.name}-{each}") for each in ("source", "doctrees"))
     gather(source)
+    recordings.write(source / "_static" / "recordings.js", quick)
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment["MPLBACKEND"] = "agg"
