@@ -28,6 +28,7 @@ reproduce: $(USABLE)  ## Run the paper's experiments in a quick size: a report w
 docs: $(READY)  ## Write docs/policies.md anew from the code, and measure and draw what docs/hull.md shows
 	$(BIN)/python docs/make_policies.py
 	$(BIN)/python docs/make_hull.py
+	$(BIN)/python -m docs.make_start
 
 site: $(READY)  ## Build the site in build/site: every page with code is run (ten minutes at first; ARGS=--quick runs none)
 	$(BIN)/python -m docs.make_site $(ARGS)
@@ -71,7 +72,7 @@ unit: $(READY)  ## Tests, compiled
 
 # What no kernel takes part in is tested once.
 interpreted: $(READY)  ## The same tests without the compiler, in small sizes
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q --ignore=tests/service --ignore=tests/tools
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q --ignore=tests/service --ignore=tests/tools --ignore=tests/docs/test_site.py --ignore=tests/docs/test_notebooks.py
 
 # On a machine with a GPU: `pip install '.[cuda]'` first, or '.[cuda12]'.
 test-gpu: $(READY)  ## The games on this machine's GPU against those on its CPU: every policy, every noise

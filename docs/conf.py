@@ -105,6 +105,7 @@ def _lead_links(app: Sphinx, name: str, text: list[str]) -> None:
     up = "../" * name.count("/")
     page = _SOURCE_LINK.sub(rf'<a href="{up}_modules/\2.html">\1</a>', text[0])
     page = _ROOT_LINK.sub(lambda found: f"]({up}{found[1].lower()}.md)", page)
+    page = page.replace("pages/gallery/GALLERY_HEADER.rst", "gallery/index.rst")
     text[0] = _PAGE_LINK.sub(r"](\1\2/\3.rst)", page) + (_GUIDES if name == "guides/index" else "")
 
 

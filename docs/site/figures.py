@@ -16,6 +16,7 @@ from sphinx_gallery.scrapers import figure_rst
 
 INK, PALE = "#14181e", "#ced6dd"  # the theme's background and text, when dark
 DPI = 120
+LIGHTER = 0.3  # of the way to white
 
 
 def _is_grey(colour: Any) -> bool:
@@ -24,10 +25,12 @@ def _is_grey(colour: Any) -> bool:
 
 
 def _turned(colour: Any) -> Any:
-    """Return a grey for dark screens: dark ones become pale, pale ones dark. Colours stay."""
+    """Return a colour for dark screens: of greys, dark ones become pale and pale ones dark; others become a little lighter."""
     rgba = colors.to_rgba(colour)
-    if not _is_grey(rgba) or rgba[3] == 0:
+    if rgba[3] == 0:
         return colour
+    if not _is_grey(rgba):
+        return (*(each + LIGHTER * (1.0 - each) for each in rgba[:3]), rgba[3])
     ink, pale = colors.to_rgb(INK), colors.to_rgb(PALE)
     light = rgba[0]
     return (*(p + (i - p) * light for i, p in zip(ink, pale, strict=True)), rgba[3])
@@ -35,7 +38,10 @@ def _turned(colour: Any) -> Any:
 
 def darken(figure: Figure) -> None:
     """Turn every grey of a figure, so that it is read on a dark screen."""
+    on_colours = {text for ax in figure.axes if ax.images or any(mesh.get_array() is not None for mesh in ax.collections) for text in ax.texts}
     for each in figure.findobj(Artist):
+        if each in on_colours:
+            continue
         if isinstance(each, Text):
             each.set_color(_turned(each.get_color()))
         elif isinstance(each, Line2D):

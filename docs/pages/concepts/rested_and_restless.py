@@ -22,13 +22,14 @@ steady = Rested(0.5)
 figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.2), sharey=True, layout="constrained")
 for ax, arm, title in zip(axes, (song, news), ("rested", "restless"), strict=True):
     game = rotting.play(rotting.RAWUCB(sigma=0.1), Problem([steady, arm], rotting.Gaussian(0.1), horizon=400))
-    ax.plot(game.means)
+    ax.plot(game.means, label=["steady", "wears out"])
     ax.set_title(f"{title}: {game.pulls[1]} pulls of the second arm", loc="left")
     ax.set(xlabel="round t", ylabel="mean")
+axes[0].legend(frameon=False)
 
 # %%
-# The same policy plays both. On the left the arm waits at the height of the other one, and is pulled again now and then: rested arms
-# share the pulls. On the right it falls on whether it is pulled or not, and is left for good.
+# The same policy plays both. On the left the arm falls while it is pulled, and stays where it is when it is left: the steps to the right
+# are pulls that check on it. On the right it falls on whether it is pulled or not.
 #
 # One policy for both
 # -------------------

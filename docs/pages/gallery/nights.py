@@ -2,7 +2,7 @@
 Nights of news
 ==============
 
-Click rates of the articles of a synthetic night, drawn to resemble Yahoo!'s front page, and what four policies lose on it.
+Click rates of the articles of a synthetic night, drawn to resemble Yahoo!'s front page, and what three policies lose on it.
 """
 
 import matplotlib.pyplot as plt
@@ -17,4 +17,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.6), layout="constrain
 for i in range(problem.n_arms):
     left.plot(rounds, [problem.mean(i, int(t), 0) for t in rounds], lw=1)
 left.set(xlabel="round t", ylabel="clicks in ten displays")
-axes = rotting.simulate(policies, problem, runs=10).plot(ax=right, title="regret")
+names = ["EFF-RAW-UCB", "EFF-FEWA", "UCB1"]
+axes = rotting.simulate(policies, problem, runs=10).plot(ax=right, title="regret", labels=names)
+for each in (left, right):
+    each.set_xticks([0, 50_000, 100_000, 150_000], ["0", "50,000", "100,000", "150,000"])

@@ -15,7 +15,7 @@ sigmas = np.array([0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0])
 policies = [*rotting.grid(rotting.RAWUCB, sigma=sigmas.tolist()), rotting.RAWUCB(sigma="estimate")]
 regret = rotting.simulate(policies, problem, runs=100).regret[:, :, -1].mean(axis=1)
 figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-axes.loglog(sigmas, regret[:-1], "o-", label="sigma as told")
+axes.semilogx(sigmas, regret[:-1], "o-", label="sigma as told")
 axes.axhline(regret[-1], ls="--", color="C1", label="sigma estimated")
 axes.set(xlabel="sigma that RAW-UCB is told; the true one is 1", ylabel="regret")
 axes.legend(frameon=False)

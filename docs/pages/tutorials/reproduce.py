@@ -54,7 +54,7 @@ policies = [rotting.RAWUCB(alpha=1.4), rotting.EffRAWUCB(alpha=1.4), rotting.FEW
 drops = [2 * 0.01 * 1.25**i for i in range(0, 30, 5)]
 problems = rotting.grid(rotting.problems.two_arms, L=drops, horizon=10_000)
 study = rotting.sweep(policies, problems, runs=50, seed=0)
-figure = study.plot(x="L", log=True)
+figure = study.plot(x="L", log=True, log_y=True)
 
 # %%
 # A claim
