@@ -50,7 +50,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": []}
+html_sidebars: dict[str, list[str]] = {"index": [], "scrub": [], "paper": []}
 html_theme_options = {
     "navigation_with_keys": True,
     "show_prev_next": True,
@@ -81,6 +81,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": False,
     "remove_config_comments": True,
     "first_notebook_cell": None,
+    "default_thumb_file": str(Path(__file__).parent / "_static" / "thumb.png"),
     "nested_sections": False,
     "backreferences_dir": None,
     "reference_url": {},
@@ -109,7 +110,7 @@ def _lead_links(app: Sphinx, name: str, text: list[str]) -> None:
     text[0] = _PAGE_LINK.sub(r"](\1\2/\3.rst)", page) + (_GUIDES if name == "guides/index" else "")
 
 
-# Napoleon reads what stands before a colon in the docstring of a property as its type. These docstrings stay as they are written.
+# Napoleon reads what stands before a colon in the docstring of a property as its type. These docstrings stay as written.
 _TEXTS: dict[str, list[str]] = {}
 
 

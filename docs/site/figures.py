@@ -12,8 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
-from sphinx_gallery.scrapers import figure_rst
 
+IMAGE = """
+.. image:: /{place}
+   :alt: {title}
+   :class: sphx-glr-single-img {kind}
+
+"""
 INK, PALE = "#14181e", "#ced6dd"  # the theme's background and text, when dark
 DPI = 120
 LIGHTER = 0.3  # of the way to white
@@ -38,7 +43,12 @@ def _turned(colour: Any) -> Any:
 
 def darken(figure: Figure) -> None:
     """Turn every grey of a figure, so that it is read on a dark screen."""
-    on_colours = {text for ax in figure.axes if ax.images or any(mesh.get_array() is not None for mesh in ax.collections) for text in ax.texts}
+    on_colours = {
+        text
+        for ax in figure.axes
+        if ax.images or any(mesh.get_array() is not None for mesh in ax.collections)
+        for text in ax.texts
+    }
     for each in figure.findobj(Artist):
         if each in on_colours:
             continue
@@ -54,8 +64,8 @@ def darken(figure: Figure) -> None:
             each.set_facecolor(_turned(face))
             each.set_edgecolor(_turned(edge))
         elif isinstance(each, Collection) and each.get_array() is None:
-            each.set_facecolor([_turned(one) for one in each.get_facecolor()])  # type: ignore[arg-type]
-            each.set_edgecolor([_turned(one) for one in each.get_edgecolor()])  # type: ignore[arg-type]
+            each.set_facecolor([_turned(one) for one in each.get_facecolor()])
+            each.set_edgecolor([_turned(one) for one in each.get_edgecolor()])
 
 
 def light_and_dark(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any], **_: Any) -> str:
@@ -71,7 +81,7 @@ def light_and_dark(block: Any, block_vars: dict[str, Any], gallery_conf: dict[st
             dark = path.with_name(f"{path.stem}_dark{path.suffix}")
             figure.savefig(dark, dpi=DPI)
         for each, kind in ((path, "only-light"), (dark, "only-dark")):
-            rst = figure_rst([str(each)], gallery_conf["src_dir"], title.replace("\n", " "))
-            shown.append(rst.replace(":class: sphx-glr-single-img", f":class: sphx-glr-single-img {kind}"))
+            place = each.relative_to(gallery_conf["src_dir"]).as_posix()
+            shown.append(IMAGE.format(place=place, kind=kind, title=" ".join(title.split()) or path.stem))
     plt.close("all")
     return "\n".join(shown)

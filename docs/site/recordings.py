@@ -13,10 +13,10 @@ NIGHT, ARTICLES, THINNED = 7, 5, 400  # which night, how many of its articles, a
 FULL, SHORT = 400, 40  # rounds of the two-arm game
 RULES = {
     "raw-ucb": "It pulls the arm with the largest index: the smallest of all windows' upper bounds.",
-    "eff-raw-ucb": "It pulls the arm with the largest index: the smallest upper bound of a few windows, of lengths 1, 2, 4, ...",
+    "eff-raw-ucb": "It pulls the arm with the largest index: the smallest bound of a few windows, of lengths 1, 2, 4, ...",
     "ucb1": "It pulls the arm with the largest index. Its window is always all rewards of the arm.",
-    "fewa": "It compares arms over windows of growing length, and drops those that are clearly behind. The window is how far an arm "
-    "came. Of the arms that are left it pulls one that has no longer window to be compared by.",
+    "fewa": "It compares arms over windows of growing length, and drops those that are clearly behind. The window is how far an "
+    "arm came. Of the arms that are left it pulls one that has no longer window to be compared by.",
 }
 
 
@@ -47,10 +47,12 @@ def _round(values: Any, digits: int = 3) -> list[Any]:
     return [None if not np.isfinite(each) else round(float(each), digits) for each in np.asarray(values, float)]
 
 
-def record(policy: rotting.Policy, problem: rotting.Problem, horizon: int) -> dict[str, Any]:
+def record(policy: rotting.Policy, problem: rotting.Problem, horizon: int | None) -> dict[str, Any]:
     """Play one run and return, for every round and arm, what `rotting.play` and `rotting.theory.hull` say."""
     game = rotting.play(policy, problem, run=1, horizon=horizon)
-    assert game.index is not None and game.window is not None and game.width is not None
+    assert game.index is not None
+    assert game.window is not None
+    assert game.width is not None
     K = problem.n_arms
     rewards = [game.reward[game.arm == i] for i in range(K)]
     seen = np.vstack([np.zeros(K, int), np.cumsum(game.arm[:, None] == np.arange(K), axis=0)[:-1]])  # pulls before each round
@@ -76,11 +78,15 @@ def record(policy: rotting.Policy, problem: rotting.Problem, horizon: int) -> di
 def games(quick: bool = False) -> list[dict[str, Any]]:
     """Return all recordings."""
     rounds = SHORT if quick else FULL
-    two = rotting.problems.two_arms(L=2.0, horizon=FULL, sigma=0.5)
-    news = night()
-    played = [("Two arms: the second drops after 100 pulls", two, 0.5, rounds)]
-    played += [(f"A night of news, {ARTICLES} articles", news, rotting.datasets.VARIANCE**0.5, rounds if quick else news.horizon)]
-    return [{"problem": title, "runs": [record(each, problem, T) for each in policies(sigma)]} for title, problem, sigma, T in played]
+    two, news = rotting.problems.two_arms(L=2.0, horizon=FULL, sigma=0.5), night()
+    played = [
+        ("Two arms: the second drops after 100 pulls", two, 0.5, rounds),
+        (f"A night of news, {ARTICLES} articles", news, rotting.datasets.VARIANCE**0.5, rounds if quick else None),
+    ]
+    return [
+        {"problem": title, "runs": [record(each, problem, T) for each in policies(sigma)]}
+        for title, problem, sigma, T in played
+    ]
 
 
 def write(path: Path, quick: bool = False) -> None:

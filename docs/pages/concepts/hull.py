@@ -2,16 +2,16 @@
 The hull theorem
 ================
 
-An arm with a thousand rewards has a thousand windows. Nearly none of them can ever have the smallest bound. Those that can are the
-corners of a curve, and there are about ``ln n`` of them.
+An arm with a thousand rewards has a thousand windows. Nearly none of them can ever have the smallest bound. Those that can
+are the corners of a curve, and there are about ``ln n`` of them.
 """
 
 # %%
 # Prefix sums
 # -----------
-# Draw the sum of the first ``k`` rewards over ``k``. A window is a chord from some point to the right end: its slope is the mean of the
-# window. The upper hull is a string stretched over the points. RAW-UCB's smallest bound is always that of a window that starts at a
-# corner of the hull.
+# Draw the sum of the first ``k`` rewards over ``k``. A window is a chord from some point to the right end: its slope is the
+# mean of the window. The upper hull is a string stretched over the points. RAW-UCB's smallest bound is always that of a
+# window that starts at a corner of the hull.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,14 +39,15 @@ print(chosen in starts)
 # %%
 # Why
 # ---
-# Take a point below the string. Its window is, in length, a mixture of the windows of the two corners beside it, and its sum is at
-# least the same mixture. An upper bound that grows with the sum and is quasi-concave in sum and length cannot be smaller there than at
-# both corners. :doc:`The hull </hull>` has the theorem with its conditions, the proof, and which indices it covers.
+# Take a point below the string. Its window is, in length, a mixture of the windows of the two corners beside it, and its sum
+# is at least the same mixture. An upper bound that grows with the sum and is quasi-concave in sum and length cannot be
+# smaller there than at both corners. :doc:`The hull </hull>` has the theorem with its conditions, the proof, and which
+# indices it covers.
 #
 # How many corners
 # ----------------
-# A new reward adds a point at the right end and removes those that fall below the string: a stack. A point once removed never comes
-# back. So the library keeps the corners, forgets all other rewards, and is still exact.
+# A new reward adds a point at the right end and removes those that fall below the string: a stack. A point once removed never
+# comes back. So the library keeps the corners, forgets all other rewards, and is still exact.
 
 sizes = np.unique(np.logspace(1, 4, 25).astype(int))
 noise = rng.standard_normal((20, sizes[-1]))

@@ -8,13 +8,13 @@ Regret is what a player who knows the means would have earned more. Who is that 
 # %%
 # Means, not rewards
 # ------------------
-# We add up the *means* of the arms that were pulled, not the rewards: noise is luck. The mean is the one of that round and that number of
-# pulls. This is called pseudo-regret.
+# We add up the *means* of the arms that were pulled, not the rewards: noise is luck. The mean is the one of that round and
+# that number of pulls. This is called pseudo-regret.
 #
 # The best player of rested arms
 # ------------------------------
-# If all arms are rested, the best player is greedy: always the arm with the largest mean now. Since means fall, nothing is gained by
-# waiting. The same holds if all arms are restless. So regret is exact there, at every horizon at once.
+# If all arms are rested, the best player is greedy: always the arm with the largest mean now. Since means fall, nothing is
+# gained by waiting. The same holds if all arms are restless. So regret is exact there, at every horizon at once.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,21 +33,21 @@ axes.legend(frameon=False)
 # %%
 # Regret can fall
 # ---------------
-# The best player uses up the good arm first. After 250 rounds it is worn out for him, while a player who was slow still has good pulls
-# left. While he catches up, his regret falls. So the regret of a round may be negative; what counts is the end.
+# The best player uses up the good arm first. After 250 rounds it is worn out for him, while a player who was slow still has
+# good pulls left. While he catches up, his regret falls. So the regret of a round may be negative; what counts is the end.
 #
 # When greedy loses
 # -----------------
-# With a rested arm and a restless one, the best player may take the smaller reward now: it is gone tomorrow, and the other one waits.
-# Small problems of this kind are solved by dynamic programming, and the result says what it is compared with:
+# With a rested arm and a restless one, the best player may take the smaller reward now: it is gone tomorrow, and the other
+# one waits. Small problems of this kind are solved by dynamic programming, and the result says what it is compared with:
 
 first, _ = rotting.theory.unlearnable(200)
 result = rotting.simulate([rotting.GreedyOracle(), rotting.RAWUCB(sigma=0.1)], first, runs=1)
 print(result.table())
 
 # %%
-# The greedy oracle knows every mean and loses a quarter of the rounds. For larger problems of both kinds nobody knows the best player.
-# The reference is then the greedy oracle, and every table says so:
+# The greedy oracle knows every mean and loses a quarter of the rounds. For larger problems of both kinds nobody knows the
+# best player. The reference is then the greedy oracle, and every table says so:
 
 from rotting.problems import Exponential, Product
 

@@ -8,9 +8,9 @@ An arm wears out with its own pulls, or with time, or with both. A policy sees r
 # %%
 # Two clocks
 # ----------
-# A *rested* arm has a clock that ticks when it is pulled: a song, a joke, a battery. While it rests, nothing changes. A *restless* arm
-# has a clock that ticks in every round: news, fashion, a season. The mean of arm ``i`` in round ``t`` after ``n`` pulls is
-# ``mu_i(t, n)``; a rested arm ignores ``t``, a restless one ignores ``n``.
+# A *rested* arm has a clock that ticks when it is pulled: a song, a joke, a battery. While it rests, nothing changes. A
+# *restless* arm has a clock that ticks in every round: news, fashion, a season. The mean of arm ``i`` in round ``t`` after
+# ``n`` pulls is ``mu_i(t, n)``; a rested arm ignores ``t``, a restless one ignores ``n``.
 
 import matplotlib.pyplot as plt
 
@@ -28,16 +28,17 @@ for ax, arm, title in zip(axes, (song, news), ("rested", "restless"), strict=Tru
 axes[0].legend(frameon=False)
 
 # %%
-# The same policy plays both. On the left the arm falls while it is pulled, and stays where it is when it is left: the steps to the right
-# are pulls that check on it. On the right it falls on whether it is pulled or not.
+# The same policy plays both. On the left the arm falls while it is pulled, and stays where it is when it is left: the steps
+# to the right are pulls that check on it. On the right it falls on whether it is pulled or not.
 #
 # One policy for both
 # -------------------
-# That is the result of the paper: RAW-UCB has nearly the best possible regret on problems whose arms are all rested, and on problems
-# whose arms are all restless, without being told which. It needs one assumption: means never rise.
+# That is the result of the paper: RAW-UCB has nearly the best possible regret on problems whose arms are all rested, and on
+# problems whose arms are all restless, without being told which. It needs one assumption: means never rise.
 
 problem = Problem([steady, song], rotting.Gaussian(0.1), horizon=400)
 print(problem.kind, bool(problem.is_rotting()))
 
 # %%
-# Problems with both kinds of arms are another matter: :ref:`what cannot be learned <sphx_glr_concepts_what_cannot_be_learned.py>`.
+# Problems with both kinds of arms are another matter: :ref:`what cannot be learned
+# <sphx_glr_concepts_what_cannot_be_learned.py>`.

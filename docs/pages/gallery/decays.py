@@ -6,7 +6,6 @@ What arms can do, over their pulls or over the rounds.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 from rotting.problems import Abrupt, Exponential, Linear, Logistic, Problem
 

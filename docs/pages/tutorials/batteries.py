@@ -2,15 +2,16 @@
 Case study: batteries that wear out
 ===================================
 
-Four batteries; each discharge delivers a little less than the one before. Which to use next, so that they deliver most in total?
+Four batteries; each discharge delivers a little less than the one before. Which to use next, so that they deliver most in
+total?
 """
 
 # %%
 # The data
 # --------
-# Capacities of four lithium-ion cells, discharge by discharge (Saha and Goebel 2007, NASA Ames). A pull is a discharge, and pays the
-# ampere-hours it delivered: *rested* decay, since a battery that is not used does not wear. The files are not part of the library. Where
-# they are missing, this page says so, and takes four curves of the same shape.
+# Capacities of four lithium-ion cells, discharge by discharge (Saha and Goebel 2007, NASA Ames). A pull is a discharge, and
+# pays the ampere-hours it delivered: *rested* decay, since a battery that is not used does not wear. The files are not part
+# of the library. Where they are missing, this page says so, and takes four curves of the same shape.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,8 +41,8 @@ axes.legend(frameon=False)
 # %%
 # The candidates
 # --------------
-# With a gauge this exact, exploring costs little, and the scale of the noise matters: a policy that believes in sigma = 1 explores
-# for the whole life of the batteries.
+# With a gauge this exact, exploring costs little, and the scale of the noise matters: a policy that believes in sigma = 1
+# explores for the whole life of the batteries.
 
 policies = [
     rotting.RAWUCB(sigma=SIGMA),

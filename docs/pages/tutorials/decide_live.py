@@ -2,8 +2,8 @@
 Decide live
 ===========
 
-A bandit in your program: it chooses, you tell it what came of it. Arms come and go, rewards come late or never, and nothing is lost
-when the process ends.
+A bandit in your program: it chooses, you tell it what came of it. Arms come and go, rewards come late or never, and nothing
+is lost when the process ends.
 """
 
 # %%
@@ -88,4 +88,5 @@ with rotting.open(path) as songs:  # another process, another day
 # %%
 # Where to go on
 # --------------
-# The guides: late rewards, clicks, pages of ten, many arms, many processes, backups. The next page puts HTTP in front of the file.
+# The guides: late rewards, clicks, pages of ten, many arms, many processes, backups. The next page puts HTTP in front of the
+# file.

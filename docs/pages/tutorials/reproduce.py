@@ -2,8 +2,8 @@
 Reproduce the paper
 ===================
 
-Every figure, table and claim of the RAW-UCB paper is an experiment that one command runs. This page shows the command, and plays a small
-part of the main figure by hand.
+Every figure, table and claim of the RAW-UCB paper is an experiment that one command runs. This page shows the command, and
+plays a small part of the main figure by hand.
 """
 
 # %%
@@ -16,9 +16,10 @@ part of the main figure by hand.
 #    rotting reproduce runtime theory          # some of the experiments
 #    rotting reproduce --full                  # the paper's sizes: hours
 #
-# It prints the path of a report: one HTML file with interactive figures, the tables, and each claim of the paper with what was measured,
-# its interval and a verdict. Beside it are the figures as PDF and PNG, the tables as CSV and Parquet, and every result. The quick size
-# takes some minutes on two cores. Finished games are kept, so a run that was stopped goes on, and a second one is quick.
+# It prints the path of a report: one HTML file with interactive figures, the tables, and each claim of the paper with what
+# was measured, its interval and a verdict. Beside it are the figures as PDF and PNG, the tables as CSV and Parquet, and every
+# result. The quick size takes some minutes on two cores. Finished games are kept, so a run that was stopped goes on, and a
+# second one is quick.
 #
 # The experiments are:
 
@@ -45,8 +46,8 @@ for each in experiments.list_experiments():
 #
 # The main figure, by hand
 # ------------------------
-# Regret after 10,000 rounds of the two-arm game, over the size of the drop. The paper has 30 sizes, 8 policies and 2,000 runs; here
-# are six, four and 50, which take seconds.
+# Regret after 10,000 rounds of the two-arm game, over the size of the drop. The paper has 30 sizes, 8 policies and 2,000
+# runs; here are six, four and 50, which take seconds.
 
 import rotting
 
@@ -59,7 +60,8 @@ figure = study.plot(x="L", log=True, log_y=True)
 # %%
 # A claim
 # -------
-# The paper says that RAW-UCB beats FEWA "consistently". Games are paired, so each drop has an interval of its own for the difference:
+# The paper says that RAW-UCB beats FEWA "consistently". Games are paired, so each drop has an interval of its own for the
+# difference:
 
 for L, result in zip(drops, study.results, strict=True):
     row = result.differences(rotting.FEWA(alpha=0.06)).rows[0]

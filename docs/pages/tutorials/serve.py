@@ -2,8 +2,8 @@
 Serve decisions over HTTP
 =========================
 
-``rotting serve`` puts HTTP in front of the bandits of one file, for programs that are not in Python, or run elsewhere. This page starts
-a service, asks it, and stops it.
+``rotting serve`` puts HTTP in front of the bandits of one file, for programs that are not in Python, or run elsewhere. This
+page starts a service, asks it, and stops it.
 """
 
 # %%
@@ -27,8 +27,8 @@ print(url.rpartition(":")[0])
 # %%
 # Ask
 # ---
-# The client has the verbs of ``Bandit``. What it asks is plain HTTP and JSON; the guide *Serving decisions over HTTP* does the same with
-# ``curl``.
+# The client has the verbs of ``Bandit``. What it asks is plain HTTP and JSON; the guide *Serving decisions over HTTP* does
+# the same with ``curl``.
 
 import rotting
 
@@ -39,8 +39,8 @@ decision = songs.decide()
 print(decision.arm, songs.reward(decision.id, 1.0))
 
 # %%
-# A listener's page shows two songs at once. The second reward that is sent for a decision counts as a duplicate, so a client that got no
-# answer may send it again.
+# A listener's page shows two songs at once. The second reward that is sent for a decision counts as a duplicate, so a client
+# that got no answer may send it again.
 
 page = songs.decide(count=2)
 print([each.arm for each in page])
@@ -49,7 +49,8 @@ print(songs.reward_many([(each.id, 0.5) for each in page]), songs.reward(page[0]
 # %%
 # Look
 # ----
-# Open the address in a browser: a dashboard shows what is chosen, why, and which arms wear out. Other programs read the same as JSON.
+# Open the address in a browser: a dashboard shows what is chosen, why, and which arms wear out. Other programs read the same
+# as JSON.
 
 print(songs.explain())
 

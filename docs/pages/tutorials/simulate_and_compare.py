@@ -19,29 +19,29 @@ problem
 # %%
 # Policies
 # --------
-# RAW-UCB and its efficient version are made for arms that wear out. UCB1 never forgets. A policy is a value: it holds parameters,
-# and nothing that it learned.
+# RAW-UCB and its efficient version are made for arms that wear out. UCB1 never forgets. A policy is a value: it holds
+# parameters, and nothing that it learned.
 
 policies = [rotting.RAWUCB(alpha=1.4), rotting.EffRAWUCB(alpha=1.4), rotting.UCB1()]
 
 # %%
 # Games
 # -----
-# Each policy plays 200 games. In each game, all of them meet the same rewards: the n-th pull of an arm pays the same whoever pulls.
-# The first time a policy plays, it is compiled, which takes some seconds.
+# Each policy plays 200 games. In each game, all of them meet the same rewards: the n-th pull of an arm pays the same whoever
+# pulls. The first time a policy plays, it is compiled, which takes some seconds.
 
 result = rotting.simulate(policies, problem, runs=200, seed=0)
 print(result.table())
 
 # %%
-# Regret is what a player who knows the means would have earned more. The interval is that of the mean; between the 10 % and the 90 %
-# lie most of the games.
+# Regret is what a player who knows the means would have earned more. The interval is that of the mean; between the 10 % and
+# the 90 % lie most of the games.
 
 axes = result.plot()
 
 # %%
-# All curves are flat at first: the good arm is found soon. Then it drops. RAW-UCB looks at recent rewards alone, where these tell
-# enough; UCB1 must wait until the drop shows in the mean of all.
+# All curves are flat at first: the good arm is found soon. Then it drops. RAW-UCB looks at recent rewards alone, where these
+# tell enough; UCB1 must wait until the drop shows in the mean of all.
 #
 # Is the difference real?
 # -----------------------
@@ -58,8 +58,8 @@ game = rotting.play(rotting.RAWUCB(alpha=1.4), problem, run=3, seed=0)
 figure = game.plot()
 
 # %%
-# In the middle: the index of each arm, an upper bound of its mean. The arm with the largest is pulled. After the drop, the index of arm
-# 1 falls within few pulls, because short windows of recent rewards give it a lower bound than the long one.
+# In the middle: the index of each arm, an upper bound of its mean. The arm with the largest is pulled. After the drop, the
+# index of arm 1 falls within few pulls, because short windows of recent rewards give it a lower bound than the long one.
 #
 # Numbers for other tools
 # -----------------------

@@ -2,8 +2,8 @@
 A sweep, on one machine, a GPU or a cluster
 ===========================================
 
-Which alpha should RAW-UCB have? A sweep plays a grid of policies on a grid of problems. What plays the games, threads, a GPU or a
-cluster, is one argument, and the result is the same bit for bit.
+Which alpha should RAW-UCB have? A sweep plays a grid of policies on a grid of problems. What plays the games, threads, a GPU
+or a cluster, is one argument, and the result is the same bit for bit.
 """
 
 # %%
@@ -30,19 +30,22 @@ print(study.best_overall())
 # %%
 # A cluster
 # ---------
-# ``engine=`` takes a client of Dask. One machine, ten, or a queue differ in the line that makes the cluster; here it is two workers in
-# this process.
+# ``engine=`` takes a client of Dask. One machine, ten, or a queue differ in the line that makes the cluster; here it is two
+# workers in this process.
 
 from dask.distributed import Client, LocalCluster
 
-with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster, Client(cluster) as client:
+with (
+    LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+    Client(cluster) as client,
+):
     again = rotting.sweep(policies[:2], problems[:1], runs=100, seed=0, engine=client)
 
 bool((again.results[0].regret == study.results[0].regret[:2]).all())
 
 # %%
-# On SLURM the cluster is made so, and the rest stays; ``keep=`` is a folder where finished games are kept, so a sweep that was stopped
-# goes on:
+# On SLURM the cluster is made so, and the rest stays; ``keep=`` is a folder where finished games are kept, so a sweep that
+# was stopped goes on:
 #
 # .. code-block:: text
 #
@@ -53,8 +56,8 @@ bool((again.results[0].regret == study.results[0].regret[:2]).all())
 #
 # A GPU
 # -----
-# ``engine="cuda"`` plays on this machine's GPU, ``engine="auto"`` if there is one and the work is worth its start. A thread of the GPU
-# is a run, so it wants many of them. This page takes what there is:
+# ``engine="cuda"`` plays on this machine's GPU, ``engine="auto"`` if there is one and the work is worth its start. A thread
+# of the GPU is a run, so it wants many of them. This page takes what there is:
 
 try:
     again = rotting.sweep(policies[:2], problems[:1], runs=100, seed=0, engine="cuda")
@@ -63,5 +66,5 @@ except rotting.errors.RottingError as error:
     print(type(error).__name__, "-", error)
 
 # %%
-# How fast, on which GPU, and why the result is the same everywhere: :doc:`Engines </engines>`. Without a scheduler, array jobs play
-# shards that ``Result.merge`` puts together; it is there, too.
+# How fast, on which GPU, and why the result is the same everywhere: :doc:`Engines </engines>`. Without a scheduler, array
+# jobs play shards that ``Result.merge`` puts together; it is there, too.

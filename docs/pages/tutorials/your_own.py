@@ -8,11 +8,11 @@ All three are plain Python. What you write is compiled, checked, simulated and u
 # %%
 # A problem
 # ---------
-# A problem is a list of arms and a noise. An arm follows its own pulls (*rested*), the rounds (*restless*), or both. Say that songs
-# get boring when they are played, and one is a hit of the season:
+# A problem is a list of arms and a noise. An arm follows its own pulls (*rested*), the rounds (*restless*), or both. Say that
+# songs get boring when they are played, and one is a hit of the season:
 
 import rotting
-from rotting.problems import Abrupt, Exponential, Linear, Problem, Product, Rested, Restless
+from rotting.problems import Abrupt, Exponential, Linear, Problem, Product, Rested
 
 songs = Problem(
     [
@@ -26,13 +26,13 @@ songs = Problem(
 print(songs.kind, bool(songs.is_rotting()))
 
 # %%
-# A table does as well: ``Problem.rested(table)`` with a row for each arm and a column for each pull, ``Problem.restless(table)`` with a
-# column for each round.
+# A table does as well: ``Problem.rested(table)`` with a row for each arm and a column for each pull,
+# ``Problem.restless(table)`` with a column for each round.
 #
 # A policy
 # --------
-# A policy is some functions on two tuples: ``Params``, numbers that never change, and ``State``, arrays that do. This one pulls the arm
-# with the largest upper bound of its last ``h`` rewards.
+# A policy is some functions on two tuples: ``Params``, numbers that never change, and ``State``, arrays that do. This one
+# pulls the arm with the largest upper bound of its last ``h`` rewards.
 
 from typing import Annotated, NamedTuple
 
@@ -78,9 +78,9 @@ class LastPullsUCB(Policy):
 LastPullsUCB(window=50)
 
 # %%
-# ``by_index`` makes ``choose`` and ``explain`` of the index. ``rotting.kit`` has what else the library's policies are made of: windows,
-# exact sums, random numbers, rules. ``check_policy`` plays the policy compiled and interpreted, saved and restored, with arms that
-# come and go, and says which rule it breaks; here, none.
+# ``by_index`` makes ``choose`` and ``explain`` of the index. ``rotting.kit`` has what else the library's policies are made
+# of: windows, exact sums, random numbers, rules. ``check_policy`` plays the policy compiled and interpreted, saved and
+# restored, with arms that come and go, and says which rule it breaks; here, none.
 
 rotting.check_policy(LastPullsUCB())
 
@@ -95,9 +95,9 @@ except rotting.errors.InvalidValueError as error:
 # %%
 # A noise
 # -------
-# A noise says what an arm of a given mean pays. Here listeners give zero to four stars, and the reward is a quarter of them: one of the
-# two values around the mean, drawn so that it is right on average. The random number is a function of where it is used, so every
-# policy meets the same rewards.
+# A noise says what an arm of a given mean pays. Here listeners give zero to four stars, and the reward is a quarter of them:
+# one of the two values around the mean, drawn so that it is right on average. The random number is a function of where it is
+# used, so every policy meets the same rewards.
 
 from dataclasses import dataclass
 
@@ -125,13 +125,19 @@ rotting.check_noise(Stars())
 # %%
 # All together
 # ------------
-# The third song follows its pulls and the rounds. For such a problem nobody knows the optimal player, so the table compares with a
-# greedy one, and says so; regret can then be negative.
+# The third song follows its pulls and the rounds. For such a problem nobody knows the optimal player, so the table compares
+# with a greedy one, and says so; regret can then be negative.
 
 policies = [LastPullsUCB(window=50), rotting.RAWUCB(sigma=0.5), rotting.UCB1(sigma=0.5)]
 for noise in (rotting.Bernoulli(), Stars()):
     problem = Problem(songs.arms, noise=noise, horizon=1_000)
-    print(rotting.simulate(policies, problem, runs=100, seed=0).table(), end="\n\n")
+    result = rotting.simulate(policies, problem, runs=100, seed=0)
+    print(result.table(), end="\n\n")
+
+# %%
+# With stars instead of likes there is less noise, and more can be learned from as many listeners.
+
+axes = result.plot(title="Songs, with stars")
 
 # %%
 # Live
