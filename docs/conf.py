@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -123,8 +124,15 @@ def _restore(app: Sphinx, what: str, name: str, value: object, options: object, 
     lines[:] = _TEXTS.pop(name, lines)
 
 
+def _without_way_back(app: Sphinx, name: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """Leave out viewcode's links from code to the API: where a module's names are public elsewhere, too, they lead nowhere."""
+    if name.startswith("_modules/"):
+        context["body"] = re.sub(r'<a class="viewcode-back"[^>]*>.*?</a>', "", context["body"])
+
+
 def setup(app: Sphinx) -> None:
     """Connect what this file defines."""
     app.connect("source-read", _lead_links)
+    app.connect("html-page-context", _without_way_back)
     app.connect("autodoc-process-docstring", _remember, priority=100)  # before Napoleon
     app.connect("autodoc-process-docstring", _restore, priority=900)  # after it

@@ -55,7 +55,7 @@ def build(output: Path, quick: bool = False) -> int:
     environment["MPLBACKEND"] = "agg"
     if quick:
         environment["ROTTING_SITE"] = "quick"
-    options = ["-W", "--keep-going", "-n", "-q", "-b", "html", "-d", str(notes)]
+    options = ["-W", "--keep-going", "-n", "-q", "-E", "-b", "html", "-d", str(notes)]  # -E: pages depend on conf.py, too
     return subprocess.run(
         [sys.executable, "-m", "sphinx", *options, str(source), str(output)], env=environment, check=False
     ).returncode

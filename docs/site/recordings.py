@@ -15,8 +15,8 @@ RULES = {
     "raw-ucb": "It pulls the arm with the largest index: the smallest of all windows' upper bounds.",
     "eff-raw-ucb": "It pulls the arm with the largest index: the smallest bound of a few windows, of lengths 1, 2, 4, ...",
     "ucb1": "It pulls the arm with the largest index. Its window is always all rewards of the arm.",
-    "fewa": "It compares arms over windows of growing length, and drops those that are clearly behind. The window is how far an "
-    "arm came. Of the arms that are left it pulls one that has no longer window to be compared by.",
+    "fewa": "It compares arms over windows of growing length, and drops those that are clearly behind. The window is how far "
+    "an arm came. Of the arms that are left it pulls one that has no longer window to be compared by.",
 }
 
 
