@@ -73,6 +73,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "docs.site.order.by_plan",
     "image_scrapers": (light_and_dark,),
     "capture_repr": ("__repr__",),
+    "ignore_repr_types": r"matplotlib|<class .list.>",  # what drawing returns
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,

@@ -76,6 +76,10 @@ uniform = losses[result.policies.index(rotting.Uniform())]
 print(f"It loses {losses[order[0]] / uniform:.0%} of what showing items at random loses.")
 
 # %%
+# In the real data all groups fade side by side, and the order of the best changes slowly. So a policy that never forgets is
+# punished little here, and one that forgets pays for being careful. Where single arms wear out it is the other way round: see
+# the next page, and the guide on clicks.
+#
 # On another day
 # --------------
 # With a fifth of the visitors, there is less to learn from in the same two days, and what is best can differ. Ask with your
