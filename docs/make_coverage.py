@@ -24,6 +24,7 @@ from rotting.common.atomic_files import write_atomically
 from rotting.common.statistics import LEVEL, Interval, jackknife_error, mean_interval, resamples, t_critical
 from rotting.datasets import synthetic_nights
 from rotting.experiments import Results, regret_at, rested_ten_arms, rested_two_arms, restless_nights
+from rotting.experiments.rested_two_arms import game_name
 from rotting.simulation import comparisons
 from rotting.simulation.comparisons import from_runs, growth, mean_ratio, spread_ratio
 from rotting.simulation.simulate import simulate_all
@@ -87,11 +88,11 @@ def play() -> Pools:
     with patch.object(restless_nights, "load", lambda *_: (synthetic_nights(), ())):  # also where there are Yahoo!'s
         nights = _results(restless_nights, RUNS["nights"])
     ten = _results(rested_ten_arms, RUNS["ten-arms"])
-    easy = two[_drop(rested_two_arms.EASY)]
+    easy = two[game_name(rested_two_arms.EASY)]
     seventh = nights[f"night-{restless_nights.EASY}"]
-    curves = [two[_drop(L)].regret[:4, : RUNS["curves"]] for L in (rested_two_arms.HARD, rested_two_arms.EASY)]
+    curves = [two[game_name(L)].regret[:4, : RUNS["curves"]] for L in (rested_two_arms.HARD, rested_two_arms.EASY)]
     return {
-        "two-arms": np.array([each.regret[:, :, -1] for each in two.values()]),
+        "two-arms": np.array([two[game_name(L)].regret[:, :, -1] for L in rested_two_arms.GRID]),
         "nights": np.array([each.regret[:, :, -1] for each in nights.values()]),
         "ten-arms": ten["ten-arms"].regret[:, :, -1],
         "easy": np.array([regret_at(easy, k, 0.5, 0.75, 1.0) for k in range(len(easy.policies))]),
@@ -99,10 +100,6 @@ def play() -> Pools:
         "curves": np.moveaxis(np.array(curves), 2, 3),
         "marks": np.asarray(easy.checkpoints, np.float64),
     }
-
-
-def _drop(L: float) -> str:
-    return f"L={L:.4g}"
 
 
 def _results(module: ModuleType, runs: int) -> Results:
@@ -144,8 +141,8 @@ def sources(pools: Pools) -> list[Source]:
         return _in_time(pool[:, None], runs, 1.0, horizon=full.horizon)
 
     def two_arms(runs: Ints) -> dict[str, Interval]:
-        drawn: Any = {_drop(L): at_the_end(pool, runs) for L, pool in zip(full.drops, pools["two-arms"], strict=True)}
-        drawn[_drop(rested_two_arms.EASY)] = _in_time(pools["easy"], runs, 0.5, 0.75, 1.0, horizon=full.horizon)
+        drawn: Any = {game_name(L): at_the_end(pool, runs) for L, pool in zip(full.drops, pools["two-arms"], strict=True)}
+        drawn[game_name(rested_two_arms.EASY)] = _in_time(pools["easy"], runs, 0.5, 0.75, 1.0, horizon=full.horizon)
         measured = rested_two_arms._Measured(full, drawn)
         known = {*NOT_MEASURED, *OVER_TIME}
         return {each.id: each.measure(measured) for each in rested_two_arms.STATEMENTS if each.id not in known}
@@ -153,7 +150,7 @@ def sources(pools: Pools) -> list[Source]:
     def over_time(runs: Ints) -> dict[str, Interval]:
         shares = pools["marks"] / full.horizon
         drawn: Any = {
-            _drop(L): _in_time(pool, runs, *shares, horizon=full.horizon)
+            game_name(L): _in_time(pool, runs, *shares, horizon=full.horizon)
             for L, pool in zip(full.curves, pools["curves"], strict=True)
         }
         measured = rested_two_arms._Measured(full, drawn)

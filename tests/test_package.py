@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -386,3 +386,35 @@ def test_the_worked_examples_have_the_style_of_the_library(where: str, number: i
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+CALLED = ("rotting", "rotting.adapters", "rotting.datasets", "rotting.display", "rotting.problems", "rotting.theory")
+SHOWN: tuple[type, ...] = (rotting.Result, rotting.Study, rotting.Trajectory, rotting.Problem)
+
+
+def public_functions() -> dict[str, Any]:
+    """What a user calls: the functions of every public module but the kit, whose kernels the worked examples show."""
+    modules = {name: importlib.import_module(name) for name in CALLED}
+    found = {
+        f"{name}.{each}": getattr(module, each)
+        for name, module in modules.items()
+        for each in module.__all__
+        if inspect.isfunction(getattr(module, each))
+    }
+    for kind in SHOWN:
+        found |= {
+            f"{kind.__name__}.{name}": getattr(kind, name) for name, value in vars(kind).items() if is_method(name, value)
+        }
+    return found
+
+
+def is_method(name: str, value: object) -> bool:
+    return not name.startswith("_") and isinstance(value, FunctionType | classmethod | staticmethod)
+
+
+@pytest.mark.parametrize(
+    ("name", "function"), public_functions().items(), ids=lambda each: each if isinstance(each, str) else ""
+)
+def test_every_public_function_has_an_example(name: str, function: Any) -> None:
+    """Which runs as a doctest."""
+    assert ">>>" in (function.__doc__ or ""), name

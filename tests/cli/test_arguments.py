@@ -11,7 +11,7 @@ def test_policies_may_be_given_together_or_one_by_one(capsys: pytest.CaptureFixt
     for policies in (["--policy", "ucb1:sigma=0.5", "uniform"], ["--policy", "ucb1:sigma=0.5", "--policy", "uniform"]):
         assert cli.main(["simulate", *policies, *SMALL, "--json"]) == 0
         shown.append([each["label"] for each in strict(capsys.readouterr().out)["policies"]])
-    assert shown == [["UCB1(sigma=0.5)", "Uniform()"]] * 2
+    assert shown == [["UCB1, sigma=0.5", "uniform"]] * 2
 
 
 @pytest.mark.parametrize("noise", ["bernoulli", "gaussian/0.5", "binomial/10", "noiseless"])
@@ -27,8 +27,7 @@ def test_a_sigma_may_be_a_word(capsys: pytest.CaptureFixture[str]) -> None:
     policies = ["raw-ucb:sigma=estimate", "sw-ucb:tau=10,sigma=estimate", "sw-ucb:tau=10,sigma=range"]
     assert cli.main(["simulate", "--policy", *policies, *SMALL, "--json"]) == 0
     shown = [each["label"] for each in strict(capsys.readouterr().out)["policies"]]
-    assert shown[0] == "RAWUCB(alpha=1.4, sigma='estimate')"
-    assert [each.rpartition("sigma=")[2] for each in shown[1:]] == ["'estimate')", "'range')"]
+    assert shown == ["RAW-UCB 1.4, sigma=estimate", "SW-UCB, tau=10, sigma=estimate", "SW-UCB, tau=10"]  # "range" by default
     assert cli.main(["simulate", "--policy", "raw-ucb:sigma=estimat", *SMALL]) == 2
     said = "sigma must be a positive finite number or 'estimate', got 'estimat'; did you mean 'estimate'?"
     assert said in capsys.readouterr().err

@@ -10,6 +10,7 @@ from rotting.engines.cuda_game import part_of, runs_axis
 from rotting.errors import EngineError, MissingExtraError
 from rotting.kernels.nested import flatten, unflatten
 from rotting.policy import Policy
+from rotting.problems import FixedDelay
 from rotting.problems.noise import Noise
 from rotting.registry import make
 from rotting.simulation import simulate as simulation
@@ -153,6 +154,18 @@ def test_auto_takes_a_gpu_where_it_is_worth_it(
     monkeypatch.setattr(cuda_device, "why_not", lambda: missing)
     plans = [plan(Simulation(make("ucb1"), PROBLEM, horizon=10**6, runs=runs))]
     assert simulation._is_worth_a_gpu(plans, threads=2) == gpu
+
+
+def test_auto_leaves_to_threads_what_a_gpu_does_not_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rotting.engines import cuda_device
+
+    monkeypatch.setattr(simulation, "find_spec", lambda name: name)
+    monkeypatch.setattr(cuda_device, "why_not", lambda: None)
+    plain, late = (
+        plan(Simulation(make("ucb1"), each, horizon=10**6, runs=10_000)) for each in (PROBLEM, PROBLEM.delayed(FixedDelay(9)))
+    )
+    assert simulation._is_worth_a_gpu([plain], threads=2)
+    assert not simulation._is_worth_a_gpu([plain, late], threads=2)
 
 
 def test_auto_plays_the_same() -> None:

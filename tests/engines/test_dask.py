@@ -19,8 +19,18 @@ from rotting.engines.chunk_store import ChunkStore  # noqa: E402
 from rotting.engines.dask import Dask, connect, play_on_worker  # noqa: E402
 from rotting.engines.task import Game, Task, cut  # noqa: E402
 from rotting.engines.threads import Threads  # noqa: E402
-from rotting.errors import EngineError  # noqa: E402
-from rotting.problems import two_arms  # noqa: E402
+from rotting.errors import EngineError, InvalidValueError  # noqa: E402
+from rotting.problems import (  # noqa: E402
+    GeometricDelay,
+    Linear,
+    Problem,
+    ProblemFamily,
+    RandomBreakpoints,
+    Recovering,
+    Rested,
+    Visiting,
+    two_arms,
+)
 from rotting.registry import make  # noqa: E402
 from rotting.simulation.plan import Simulation, plan  # noqa: E402
 from rotting.simulation.simulate import simulate  # noqa: E402
@@ -52,6 +62,53 @@ def test_the_result_is_that_of_threads(client: Any) -> None:
     expected = simulate(**games)
     assert simulate(engine=client, **games) == expected
     assert simulate(engine="dask", **games) == expected  # the current client's cluster
+
+
+BEYOND: tuple[dict[str, Any], ...] = (
+    {"problem": RandomBreakpoints(3, 60)},
+    {"problem": PROBLEM.delayed(GeometricDelay(5, lost=0.1))},
+    {"problem": Problem([Recovering(Linear(0.0, slope=0.01)), Visiting(Rested(0.3), first=9, last=30)], horizon=60)},
+    {"problem": PROBLEM, "record": ("arms", "rewards")},
+)
+
+
+@pytest.mark.parametrize("games", BEYOND, ids=lambda games: repr(games["problem"])[:24])
+def test_games_that_are_more_than_a_table_are_those_of_threads(client: Any, games: dict[str, Any]) -> None:
+    assert simulate(POLICIES, engine=client, runs=20, seed=3, **games) == simulate(POLICIES, runs=20, seed=3, **games)
+
+
+def test_a_function_that_draws_problems_is_not_sent_to_a_cluster(client: Any) -> None:
+    family = ProblemFamily(lambda rng: two_arms(L=rng.uniform(0.1, 1.0), horizon=60))
+    with pytest.raises(
+        InvalidValueError, match="problem must be a family of the library where games are kept or sent to a clu"
+    ):
+        simulate(POLICIES, family, engine=client, runs=20)
+
+
+def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest() -> None:
+    asked = []
+
+    class Flight:
+        def submit(self, group: list[Task], on_gpu: bool) -> None:
+            asked.append(on_gpu)
+
+        def landed(self, most: int) -> Iterator[Any]:
+            return iter(())
+
+        def close(self) -> None:
+            pass
+
+    class Client:
+        def nthreads(self) -> dict[str, int]:
+            return {"worker": 1}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "_Flight", lambda client, bar: Flight())
+        patch.setattr(Dask, "_have_gpus", lambda self, bar: True)
+        for record in ((), "arms"):
+            simulation = Simulation(POLICIES[0], PROBLEM, record=record)
+            list(Dask(Client()).play([Task(plan(simulation).games()[0][0], 0, 2)], bar()))
+    assert asked == [True, False]
 
 
 def test_every_task_comes_back_once_with_its_own_game(client: Any) -> None:

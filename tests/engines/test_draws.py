@@ -136,7 +136,9 @@ def test_problems_that_are_no_kin_are_refused_in_one_sentence(family: ProblemFam
 
 
 def test_what_a_function_draws_is_not_kept(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="keep must be left out for ProblemFamily"):
+    with pytest.raises(
+        ValueError, match="problem must be a family of the library where games are kept or sent to a cluster, got ProblemFamily"
+    ):
         rotting.simulate(rotting.UCB1(), of_run(PLAIN, PLAIN), runs=2, keep=tmp_path)
 
 

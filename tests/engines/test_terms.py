@@ -93,8 +93,10 @@ def late_game(policy: Policy, problem: Problem, run: int, seed: int) -> list[int
     return arms
 
 
-@pytest.mark.parametrize("delay", DELAYS if INTERPRETED else DELAYS[3:], ids=repr)
-@pytest.mark.parametrize("policy", POLICIES, ids=by_name)
+LATE = [(policy, DELAYS[3]) for policy in POLICIES] + [(rotting.UCB1(), delay) for delay in DELAYS[:3]]
+
+
+@pytest.mark.parametrize(("policy", "delay"), LATE, ids=lambda each: each.name if isinstance(each, Policy) else repr(each))
 def test_rewards_are_seen_when_they_come(policy: Policy, delay: Delay) -> None:
     problem = MIXED.delayed(delay)
     assert rotting.play(policy, problem, run=2, seed=4).arm.tolist() == late_game(policy, problem, run=2, seed=4)

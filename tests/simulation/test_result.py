@@ -759,6 +759,21 @@ def test_policies_and_runs_merge_to_the_whole() -> None:
     assert Result.merge(*shards).policies == (three, one, two)
 
 
+def test_functions_of_one_name_are_not_taken_for_one_problem(tmp_path: Path) -> None:
+    def falling(slope: float) -> problems.Problem:
+        return problems.Problem.rested([lambda n: 1.0 - slope * n, 0.5], horizon=30)
+
+    first, same, other = (simulate(UCB1, falling(slope), runs=4, first_run=k) for slope, k in ((0.01, 0), (0.01, 4), (0.02, 4)))
+    assert first.problem == other.problem
+    first.save(tmp_path / "result")
+    for one in (first, Result.load(tmp_path / "result")):
+        assert one.merge(same) == simulate(UCB1, falling(0.01), runs=8)
+        with pytest.raises(
+            errors.InvalidValueError, match="results must have the same problem, got other means of rested problem"
+        ):
+            one.merge(other)
+
+
 def test_what_was_selected_merges_to_the_whole() -> None:
     whole = _shard(3, 9)
     parts = [whole.select(runs=slice(7, None)), whole.select(runs=range(3, 5)), whole.select(runs=slice(5, 7))]
@@ -785,7 +800,8 @@ def test_a_shard_is_not_the_first_runs_and_says_so(tmp_path: Path) -> None:
         (6, {}, "results must hold runs that follow one another, got runs 0 to 4 and runs 6 to 10"),
         (5, {"seed": 3}, "results must have the same seed, got 2 and 3"),
         (5, {"checkpoints": [7]}, "results must have the same checkpoints, got others"),
-        (5, {"problem": problems.two_arms(L=2.0, horizon=40)}, "results must have the same problem, got "),
+        (5, {"problem": problems.two_arms(L=2.0, horizon=40)}, "results must have the same problem, got one of arms "),
+        (5, {"horizon": 30}, "results must have the same horizon, got 40 and 30"),
         (5, {"record": "arms"}, "results must have recorded the same of every round, got nothing and arms"),
         (5, {"policies": registry.make("swa")}, "results of different policies must hold the same runs, got runs 0 to 4 and "),
         (0, {"policies": registry.make("ucb1")}, "results must have the same policies or different ones, got UCB1"),

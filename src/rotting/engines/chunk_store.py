@@ -81,6 +81,10 @@ class ChunkStore:
                 kept, task = task.split(len(chunk.regret))
                 take(kept, chunk)
 
+    def keep(self, task: Task, chunk: Chunk) -> None:
+        """Keep what was played of a task."""
+        self.write(task.digest, chunk)
+
     def read(self, key: str) -> Chunk | None:
         """Return the chunk of that name, or None when there is none or the file is not one that `write` wrote."""
         try:

@@ -154,7 +154,7 @@ class Device:
             arguments: those of a launch.
         """
         plain = plain_function("function", function)
-        kinds = [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in _classes(arguments)]
+        kinds = [f"{kind.__module__}.{kind.__qualname__}{getattr(kind, '_fields', '')}" for kind in _classes(arguments)]
         others = sorted({each.__module__ for each in reached_functions(plain) if not is_own(each.__module__)})
         mark = hashlib.sha256("|".join([digest(plain), *kinds, *others]).encode()).hexdigest()[:16]
         with _lock:
@@ -227,7 +227,7 @@ def _fill(out: Any, values: Any, times: int) -> None:
 
 
 def _classes(arguments: tuple[Any, ...]) -> list[Any]:
-    """Return the NamedTuple classes among arguments, and among what these are made of."""
+    """Return the classes of the tuples among arguments, and among what these are made of."""
     found: list[Any] = []
     for each in arguments:
         if isinstance(each, tuple):

@@ -25,7 +25,7 @@ _SMALL = 64  # numbers of an array
 
 
 class Boards(NamedTuple):
-    """The arrays of a `Board` that has neither a log nor terms, or of many."""
+    """The arrays of a `Board`, or of many: where nothing is recorded and no terms are added, the loop reads no more of it."""
 
     pulls: Ints
     round_piece: Ints
@@ -39,11 +39,6 @@ def own_arrays(board: Board) -> Boards:
     return Boards(board.pulls, board.round_piece, board.pull_piece, board.passed, board.collected)
 
 
-def whole_board(own: Boards) -> Board:
-    """Return the board that has these arrays."""
-    return Board(own.pulls, own.round_piece, own.pull_piece, own.passed, own.collected, (), ())
-
-
 @slot
 def state_of(s: Any, r: int) -> Any:
     """Stand for the part of a state that belongs to the r-th run."""
@@ -51,7 +46,7 @@ def state_of(s: Any, r: int) -> Any:
 
 
 @slot
-def board_of(s: Any, r: int) -> Boards:
+def board_of(s: Any, r: int) -> Any:
     """Stand for the part of the boards that belongs to the r-th run."""
     raise NotImplementedError
 
@@ -88,7 +83,7 @@ def play_one(
         s = state_of(states, r)
         if not is_full(s):
             run = runs[r]
-            b, key = whole_board(board_of(boards, r)), subkey(policy_key, run)
+            b, key = board_of(boards, r), subkey(policy_key, run)
             play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], last, signal)
 
 

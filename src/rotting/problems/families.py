@@ -62,7 +62,13 @@ class ProblemFamily:
         self.name = name
 
     def problem(self, run: int, seed: int = 0) -> Problem:
-        """Return the problem of a run: that of `simulate` with the same seed."""
+        """Return the problem of a run: that of `simulate` with the same seed.
+
+        Example:
+            >>> family = RandomBreakpoints(n_arms=2, horizon=100)
+            >>> family.problem(run=7) == family.problem(run=7, seed=1)
+            False
+        """
         return self.drawn(nonnegative_int("run", run), family_key(seed))
 
     def drawn(self, run: int, key: int) -> Problem:

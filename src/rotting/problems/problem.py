@@ -225,18 +225,35 @@ class Problem:
         return self.formula is None and not self.moves
 
     def spans(self) -> tuple[Ints, Ints]:
-        """Return the first and the last round of each arm."""
+        """Return the first and the last round of each arm.
+
+        Example:
+            >>> first, last = Problem([Rested(0.5), Visiting(Rested(0.8), first=20, last=60)]).spans()
+            >>> first.tolist(), int(last[1])
+            ([1, 20], 60)
+        """
         visits = [arm if isinstance(arm, Visiting) else None for arm in self.arms]
         first = [1 if each is None else each.first for each in visits]
         return np.array(first), np.array([LAST if each is None or each.last is None else each.last for each in visits])
 
     def recovers(self) -> Ints:
-        """Return 1 for each arm that recovers, 0 for others."""
+        """Return 1 for each arm that recovers, 0 for others.
+
+        Example:
+            >>> Problem([Rested(0.5), Recovering(0.8)]).recovers()
+            array([0, 1])
+        """
         inner = [arm.arm if isinstance(arm, Visiting) else arm for arm in self.arms]
         return np.array([int(isinstance(each, Recovering)) for each in inner])
 
     def resolve_horizon(self, horizon: int | None = None) -> int:
-        """Return the given horizon after a check, or else the problem's own."""
+        """Return the given horizon after a check, or else the problem's own.
+
+        Example:
+            >>> problem = Problem.rested([0.5, 0.4], horizon=100)
+            >>> problem.resolve_horizon(), problem.resolve_horizon(30)
+            (100, 30)
+        """
         if horizon is None:
             if self.horizon is None:
                 raise InvalidValueError("horizon must be given, as the problem has none of its own, got None")
@@ -249,14 +266,25 @@ class Problem:
         return checked
 
     def means(self, horizon: int | None = None) -> Means:
-        """Return the table of means for games of `horizon` rounds; the table of the last horizon is cached."""
+        """Return the table of means for games of `horizon` rounds; the table of the last horizon is cached.
+
+        Example:
+            >>> table = Problem.rested([[0.5, 0.5, 0.2], [0.4, 0.4, 0.4]]).means(3)
+            >>> table.pull_values.tolist(), table.pull_starts.tolist()
+            ([0.5, 0.2, 0.4], [0, 2, 0])
+        """
         if not self.is_plain:
             what = "means by a function" if self.formula is not None else "arms that come, leave or recover"
             raise InvalidValueError(f"means must be a table over rounds and pulls, got a problem with {what}")
         return self.tables(horizon)
 
     def tables(self, horizon: int | None = None) -> Means:
-        """Return what `means` does, also where it is not the whole truth: without who is there, and with rests for pulls."""
+        """Return what `means` does, also where it is not the whole truth: without who is there, and with rests for pulls.
+
+        Example:
+            >>> Problem([Visiting(Rested(0.8), first=1, last=9), Rested(0.5)]).tables(20).pull_values.tolist()
+            [0.8, 0.5]
+        """
         rounds = self.resolve_horizon(horizon)
         table = self._tables.get(rounds)
         if table is None:
@@ -268,7 +296,13 @@ class Problem:
         return table
 
     def mean(self, i: int, t: int, n: int) -> float:
-        """Return the mean of arm `i` at round `t` (from 1) after `n < t` of its pulls."""
+        """Return the mean of arm `i` at round `t` (from 1) after `n < t` of its pulls.
+
+        Example:
+            >>> problem = Problem.rested([[0.5, 0.5, 0.2], [0.4, 0.4, 0.4]])
+            >>> problem.mean(0, t=3, n=1), problem.mean(0, t=3, n=2)
+            (0.5, 0.2)
+        """
         i, t, n = nonnegative_int("i", i), positive_int("t", t), nonnegative_int("n", n)
         if i >= self.n_arms:
             raise InvalidValueError(f"i must be an arm below {self.n_arms}, got {i}")
@@ -296,7 +330,12 @@ class Problem:
         return Rotting(rounds, next((rise for rise in rises if rise is not None), None))
 
     def reward_bounds(self, horizon: int) -> tuple[float, float]:
-        """Return the smallest and largest reward that can be paid in `horizon` rounds."""
+        """Return the smallest and largest reward that can be paid in `horizon` rounds.
+
+        Example:
+            >>> Problem.rested([0.5, 0.4], noise=Noiseless()).reward_bounds(10)
+            (0.4, 0.5)
+        """
         if self.noise != Noiseless():
             return self.noise.support
         if self.formula is not None:
@@ -306,7 +345,12 @@ class Problem:
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     def describe(self) -> dict[str, Any]:
-        """Return a description of the problem as JSON-able data."""
+        """Return a description of the problem as JSON-able data.
+
+        Example:
+            >>> list(Problem.rested([0.5, 0.4], horizon=100).describe())
+            ['name', 'kind', 'n_arms', 'horizon', 'arms', 'noise']
+        """
         return {
             "name": self.name,
             "kind": self.kind,

@@ -34,7 +34,14 @@ RECORDS = ("arms", "rewards")
 
 @dataclass(frozen=True)
 class Simulation:
-    """Policies, the problem that each of them plays, and how often; the fields are the arguments of `simulate`."""
+    """Policies, the problem that each of them plays, and how often; the fields are the arguments of `simulate`.
+
+    Example:
+        >>> import rotting
+        >>> two = [Simulation(rotting.UCB1(), rotting.problems.two_arms(L, horizon=50), runs=4) for L in (0.5, 1.0)]
+        >>> [result.runs for result in rotting.simulate_all(two)]
+        [4, 4]
+    """
 
     policies: Policy | Sequence[Policy]
     problem: Problem | ProblemFamily

@@ -211,7 +211,13 @@ class Result:
 
     def _check_same_games(self, other: "Result") -> None:
         """Refuse a result whose runs and policies cannot stand together with these."""
-        for name in ("problem", "horizon", "seed", "reference"):
+        for name in sorted({*self.problem, *other.problem}):
+            one, two = self.problem.get(name), other.problem.get(name)
+            if one != two:
+                raise InvalidValueError(f"results must have the same problem, got one of {name} {one} and one of {name} {two}")
+        if not _same_means(self, other):  # which the description of a function does not tell
+            raise InvalidValueError(f"results must have the same problem, got other means of {self._problem_name}")
+        for name in ("horizon", "seed", "reference"):
             one, two = getattr(self, name), getattr(other, name)
             if one != two:
                 raise InvalidValueError(f"results must have the same {name}, got {one} and {two}")
@@ -286,6 +292,15 @@ class Result:
 
         Args:
             labels: "full" for policies with all of their parameters, or a text of your own for each; short ones by default.
+
+        Example:
+            >>> import rotting
+            >>> both = [rotting.UCB1(), rotting.RAWUCB()]
+            >>> result = rotting.simulate(both, rotting.problems.two_arms(horizon=100), runs=20)
+            >>> [row["policy"] for row in result.table().rows]
+            ['UCB1', 'RAW-UCB 1.4']
+            >>> result.table(labels="full").rows[1]["policy"]
+            'RAWUCB(alpha=1.4, sigma=1.0)'
         """
         rows = []
         for label, regret, speed in zip(self._labels(labels), self.regret[:, :, -1], self.us_per_round, strict=True):
@@ -321,6 +336,13 @@ class Result:
         Args:
             baseline: a policy of this result, its label, or its index.
             labels: as for `table`.
+
+        Example:
+            >>> import rotting
+            >>> both = [rotting.UCB1(), rotting.RAWUCB()]
+            >>> result = rotting.simulate(both, rotting.problems.two_arms(horizon=100), runs=20)
+            >>> [(row["policy"], row["won"]) for row in result.differences("UCB1").rows]
+            [('RAW-UCB 1.4', 0.6)]
         """
         base, named = self._find(baseline), self._labels(labels)
         if len(self.policies) < 2:
@@ -522,6 +544,13 @@ class Result:
         """Return a data frame with one row per policy, run and checkpoint: `policy`, `run`, `round`, `regret`.
 
         Needs the extra `rotting[pandas]`.
+
+        Example:
+            >>> import rotting
+            >>> both = [rotting.UCB1(), rotting.RAWUCB()]
+            >>> result = rotting.simulate(both, rotting.problems.two_arms(horizon=100), runs=20)
+            >>> result.to_pandas().shape
+            (4000, 4)
         """
         try:
             import pandas as pd  # noqa: PLC0415 - an extra
@@ -550,7 +579,16 @@ class Result:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings and the rows of `table()`, each with its policy in full, for strict JSON."""
+        """Return the settings and the rows of `table()`, each with its policy in full, for strict JSON.
+
+        Example:
+            >>> import rotting
+            >>> both = [rotting.UCB1(), rotting.RAWUCB()]
+            >>> result = rotting.simulate(both, rotting.problems.two_arms(horizon=100), runs=20)
+            >>> data = result.to_json()
+            >>> data["runs"], data["policies"][1]["params"]
+            (20, {'alpha': 1.4, 'sigma': 1.0})
+        """
         policies = [
             {**row, **policy.to_json(), "label": row["policy"]}
             for row, policy in zip(self.table().rows, self.policies, strict=True)
@@ -564,6 +602,15 @@ class Result:
 
         Args:
             path: the folder; it must not exist. Missing parents are created.
+
+        Example:
+            >>> import tempfile
+            >>> import rotting
+            >>> result = rotting.simulate(rotting.UCB1(), rotting.problems.two_arms(horizon=100), runs=20)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     result.save(Path(folder) / "result")
+            ...     Result.load(Path(folder) / "result") == result
+            True
         """
         path = Path(path)
         if os.path.lexists(path):
@@ -610,6 +657,12 @@ class Result:
         Raises:
             FileNotFoundError: there is nothing at `path`.
             rotting.errors.InvalidValueError: it is not a result, one of another version, or its files were truncated or edited.
+
+        Example:
+            >>> Result.load("no-such-folder")
+            Traceback (most recent call last):
+            ...
+            rotting.errors.PathMissingError: path must be a saved result, but 'no-such-folder' does not exist
         """
         path = Path(path)
         if not path.exists():
@@ -665,6 +718,14 @@ def _one_after_another(results: Sequence[Result]) -> Result:
     runs = np.array([each.runs for each in shards])
     time = np.average([each.us_per_round for each in shards], axis=0, weights=runs)
     return replace(shards[0], runs=int(runs.sum()), us_per_round=time, **shards[0]._joined(shards[1:], axis=1))
+
+
+def _same_means(one: Result, two: Result) -> bool:
+    """Tell whether two results have the same means, as far as they know."""
+    a, b = one.played, two.played
+    if a is None or b is None or a == b or not (a.is_plain and b.is_plain) or one.horizon != two.horizon:
+        return True
+    return all(map(_same_bits, a.means(one.horizon), b.means(two.horizon)))
 
 
 def _beside(results: Sequence[Result]) -> Result:

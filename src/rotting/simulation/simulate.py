@@ -185,7 +185,7 @@ def simulate_all(
                 with closing(playing.play(store.missing(tasks, take_kept), bar)) as played:
                     for task, chunk in played:
                         collected.take(task, chunk)
-                        store.write(task.digest, chunk)
+                        store.keep(task, chunk)
                 tasks = store.elsewhere
                 if tasks:
                     bar.status = "waiting for another process"
@@ -204,7 +204,7 @@ class _NoStore:
         """Return all tasks."""
         return tasks
 
-    def write(self, _key: str, _chunk: Chunk) -> None:
+    def keep(self, _task: Task, _chunk: Chunk) -> None:
         """Let it go."""
 
     def close(self) -> None:

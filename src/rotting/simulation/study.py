@@ -132,6 +132,13 @@ class Study:
         """Return the regret at the horizon of every policy on every problem: mean, 95 % interval, 10 % and 90 % quantiles.
 
         The rows have the parameters' names as keys, and `policy`, `mean`, `low`, `high`, `q10` and `q90`.
+
+        Example:
+            >>> import rotting
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0], horizon=100)
+            >>> study = rotting.sweep([rotting.UCB1(), rotting.RAWUCB()], problems, runs=9)
+            >>> [(row["L"], row["policy"]) for row in study.table().rows]
+            [(0.1, 'UCB1'), (0.1, 'RAW-UCB 1.4'), (1.0, 'UCB1'), (1.0, 'RAW-UCB 1.4')]
         """
         rows: list[dict[str, Any]] = []
         labels = self.results[0].labels * len(self.results)
@@ -160,8 +167,8 @@ class Study:
         Example:
             >>> import rotting
             >>> policies = rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4, 4.0])
-            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 2.0], horizon=500)
-            >>> rows = rotting.sweep(policies, problems, runs=50).best().rows
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 2.0], horizon=100)
+            >>> rows = rotting.sweep(policies, problems, runs=10).best().rows
             >>> [(row["L"], row["policy"]) for row in rows]
             [(0.5, 'RAW-UCB 1.4'), (2.0, 'RAW-UCB 1.4')]
         """
@@ -189,8 +196,8 @@ class Study:
         Example:
             >>> import rotting
             >>> policies = rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4, 4.0])
-            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 2.0], horizon=500)
-            >>> [row["policy"] for row in rotting.sweep(policies, problems, runs=50).best_overall().rows]
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 2.0], horizon=100)
+            >>> [row["policy"] for row in rotting.sweep(policies, problems, runs=10).best_overall().rows]
             ['RAW-UCB 1.4', 'RAW-UCB 4', 'RAW-UCB 0.5']
         """
         rows: list[dict[str, Any]] = []
@@ -361,6 +368,14 @@ class Study:
         """Return a data frame with one row per problem, policy, run and checkpoint.
 
         Its columns are those of `Result.to_pandas`, and before them the parameters. Needs the extra `rotting[pandas]`.
+
+        Example:
+            >>> import rotting
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0], horizon=100)
+            >>> study = rotting.sweep([rotting.UCB1(), rotting.RAWUCB()], problems, runs=9)
+            >>> frame = study.to_pandas()
+            >>> list(frame.columns), len(frame)
+            (['L', 'policy', 'run', 'round', 'regret'], 3600)
         """
         try:
             import pandas as pd  # noqa: PLC0415 - an extra
@@ -379,6 +394,16 @@ class Study:
 
         Args:
             path: the folder; it must not exist. Missing parents are created.
+
+        Example:
+            >>> import tempfile
+            >>> import rotting
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0], horizon=100)
+            >>> study = rotting.sweep([rotting.UCB1(), rotting.RAWUCB()], problems, runs=9)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     study.save(Path(folder) / "study")
+            ...     Study.load(Path(folder) / "study") == study
+            True
         """
         path = Path(path)
         if os.path.lexists(path):
@@ -405,6 +430,12 @@ class Study:
         Raises:
             FileNotFoundError: there is nothing at `path`.
             rotting.errors.InvalidValueError: it is not a study, one of another version, or its files were truncated or edited.
+
+        Example:
+            >>> Study.load("no-such-folder")
+            Traceback (most recent call last):
+            ...
+            rotting.errors.PathMissingError: path must be a saved study, but 'no-such-folder' does not exist
         """
         path = Path(path)
         if not path.exists():

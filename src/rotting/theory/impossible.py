@@ -54,12 +54,22 @@ def unlearnable(horizon: int) -> tuple[Problem, Problem]:
 
 
 def greedy_floor(horizon: int) -> int:
-    """Return floor(T / 4): the greedy oracle's regret on the first problem is at least this (Proposition 1)."""
+    """Return floor(T / 4): the greedy oracle's regret on the first problem is at least this (Proposition 1).
+
+    Example:
+        >>> greedy_floor(1_000)
+        250
+    """
     return int(HORIZON.check("horizon", horizon)) // 4
 
 
 def learner_floor(horizon: int) -> int:
-    """Return floor(T / 8): any policy's larger mean regret of the two problems is at least this (Proposition 1)."""
+    """Return floor(T / 8): any policy's larger mean regret of the two problems is at least this (Proposition 1).
+
+    Example:
+        >>> learner_floor(1_000)
+        125
+    """
     return int(HORIZON.check("horizon", horizon)) // 8
 
 

@@ -212,7 +212,7 @@ class HardFamily:
         Example:
             >>> import rotting
             >>> family = HardFamily(n_arms=2, horizon=200, pieces=2)
-            >>> result = rotting.simulate(rotting.UCB1(), family.problems, runs=200)
+            >>> result = rotting.simulate(rotting.UCB1(), family.problems, runs=40)
             >>> bool(result.regret[0, :, -1].mean() > family.bound)
             True
         """
