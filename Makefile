@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 USABLE := $(VENV)/.usable
 BENCH_PYTHON ?= $(BIN)/python
+GPU_WORKERS ?= 4
 
 .PHONY: help reproduce docs site stubs intervals noise late delays clicks bench mutants stress test test-gpu lint types imports unit interpreted lock clean
 
@@ -67,22 +68,26 @@ types: $(READY)  ## Strict types
 imports: $(READY)  ## Imports point one way
 	$(BIN)/lint-imports
 
+# Kernels are tested twice, with and without the compiler. The rest is tested once, where it takes less time: what starts many
+# processes without, what plays whole reports with.
+ONLY_INTERPRETED := tests/benchmarks tests/service tests/store tests/tools
+ONLY_COMPILED := tests/cli tests/datasets tests/display tests/docs tests/experiments tests/report tests/test_limit.py
+
 unit: $(READY)  ## Tests, compiled
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(ONLY_INTERPRETED:%=--ignore=%)
 
-# What no kernel takes part in is tested once.
-interpreted: $(READY)  ## The same tests without the compiler, in small sizes
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q --ignore=tests/service --ignore=tests/tools --ignore=tests/docs/test_site.py --ignore=tests/docs/test_notebooks.py
+interpreted: $(READY)  ## Tests without the compiler, in small sizes
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(ONLY_COMPILED:%=--ignore=%)
 
-# On a machine with a GPU: `pip install '.[cuda]'` first, or '.[cuda12]'.
+# On a machine with a GPU: `pip install '.[cuda]'` first, or '.[cuda12]'. GPU_WORKERS processes share its memory.
 test-gpu: $(READY)  ## The games on this machine's GPU against those on its CPU: every policy, every noise
-	$(BIN)/python -m pytest -m gpu tests/engines
+	$(BIN)/python -m pytest -n $(GPU_WORKERS) -m gpu tests/engines
 
 mutants: $(READY)  ## Change the code in small places: does a test notice? Report in build/mutants (ARGS=--help)
 	$(BIN)/python -m tools.mutants $(ARGS)
 
 stress: $(READY)  ## The long forms of tests: 10,000 steps against a slow model, 200 kills, every byte (half an hour)
-	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py
+	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py tests/engines/test_chunk_store.py tests/docs/test_unknown_noise_page.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/store/test_crashes.py tests/store/test_durable.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/service/test_server.py tests/service/test_fuzz.py
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ class Stretches:
         twin = object.__new__(Stretches)
         twin.__dict__.update(self.__dict__)
         twin.state = states.copy(self.state)
-        twin.board = states.copy(self.board)
+        twin.board = deepcopy(self.board)
         return twin
 
     def play(self, until: int, scan: Callable[..., int] | None = None) -> tuple[float, list[int]]:

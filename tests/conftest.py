@@ -6,6 +6,7 @@ import hypothesis
 import pytest
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+STRESS = "ROTTING_STRESS" in os.environ  # as `make stress` sets it: the long forms of tests
 
 hypothesis.settings.register_profile(
     "fixed", derandomize=True, deadline=None, max_examples=10 if INTERPRETED else 50, database=None

@@ -5,6 +5,7 @@ import threading
 import time
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,15 +30,61 @@ def test_the_pieces_of_a_text_are_the_text(value: Any, long: str, many: list[int
     assert max(map(len, text_of(long, lambda: None, encode))) <= 12 * pieces._LONG
 
 
-def test_only_who_is_not_alone_pauses(monkeypatch: Any) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr(time, "sleep", slept.append)
-    monkeypatch.setattr(time, "perf_counter", iter(range(100)).__next__)
-    monkeypatch.setattr(threading, "active_count", lambda: 1)
-    Pauses()()
-    assert not slept
-    monkeypatch.setattr(threading, "active_count", lambda: 2)
-    Pauses(work=0.5, rest=0.25)()
-    assert slept == [0.25]
-    Pauses(work=1.5)()  # it is not time yet
-    assert slept == [0.25]
+class Clock:
+    """The time, and how much of it other threads work."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, threads: int = 2) -> None:
+        self.now, self.others, self.share = 0.0, 0.0, 0.0
+        self.slept: list[float] = []
+        monkeypatch.setattr(threading, "active_count", lambda: threads)
+        monkeypatch.setattr(time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(time, "process_time", lambda: self.now + self.others)
+        monkeypatch.setattr(time, "thread_time", lambda: self.now)
+        monkeypatch.setattr(time, "sleep", self._sleep)
+
+    def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.pass_by(seconds)
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += seconds
+        self.others += self.share * seconds
+
+
+def test_only_who_is_not_alone_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, threads=1)
+    pause = Pauses()
+    clock.pass_by(1.0)
+    pause()
+    assert not clock.slept
+
+
+def test_pauses_come_after_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    pause = Pauses(work=0.5, rest=0.25)
+    clock.pass_by(0.4)
+    pause()
+    assert not clock.slept
+    clock.pass_by(0.2)
+    pause()
+    assert clock.slept == [0.25]
+    clock.pass_by(0.4)  # since the pause
+    pause()
+    assert clock.slept == [0.25]
+
+
+def test_who_works_beside_busy_threads_comes_back_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another thread decides all the time, fewer than one of a thousand decisions is made to wait."""
+    clock = Clock(monkeypatch)
+    pause, began, decision = Pauses(), clock.now, 6e-6
+    clock.share = 1.0
+    for _ in range(200_000):  # a second of work
+        clock.pass_by(5e-6)
+        pause()
+    assert clock.now - began < 15.0  # longer pieces, where it takes long
+    assert len(clock.slept) < (clock.now - began) / decision / 1_000
+    clock.share = 0.0
+    for _ in range(10_000):
+        clock.pass_by(5e-6)
+        pause()
+    assert clock.slept[-1] == pieces._REST  # nobody is busy any more

@@ -15,19 +15,31 @@ PAGE = Path(__file__).parents[2] / "docs" / "guides" / "serving.md"
 
 @pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="there is no curl")
 def test_the_commands_of_the_guide_work(tmp_path: Path) -> None:
-    (commands,) = re.findall(r"<!-- runs in the tests.*?-->\n```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    blocks = re.findall(r"<!-- (?:runs|goes on) in the tests.*?-->\n```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    assert len(blocks) == 2
     with serving(tmp_path / "songs.rot", 0) as process:
         port = said(process, "serving").split("http://127.0.0.1:")[1].split(",")[0]
-        script = commands.replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace("curl -sS", "curl -sS -w '\\n'")
+        script = "".join(blocks).replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace("curl -sS", "curl -sS -w '\\n'")
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=False
         )
     assert (done.returncode, done.stderr) == (0, "")
-    made, decided, rewarded, explained, added, log = (json.loads(line) for line in done.stdout.splitlines())
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    made, decided, rewarded, explained, added, log = told[:6]
     assert made["name"] == "songs"
     assert sorted(each["arm"] for each in decided["decisions"]) == ["jazz", "rock"]
     assert rewarded["results"] == [{"id": decided["decisions"][0]["id"], "outcome": "applied"}]
     assert {"jazz", "rock", "folk"} <= {each["arm"] for each in explained["arms"]}
     assert "blues" in json.dumps(added)
-    told = [each["payload"].get("event") for each in log["events"]]
-    assert [kind for kind in told if kind is not None] == ["decided", "decided", "rewarded", "added"]
+    kinds = [each["payload"].get("event") for each in log["events"]]
+    assert [kind for kind in kinds if kind is not None] == ["decided", "decided", "rewarded", "added"]
+    like, bandits, tried, cancelled, expired, removed, resumed, history, archived = told[6:]
+    assert (like["arms"], like["seed"]) == (["jazz", "rock", "folk"], 5)
+    assert [each["name"] for each in bandits["bandits"]] == ["songs", "songs-of-may"]
+    assert [each["id"] for each in tried["decisions"]] == [None]
+    assert [each["outcome"] for each in cancelled["results"]] == ["applied"]
+    assert expired == {"results": [], "expired": 0}
+    assert removed["retired"] == ["blues"]
+    assert "blues" in resumed["arms"]
+    assert (history["totals"]["decisions"], history["totals"]["lost"]) == (3, 1)
+    assert archived == {"name": "songs-of-may", "archived": True}

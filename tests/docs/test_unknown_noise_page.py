@@ -12,6 +12,7 @@ from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.ucb1 import UCB1
 from rotting.policy import Policy
 from rotting.registry import list_policies
+from tests.conftest import STRESS
 
 PAGE = maker.PAGE.read_text("utf-8")
 STALE = "docs/unknown-noise.md is stale: run `make noise` and commit it"
@@ -79,7 +80,7 @@ def test_the_ratios_are_fresh(policy: type[Policy]) -> None:
     assert maker.ratio_row(policy, maker.COINS)[1:] == rows("coins")[policy.__name__], STALE
 
 
-@pytest.mark.slow
+@pytest.mark.skipif(not STRESS, reason="half a minute of games: make stress")
 def test_the_weights_are_fresh() -> None:
     case = maker.COINS[1]
     assert maker.weight_row(case)[1:] == rows("weights")[case.setting.title], STALE

@@ -123,9 +123,11 @@ def running(path: Path, **settings: Any) -> Iterator[Running]:
 
 
 @contextmanager
-def serving(path: Path, port: int, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+def serving(
+    path: Path, port: int, *arguments: str, program: tuple[str, ...] = ("-m", "rotting")
+) -> Iterator["subprocess.Popen[str]"]:
     """A service in a process of its own, which is killed in the end."""
-    command = [sys.executable, "-m", "rotting", "serve", str(path), "--port", str(port), *arguments]
+    command = [sys.executable, *program, "serve", str(path), "--port", str(port), *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as found:
         try:
             yield found

@@ -313,3 +313,15 @@ def test_an_arm_keeps_its_own_id_whatever_equal_one_is_used() -> None:
     assert json.loads(json.dumps(events)) == events
     assert {type(event["arm"]) for event in events if "arm" in event} == {int}
     json.dumps(bandit.get_state())
+
+
+def test_a_retired_arm_may_be_left_out() -> None:
+    """Who keeps a list of what was sold out need not know what was retired meanwhile."""
+    bandit = Bandit(make("ucb1"), arms=["a", "b", "c"])
+    bandit.retire("b")
+    assert bandit.decide(without=["b"]).arm == "a"
+    assert bandit.decide(without=("a", "b")).arm == "c"
+    with pytest.raises(ValueError, match="without must leave at least one arm to choose from, got all 2"):
+        bandit.decide(without=["a", "b", "c"])
+    with pytest.raises(ValueError, match="arm must be one of"):
+        bandit.decide(without=["b", "d"])

@@ -174,6 +174,17 @@ def test_what_is_waited_for_is_bounded() -> None:
     assert bandit.pending == 0
 
 
+def test_rewards_that_wait_for_their_turn_are_bounded_with_the_others() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a"], max_pending=5)
+    _, *later = (bandit.decide() for _ in range(5))
+    assert bandit.reward_many((each.id, 1.0) for each in later[:3]) == ["applied"] * 3
+    told = "5 decisions wait for a reward, 3 of them for that of an older one of the same arm .max_pending.: from now on"
+    with pytest.warns(RewardsWarning, match=told):
+        bandit.decide()
+    assert bandit.pending == 2
+    assert bandit.explain()["a"].pulls == 3
+
+
 @pytest.mark.filterwarnings("ignore:20 decisions wait for a reward")
 def test_decisions_that_are_never_answered_do_not_make_the_state_grow() -> None:
     """Half of the rewards are lost."""

@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rotting.live import policy_state as states
@@ -47,6 +47,7 @@ def without_the_open_ones(bandit: Bandit) -> Bandit:
     return twin
 
 
+@settings(max_examples=10)
 @given(st.permutations(range(12)), st.sampled_from([2, 5, 12]))
 @pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "fewa", "ucb1", "sw-ucb"])
 def test_an_early_reward_counts_as_if_those_before_it_would_never_come(name: str, order: list[int], late: int) -> None:

@@ -7,7 +7,6 @@ The model keeps every decision for ever in one list and looks through all of it.
 
 import json
 import math
-import os
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -27,9 +26,9 @@ from rotting.live.learner import Learner
 from rotting.policy import Policy
 from rotting.registry import make
 from rotting.store.durable import DurableBandit, open_in
+from tests.conftest import STRESS
 from tests.helpers.stores import place
 
-STRESS = "ROTTING_STRESS" in os.environ
 EXAMPLES, STEPS = (50, 200) if STRESS else (4, 40)
 MAX_PENDING = 12
 ARMS: list[Hashable] = ["a", "b", "c"]

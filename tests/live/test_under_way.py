@@ -208,7 +208,7 @@ def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None
         mask = [arm for arm in bandit.arms if rng.uniform() < 0.8] or list(bandit.arms)
         learner, t, arms = bandit._current(trial=True), bandit.rounds + 1, listed_slots(bandit._arms.available(mask))
         under_way = bandit._under_way
-        if not under_way.is_quiet:
+        if under_way.waiting:
             young += 1
             expected = slow(under_way, policy).choose(learner.copy(), t, bandit._key, arms)
             assert same(under_way.choose(learner, t, bandit._key, arms), expected)
@@ -231,7 +231,7 @@ def test_the_compiled_rule_is_the_slow_one_with_many_arms(name: str, few: int, m
     for k in range(6 * n_arms):
         arms = listed_slots(bandit._arms.available(None if k % 3 else [arm for arm in range(n_arms) if rng.uniform() < 0.9]))
         learner, t, under_way = bandit._current(trial=True), bandit.rounds + 1, bandit._under_way
-        if not under_way.is_quiet:
+        if under_way.waiting:
             expected = slow(under_way, bandit.policy).choose(learner.copy(), t, bandit._key, arms)
             found = under_way.choose(learner, t, bandit._key, arms)
             assert (found.slot, found.joined, found.asked is None) == (expected.slot, expected.joined, expected.asked is None)
@@ -239,7 +239,7 @@ def test_the_compiled_rule_is_the_slow_one_with_many_arms(name: str, few: int, m
         if k % 4 == 3:
             for key in [waiting.pop(int(rng.integers(len(waiting)))) for _ in range(3)]:
                 bandit.reward(key, float(rng.uniform()))
-    assert not bandit._under_way.is_quiet
+    assert bandit._under_way.waiting
 
 
 class NoParams(NamedTuple):

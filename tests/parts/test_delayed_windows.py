@@ -18,7 +18,7 @@ from tests.conftest import INTERPRETED
 from tests.reference import windows
 
 GRIDS = [1 + 1e-15, 1.01, 1.1, 1.25, 1.5, 1.9, 2.0, 2.5, 3.0, 7.0]
-LENGTH = 100 if INTERPRETED else 400
+LENGTH = 100 if INTERPRETED else 200
 # Rewards whose bits, together with those of their sum, fit the 106 of a pair; 1e-300 beside 1e6 does not.
 numbers = st.one_of(
     st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rotting.engines.compile import compiled
@@ -193,6 +193,7 @@ def test_an_arm_with_a_new_line_enters(seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb"])
+@settings(max_examples=10)
 @given(st.lists(st.integers(0, 4), min_size=40, max_size=40))
 def test_masks_and_removals_stay_in_the_tournament_and_keep_the_choices(name: str, order: list[int]) -> None:
     """Against a bandit that does not admit: it looks at every arm when some are masked."""
@@ -217,6 +218,7 @@ def test_masks_and_removals_stay_in_the_tournament_and_keep_the_choices(name: st
 
 @pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "ucb1", "uniform"])
 @pytest.mark.parametrize("sigma", [0.3, "estimate"])
+@settings(max_examples=10)
 @given(st.lists(st.sets(st.integers(1, MANY + 8), max_size=12), min_size=30, max_size=30))
 def test_to_leave_out_a_few_is_to_list_all_others(name: str, sigma: float | str, left_out: list[set[int]]) -> None:
     policy = make(name) if name == "uniform" else make(name, sigma=sigma)

@@ -11,6 +11,7 @@ from tests.helpers.games import ODD_SIZES, play, play_naive, tables, tied_tables
 from tests.reference.by_name import NAIVE
 
 HORIZON = 60 if INTERPRETED else 250
+SLOW = {"raw-kl-ucb": 80}  # rounds: its reference looks for a bound in every window of every arm
 GRIDS = [1 + 1e-15, 1.01, 1.1, 1.5, 2.0, 3.0]
 
 
@@ -29,8 +30,9 @@ def test_every_learner_has_a_reference() -> None:
 
 @pytest.mark.parametrize("policy", variants(), ids=repr)
 def test_choices_equal_the_reference(policy: Policy) -> None:
-    for name, table in tables(3, HORIZON).items():
-        assert play(policy, table.tolist(), HORIZON) == play_naive(policy, table.tolist(), HORIZON), name
+    horizon = min(HORIZON, SLOW.get(policy.name, HORIZON))
+    for name, table in tables(3, horizon).items():
+        assert play(policy, table.tolist(), horizon) == play_naive(policy, table.tolist(), horizon), name
 
 
 @pytest.mark.parametrize("policy", variants(), ids=repr)

@@ -119,7 +119,7 @@ def test_a_tangent_is_close_to_the_bound_for_some_rounds(kind: str) -> None:
 @pytest.mark.parametrize("n_arms", [2, 5])
 def test_games_between_equal_arms_equal_the_reference(kind: str, n_arms: int) -> None:
     """Indices tie all the time, exactly: the lowest arm goes, whether its line is a tangent or a bound."""
-    horizon = 40 if INTERPRETED else 120
+    horizon = 40 if INTERPRETED else 70
     rng = np.random.default_rng(2)
     rows = {
         "constant": np.full(horizon, 0.1),

@@ -14,6 +14,19 @@ def service(tmp_path: Path) -> Iterator[Running]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service with a bandit called songs, for the tests of a module that do not mind what others did."""
+    with running(tmp_path_factory.mktemp("shared") / "songs.rot") as found:
+        assert found.client()("PUT", "/v1/bandits/songs", SONGS).status == 201
+        yield found
+
+
+@pytest.fixture(scope="module")
+def shared_client(shared: Running) -> Client:
+    return shared.client()
+
+
 @pytest.fixture
 def client(service: Running) -> Client:
     return service.client()

@@ -106,15 +106,15 @@ def test_a_bandit_is_made_like_another(songs: Client) -> None:
         ({"colour": "red"}, "body"),
     ],
 )
-def test_a_bandit_that_cannot_be_made_is_refused(client: Client, change: dict[str, Any], field: str | None) -> None:
-    problem(client("PUT", BANDIT, {**SONGS, **change}), 422, "invalid-value", field=field)
-    assert client("GET", "/v1/bandits").body == {"bandits": [], "next": None}
+def test_a_bandit_that_cannot_be_made_is_refused(shared_client: Client, change: dict[str, Any], field: str | None) -> None:
+    problem(shared_client("PUT", "/v1/bandits/more", {**SONGS, **change}), 422, "invalid-value", field=field)
+    assert [each["name"] for each in shared_client("GET", "/v1/bandits").body["bandits"]] == ["songs"]
 
 
 @pytest.mark.parametrize("missing", ["policy", "arms"])
-def test_a_new_bandit_needs_a_policy_and_arms(client: Client, missing: str) -> None:
+def test_a_new_bandit_needs_a_policy_and_arms(shared_client: Client, missing: str) -> None:
     body = {name: value for name, value in SONGS.items() if name != missing}
-    problem(client("PUT", BANDIT, body), 422, "invalid-value", field=missing)
+    problem(shared_client("PUT", "/v1/bandits/more", body), 422, "invalid-value", field=missing)
 
 
 def test_decisions_are_those_of_a_bandit(songs: Client) -> None:
@@ -173,7 +173,7 @@ def test_a_key_gives_the_same_decision(songs: Client) -> None:
     first = decide(songs, idempotency_key="k", count=2)
     assert decide(songs, idempotency_key="k", count=2) == first
     other = songs("POST", f"{BANDIT}/decisions", {"idempotency_key": "k", "count": 1})
-    problem(other, 409, "key-reused", field="idempotency_key", value="'k'")
+    problem(other, 409, "key-reused", field="idempotency_key", value='"k"')
     assert decide(songs, idempotency_key="l", count=2) != first
     assert songs("PUT", "/v1/bandits/more", SONGS).status == 201
     assert songs("POST", "/v1/bandits/more/decisions", {"idempotency_key": "k"}).status == 200  # keys are those of a bandit
@@ -228,11 +228,11 @@ def test_every_outcome_of_a_reward(songs: Client) -> None:
         ("1e101", "1e+101"),
     ],
 )
-def test_a_reward_that_is_no_number_is_refused(songs: Client, text: str, value: str | None) -> None:
-    (made,) = decide(songs)
+def test_a_reward_that_is_no_number_is_refused(shared_client: Client, text: str, value: str | None) -> None:
+    (made,) = decide(shared_client)
     body = f'[{{"id": "{made["id"]}", "value": 1}}, {{"id": "{made["id"]}", "value": {text}}}]'
-    problem(songs("POST", f"{BANDIT}/rewards", body.encode()), 422, "invalid-value", field="[1].value", value=value)
-    assert outcomes(songs, (made["id"], 1.0)) == ["applied"]  # none of the batch was
+    problem(shared_client("POST", f"{BANDIT}/rewards", body.encode()), 422, "invalid-value", field="[1].value", value=value)
+    assert outcomes(shared_client, (made["id"], 1.0)) == ["applied"]  # none of the batch was
 
 
 def test_a_reward_outside_the_range_of_the_policy_is_refused(client: Client) -> None:
@@ -263,8 +263,8 @@ def test_a_reward_outside_the_range_of_the_policy_is_refused(client: Client) -> 
         (json.dumps([{"id": "a", "value": 1}] * 1_001).encode(), 422, "invalid-value"),
     ],
 )
-def test_a_body_that_is_no_batch_of_rewards_is_refused(songs: Client, body: bytes, status: int, kind: str) -> None:
-    problem(songs("POST", f"{BANDIT}/rewards", body), status, kind)
+def test_a_body_that_is_no_batch_of_rewards_is_refused(shared_client: Client, body: bytes, status: int, kind: str) -> None:
+    problem(shared_client("POST", f"{BANDIT}/rewards", body), status, kind)
 
 
 def test_arms_come_and_go(songs: Client) -> None:
@@ -369,28 +369,30 @@ def test_a_bandit_is_a_row_until_it_is_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/decisions", "/rewards", "/explain", "/log", "/archive", "/arms/a"])
-def test_a_bandit_that_was_not_made_is_not_found(client: Client, path: str) -> None:
+def test_a_bandit_that_was_not_made_is_not_found(shared_client: Client, path: str) -> None:
     method, body = {
         "/decisions": ("POST", None),
         "/rewards": ("POST", [{"id": "a", "value": 1}]),
         "/archive": ("POST", None),
     }.get(path, ("DELETE" if "arms" in path else "GET", None))
-    problem(client(method, f"/v1/bandits/none{path}", body), 404, "not-found", field="bandit", value="'none'")
+    problem(shared_client(method, f"/v1/bandits/none{path}", body), 404, "not-found", field="bandit", value="'none'")
 
 
-def test_other_paths_methods_and_kinds_are_refused(songs: Client) -> None:
-    for path in ("/v2", "/v2/bandits", "/v1/bandits/a%20b", "/v1/bandits/%ff", f"/v1/bandits/{'a' * 101}", "/v1/bandits/a/"):
-        problem(songs("GET", path), 404, "not-found", field="path")
-    wrong = songs("PATCH", BANDIT)
+def test_other_paths_methods_and_kinds_are_refused(shared_client: Client) -> None:
+    for path in ("/v2", "/v2/bandits", "/v1/bandits/%ff", "/v1/bandits/a/"):
+        problem(shared_client("GET", path), 404, "not-found", field="path")
+    for path in ("/v1/bandits/a%20b", f"/v1/bandits/{'a' * 101}"):
+        problem(shared_client("GET", path), 422, "invalid-value", field="name in the path")
+    wrong = shared_client("PATCH", BANDIT)
     problem(wrong, 405, "method-not-allowed", field="method", value="PATCH")
     assert wrong.headers["allow"] == "GET, HEAD, PUT"
-    problem(songs("POST", f"{BANDIT}/rewards", b"[]", Content_Type="text/plain"), 415, "unsupported-media-type")
-    assert songs("POST", f"{BANDIT}/rewards", b"[]", Content_Type="Application/JSON; charset=utf-8").status == 422
-    problem(songs("GET", BANDIT, {"a": 1}), 400, "bad-request", field="body")
+    problem(shared_client("POST", f"{BANDIT}/rewards", b"[]", Content_Type="text/plain"), 415, "unsupported-media-type")
+    assert shared_client("POST", f"{BANDIT}/rewards", b"[]", Content_Type="Application/JSON; charset=utf-8").status == 422
+    problem(shared_client("GET", BANDIT, {"a": 1}), 400, "bad-request", field="body")
 
 
-def test_head_is_get_without_a_body(songs: Client) -> None:
-    head, get = songs("HEAD", BANDIT), songs("GET", BANDIT)
+def test_head_is_get_without_a_body(shared_client: Client) -> None:
+    head, get = shared_client("HEAD", BANDIT), shared_client("GET", BANDIT)
     assert (head.status, head.body) == (200, b"")
     assert {**head.headers, "date": ""} == {**get.headers, "date": ""}
 

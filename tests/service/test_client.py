@@ -17,6 +17,9 @@ import pytest
 
 import rotting
 from rotting.errors import InvalidTypeError, InvalidValueError, ServiceDeniedError, ServiceUnreachableError
+from rotting.service import calls
+from rotting.service.client import AsyncRemoteBandit, RemoteBandit
+from rotting.service.routes import ROUTES, match
 from rotting.service.tokens import Tokens, new_token
 from tests.helpers.services import Running, running, said, serving
 
@@ -134,6 +137,12 @@ def test_every_verb(port: int, name: str) -> None:
         assert bandit.expire(page[1].id, missing=0.0) == "applied"
         assert bandit.expire(older_than_rounds=0) == 0
         assert bandit.decide(key="mine").id == bandit.decide(key="mine").id
+        with pytest.raises(InvalidValueError, match="^count must be"):
+            bandit.decide(count=0)
+        before, tried = bandit.log()[-1].number, bandit.decide(["jazz", "rock"], count=2, dry_run=True)
+        assert [(each.id, each.round) for each in tried] == [("", 25), ("", 26)]
+        assert bandit.decide(dry_run=True) == bandit.decide(dry_run=True)
+        assert bandit.log()[-1].number == before
         bandit.add_arm("soul", prior=(0.5, 2))
         bandit.retire("folk")
         assert bandit.show()["retired"] == ["folk"]
@@ -258,6 +267,35 @@ def test_without_httpx_one_sentence_says_what_to_install() -> None:
     assert found.stderr.splitlines()[-1] == (
         "rotting.errors.MissingExtraError: the client needs httpx: pip install 'rotting[service]'"
     )
+
+
+@pytest.mark.parametrize("kind", [RemoteBandit, AsyncRemoteBandit])
+def test_verbs_are_those_of_a_bandit(kind: type) -> None:
+    verbs = ("decide", "reward", "reward_many", "cancel", "expire", "add_arm", "remove_arm", "retire", "revive", "forget")
+    for verb in (*verbs, "explain"):
+        here, there = (inspect.signature(getattr(each, verb)).parameters.values() for each in (rotting.Bandit, kind))
+        wanted = [(each.name, each.kind, each.default) for each in here]
+        assert [(each.name, each.kind, each.default) for each in there][: len(wanted)] == wanted, verb
+
+
+def test_every_route_has_a_verb() -> None:
+    asked: list[calls.Call[Any]] = [
+        calls.create("n"),
+        calls.bandits(),
+        calls.show("n"),
+        calls.archive("n"),
+        calls.decide("n", None, None, None, None),
+        calls.reward("n", [("id", 1.0)]),
+        calls.cancel("n", "id"),
+        calls.expire("n", "id", None, "drop"),
+        calls.add_arm("n", "a"),
+        calls.remove_arm("n", "a", keep=True),
+        calls.explain("n"),
+        calls.log("n"),
+    ]
+    found = {match(each.request.method, each.request.path.partition("?")[0])[0].handler for each in asked}
+    for_pages, for_operators = {"show_history", "list_arms", "watch"}, {"live", "ready", "show_metrics", "show_openapi"}
+    assert {route.handler for route in ROUTES} - found == for_pages | for_operators
 
 
 def test_verbs_have_words_and_signatures() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rotting.service import commits
 from rotting.store.durable import replaying
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
@@ -15,6 +16,12 @@ from tests.helpers.disks import Disk, failing_disk
 from tests.helpers.services import SONGS, Client, Running, running
 
 BANDIT = "/v1/bandits/songs"
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be written is tried again soon."""
+    monkeypatch.setattr(commits, "_TRY_AGAIN", 0.05)
 
 
 @pytest.fixture

@@ -115,6 +115,25 @@ def test_one_decision_is_enough_to_be_drawn(open_page: Open, client: Client) -> 
     assert "every arm is tried before the others are compared" in page.locator(".why").inner_text()
 
 
+def test_it_says_that_a_long_log_is_being_read(open_page: Open, played: Client) -> None:
+    page, behind = open_page(), [1_000, 0]
+
+    def reading(route: Any) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        told["behind"], told["last"]["reason"] = behind[0], None
+        route.fulfill(response=answer, json=told)
+
+    page.route("**/history", reading)
+    page.get_by_role("link", name="songs").click()
+    page.locator(".notice", has_text="Reading the log: 1,000 events to go.").wait_for()
+    assert page.locator(".why").inner_text() == "The log is being read: the last decision comes last."
+    behind.pop(0)
+    page.locator(".why", has_text="In decision 120").wait_for()
+    assert not page.locator(".notice").is_visible()
+    page.unroute_all(behavior="wait")
+
+
 def test_names_are_text(open_page: Open, played: Client) -> None:
     page = shown(open_page("/#/songs"))
     assert page.locator("tbody tr .name").filter(has_text=EVIL).inner_text() == EVIL
@@ -234,14 +253,15 @@ def test_nothing_moves_for_who_wants_no_motion(open_page: Open, played: Client) 
     assert shown(open_page("/#/songs", reduced_motion="reduce")).evaluate(moving) == "none"
 
 
-@pytest.mark.parametrize(("width", "height"), [(320, 640), (360, 740), (820, 1180), (1440, 900)])
-def test_no_window_scrolls_sideways(open_page: Open, played: Client, width: int, height: int) -> None:
-    page = shown(open_page("/#/songs", width, height))
-    assert overflow(page) == 0
-    for chart in page.locator(".chart").all():
-        box = chart.bounding_box()
-        assert box is not None
-        assert box["width"] > 0.7 * min(width, 400)
+def test_no_window_scrolls_sideways(open_page: Open, played: Client) -> None:
+    page = shown(open_page("/#/songs", 320, 640))
+    for width, height in ((320, 640), (360, 740), (820, 1180), (1440, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert overflow(page) == 0
+        for chart in page.locator(".chart").all():
+            box = chart.bounding_box()
+            assert box is not None
+            assert box["width"] > 0.7 * min(width, 400)
 
 
 def test_a_token_is_asked_for_and_kept_in_the_tab(browser: "Browser", tmp_path: Path) -> None:

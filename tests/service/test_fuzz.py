@@ -4,7 +4,6 @@
 """
 
 import json
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -28,9 +27,9 @@ from rotting.service.openapi import document
 from rotting.store.durable import replaying
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
+from tests.conftest import STRESS
 from tests.helpers.services import SONGS, Running, running
 
-STRESS = "ROTTING_STRESS" in os.environ
 _DOCUMENT = json.loads(json.dumps(document()))
 _SCHEMA = schemathesis.openapi.from_dict(_DOCUMENT)
 _ALL: list[Any] = list(_SCHEMA.get_all_operations())

@@ -1,16 +1,19 @@
 """The history of a bandit: the same as counting everything, in few numbers."""
 
+import json
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import rotting
 from rotting.live.explanations import ArmExplanation
 from rotting.service import history as module
 from rotting.service.history import MAX_BUCKETS, Histories, History, is_worn
-from tests.helpers.services import SONGS, Running, running
+from tests.helpers.services import SONGS, Client, Running, running
 
 
 def game(rounds: int, arms: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -34,11 +37,17 @@ def game(rounds: int, arms: int, seed: int = 0) -> list[dict[str, Any]]:
     return events
 
 
+def fed(history: History, events: list[dict[str, Any]]) -> History:
+    """Tell a history of events, as they are in the log."""
+    for event in events:
+        history.add(json.dumps(event).encode())
+    return history
+
+
 @pytest.mark.parametrize("rounds", [1, 199, 200, 201, 3_333])
 def test_buckets_are_what_counting_gives(rounds: int) -> None:
-    events, history = game(rounds, arms=5), History()
-    for event in events:
-        history.add(event)
+    events = game(rounds, arms=5)
+    history = fed(History(), events)
     rows: dict[Any, dict[str, Any]] = {}  # of every round: its arm, its reward, whether it is lost
     t = 0
     for event in events:
@@ -73,25 +82,82 @@ def test_arms_in_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_CELLS", 500)
     history = History()
     for t in range(1, 5_001):
-        history.add({"event": "decided", "id": t, "round": t, "arm": t % 400, "propensity": 1.0})
+        fed(history, [{"event": "decided", "id": t, "round": t, "arm": t % 400, "propensity": 1.0}])
         assert sum(len(each.cells) for each in history.buckets) <= 501 or len(history.buckets) == 1
     assert sum(each.plays for each in history.buckets) == 5_000
     assert {each.name: each.plays for each in history.arms} == {arm: 12 + (1 <= arm <= 200) for arm in range(400)}
 
 
 def test_an_arm_that_comes_again_is_a_new_one() -> None:
-    history = History()
-    for event in (
+    events: list[dict[str, Any]] = [
         {"event": "decided", "id": "x", "round": 1, "arm": "a", "propensity": 1.0},
         {"event": "decided", "id": "y", "round": 2, "arm": "b", "propensity": 1.0},
         {"event": "forgotten", "arm": "a"},
         {"event": "added", "arm": "a", "prior": None},
         {"event": "decided", "id": "z", "round": 3, "arm": "a", "propensity": 1.0},
-    ):
-        history.add(event)
+    ]
+    history = fed(History(), events)
     assert [(each.name, each.plays, each.lost) for each in history.arms] == [("a", 1, 1), ("b", 1, 0), ("a", 1, 0)]
     assert history.totals("a").number == 2
     assert (history.waiting, history.recent()) == (2, (3, {"a": 1, "b": 1}))
+
+
+def test_rewards_that_were_learned_at_once_count_as_those_that_came_one_by_one() -> None:
+    bandit, told = rotting.Bandit(rotting.UCB1(), arms=["a", "b", ("c", 1)]), list[dict[str, Any]]()
+    bandit._listen(told.extend)
+    rows = [(bandit.arms[k % 3], k / 10) for k in range(40)]
+    bandit.learn(rows)
+    assert {event["event"] for event in told} == {"learned_many"}
+    history = fed(History(), told)
+    single = fed(History(), [{"event": "learned", "arm": arm, "reward": reward} for arm, reward in rows])
+    assert history.rounds == single.rounds == 40
+    for each in (history, single):
+        assert [(arm.name, arm.plays) for arm in each.arms] == [("a", 14), ("b", 13), (("c", 1), 13)]
+    assert [arm.total for arm in history.arms] == [arm.total for arm in single.arms]
+
+
+def test_who_looks_at_pages_keeps_nobody_waiting(service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_on, entered, go_on = Histories.read_on, threading.Event(), threading.Event()
+
+    def slow(self: Histories, name: str) -> tuple[History, int]:
+        entered.set()
+        assert go_on.wait(60)
+        return read_on(self, name)
+
+    monkeypatch.setattr(Histories, "read_on", slow)
+    statuses: list[int] = []
+
+    def look() -> None:
+        statuses.append(service.client()("GET", "/v1/bandits/songs/history").status)
+
+    watchers = [threading.Thread(target=look) for _ in range(8)]
+    for each in watchers:
+        each.start()
+    assert entered.wait(60)
+    try:
+        assert songs("POST", "/v1/bandits/songs/decisions", {"dry_run": True}).status == 200
+        assert songs("PUT", "/v1/bandits/films", SONGS).status == 201
+        assert statuses == []
+    finally:
+        go_on.set()
+        for each in watchers:
+            each.join()
+    assert statuses == [200] * 8
+
+
+def test_events_that_do_not_fit_together_are_damage(service: Running, songs: Client) -> None:
+    service.host._store.append([("songs", {"event": "rewarded", "id": "nobody's", "reward": 1.0})])
+    answer = songs("GET", "/v1/bandits/songs/history")
+    assert (answer.status, answer.body["type"]) == (503, "urn:rotting:problem:store-failed")
+    assert "the events of 'songs' up to 1 do not fit together" in answer.body["detail"]
+
+
+def test_a_bandit_whose_row_is_under_way_has_no_history_yet(service: Running) -> None:
+    hosted = service.host.make("films", rotting.UCB1(), ["a", "b"])
+    service.host.metas["films"] = hosted.meta  # adopted, and not written yet
+    history, left = Histories(service.host).read_on("films")
+    assert (history.rounds, left) == (0, 0)
+    del service.host.metas["films"]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +187,7 @@ def test_the_log_is_read_in_turns_and_once(service: Running) -> None:
     ticks = iter(range(10_000))
     histories = Histories(service.host, patience=0.0, clock=lambda: next(ticks))  # its patience is over at the first look
     left = [histories.read_on("songs")[1] for _ in range(6)]
-    assert left == [1_200 - 256, 1_200 - 512, 1_200 - 768, 1_200 - 1_024, 0, 0]
+    assert left == [600 - 256, 600 - 512, 0, 0, 0, 0]  # its own events: those of others cost nothing
     assert histories.of("songs").rounds == 600
     assert sum(each.plays for each in histories.of("songs").buckets) == 600
 

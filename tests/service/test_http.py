@@ -77,16 +77,16 @@ def test_an_old_client_gets_an_answer_and_is_let_go(service: Running) -> None:
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 400),
     ],
 )
-def test_what_is_no_request_is_refused_once_and_ends_the_connection(service: Running, data: bytes, status: int) -> None:
-    found = service.raw(data + GET, until_closed=True)
+def test_what_is_no_request_is_refused_once_and_ends_the_connection(shared: Running, data: bytes, status: int) -> None:
+    found = shared.raw(data + GET, until_closed=True)
     assert statuses(found) == [status]
     assert b"application/problem+json" in found
-    assert service.client()("GET", "/livez").status == 200
+    assert shared.client()("GET", "/livez").status == 200
 
 
-def test_another_protocol_is_not_spoken(service: Running) -> None:
+def test_another_protocol_is_not_spoken(shared: Running) -> None:
     asked = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
-    assert statuses(service.raw(asked + GET, until_closed=True)) == [200]
+    assert statuses(shared.raw(asked + GET, until_closed=True)) == [200]
 
 
 def test_a_long_body_in_chunks_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The files of the dashboard, as a browser gets them."""
 
 import re
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,8 @@ KINDS = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/java
 
 
 @pytest.mark.parametrize("path", pages.FILES)
-def test_every_file_is_served_with_a_strict_policy(client: Client, path: str) -> None:
-    answer = client("GET", path)
+def test_every_file_is_served_with_a_strict_policy(shared_client: Client, path: str) -> None:
+    answer = shared_client("GET", path)
     assert answer.status == 200
     ending = "html" if path == "/" else path.rpartition(".")[2]
     assert answer.headers["content-type"] == KINDS[ending]
@@ -24,7 +26,7 @@ def test_every_file_is_served_with_a_strict_policy(client: Client, path: str) ->
     assert {"script-src", "base-uri", "form-action", "frame-ancestors"} <= set(policy)
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["referrer-policy"] == "no-referrer"
-    assert client("HEAD", path).headers["content-length"] == str(len(pages.FILES[path].content))
+    assert shared_client("HEAD", path).headers["content-length"] == str(len(pages.FILES[path].content))
 
 
 @pytest.mark.parametrize("path", pages.FILES)
@@ -43,6 +45,19 @@ def test_all_that_is_imported_is_there() -> None:
                 assert name in pages.FILES
 
 
+def test_the_wheel_has_them() -> None:
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
+    # Then it has all files below the package that git does not ignore.
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/rotting"]}
+    files = [str(file.relative_to(root)) for file in (root / "src/rotting/service/dashboard").iterdir()]
+    assert len(files) == len(pages.FILES)
+    found = subprocess.run(["git", "check-ignore", *files], cwd=root, capture_output=True, text=True, check=False)
+    if found.returncode == 128:
+        pytest.skip("no repository")
+    assert found.stdout == ""
+
+
 def test_the_page_needs_no_token_and_what_it_shows_does(tmp_path: Path) -> None:
     new_token(tmp_path / "tokens", "reader", ["read"])
     with running(tmp_path / "songs.rot", tokens=Tokens.load(tmp_path / "tokens")) as service:
@@ -51,7 +66,7 @@ def test_the_page_needs_no_token_and_what_it_shows_does(tmp_path: Path) -> None:
         assert client("GET", "/v1/bandits").status == 401
 
 
-def test_other_files_and_methods_are_refused(client: Client) -> None:
+def test_other_files_and_methods_are_refused(shared_client: Client) -> None:
     for path in ("/dashboard/", "/dashboard/../client.py", "/dashboard/%2e%2e/client.py", "/index.html", "/favicon.ico"):
-        assert client("GET", path).status == 404
-    assert client("POST", "/").status == 405
+        assert shared_client("GET", path).status == 404
+    assert shared_client("POST", "/").status == 405

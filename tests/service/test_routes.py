@@ -15,11 +15,26 @@ def test_every_route_is_found(route: object) -> None:
     assert parameters == {name: value for name, value in (("name", "a.b-c_~1"), ("arm", "x/y")) if f"{{{name}}}" in route[1]}
 
 
-@pytest.mark.parametrize("path", ["", "//", "/v1/bandits/", "/v1/bandits/a b", "/v1/bandits/%00", "/v1/bandits/a/arms/"])
+@pytest.mark.parametrize("path", ["", "//", "/v1/bandits/", "/v1/bandits/%ff", "/v1/bandits/a/arms/"])
 def test_other_paths_are_not_found(path: str) -> None:
-    with pytest.raises(ProblemError, match="^path must be") as caught:
+    with pytest.raises(ProblemError, match="^path must be one of those of /openapi.json, got") as caught:
         match("GET", path)
     assert caught.value.status == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/v1/bandits/a%20b", "name in the path must be 1 to 100 letters, digits or ._~-, got 'a b'"),
+        ("/v1/bandits/%00", r"name in the path must be 1 to 100 letters, digits or ._~-, got '\x00'"),
+        (f"/v1/bandits/a/arms/{'b' * 201}", "arm in the path must be 1 to 200 characters, got"),
+    ],
+)
+def test_a_name_that_breaks_the_rule_is_told_so(path: str, told: str) -> None:
+    with pytest.raises(ProblemError) as caught:
+        match("PUT", path)
+    assert caught.value.detail.startswith(told)
+    assert caught.value.status == 422
 
 
 def test_other_methods_are_told_which_ones_there_are() -> None:

@@ -4,13 +4,14 @@
 """
 
 import json
-import os
 import random
 import signal
 import socket
 import threading
 import time
 from collections import Counter
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ from typing import Any
 import pytest
 
 from rotting.errors import InvalidValueError
-from rotting.service.server import Service, Settings, is_loopback
+from rotting.service.server import Service, Settings, bound, is_loopback
 from rotting.store.sqlite import SQLiteStore
+from tests.conftest import STRESS
 from tests.helpers.command import process
 from tests.helpers.services import SONGS, Client, said, serving
 
-KILLS = 200 if "ROTTING_STRESS" in os.environ else 4
+KILLS = 200 if STRESS else 4
 BANDIT = "/v1/bandits/songs"
 
 
@@ -33,22 +35,22 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_service_starts_and_ends_in_order(tmp_path: Path, how: signal.Signals) -> None:
+def test_a_service_starts_and_ends_in_order(tmp_path: Path) -> None:
     path, port = tmp_path / "songs.rot", free_port()
     with serving(path, port) as running:
         assert f"serving 0 bandits of {path} at http://127.0.0.1:{port}, without tokens" in said(running, "serving")
         client = Client(port)
         client("PUT", BANDIT, SONGS)
+        assert "ucb1" in said(running, "compiled")  # who made the first one waited for it
         assert client("POST", f"{BANDIT}/decisions").status == 200
         second = process("serve", str(path), "--port", "0")
         assert (second.returncode, second.stderr) == (2, f"rotting: error: {path} is locked: another writer has it\n")
         third = process("serve", str(tmp_path / "other.rot"), "--port", str(port))
-        assert third.returncode == 1
-        assert third.stderr.splitlines()[-1].startswith("rotting: error: ")
-        assert "address already in use" in third.stderr
-        running.send_signal(how)
-        said(running, f"{how.name}: ending what is under way, then saving")
+        told = f"rotting: error: port must be free, got {port} of 127.0.0.1: Address already in use\n"
+        assert (third.returncode, third.stderr) == (2, told)
+        assert not (tmp_path / "other.rot").exists()
+        running.terminate()
+        said(running, "SIGTERM: ending what is under way, then saving")
         said(running, f"saved {path}")
         assert running.wait(30) == 0
         client.close()
@@ -93,13 +95,52 @@ def test_what_is_under_way_is_answered_before_the_end(tmp_path: Path) -> None:
         assert store.last == len(answered)  # all that was decided was told
 
 
+_SET_BACK = """
+import signal, sys, time
+real, back = time.time, [0.0]
+time.time = lambda: real() - back[0]
+signal.signal(signal.SIGUSR1, lambda *_: back.__setitem__(0, 1e7))
+from rotting.cli.command_line import main
+main(sys.argv[1:])
+"""
+
+
+def test_a_clock_that_is_set_back_breaks_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with serving(path, 0, "--rate", "1000", program=("-c", _SET_BACK)) as running:
+        client = Client(int(said(running, "serving").partition("http://127.0.0.1:")[2].partition(",")[0]))
+        client("PUT", BANDIT, SONGS)
+        made = [client("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"][0]]
+        before = parsedate_to_datetime(client("GET", "/livez").headers["date"])
+        running.send_signal(signal.SIGUSR1)
+        while parsedate_to_datetime(client("GET", "/livez").headers["date"]) > before - timedelta(days=100):
+            time.sleep(0.02)
+        assert client("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"] == made
+        for _ in range(20):
+            answer = client("POST", f"{BANDIT}/decisions")
+            assert answer.status == 200, answer
+            made += answer.body["decisions"]
+        rewards = [{"id": each["id"], "value": 0.5} for each in made[1:]]
+        outcomes = [each["outcome"] for each in client("POST", f"{BANDIT}/rewards", rewards).body["results"]]
+        assert outcomes == ["applied"] * 20
+        assert client("GET", f"{BANDIT}/history").body["totals"]["rewards"] == 20
+        counted = dict(line.rsplit(" ", 1) for line in client("GET", "/metrics").body.decode().splitlines() if line[0] != "#")
+        assert 0.0 <= float(counted['rotting_pending_oldest_seconds{bandit="songs"}']) < 1e6
+        assert float(counted['rotting_reward_mean{bandit="songs",hour="last"}']) == 0.5
+        assert float(counted["rotting_commit_seconds_sum"]) >= 0.0
+        running.terminate()
+        assert running.wait(30) == 0
+        client.close()
+    assert process("log", str(path), "--verify").returncode == 0
+
+
 def test_a_service_ends_in_order_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     with serving(path, free_port()) as running:
         said(running, "serving")
         assert running.stderr is not None
         running.stderr.close()
-        running.terminate()
+        running.send_signal(signal.SIGINT)  # as the other signal
         assert running.wait(30) == 0
     with SQLiteStore(path) as store:
         assert store.last == 0
@@ -188,6 +229,10 @@ def test_a_bind_to_other_machines_needs_tokens(tmp_path: Path) -> None:
         assert not is_loopback(host)
         with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine alone.*got '"):
             Service(tmp_path / "songs.rot", Settings(host=host), print)
+    with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine, got '127.0.0.1.invalid': "):
+        bound("127.0.0.1.invalid", 0)
+    with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine, got '192.0.2.1': "):
+        bound("192.0.2.1", 0)  # an address that nobody has
     assert list(tmp_path.iterdir()) == []
     for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
         assert is_loopback(host)

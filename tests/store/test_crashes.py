@@ -17,10 +17,10 @@ from rotting.errors import StoreError, StoreFailedError, StoreFullError, StoreLo
 from rotting.store.durable import replaying
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
+from tests.conftest import STRESS
 from tests.helpers.disks import failing_disk
 from tests.helpers.stores import numbered, says
 
-STRESS = "ROTTING_STRESS" in os.environ  # as `make stress` sets it: every byte, and many more kills
 KILLS = 200 if STRESS else 5
 
 

@@ -26,10 +26,9 @@ from rotting.store.durable import DurableBandit, open_in, replaying
 from rotting.store.memory import Medium, MemoryStore
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
-from tests.conftest import INTERPRETED
+from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.disks import failing_disk
 
-STRESS = "ROTTING_STRESS" in os.environ
 STEPS, KILLS = (2_000, 200) if STRESS else (150, 5)
 POLICIES: list[Policy] = [rotting.EffRAWUCB(sigma=0.5), rotting.Exp3S(gamma=0.1, alpha=0.01)]
 if STRESS or INTERPRETED:  # to compile more of them takes longer than all other tests of stores

@@ -371,3 +371,21 @@ def test_closing_ends_a_snapshot_that_is_being_saved(path: Path, monkeypatch: py
     with SQLiteStore(path) as store:
         assert store.snapshot("songs") == (90, {"n": 90})
         assert verify(store).problems == ()
+
+
+def test_the_events_of_one_bandit_come_in_pieces_as_they_are(tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "songs.rot") as store:
+        for name in ("a", "b", "none"):
+            store.add_bandit(name, {})
+        store.append([("ab"[k % 2], {"k": k}) for k in range(10)])
+        found, after, left = [], 0, [5]
+        while left[-1]:
+            payloads, after, more = store.contents("b", after, 2)
+            found += payloads
+            left.append(more)
+        assert found == [b'{"k":%d}' % k for k in (1, 3, 5, 7, 9)]
+        assert (after, left) == (10, [5, 3, 1, 0])
+        assert store.contents("b", 10, 2) == ([], 10, 0)
+        assert store.contents("none", 0, 2) == ([], 0, 0)
+        with pytest.raises(InvalidValueError, match="^bandit must be one of"):
+            store.contents("c", 0, 2)

@@ -13,7 +13,6 @@ import pytest
 
 import rotting
 from rotting.registry import list_policies
-from tests.conftest import INTERPRETED
 from tests.helpers.required import absent
 from tools.make_stubs import STUBS, stubs
 
@@ -104,7 +103,6 @@ def check(*command: str) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(INTERPRETED, reason="once is enough")
 def test_mypy_finds_what_is_wrong(program: Path) -> None:
     # With the settings, and so with the cache, of `make types`.
     told = check(sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context", str(program))
@@ -112,7 +110,6 @@ def test_mypy_finds_what_is_wrong(program: Path) -> None:
     assert sorted({*map(int, errors)}) == WRONG, told
 
 
-@pytest.mark.skipif(INTERPRETED, reason="once is enough")
 def test_pyright_finds_what_is_wrong(program: Path) -> None:
     # basedpyright is pyright as a package that brings all it runs on; `standard` is what pyright checks.
     if importlib.util.find_spec("basedpyright") is None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _FORMATS = (".csv", ".parquet")
 _SHOWN = 10  # values of a list in a line
+_EVENT = len("learned_many")  # the longest name
 
 
 def _log(options: argparse.Namespace) -> None:
@@ -83,13 +84,13 @@ def _print(store: "SQLiteStore", events: "Iterable[Event]") -> None:
     """Print one event a line: the same in columns, and then what is its own. A terminal gets lines that are not too long."""
     wide = min(20, max((6, *map(len, store.bandits()))))
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    print(f"{'number':>8} {'epoch':>6}  {'bandit':{wide}}  {'event':9}  {'id':8}".rstrip())
+    print(f"{'number':>8} {'epoch':>6}  {'bandit':{wide}}  {'event':{_EVENT}}  {'id':8}".rstrip())
     for event in events:
         payload = dict(event.payload)
         what, key = str(payload.pop("event", "note" if "note" in payload else "")), str(payload.pop("id", ""))[:8]
         first: dict[str, Any] = {name: payload.pop(name) for name in ("arm", "reward") if name in payload}
         own = " ".join(f"{name}={_short(value)}" for name, value in {**first, **payload}.items() if value is not None)
-        line = f"{event.number:>8} {event.epoch:>6}  {event.bandit:{wide}}  {what:9}  {key:8}  {own}".rstrip()
+        line = f"{event.number:>8} {event.epoch:>6}  {event.bandit:{wide}}  {what:{_EVENT}}  {key:8}  {own}".rstrip()
         print(line if columns is None or len(line) <= columns else f"{line[: columns - 3]}...")
 
 

@@ -209,10 +209,11 @@ class _Batch:
         full = np.zeros(self._rows.size, bool)
         if self._table.game.policy.kernel.enlarge is not None:
             full = self._device.get(self._state.full, self._stream)[0] != 0  # a small array
-        rows, regret = self._rows[~full], self._device.get(self._on_device[1], self._stream)
-        self._regret[rows] = regret[~full]
+        finished = ~full if full.any() else slice(None)  # which takes a tenth of the time
+        rows = self._rows[finished]
+        self._regret[rows] = self._device.get(self._on_device[1], self._stream)[finished]
         pulls = self._device.get(self._board.pulls, self._stream)
-        self._pulls[rows] = np.moveaxis(pulls, runs_axis(self._table.board.pulls), 0)[~full]
+        self._pulls[rows] = np.moveaxis(pulls, runs_axis(self._table.board.pulls), 0)[finished]
         return np.flatnonzero(full)
 
     def _enlarge(self, left: Ints) -> None:

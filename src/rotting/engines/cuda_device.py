@@ -72,6 +72,12 @@ class Device:
         missing = why_not()
         if missing is not None:
             raise missing
+        try:
+            cuda.current_context()
+        except Exception as error:
+            raise EngineError(
+                f"engine='cuda' needs some memory of the GPU, which other programs may hold, got {error}; {ELSEWHERE}"
+            ) from error
         self._held = ExitStack()
         self._spare: dict[tuple[Any, ...], list[Any]] = {}
 
@@ -116,7 +122,8 @@ class Device:
         if made.size > 0:
             blocks = min(-(-made.size // _THREADS), _BLOCKS)
             times = runs if axis == -1 else 1  # that a number is repeated before the next
-            self._fill()[blocks, _THREADS, stream](made.reshape(made.size), self.put(array.ravel(), stream), times)
+            fill = _laid_out(self._fill(), blocks, _THREADS, stream)
+            fill(made.reshape(made.size), self.put(array.ravel(), stream), times)
         return made
 
     def _fill(self) -> Any:
@@ -140,9 +147,7 @@ class Device:
     def launch(self, kernel: Any, runs: int, stream: Any, *arguments: Any) -> None:
         """Run a kernel on as many threads as there are runs."""
         threads = runs if simulated() else _THREADS
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".*under-utilization")  # others are at play beside it
-            kernel[-(-runs // threads), threads, stream](*arguments)
+        _laid_out(kernel, -(-runs // threads), threads, stream)(*arguments)
 
     def kernel(self, function: Callable[..., None], policy: Policy, noise: Any, arguments: tuple[Any, ...]) -> Any:
         """Return `function` compiled for arguments like these.
@@ -182,6 +187,13 @@ class Device:
         with _unfused(), _unsigned(own):
             made.compile(tuple(map(_typeof, arguments)))
         return made
+
+
+def _laid_out(kernel: Any, blocks: int, threads: int, stream: Any) -> Any:
+    """Return a kernel for so many blocks and threads; few are no mistake, since others are at play beside them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*under-utilization")
+        return kernel[blocks, threads, stream]
 
 
 def _typeof(value: Any) -> Any:

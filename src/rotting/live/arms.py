@@ -155,6 +155,14 @@ class Arms:
         except (KeyError, TypeError):
             return map(self.known, given)  # which says which one is not
 
+    def _hidden(self, arms: Iterable[Hashable]) -> frozenset[int]:
+        """Return the slots of these arms, but for those that are retired, which nobody can choose anyway."""
+        given = tuple(arms)
+        try:
+            return frozenset(map(self.active.__getitem__, given))
+        except (KeyError, TypeError):
+            return frozenset({self.known(arm, retired=True) for arm in given}.difference(self.retired.values()))
+
     def _listed(self) -> str:
         """Return the arms for an error message: all if they are few, else the first of them and how many there are."""
         names, more = [brief(arm) for arm in islice(self.active, _LISTED)], len(self.active) - _LISTED
@@ -175,7 +183,7 @@ class Arms:
         hidden = NOTHING
         if without is not None:
             check_iterable(without, "without")
-            hidden = frozenset(self._known_all(without))
+            hidden = self._hidden(without)
         found: Ints | AllBut
         if arms is None:
             found = AllBut(self.slots, hidden) if hidden else self.slots

@@ -96,8 +96,9 @@ class Bandit:
         pending: "young": decisions under way count as if they had told something already, but for the arm with the highest
             mean once it has as many rewards; so no arm is chosen again and again before its first rewards come. "ignore": they
             do not count. What either costs is measured in docs/delays.md.
-        max_pending: the most decisions that are waited for. When there is one more, the oldest expires, without a reward. So
-            many answers are remembered, too; a second reward for an older id is `unknown`.
+        max_pending: the most decisions that are waited for, or whose reward waits for that of an older one of the same arm.
+            When there is one more, the oldest expires, without a reward. So many answers are remembered, too; a second reward
+            for an older id is `unknown`.
 
     Example:
         >>> from rotting.policies.eff_raw_ucb import EffRAWUCB
@@ -146,6 +147,7 @@ class Bandit:
         self._propensity = None if self._policy.randomised else 1.0
         self._max_rounds = sys.maxsize if self._policy.max_rounds is None else self._policy.max_rounds
         self._range = self._policy.reward_range or (-math.inf, math.inf)
+        self._least, self._most = max(self._range[0], -LARGEST), min(self._range[1], LARGEST)  # that a reward can be
         self._listener: Listener | None = None
         self._events: list[Event] = []
         self._warnings: list[str] = []
@@ -270,19 +272,19 @@ class Bandit:
 
     def _make_place(self) -> None:
         """Let the oldest decision expire, since there is no place for one more."""
+        early = self._ledger.early
         while self._ledger.is_full:
             self._end(self._ledger.oldest(), "expired", None)  # type: ignore[arg-type]
         if not self._full_told:
             self._full_told = True
+            order = f", {early} of them for that of an older one of the same arm" if early else ""
             self._warnings.append(
-                f"{self._ledger.max_pending} decisions wait for a reward (max_pending): from now on the oldest expires "
+                f"{self._ledger.max_pending} decisions wait for a reward{order} (max_pending): from now on the oldest expires "
                 f"with each new one"
             )
 
-    def _listed(self, among: Ints | AllBut, learner: Learner) -> Ints:
+    def _listed(self, among: AllBut, learner: Learner) -> Ints:
         """Return the slots that are meant or, if that is enough for the learner, what stands for them."""
-        if type(among) is not AllBut:
-            return among
         hidden = learner.hide(among.every, among.hidden) if learner is self._settled else None
         return among.slots if hidden is None else hidden
 
@@ -298,13 +300,13 @@ class Bandit:
             out = under_way.probabilities(learner.to_ask(), t, self._key, listed)
         joined: float | None = None
         asked: Ints | None
-        if not under_way.is_quiet:
+        if under_way.waiting:
             candidates = among if learner is self._settled else listed_slots(among)
             slot, joined, asked = under_way.choose(learner, t, self._key, candidates)
             if wanted:
                 index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
         else:
-            asked = self._listed(among, learner)
+            asked = self._listed(among, learner) if type(among) is AllBut else among
             if wanted:
                 slot, index, mean, window, width = learner.choose_and_explain(t, self._key, asked)
             else:
@@ -435,10 +437,8 @@ class Bandit:
     # --- Learning ---------------------------------------------------------------------------------------------------------
 
     def _checked(self, reward: object, name: str = "reward") -> float:
-        low, high = self._range
-        if type(reward) is float and low <= reward <= high and -LARGEST <= reward <= LARGEST:
-            return reward
         value = _check_reward(reward, name)
+        low, high = self._range
         if not low <= value <= high:
             raise InvalidValueError(
                 f"{name} must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {brief(reward)}"
@@ -452,7 +452,7 @@ class Bandit:
         if entry is None or entry.reward is not None:
             return ledger.remembered(key, value)
         slot = entry.slot
-        if learner.weighs or ledger.is_first(entry):
+        if slot in ledger.alone or learner.weighs or ledger.is_first(entry):
             learner.learn(self._rounds, slot, value, entry.propensity)
             ledger.close(entry, value)
         else:
@@ -550,7 +550,8 @@ class Bandit:
             id: that of the decision.
             reward: a finite number; True and False are refused, since they are mostly the answer to another question.
         """
-        value, key = self._checked(reward), id if type(id) is str else _check_id(id)
+        value = reward if type(reward) is float and self._least <= reward <= self._most else self._checked(reward)
+        key = id if type(id) is str else _check_id(id)
         with self._lock:
             try:
                 outcome = self._reward(key, value)
@@ -600,7 +601,7 @@ class Bandit:
             arm: its id.
             reward: a finite number.
         """
-        value = self._checked(reward)
+        value = reward if type(reward) is float and self._least <= reward <= self._most else self._checked(reward)
         with self._lock:
             slot = self._arms.known(arm, retired=True)
             arm, entry = self._arms.names[slot], self._ledger.first(slot)
@@ -646,8 +647,7 @@ class Bandit:
             >>> bandit.explain()["a"].mean, bandit.arms, bandit.rounds
             (0.5, ('a', 'b', 'c'), 5)
         """
-        low, high = self._range
-        rule = Numbers(self._checked, max(low, -LARGEST), min(high, LARGEST))
+        rule = Numbers(self._checked, self._least, self._most)
         given = read(history, name, rule, repr(self._policy) if self._settled.weighs else "")
         with self._lock:
             rows, new = settle_arms(given, self._arms, unknown)
@@ -996,9 +996,10 @@ class Bandit:
         for each in data["arms"]:
             under_way.restore(each["slot"], each["pulls"])
         under_way.total, under_way.number = float(data["rewards"][0]), data["rewards"][1]
-        bandit._ledger.remember((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
+        for id, value in data["answers"]:  # noqa: A001
+            bandit._ledger.answers.add(id, None if value is None else float(value))
         for each in data["decisions"]:
-            entry = Entry(*each)
+            entry = Entry.restored(each)
             bandit._ledger.add(entry)
             if entry.reward is None:
                 under_way.decided(entry.slot)

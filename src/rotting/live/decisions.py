@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from rotting.common.arrays import Floats, Ints
+from rotting.live.answers import Answers
 from rotting.live.early_rewards import EarlyRewards
 from rotting.live.explanations import ArmExplanation
 
@@ -69,28 +70,26 @@ class Ids:
         return self._digits[place:end]
 
 
-_SHORT = 50  # decisions of one arm
-
-
 class Entry:
     """A decision whose reward is not learned yet."""
 
-    __slots__ = ("came", "key", "lapsed", "propensity", "reward", "round", "slot")
+    # Of a reward that waits for its turn: its value, the round in which it came, whether it stands for one that never did.
+    reward: float | None = None
+    came = 0
+    lapsed = False
 
-    def __init__(
-        self,
-        key: Key,
-        slot: int,
-        round: int,  # noqa: A002 - the name that decisions have for it
-        propensity: float | None,
-        reward: float | None = None,
-        came: int = 0,
-        lapsed: bool = False,
-    ) -> None:
-        self.key, self.slot = key, slot
-        self.round, self.propensity = round, propensity
-        # Of a reward that waits for its turn: its value, the round in which it came, whether it stands for one that never did.
-        self.reward, self.came, self.lapsed = reward, came, lapsed
+    def __init__(self, key: Key, slot: int, round: int, propensity: float | None) -> None:  # noqa: A002 - as decisions call it
+        self.key = key
+        self.slot = slot
+        self.round = round
+        self.propensity = propensity
+
+    @classmethod
+    def restored(cls, saved: list[Any]) -> "Entry":
+        """Return what `to_json` wrote."""
+        entry = cls(*saved[:4])
+        entry.reward, entry.came, entry.lapsed = saved[4:]
+        return entry
 
     @property
     def answer(self) -> float | None:
@@ -98,7 +97,7 @@ class Entry:
         return None if self.lapsed else self.reward
 
     def to_json(self) -> list[Any]:
-        """Return the arguments."""
+        """Return all that is known."""
         return [self.key, self.slot, self.round, self.propensity, self.reward, self.came, self.lapsed]
 
 
@@ -108,15 +107,13 @@ class Ledger:
     def __init__(self, max_pending: int) -> None:
         self.max_pending = max_pending
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
-        self.tails: dict[int, dict[Key, Entry]] = {}
+        self.alone: dict[int, Entry] = {}
+        """The only decision of a slot."""
+        self._tails: dict[int, OrderedDict[Key, Entry]] = {}  # those of a slot that had several at a time
         self._early = EarlyRewards()
-        self.answers: dict[Key, float | None] = {}  # the reward of each id; None: it is expired
-        self._answered: deque[Key] = deque()  # the ids, oldest first: a dict takes long to find its first one
-
-    @property
-    def early(self) -> int:
+        self.early = 0
         """Rewards that wait for their turn."""
-        return self._early.number
+        self.answers = Answers(max_pending)
 
     @property
     def is_full(self) -> bool:
@@ -125,35 +122,40 @@ class Ledger:
 
     def add(self, entry: Entry) -> None:
         """Append a decision."""
-        key, slot = entry.key, entry.slot
+        key, slot, alone = entry.key, entry.slot, self.alone
         self.entries[key] = entry
-        tail = self.tails.get(slot)
-        if tail is None:
-            tail = self.tails[slot] = {}
-        elif len(tail) == _SHORT:  # a dict is the faster one, but it passes by all that were taken out to find its first
-            tail = self.tails[slot] = OrderedDict(tail)
-        tail[key] = entry
+        if slot not in alone and slot not in self._tails:
+            alone[slot] = entry
+        else:
+            self._append(entry)
         if entry.reward is not None:
-            self._early.add(entry.round, entry.came, slot, entry.reward)
+            self.hold(entry, entry.reward, entry.came, entry.lapsed)
+
+    def _append(self, entry: Entry) -> None:
+        """Put a decision behind the others of its slot."""
+        other = self.alone.pop(entry.slot, None)
+        if other is not None:
+            self._tails[entry.slot] = OrderedDict({other.key: other})
+        self._tails[entry.slot][entry.key] = entry
 
     def hold(self, entry: Entry, reward: float, came: int, lapsed: bool = False) -> None:
         """Let a reward wait for its turn."""
         entry.reward, entry.came, entry.lapsed = reward, came, lapsed
         self._early.add(entry.round, came, entry.slot, reward)
+        self.early += 1
 
     def first(self, slot: int) -> Entry | None:
         """Return the oldest decision of a slot."""
-        tail = self.tails.get(slot)
-        return next(iter(tail.values())) if tail else None
+        tail = self._tails.get(slot)
+        return self.alone.get(slot) if tail is None else next(iter(tail.values()))
 
     def is_first(self, entry: Entry) -> bool:
         """Return whether a decision is the oldest of its slot."""
-        tail = self.tails[entry.slot]
-        return len(tail) == 1 or next(iter(tail.values())) is entry
+        return entry.slot in self.alone or self.first(entry.slot) is entry
 
     def of(self, slot: int) -> list[Entry]:
         """Return all decisions of a slot, oldest first."""
-        return list(self.tails.get(slot, {}).values())
+        return [self.alone[slot]] if slot in self.alone else list(self._tails.get(slot, {}).values())
 
     def oldest(self) -> Entry | None:
         """Return the oldest decision of all; it is open."""
@@ -167,26 +169,30 @@ class Ledger:
         """Take a decision out, and remember its answer if its id is known to somebody."""
         key = entry.key
         del self.entries[key]
-        del self.tails[entry.slot][key]
+        if self.alone.pop(entry.slot, None) is None:
+            self._take(entry)
         if entry.reward is not None:
             self._early.remove(entry.round)
+            self.early -= 1
         if type(key) is str:
-            self.answers[key] = answer
-            self._answered.append(key)
-            if len(self._answered) > self.max_pending:
-                del self.answers[self._answered.popleft()]
+            self.answers.add(key, answer)
 
-    def remember(self, answers: Iterable[tuple[str, float | None]]) -> None:
-        """Remember the answers of decisions that were closed before, oldest first."""
-        self.answers.update(answers)
-        self._answered.extend(self.answers)
+    def _take(self, entry: Entry) -> None:
+        """Take a decision from among the others of its slot."""
+        tail = self._tails[entry.slot]
+        del tail[entry.key]
+        if not tail:
+            del self._tails[entry.slot]
 
     def remembered(self, key: Key, reward: float) -> Outcome:
         """Return what a second reward of a decision is, if it is not open."""
         entry = self.entries.get(key)
-        if entry is None and key not in self.answers:
+        if entry is not None:
+            known = entry.answer
+        elif isinstance(key, str) and (found := self.answers.find(key)) is not None:
+            (known,) = found
+        else:
             return "unknown"
-        known = self.answers[key] if entry is None else entry.answer
         if known is None:
             return "expired"
         return "duplicate" if known == reward else "conflict"

@@ -47,11 +47,11 @@ class Reporting:
         if reward == 0.0:
             self.told = True
             return False
-        if by_id or self._value is None:
-            self._longest = max(self._longest, delay)
+        if delay > self._longest and (by_id or self._value is None):
+            self._longest = delay
         self._by_arm = self._by_arm or not by_id
-        self._differ = self._differ or (self._value is not None and self._value != reward)
-        self._value = reward
+        if reward != self._value:
+            self._differ, self._value = self._value is not None, reward
         self._answers += 1
         # Of those that wait, at most `_LONG (longest + 1)` are not overdue; the others must be more than those and the answers.
         if waiting <= self._answers + 2 * _LONG * (self._longest + 1) or self._answers < _CLICKS:

@@ -9,6 +9,7 @@ from rotting.common.pieces import Pauses, text_of
 from rotting.common.rules import brief
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
+from rotting.live.answers import Answers
 from rotting.live.decisions import Entry, Key
 from rotting.live.learner import Learner
 from rotting.policy import Policy
@@ -50,7 +51,7 @@ class Parts(NamedTuple):
     pulls: list[int]  # rewards of each slot
     decisions: list[Entry]
     early: dict[Key, list[Any]]  # those with a reward, which may be learned meanwhile
-    answers: dict[Key, float | None]
+    answers: Answers
     orphans: list[Any]
     rewards: list[Any]
     reporting: list[Any]
@@ -68,7 +69,7 @@ class Parts(NamedTuple):
             pause()
             decisions.append(self.early.get(each.key) or [each.key, each.slot, each.round, each.propensity, None, 0, False])
         answers: list[Any] = []
-        for item in self.answers.items():
+        for item in self.answers:
             pause()
             answers.append([*item])
         data = {
@@ -121,7 +122,7 @@ def _from_version_3(state: dict[str, Any]) -> dict[str, Any]:
         for k in range(each["pending"]):
             propensity = each["propensities"][k] if each["propensities"] else None
             # Their rounds are not known. A number that no round has is as good, and the oldest come first.
-            decisions.append([-1 - len(decisions), each["slot"], state["rounds"], propensity, None, 0])
+            decisions.append([-1 - len(decisions), each["slot"], state["rounds"], propensity, None, 0, False])
         arms.append({"arm": each["arm"], "slot": each["slot"], "retired": each["kept"], "pulls": each["pulls"]})
     new = {"pending": "young", "max_pending": max(10_000, len(decisions)), "rewards": [0.0, 0], "reporting": []}
     new |= {"answers": [], "orphans": []}

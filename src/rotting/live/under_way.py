@@ -71,7 +71,8 @@ class UnderWay:
         self.pending = [0] * learner.n_slots  # decisions of each slot without a reward
         self.rewards = [0] * learner.n_slots
         self.total, self.number = 0.0, 0  # of all rewards
-        self._waiting: set[int] = set()  # slots that the policy is not asked about
+        self.waiting: set[int] = set()
+        """Slots that the policy is not asked about; if there are none, it chooses as if nothing were under way."""
         self._counted = Counts(*(np.zeros(learner.n_slots, np.int64) for _ in Counts._fields))  # the same for the rule,
         self._stale: set[int] = set()  # but for these slots: a policy alone does not ask for them
         self._new_first = learner.policy.first_pulls
@@ -102,16 +103,11 @@ class UnderWay:
         self._stale.clear()
         return self._counted
 
-    @property
-    def is_quiet(self) -> bool:
-        """Whether the policy chooses as if nothing were under way."""
-        return not self._waiting
-
     def copy(self) -> "UnderWay":
         """Return one of its own with the same content."""
         twin = UnderWay.__new__(UnderWay)
         vars(twin).update(vars(self))
-        twin.pending, twin.rewards, twin._waiting = self.pending.copy(), self.rewards.copy(), self._waiting.copy()
+        twin.pending, twin.rewards, twin.waiting = self.pending.copy(), self.rewards.copy(), self.waiting.copy()
         twin._counted, twin._stale = Counts(*(each.copy() for each in self._counted)), self._stale.copy()
         return twin
 
@@ -121,9 +117,9 @@ class UnderWay:
             return
         self._stale.add(slot)
         if self.pending[slot] > 0 and (self.by_index or self.rewards[slot] == 0):
-            self._waiting.add(slot)
+            self.waiting.add(slot)
         else:
-            self._waiting.discard(slot)
+            self.waiting.discard(slot)
 
     def restore(self, slot: int, rewards: int) -> None:
         """Count the rewards that a saved slot has."""
@@ -133,7 +129,10 @@ class UnderWay:
     def decided(self, slot: int) -> None:
         """Count a decision."""
         self.pending[slot] += 1
-        self.refresh(slot)
+        if self.counts:  # what `refresh` does, without the call
+            self._stale.add(slot)
+            if self.by_index or self.rewards[slot] == 0:
+                self.waiting.add(slot)
 
     def ended(self, slot: int) -> None:
         """Count a decision that will have no reward."""
@@ -146,7 +145,10 @@ class UnderWay:
         self.rewards[slot] += 1
         self.total += reward if self._least <= reward <= self._most else min(max(reward, self._least), self._most)
         self.number += 1
-        self.refresh(slot)
+        if self.counts:  # what `refresh` does, without the call
+            self._stale.add(slot)
+            if self.pending[slot] == 0 or not self.by_index:
+                self.waiting.discard(slot)
 
     def learned_all(self, slots: Ints, rewards: Floats) -> None:
         """Count rewards without a decision, as `learned` does one after the other."""
@@ -170,7 +172,7 @@ class UnderWay:
 
     def _asked(self, arms: Ints) -> tuple[Ints, Ints]:
         """Return the arms that the policy is asked about, and those that wait."""
-        if self.is_quiet or self._list_asked is None:
+        if not self.waiting or self._list_asked is None:
             return arms, arms[:0]
         listed = np.empty_like(arms)
         n = self._list_asked(self._known, arms, self._new_first, listed)
@@ -178,9 +180,9 @@ class UnderWay:
 
     def _asked_of_many(self, learner: Learner, among: AllBut) -> tuple[Ints, Ints] | None:
         """Return the same of many arms, if the learner can do with what stands for them: only those that wait are looked at."""
-        if among.every.size < MANY + _FEW * len(self._waiting) or not (self.by_index and self._new_first):
+        if among.every.size < MANY + _FEW * len(self.waiting) or not (self.by_index and self._new_first):
             return None
-        waiting = among.kept(np.fromiter(self._waiting, np.int64, len(self._waiting)))
+        waiting = among.kept(np.fromiter(self.waiting, np.int64, len(self.waiting)))
         asked = learner.hide(among.every, among.hidden.union(waiting.tolist()))
         return None if asked is None else (asked, waiting)
 

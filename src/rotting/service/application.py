@@ -23,6 +23,7 @@ from rotting.policy import Policy
 from rotting.service import messages as m
 from rotting.service import openapi, overview, pages, routes
 from rotting.service.broadcast import MAX_READERS, Broadcast, Reader
+from rotting.service.compiling import Compiling
 from rotting.service.history import Histories
 from rotting.service.http import EVENTS, JSON, TEXT, Exchange
 from rotting.service.metrics import Metrics
@@ -48,10 +49,17 @@ class Reply(NamedTuple):
 
 
 class Later(NamedTuple):
-    """An answer that takes long: `work` runs in a thread, and what it returns goes to `then`, in the loop."""
+    """An answer that takes long: `work` runs in a thread, and what it returns goes to `then`, in the loop.
+
+    Args:
+        work: what takes long.
+        then: makes the answer.
+        for_page: whether it is for the dashboard, which may wait for other pages, and for which nothing else waits.
+    """
 
     work: Callable[[], Any]
     then: Callable[[Any], "Reply"]
+    for_page: bool = False
 
 
 class Asked(NamedTuple):
@@ -92,7 +100,9 @@ class Application:
     Args:
         host: the bandits.
         threads: runs what takes long.
+        pages: runs what takes long for the dashboard.
         call_soon: calls a function in the loop, from any thread.
+        compiling: says what is compiled.
         tokens: who may do what; None: whoever reaches the port may do everything.
         rate: requests a second that each caller may make; None: any number.
     """
@@ -101,11 +111,14 @@ class Application:
         self,
         host: Host,
         threads: Executor,
+        pages: Executor,
         call_soon: Callable[..., object],
+        compiling: Compiling,
         tokens: Tokens | None = None,
         rate: float | None = None,
     ) -> None:
-        self._host, self._threads, self._call_soon, self._tokens = host, threads, call_soon, tokens
+        self._host, self._threads, self._pages, self._tokens = host, threads, pages, tokens
+        self._call_soon, self._compiling = call_soon, compiling
         self._rates = None if rate is None else Rates(rate)
         self.metrics = Metrics(host)
         self.broadcast = Broadcast()
@@ -211,9 +224,9 @@ class Application:
             except Exception as caught:  # noqa: BLE001 - as above
                 self._refuse(asked.exchange, caught)
 
-        self._in_thread(later.work, finish)
+        self._in_thread(later.work, finish, self._pages if later.for_page else self._threads)
 
-    def _in_thread(self, work: Callable[[], Any], finish: Callable[[Any, Exception | None], None]) -> None:
+    def _in_thread(self, work: Callable[[], Any], finish: Callable[[Any, Exception | None], None], threads: Executor) -> None:
         def run() -> None:
             try:
                 result, failed = work(), None
@@ -221,7 +234,7 @@ class Application:
                 result, failed = None, error
             self._call_soon(finish, result, failed)
 
-        self._threads.submit(run)
+        threads.submit(run)
 
     def _load(self, name: str, then: Callable[[Exception | None], None]) -> None:
         """Resume a bandit, once for all who wait for it."""
@@ -236,7 +249,7 @@ class Application:
             for each in self._loading.pop(name):
                 each(error)
 
-        self._in_thread(lambda: self._host.load(name), finish)
+        self._in_thread(lambda: self._host.load(name), finish, self._threads)
 
     # --- Who may, and what is asked ---------------------------------------------------------------------------------------
 
@@ -380,10 +393,14 @@ class Application:
                 )
             return self._shown(hosted)
 
+        def make() -> Hosted:
+            with self._compiling.of(policy):
+                return self._host.make(name, policy, arms, **options)
+
         def then(hosted: Hosted) -> Reply:
             return same() or self._shown(self._host.adopt(hosted), 201)
 
-        return same() or Later(lambda: self._host.make(name, policy, arms, **options), then)
+        return same() or Later(make, then)
 
     def _arguments(self, body: m.NewBandit) -> dict[str, Any]:
         """Return the arguments of a new bandit: those of its template, and over them those that are given."""
@@ -426,7 +443,8 @@ class Application:
             note = self._host.note(name, f"key:{key}")
             if note is not None:
                 if note["body"] != body:
-                    raise ProblemError("key-reused", f"idempotency_key must be new for another request, got {key!r}")
+                    told = m.encode(key).decode()
+                    raise ProblemError("key-reused", f"idempotency_key must be new for another request, got {told}")
                 return Reply(m.encode({"decisions": note["decisions"]}))
         if request.count == 1:
             made = [_decision(hosted.bandit.decide(arms))]
@@ -522,7 +540,7 @@ class Application:
             with history.lock:
                 return overview.of_history(history, behind, top, self._last.get(name))
 
-        return Later(told, lambda found: Reply(m.encode(found)))
+        return Later(told, lambda found: Reply(m.encode(found)), for_page=True)
 
     def _list_arms(self, asked: Asked) -> Later:
         hosted, query = self._hosted(asked), asked.query
@@ -533,7 +551,7 @@ class Application:
             with history.lock:
                 return overview.of_arms(history, reasons, hosted.retired, query)
 
-        return Later(listed, lambda found: Reply(m.encode(found)))
+        return Later(listed, lambda found: Reply(m.encode(found)), for_page=True)
 
     def _read_log(self, asked: Asked) -> Later:
         name, query = asked.parameters["name"], asked.query

@@ -169,7 +169,7 @@ def _reason(told: dict[str, Any]) -> ArmExplanation:
 
 
 def _decision(told: dict[str, Any]) -> Decision:
-    return Decision(told["id"], told["arm"], told["round"], told["propensity"], _reason(told["reason"]))
+    return Decision(told["id"] or "", told["arm"], told["round"], told["propensity"], _reason(told["reason"]))
 
 
 def _outcomes(told: Any) -> list[Outcome]:
@@ -227,14 +227,20 @@ def archive(name: str) -> Call[None]:
 
 
 def decide(
-    name: str, arms: Iterable[str] | None, count: int, without: Iterable[str] | None, key: str | None
+    name: str,
+    arms: Iterable[str] | None,
+    count: int | None,
+    without: Iterable[str] | None,
+    key: str | None,
+    dry_run: bool = False,
 ) -> Call[tuple[Decision, ...]]:
     """Decide; without a key it gets one here, so that a second attempt finds what the first one decided."""
     body = {
-        "count": count,
+        "count": 1 if count is None else count,
         "allow": None if arms is None else list(arms),
         "exclude": None if without is None else list(without),
         "idempotency_key": secrets.token_hex(16) if key is None else key,
+        "dry_run": dry_run,
     }
     return _call("POST", _bandit(name, "decisions"), lambda told: tuple(map(_decision, told["decisions"])), body)
 

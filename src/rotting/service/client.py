@@ -186,20 +186,33 @@ class RemoteBandit(_BanditVerbs, _Waiting):
 
     @overload
     def decide(
-        self, arms: Iterable[str] | None = None, *, without: Iterable[str] | None = None, key: str | None = None
+        self,
+        arms: Iterable[str] | None = None,
+        count: None = None,
+        *,
+        without: Iterable[str] | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
     ) -> Decision: ...
     @overload
     def decide(
-        self, arms: Iterable[str] | None = None, *, count: int, without: Iterable[str] | None = None, key: str | None = None
+        self,
+        arms: Iterable[str] | None = None,
+        *,
+        count: int,
+        without: Iterable[str] | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
     ) -> tuple[Decision, ...]: ...
 
     def decide(
         self,
         arms: Iterable[str] | None = None,
-        *,
         count: int | None = None,
+        *,
         without: Iterable[str] | None = None,
         key: str | None = None,
+        dry_run: bool = False,
     ) -> Decision | tuple[Decision, ...]:
         """Choose an arm now, or several, as `Bandit.decide`.
 
@@ -208,8 +221,9 @@ class RemoteBandit(_BanditVerbs, _Waiting):
             count: how many arms to choose.
             without: arms that are not available this time.
             key: the same key gives the same decision again, also in another process; by default each call has its own.
+            dry_run: say what would be decided, and change nothing: the decisions have the id "", which gets no reward.
         """
-        made = self._send(calls.decide(self._name, arms, count or 1, without, key))
+        made = self._send(calls.decide(self._name, arms, count, without, key, dry_run))
         return made[0] if count is None else tuple(made)
 
 
@@ -218,23 +232,36 @@ class AsyncRemoteBandit(_BanditVerbs, _Async):
 
     @overload
     async def decide(
-        self, arms: Iterable[str] | None = None, *, without: Iterable[str] | None = None, key: str | None = None
+        self,
+        arms: Iterable[str] | None = None,
+        count: None = None,
+        *,
+        without: Iterable[str] | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
     ) -> Decision: ...
     @overload
     async def decide(
-        self, arms: Iterable[str] | None = None, *, count: int, without: Iterable[str] | None = None, key: str | None = None
+        self,
+        arms: Iterable[str] | None = None,
+        *,
+        count: int,
+        without: Iterable[str] | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
     ) -> tuple[Decision, ...]: ...
 
     async def decide(
         self,
         arms: Iterable[str] | None = None,
-        *,
         count: int | None = None,
+        *,
         without: Iterable[str] | None = None,
         key: str | None = None,
+        dry_run: bool = False,
     ) -> Decision | tuple[Decision, ...]:
         """Choose an arm now, or several, as `RemoteBandit.decide`."""
-        made = await self._send(calls.decide(self._name, arms, count or 1, without, key))
+        made = await self._send(calls.decide(self._name, arms, count, without, key, dry_run))
         return made[0] if count is None else tuple(made)
 
 

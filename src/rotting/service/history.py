@@ -1,8 +1,8 @@
 """What became of a bandit, in few numbers: which arms it chose over time, what they paid, what was lost.
 
 The log has it all, and no clock on the wall: time is the number of the decision. A history reads the log once, on from where it
-stopped, when somebody asks. It holds few buckets of rounds, however many rounds there were: when there are too many buckets, or
-too many arms in them, two become one.
+stopped, when somebody asks: two million events take some ten seconds, in small turns. It holds few buckets of rounds, however
+many rounds there were: when there are too many buckets, or too many arms in them, two become one.
 """
 
 import math
@@ -10,22 +10,39 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from rotting.common.pieces import Pauses
+from rotting.errors import InvalidValueError, StoreDamagedError
 from rotting.live.arms import restore_arm
-from rotting.live.decisions import Key  # noqa: TC001 - a type, as everywhere
+from rotting.live.decisions import Key
+from rotting.live.events import one_by_one
 from rotting.live.explanations import ArmExplanation
 from rotting.store.host import Host
-from rotting.store.protocol import Payload
 
 MAX_BUCKETS = 200
 _MAX_CELLS = 300_000  # arms in buckets, over all buckets
 _RECENT = 10  # buckets that are "now"
 _KEPT = 16  # histories in memory
-_PATIENCE = 0.5  # seconds to read on; who asked gets what there is by then, and asks again
-_LOOK_AT_THE_CLOCK = 256  # events
+_PATIENCE = 0.2  # seconds to read on; who asked gets what there is by then, and asks again
+_CHUNK = 256  # events that are read at once
 _WORK, _REST = 0.0005, 0.0002  # seconds to read, and to let decisions be made
+
+
+class _Told(msgspec.Struct, gc=False):
+    """What a history wants to know of an event; a note has none of it."""
+
+    event: str = ""
+    id: Key = ""
+    round: int = 0
+    arm: Any = None
+    reward: float | None = None
+    propensity: float | None = None
+
+
+_decode = msgspec.json.Decoder(_Told).decode
 
 
 class Bucket:
@@ -98,8 +115,8 @@ class History:
 
     Example:
         >>> history = History()
-        >>> history.add({"event": "decided", "id": "x", "round": 1, "arm": "jazz", "propensity": 1.0})
-        >>> history.add({"event": "rewarded", "id": "x", "reward": 0.5})
+        >>> history.add(b'{"event": "decided", "id": "x", "round": 1, "arm": "jazz", "propensity": 1.0}')
+        >>> history.add(b'{"event": "rewarded", "id": "x", "reward": 0.5}')
         >>> [(each.name, each.plays, each.mean) for each in history.arms], history.buckets[0].mean
         ([('jazz', 1, 0.5)], 0.5)
     """
@@ -110,8 +127,8 @@ class History:
         self.rounds, self.width = 0, 1
         self.buckets: list[Bucket] = []
         self.arms: list[ArmTotals] = []
-        self.last: LastDecision | None = None
         self.lock = threading.Lock()
+        self._last: _Told | None = None
         self._numbers: dict[Hashable, int] = {}  # of arms, in `arms`
         self._open: dict[Key, tuple[int, int]] = {}  # decisions without an answer: arm and round
         self._cells = 0
@@ -121,29 +138,41 @@ class History:
         """Decisions without an answer."""
         return len(self._open)
 
+    @property
+    def last(self) -> LastDecision | None:
+        """The newest decision."""
+        told = self._last
+        return None if told is None else LastDecision(told.arm, told.round, told.propensity)
+
     def totals(self, arm: Hashable) -> ArmTotals:
         """Return what is counted of an arm."""
         number = self._numbers.get(arm)
         return ArmTotals(arm) if number is None else self.arms[number]
 
-    def add(self, event: Payload) -> None:
-        """Count an event; what it does not know, such as a note, changes nothing."""
-        kind = event.get("event")
+    def add(self, content: bytes) -> None:
+        """Count an event, as it is in the log; what it does not know, such as a note, changes nothing."""
+        told = _decode(content)
+        kind = told.event
         if kind == "decided":
-            self.last = LastDecision(event["arm"], event["round"], event["propensity"])
-            arm = self._play(event["arm"], event["round"])
-            self._open[event["id"]] = arm, event["round"]
-        elif kind in {"rewarded", "expired"} and event["reward"] is not None:
-            self._pay(*self._open.pop(event["id"]), event["reward"])
+            self._last = told
+            self._open[told.id] = self._play(told.arm, told.round), told.round
+        elif kind in {"rewarded", "expired"} and told.reward is not None:
+            self._pay(*self._open.pop(told.id), told.reward)
         elif kind in {"cancelled", "expired"}:
-            self._lose(*self._open.pop(event["id"]))
-        elif kind == "learned":
-            arm = self._play(event["arm"], self.rounds + 1)
-            self._pay(arm, self.rounds, event["reward"])
+            self._lose(*self._open.pop(told.id))
+        elif kind == "learned" and told.reward is not None:
+            self._learn(told.arm, told.reward)
+        elif kind == "learned_many":
+            for row in one_by_one(msgspec.json.decode(content)):
+                self._learn(row["arm"], row["reward"])
         elif kind in {"added", "forgotten"}:  # an arm that comes is a new one, whoever had its name
-            number = self._numbers.pop(restore_arm(event["arm"]), None)
+            number = self._numbers.pop(restore_arm(told.arm), None)
             for key in [key for key, (arm, _) in self._open.items() if arm == number]:
                 self._lose(*self._open.pop(key))
+
+    def _learn(self, arm: Hashable, reward: float) -> None:
+        """Count a reward that was learned without a decision."""
+        self._pay(self._play(arm, self.rounds + 1), self.rounds, reward)
 
     def _play(self, name: Hashable, round: int) -> int:  # noqa: A002 - the name that decisions have for it
         arm = restore_arm(name)
@@ -251,14 +280,19 @@ class Histories:
     def read_on(self, name: str) -> tuple[History, int]:
         """Read what has come, and return the history with the number of events that are left; it runs in a thread."""
         history = self.of(name)
-        until = self._clock() + self._patience
+        until, pause = self._clock() + self._patience, Pauses(_WORK, _REST)
         with history.lock, self._host.reader() as reader:
-            pause = Pauses(_WORK, _REST)
-            for k, event in enumerate(reader.read(None, history.read), 1):
-                pause()
-                if event.bandit == name:
-                    history.add(event.payload)
-                history.read = event.number
-                if k % _LOOK_AT_THE_CLOCK == 0 and self._clock() > until:
-                    break
-            return history, max(0, reader.last - history.read)
+            while True:
+                try:
+                    payloads, last, left = reader.contents(name, history.read, _CHUNK)
+                except InvalidValueError:  # its row is under way
+                    return history, 0
+                try:
+                    for content in payloads:
+                        history.add(content)
+                        pause()
+                except (msgspec.MsgspecError, KeyError) as error:
+                    raise StoreDamagedError(f"the events of {name!r} up to {last} do not fit together: {error!r}") from error
+                history.read = last
+                if not left or self._clock() > until:
+                    return history, left

@@ -17,7 +17,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "bad-request": (400, "The request cannot be understood"),
     "malformed-json": (400, "The body is not JSON"),
     "unauthorized": (401, "A token is needed"),
-    "forbidden": (403, "The token does not allow this"),
+    "forbidden": (403, "This is not allowed"),
     "not-found": (404, "There is no such thing"),
     "method-not-allowed": (405, "The method is not allowed here"),
     "too-slow": (408, "The request did not arrive in time"),
@@ -56,7 +56,7 @@ class ProblemDocument(msgspec.Struct, omit_defaults=True):
     field: str | None = None
     rule: str | None = None
     value: str | None = None
-    """The value, as JSON where it came in the body, cut if it is long."""
+    """The value, cut if it is long."""
 
 
 class ProblemError(Exception):

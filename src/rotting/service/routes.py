@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
+from rotting.common.rules import brief
 from rotting.service import messages as m
 from rotting.service import pages
 from rotting.service.http import decoded
@@ -14,6 +15,7 @@ from rotting.service.problems import ProblemError
 from rotting.service.tokens import Scope
 
 _NAMES = {"name": re.compile(m.NAME), "arm": re.compile(r"(?s).{1,200}\Z")}
+_RULES = {"name": "1 to 100 letters, digits or ._~-", "arm": "1 to 200 characters"}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "name": {"description": "The name of a bandit.", "schema": {"type": "string", "pattern": m.NAME.replace(r"\Z", "$")}},
     "arm": {"description": "The name of an arm.", "schema": {"type": "string", "minLength": 1, "maxLength": 200}},
@@ -215,12 +217,15 @@ def match(method: str, path: str) -> tuple[Route, dict[str, str]]:
         parameters = _parameters(pattern.steps, steps)
         if parameters is None:
             continue
+        for name, value in parameters.items():
+            if not _NAMES[name].match(value):
+                raise ProblemError("invalid-value", f"{name} in the path must be {_RULES[name]}, got {brief(value)}")
         route = pattern.routes.get("GET" if method == "HEAD" else method)
         if route is None:
             allowed = ", ".join(sorted({*pattern.routes, *(["HEAD"] if "GET" in pattern.routes else [])}))
             raise ProblemError("method-not-allowed", f"method must be one of {allowed} here, got {method}", allow=allowed)
         return route, parameters
-    raise ProblemError("not-found", f"path must be one of /openapi.json, got {path[:200]}")
+    raise ProblemError("not-found", f"path must be one of those of /openapi.json, got {path[:200]}")
 
 
 def _parameters(pattern: tuple[str, ...], steps: list[str]) -> dict[str, str] | None:
@@ -233,7 +238,7 @@ def _parameters(pattern: tuple[str, ...], steps: list[str]) -> dict[str, str] | 
                 value, name = decoded(given), wanted[1:-1]
             except UnicodeDecodeError:
                 return None
-            if not _NAMES[name].match(value):
+            if not value:
                 return None
             found[name] = value
         elif wanted != given:

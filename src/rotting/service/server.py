@@ -1,9 +1,12 @@
 """The running service: it opens the store, compiles, listens, and ends in order when it is told to."""
 
 import asyncio
+import errno
 import ipaddress
 import logging
+import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -18,6 +21,7 @@ from rotting.registry import from_json as policy_from_json
 from rotting.service.application import Application
 from rotting.service.broadcast import EVERY
 from rotting.service.commits import Commits
+from rotting.service.compiling import Compiling
 from rotting.service.http import Connection, Limits, Server
 from rotting.service.tokens import Tokens
 from rotting.store.host import Host
@@ -58,12 +62,35 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def compile_policies(host: Host, say: Callable[[str], None]) -> None:
-    """Compile what the bandits of a store need, so that nobody waits for it, and say what took time."""
+def bound(host: str, port: int) -> list[socket.socket]:
+    """Take a port: who cannot have it learns so before anything is made or compiled."""
+    try:
+        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except socket.gaierror as error:
+        raise InvalidValueError(f"host must be an address of this machine, got {host!r}: {error.strerror}") from error
+    found: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in dict.fromkeys(places):
+            found.append(socket.socket(family, kind, protocol))
+            if os.name == "posix":  # elsewhere it would mean that two may have the port
+                found[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                found[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            found[-1].bind(address)
+    except OSError as error:
+        for each in found:
+            each.close()
+        what = "host must be an address of this machine" if error.errno == errno.EADDRNOTAVAIL else "port must be free"
+        told = repr(host) if error.errno == errno.EADDRNOTAVAIL else f"{port} of {host}"
+        raise InvalidValueError(f"{what}, got {told}: {os.strerror(error.errno or 0)}") from error
+    return found
+
+
+def compile_policies(host: Host, compiling: Compiling) -> None:
+    """Compile what the bandits of a store need, so that nobody waits for it."""
     for policy in {policy_from_json(meta["policy"]) for meta in host.metas.values()}:
-        began = time.perf_counter()
-        Bandit(policy, arms=[0, 1]).warm_up()
-        say(f"compiled {policy.name} in {time.perf_counter() - began:.2f} s")
+        with compiling.of(policy):
+            Bandit(policy, arms=[0, 1]).warm_up()
 
 
 class Service:
@@ -75,22 +102,38 @@ class Service:
                 f"host must be an address of this machine alone, such as 127.0.0.1, as long as there are no tokens, "
                 f"got {settings.host!r}; see rotting token"
             )
-        self._settings, self._say, self._path = settings, say, path
-        self._host = Host(path, settings.durability)
+        self._settings, self.compiling = settings, Compiling(say)
+        self._sockets = bound(settings.host, settings.port)
+        try:
+            self._host = Host(path, settings.durability)
+        except BaseException:
+            self._release()
+            raise
         self._writer = ThreadPoolExecutor(1, "rotting-writer")
         self._threads = ThreadPoolExecutor(4, "rotting-reader")
+        self._pages = ThreadPoolExecutor(1, "rotting-pages")
         self.port = 0
 
     async def run(self, ready: Callable[[], None], stop: asyncio.Event) -> None:
         """Serve until `stop` is set, then end what is under way and save everything."""
         loop, settings = asyncio.get_running_loop(), self._settings
-        application = Application(self._host, self._threads, loop.call_soon_threadsafe, settings.tokens, settings.rate)
+        application = Application(
+            self._host,
+            self._threads,
+            self._pages,
+            loop.call_soon_threadsafe,
+            self.compiling,
+            settings.tokens,
+            settings.rate,
+        )
         commits = Commits(loop, self._host, self._writer, application.written)
         application.hold = commits.hold
         server = Server(application.handle, application.refuse, settings.limits)
         try:
-            listener = await loop.create_server(lambda: Connection(server), settings.host, settings.port, backlog=1_024)
-            self.port = listener.sockets[0].getsockname()[1]
+            self.port = self._sockets[0].getsockname()[1]
+            listeners = [
+                await loop.create_server(lambda: Connection(server), sock=each, backlog=1_024) for each in self._sockets
+            ]
             ready()
             clocks = [
                 asyncio.ensure_future(_repeat(1.0, server.tick)),
@@ -98,7 +141,8 @@ class Service:
             ]
             await stop.wait()
             application.draining = True
-            listener.close()
+            for listener in listeners:
+                listener.close()
             server.stop_listening()
             until = time.monotonic() + _DRAIN
             while (application.in_flight or not commits.is_idle) and time.monotonic() < until:
@@ -108,9 +152,15 @@ class Service:
             commits.stop()
             await asyncio.sleep(0)  # the last answers are sent
         finally:
+            self._release()
             self._writer.shutdown()
-            self._threads.shutdown(cancel_futures=True)
+            for threads in (self._threads, self._pages):
+                threads.shutdown(cancel_futures=True)
             self._host.close()
+
+    def _release(self) -> None:
+        for each in self._sockets:
+            each.close()
 
     @property
     def bandits(self) -> Host:
@@ -135,7 +185,7 @@ def _loop_factory() -> Callable[[], Any] | None:
 def serve(path: str | PathLike[str], settings: Settings, say: Callable[[str], None]) -> None:
     """Serve the bandits of a store until the process is told to end."""
     service = Service(path, settings, say)
-    compile_policies(service.bandits, say)
+    compile_policies(service.bandits, service.compiling)
     sys.setswitchinterval(_SWITCH)
 
     async def main() -> None:

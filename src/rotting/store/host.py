@@ -198,7 +198,7 @@ class Host:
 
     # --- Reading ----------------------------------------------------------------------------------------------------------
 
-    def reader(self) -> Store:
+    def reader(self) -> SQLiteStore:
         """Open the store for reading, in any thread: it has what is written."""
         return SQLiteStore(self._path, readonly=True)
 

@@ -7,6 +7,7 @@ What is checked, and when:
 
 - Whenever events are read, of one bandit or of all: that each is what was written, and that none between them is missing. An
   event knows its number in the log and its place among those of its bandit, and its digest covers both and the digest before.
+  Only who counts them for a picture (`contents`) takes them as they are.
 - When a store is opened: its name, its bandits, its last event, and that the last places of all bandits add up to the number of
   events. This takes as long for a large store as for a small one, also after a crash: the log ahead is short.
 - When a store is verified: every page, every event and every snapshot.
@@ -39,6 +40,8 @@ _ADD_PIECE = "INSERT INTO pieces SELECT ?1, ?2, ?3 FROM writer WHERE epoch = ?4"
 _EVENTS = """
 SELECT number, epoch, bandit, place, payload, digest, (SELECT digest FROM events AS last WHERE last.number = events.number - 1)
 FROM events"""
+_CONTENTS = """
+SELECT number, place, payload FROM events INDEXED BY events_of WHERE bandit = ?3 AND number > ?1 ORDER BY number LIMIT ?2"""
 _LAST_PLACE = "SELECT place FROM events INDEXED BY events_of WHERE bandit = ?2 AND number <= ?1 ORDER BY number DESC LIMIT 1"
 _LAST_PLACES = f"SELECT bandit, ({_LAST_PLACE.replace('?2', 'bandits.bandit')}) FROM bandits"  # noqa: S608
 _NOTE = f"INDEXED BY notes WHERE {IS_NOTE} AND bandit = ?1 AND {NOTE_NAME} = ?2 ORDER BY number DESC LIMIT 1"
@@ -63,6 +66,16 @@ class _Row(NamedTuple):
     digest: bytes
     before: bytes | None
     """The digest of the event before it."""
+
+
+class Contents(NamedTuple):
+    """Some events of a bandit, as they are in the file."""
+
+    payloads: list[bytes]
+    last: int
+    """The number of the last of them."""
+    left: int
+    """How many of the bandit come after it."""
 
 
 class SQLiteStore:
@@ -320,6 +333,21 @@ class SQLiteStore:
             if slot is not None and seen < due:
                 raise self._damaged(f"after event {start} one of {brief(self._names[slot])} is missing")
             return
+
+    def contents(self, bandit: str, after: int, limit: int) -> Contents:
+        """Return some events of a bandit after a number, as they are in the file, for who counts them.
+
+        They are not compared with their digests, which would take longer than all the rest.
+        """
+        with self._using():
+            self.flush()
+            self._check_there(bandit)
+            slot = self._bandits[bandit]
+            rows = self._all(_CONTENTS, (min(after, _LARGEST), limit, slot))
+            if not rows:
+                return Contents([], after, 0)
+            number, place, _ = rows[-1]
+            return Contents([row[2] for row in rows], number, self._place(slot) - _whole(place))
 
     def note(self, bandit: str, name: str) -> Event | None:
         """Return the newest note of a bandit that has this name, or None."""

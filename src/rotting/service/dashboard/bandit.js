@@ -129,8 +129,10 @@ export class BanditView {
     this.tiles.waiting.set(compact(totals.waiting), "decisions without an answer so far");
     this.tiles.lost.set(percent(totals.decisions ? totals.lost / totals.decisions : 0), `${plural(totals.lost, "decision")} ended unanswered`);
     this.tiles.worn.set(history.behind ? "–" : compact(arms.worn), `of ${plural(arms.total, "arm")} pay less than they did`);
-    if (history.last) {
-      const { last } = history, key = JSON.stringify(last);
+    const { last } = history;
+    if (history.behind && !last?.reason) say(this.why, "The log is being read: the last decision comes last.");
+    else if (last) {
+      const key = JSON.stringify(last);
       if (key !== this.reason) this.why.replaceChildren(`In decision ${count(last.round)}, `, h("strong", {}, name(last.arm)), ` ${why(last)}`);
       this.reason = key;
     }
