@@ -7,7 +7,7 @@ USABLE := $(VENV)/.usable
 BENCH_PYTHON ?= $(BIN)/python
 GPU_WORKERS ?= 4
 
-.PHONY: help reproduce docs stubs intervals noise late delays clicks bench mutants stress test test-gpu lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs site stubs intervals noise late delays clicks bench mutants stress test test-gpu lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,6 +29,10 @@ reproduce: $(USABLE)  ## Run the paper's experiments in a quick size: a report w
 docs: $(READY)  ## Write docs/policies.md anew from the code, and measure and draw what docs/hull.md shows
 	$(BIN)/python docs/make_policies.py
 	$(BIN)/python docs/make_hull.py
+	$(BIN)/python -m docs.make_start
+
+site: $(READY)  ## Build the site in build/site: every page with code is run (ten minutes at first; ARGS=--quick runs none)
+	$(BIN)/python -m docs.make_site $(ARGS)
 
 stubs: $(READY)  ## Write src/rotting/__init__.pyi anew from the code: what type checkers and editors know of the policies
 	$(BIN)/python -m tools.make_stubs

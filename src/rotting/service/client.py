@@ -289,6 +289,8 @@ def _no_answer(error: httpx.TransportError) -> NoAnswer:
 class Client(_ServiceVerbs, _Waiting):
     """The bandits of a service, with the verbs of `Bandit`.
 
+    In use::
+
         with rotting.Client("http://127.0.0.1:8000", token="rot_...") as client:
             client.create("songs", rotting.EffRAWUCB(sigma=0.5), arms=["jazz", "rock"])
             songs = client.bandit("songs")
@@ -347,6 +349,8 @@ class Client(_ServiceVerbs, _Waiting):
 
 class AsyncClient(_ServiceVerbs, _Async):
     """As `Client`, for programs with an event loop: its verbs are awaited.
+
+    In use::
 
         async with rotting.AsyncClient("http://127.0.0.1:8000") as client:
             songs = client.bandit("songs")

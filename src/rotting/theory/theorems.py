@@ -290,7 +290,7 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
         horizon: T; the problem's own by default.
 
     Returns:
-        A table, in which a star marks a vacuous bound: no play can have that much regret. Its rows have
+        A table, in which a star marks a vacuous bound, since no play can have that much regret. Its rows have
         the keys `theorem`, `reference`, `applies`, `why` (as in `applicable`, of the problem alone), and by policy `bounds` and
         `why_not`, one of which is None, and `arms`: for `rested gap-dependent`, `h_i+` (`overpulls`) and the pseudo-gap of each
         arm (`pseudo_gaps`, None where overpulls cost nothing).

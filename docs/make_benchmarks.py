@@ -1,0 +1,41 @@
+"""Write docs/benchmarks.md from what `python -m benchmarks` measured: `make bench`, then `python -m docs.make_benchmarks`."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+PAGE = DOCS / "benchmarks.md"
+PICTURES = DOCS / "benchmarks"
+MEASURED = DOCS.parent / "build" / "benchmarks"
+HEAD = """\
+# Benchmarks
+
+<!-- Written by `python -m docs.make_benchmarks` from what `make bench` measured: do not edit. -->
+
+The library and its peers in one run, on one machine, which is named below. Yours will differ: `make bench` measures there.
+What counts are ratios, since contestants took turns. Goals are those that the project set itself; those missed are shown, too.
+"""
+
+
+def page(report: str) -> str:
+    """Return the page: its own beginning, and the report's tables, with pictures where the page has them."""
+    title, _, rest = report.partition("\n")
+    if title != "# Benchmark":
+        raise ValueError(f"the report must begin with '# Benchmark', got '{title}'")
+    return HEAD + rest.replace("](", f"]({PICTURES.name}/")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the page and its pictures from a folder of results."""
+    folder = Path(arguments[0]) if arguments else MEASURED
+    PAGE.write_text(page((folder / "benchmark.md").read_text("utf-8")), "utf-8")
+    shutil.rmtree(PICTURES, ignore_errors=True)
+    PICTURES.mkdir()
+    for picture in sorted(folder.glob("*.png")):
+        shutil.copyfile(picture, PICTURES / picture.name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,12 @@
+"""
+The index over time
+===================
+
+One run of RAW-UCB: which arm it pulls, what it goes by, and what it does not see.
+"""
+
+import rotting
+
+problem = rotting.problems.two_arms(L=1.0, horizon=1_000)
+game = rotting.play(rotting.RAWUCB(), problem, run=1)
+figure = game.plot()

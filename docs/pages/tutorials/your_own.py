@@ -1,0 +1,154 @@
+"""
+Your own policy, noise and problem
+==================================
+
+All three are plain Python. What you write is compiled, checked, simulated and used live like the library's own.
+"""
+
+# %%
+# A problem
+# ---------
+# A problem is a list of arms and a noise. An arm follows its own pulls (*rested*), the rounds (*restless*), or both. Say that
+# songs get boring when they are played, and one is a hit of the season:
+
+import rotting
+from rotting.problems import Abrupt, Exponential, Linear, Problem, Product, Rested
+
+songs = Problem(
+    [
+        Rested(Abrupt(0.9, 0.3, at=150)),  # loved 150 times, then no more
+        Rested(Linear(0.7, slope=-0.0003)),  # slowly less
+        Product(rested=Exponential(0.8, rate=0.002), restless=Exponential(1.0, rate=0.001)),  # boring, and out of season
+    ],
+    noise=rotting.Bernoulli(),
+    horizon=1_000,
+)
+print(songs.kind, bool(songs.is_rotting()))
+
+# %%
+# A table does as well: ``Problem.rested(table)`` with a row for each arm and a column for each pull,
+# ``Problem.restless(table)`` with a column for each round.
+#
+# A policy
+# --------
+# A policy is some functions on two tuples: ``Params``, numbers that never change, and ``State``, arrays that do. This one
+# pulls the arm with the largest upper bound of its last ``h`` rewards.
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from rotting.kit import COUNT, POSITIVE, Floats, Ints, Kernel, Policy, Reason, by_index, log
+
+
+class Params(NamedTuple):
+    window: Annotated[int, COUNT, "how many rewards of an arm are remembered"] = 20
+    sigma: Annotated[float, POSITIVE, "scale of the noise"] = 0.5
+
+
+class State(NamedTuple):
+    last: Floats  # [K, window] the newest rewards of each arm, in a circle
+    pulls: Ints  # [K]
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(last=np.zeros((n_arms, p.window)), pulls=np.zeros(n_arms, np.int64))
+
+
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    h = min(s.pulls[i], p.window)
+    if h == 0:
+        return Reason(np.inf, 0.0, 0, np.inf)
+    mean = s.last[i, :h].sum() / h
+    width = p.sigma * (2.0 * log(float(t)) / h) ** 0.5
+    return Reason(mean + width, mean, h, width)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.last[arm, s.pulls[arm] % p.window] = reward
+    s.pulls[arm] += 1
+
+
+class LastPullsUCB(Policy):
+    """UCB1 on the last pulls of each arm."""
+
+    name = "last-pulls-ucb"
+    kernel = Kernel(Params, init, update=update, **by_index(index))
+
+
+LastPullsUCB(window=50)
+
+# %%
+# ``by_index`` makes ``choose`` and ``explain`` of the index. ``rotting.kit`` has what else the library's policies are made
+# of: windows, exact sums, random numbers, rules. ``check_policy`` plays the policy compiled and interpreted, saved and
+# restored, with arms that come and go, and says which rule it breaks; here, none.
+
+rotting.check_policy(LastPullsUCB())
+
+# %%
+# A parameter that is wrong is refused in one sentence, which you did not have to write:
+
+try:
+    LastPullsUCB(window=0)
+except rotting.errors.InvalidValueError as error:
+    print(error)
+
+# %%
+# A noise
+# -------
+# A noise says what an arm of a given mean pays. Here listeners give zero to four stars, and the reward is a quarter of them:
+# one of the two values around the mean, drawn so that it is right on average. The random number is a function of where it is
+# used, so every policy meets the same rewards.
+
+from dataclasses import dataclass
+
+from rotting.kit import Noise, floor, reward_uniform
+
+
+@dataclass(frozen=True)
+class Stars(Noise):
+    """Rewards of 0, 1/4, 1/2, 3/4 or 1."""
+
+    lowest_mean = 0.0
+    highest_mean = 1.0
+    mean_rule = "a number from 0 to 1"
+    support = (0.0, 1.0)
+
+    @staticmethod
+    def draw(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+        below = floor(4.0 * mean)
+        u = reward_uniform(key, run, arm, clock, 0)
+        return (below + 1.0 if u < 4.0 * mean - below else below + 0.0) / 4.0
+
+
+rotting.check_noise(Stars())
+
+# %%
+# All together
+# ------------
+# The third song follows its pulls and the rounds. For such a problem nobody knows the optimal player, so the table compares
+# with a greedy one, and says so; regret can then be negative.
+
+policies = [LastPullsUCB(window=50), rotting.RAWUCB(sigma=0.5), rotting.UCB1(sigma=0.5)]
+for noise in (rotting.Bernoulli(), Stars()):
+    problem = Problem(songs.arms, noise=noise, horizon=1_000)
+    result = rotting.simulate(policies, problem, runs=100, seed=0)
+    print(result.table(), end="\n\n")
+
+# %%
+# With stars instead of likes there is less noise, and more can be learned from as many listeners.
+
+axes = result.plot(title="Songs, with stars")
+
+# %%
+# Live
+# ----
+# The same policy decides one song at a time:
+
+bandit = rotting.Bandit(LastPullsUCB(window=50), arms=["jazz", "rock", "folk"], seed=0)
+for _ in range(60):
+    song = bandit.pull()
+    bandit.update(song, 0.9 if song == "jazz" else 0.4)
+print(bandit.explain())
+
+# %%
+# Policies that draw random numbers, restart, or need a horizon: *Contributing* has the rules, and one in full.

@@ -1,0 +1,189 @@
+"""The site in its quick form: built without a warning, with links that lead somewhere, and nothing from other hosts."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from docs import make_site
+from docs.site import recordings
+from docs.site.order import PLAN
+from tests.helpers.browsers import chromium, colours, overflow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page, Request
+
+PAGES = make_site.DOCS / "pages"
+LOADED = {("link", "href"), ("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
+
+
+class Links(HTMLParser):
+    """The links of a page, what it loads, and the places in it that a link can name."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.places: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value is None:
+                continue
+            if name in {"id", "name"}:
+                self.places.add(value)
+            elif (tag, name) in LOADED and ("rel", "canonical") not in attrs:
+                self.loads.append(value)
+            elif (tag, name) == ("a", "href"):
+                self.links.append(value)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built") / "site"
+    assert make_site.build(folder, quick=True) == 0, "Sphinx warned: see above"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Links]:
+    return {path: Links(path.read_text("utf-8")) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts}
+
+
+def test_no_link_is_dead(site: Path, pages: dict[Path, Links]) -> None:
+    dead = []
+    for page, found in pages.items():
+        for link in [*found.links, *found.loads]:
+            parts = urlsplit(link)
+            if parts.scheme or link.startswith("//"):
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            place = unquote(parts.fragment)
+            if not target.is_file() or (place and target in pages and place not in pages[target].places):
+                dead.append(f"{page.relative_to(site)}: {link}")
+    assert dead == []
+
+
+def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[Path, Links]) -> None:
+    foreign = [f"{page.name}: {link}" for page, found in pages.items() for link in found.loads if urlsplit(link).netloc]
+    for style in site.rglob("*.css"):
+        text = style.read_text("utf-8")
+        foreign += [f"{style.name}: {url}" for url in re.findall(r"(?:url\(|@import\s*)[\"']?((?:https?:)?//[^\"')]+)", text)]
+    assert foreign == []
+
+
+def test_every_section_is_there(pages: dict[Path, Links], site: Path) -> None:
+    built = {path.relative_to(site).as_posix() for path in pages}
+    expected = {f"{path.parent.name}/{path.stem}.html" for path in PAGES.rglob("*.py")}
+    expected |= {
+        "index.html",
+        "paper.html",
+        "policies.html",
+        "benchmarks.html",
+        "scrub.html",
+        "api/index.html",
+        "guides/index.html",
+    }
+    assert expected <= built
+    assert {f"{path.stem}" for each in ("tutorials", "concepts") for path in (PAGES / each).glob("*.py")} == set(PLAN)
+
+
+def test_tutorials_can_be_downloaded_as_notebooks(site: Path) -> None:
+    names = {path.name for path in (site / "_downloads").rglob("*.ipynb")}
+    assert {f"{path.stem}.ipynb" for path in (PAGES / "tutorials").glob("*.py")} <= names
+
+
+def test_the_gallery_has_fifteen_short_pictures() -> None:
+    pictures = sorted((PAGES / "gallery").glob("*.py"))
+    assert len(pictures) >= 15
+    for path in pictures:
+        code = path.read_text("utf-8").split('"""', 2)[2]
+        lines = [line for line in code.splitlines() if line.strip()]
+        assert len(lines) <= 20, path.name
+
+
+# --- in a browser ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: "Browser") -> "Iterator[Page]":
+    """A page that asks no other host for anything."""
+    opened, foreign = browser.new_page(viewport={"width": 1280, "height": 900}), []
+
+    def note(request: "Request") -> None:
+        if not request.url.startswith(("file:", "data:")):
+            foreign.append(request.url)
+
+    opened.on("request", note)
+    yield opened
+    opened.close()
+    assert foreign == []
+
+
+@pytest.mark.parametrize("name", ["index", "tutorials/simulate_and_compare", "gallery/index", "api/generated/rotting.RAWUCB"])
+def test_pages_ask_nobody(name: str, page: "Page", site: Path) -> None:
+    page.goto((site / f"{name}.html").as_uri())
+    assert page.locator("h1").first.is_visible()
+
+
+def test_the_search_works_from_disk(page: "Page", site: Path) -> None:
+    page.goto((site / "search.html").as_uri() + "?q=hull")
+    page.wait_for_selector("#search-results li a")
+    assert page.locator("#search-results li").count() > 2
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_game_is_scrubbed_with_the_keyboard(scheme: str, page: "Page", site: Path) -> None:
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.goto((site / "scrub.html").as_uri())
+    back, text = colours(page)
+    assert (back > text) == (scheme == "light")
+    slider = page.locator("#scrub input[type=range]")
+    slider.focus()
+    before = int(slider.input_value())
+    page.keyboard.press("ArrowRight")
+    assert int(slider.input_value()) == before + 1
+    page.locator("h1").first.click()
+    page.keyboard.press("ArrowLeft")
+    assert int(slider.input_value()) == before
+    assert page.url.endswith("scrub.html")
+    assert page.locator("#scrub svg").count() == 4
+
+
+def test_the_game_shows_what_was_recorded(page: "Page", site: Path) -> None:
+    text = (site / "_static" / "recordings.js").read_text("utf-8")
+    games = json.loads(text.removeprefix("window.RECORDINGS=").rstrip().removesuffix(";"))
+    assert games == recordings.games(quick=True)
+    page.goto((site / "scrub.html").as_uri())
+    for k, game in enumerate(games):
+        page.locator("#scrub select").first.select_option(str(k))
+        for number, run in enumerate(game["runs"]):
+            page.locator("#scrub select").nth(1).select_option(str(number))
+            for t in (1, len(run["arm"]) // 2, len(run["arm"])):
+                page.locator("#scrub input[type=range]").fill(str(t))
+                arm = run["arm"][t - 1]
+                assert page.locator("#scrub tr.pulled th").inner_text() == f"arm {arm}"
+                assert f"arm {arm} is pulled" in page.locator(".scrub-why").inner_text()
+                cells = page.locator("#scrub tr.pulled td").all_inner_texts()
+                assert cells[0] == str(run["arm"][: t - 1].count(arm))
+                assert cells[3] == str(run["window"][arm][t - 1])
+
+
+@pytest.mark.parametrize("name", ["index", "scrub", "gallery/index", "paper"])
+def test_narrow_screens_need_not_scroll_sideways(name: str, page: "Page", site: Path) -> None:
+    page.set_viewport_size({"width": 380, "height": 800})
+    page.goto((site / f"{name}.html").as_uri())
+    assert overflow(page) <= 0
