@@ -192,6 +192,7 @@ def test_the_time_of_a_chunk_is_shared_by_its_runs(tmp_path: Path) -> None:
     assert [(each.first_run, each.runs, chunk.seconds) for each, chunk in taken] == [(0, 4, 2.0), (0, 1, 0.5)]
     assert taken[1][1].regret.tolist() == regret[:1].tolist()
     assert taken[1][1].pulls.tolist() == [[0, 1]]
+    store.close()
 
 
 def test_cancelled_games_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,3 +72,53 @@ def test_a_claim_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert Claims().take(tmp_path / "file" / "work.claim")
+
+
+def renewing() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name == "rotting-claims"]
+
+
+class LeftSlowly:
+    """A lock after which the thread that renews takes its time."""
+
+    def __init__(self, lock: Any) -> None:
+        self.lock, self.left = lock, threading.Event()
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+        if threading.current_thread().name == "rotting-claims":
+            self.left.set()
+            time.sleep(0.2)
+
+
+def test_no_thread_is_left_behind_a_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor one that had nothing left to renew, and was at its end just then."""
+    monkeypatch.setattr(claims, "_BEAT", 0.01)
+    before, mine, path = renewing(), Claims(), tmp_path / "work.claim"
+    slow = LeftSlowly(mine._lock)
+    monkeypatch.setattr(mine, "_lock", slow)
+    mine.take(path)
+    mine.drop(path)
+    assert slow.left.wait(30)
+    mine.close()
+    assert renewing() == before
+
+
+def test_what_is_taken_after_a_close_leaves_nothing_behind(tmp_path: Path) -> None:
+    before, mine, path = renewing(), Claims(), tmp_path / "work.claim"
+    mine.close()
+    assert mine.take(path)
+    assert not path.exists()
+    assert renewing() == before
+
+
+def test_claims_that_nobody_holds_any_more_are_not_renewed(tmp_path: Path) -> None:
+    before, mine = renewing(), Claims()
+    mine.take(tmp_path / "work.claim")
+    (thread,) = [each for each in renewing() if each not in before]
+    del mine
+    thread.join(30)
+    assert not thread.is_alive()

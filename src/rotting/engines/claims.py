@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 import time
+import weakref
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,7 +21,7 @@ class Claims:
     """The claims of this process, renewed while it lives.
 
     A claim of a process that died on this machine is known at once, one of another machine when it was not renewed for half a
-    minute, by the clock of the one who watches.
+    minute, by the clock of the one who watches. What is taken after `close` is told to nobody.
 
     Example:
         >>> import tempfile
@@ -39,7 +40,8 @@ class Claims:
         self._seen: dict[Path, tuple[bytes, int, float]] = {}  # content, last change, and since when it is the last
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._beating: threading.Thread | None = None
+        self._beating: threading.Thread | None = None  # which must not hold on to this object: nobody would end it
+        weakref.finalize(self, self._stop.set)
 
     def take(self, path: Path) -> bool:
         """Claim the work that a path stands for; return False if another process is at it."""
@@ -62,9 +64,12 @@ class Claims:
             break
         with self._lock:
             self._mine.add(path)
-            if self._beating is None:
-                self._beating = threading.Thread(target=self._beat, name="rotting-claims", daemon=True)
+            if self._beating is None and not self._stop.is_set():
+                parts = self._stop, self._lock, self._mine
+                self._beating = threading.Thread(target=_renew, args=parts, name="rotting-claims", daemon=True)
                 self._beating.start()
+        if self._stop.is_set():  # nobody would renew it, or give it back
+            self.drop(path)
         return True
 
     def _is_stale(self, path: Path) -> bool:
@@ -92,24 +97,24 @@ class Claims:
             path.unlink()
 
     def close(self) -> None:
-        """Give everything back."""
-        self._stop.set()
-        beating = self._beating
+        """Give everything back; the thread that renewed it has ended then."""
+        with self._lock:
+            self._stop.set()
+            beating, mine = self._beating, list(self._mine)
         if beating is not None:
             beating.join()
-        for path in list(self._mine):
+        for path in mine:
             self.drop(path)
 
-    def _beat(self) -> None:
-        while not self._stop.wait(_BEAT):
-            with self._lock:
-                mine = list(self._mine)
-                if not mine:
-                    self._beating = None
-                    return
-            for path in mine:
-                with suppress(OSError):
-                    os.utime(path)
+
+def _renew(stop: threading.Event, lock: threading.Lock, mine: set[Path]) -> None:
+    """Renew the claims until it is stopped. It does not end by itself when there are none: `close` could not wait for it."""
+    while not stop.wait(_BEAT):
+        with lock:
+            paths = list(mine)
+        for path in paths:
+            with suppress(OSError):
+                os.utime(path)
 
 
 def _is_alive(process: int) -> bool:
