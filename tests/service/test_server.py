@@ -149,7 +149,7 @@ def test_a_service_ends_in_order_when_nobody_reads_what_it_says(tmp_path: Path) 
 def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
     path, port, chance = tmp_path / "songs.rot", free_port(), random.Random(11)
     stop, decided, rewarded = threading.Event(), {}, {}
-    made = Counter[str]()
+    heard: list[str] = []  # outcomes; to append is safe among threads
 
     def call(client: list[Client], method: str, target: str, body: Any) -> Any:
         """Ask until there is an answer; None if the test ends first."""
@@ -179,7 +179,7 @@ def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
             if answer is None:
                 break
             for reward, result in zip(rewards, answer["results"], strict=True):
-                made[result["outcome"]] += 1
+                heard.append(result["outcome"])
                 rewarded[reward["id"]] = reward["value"]
         client[0].close()
 
@@ -204,8 +204,10 @@ def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
         for thread in threads:
             if thread.ident is not None:
                 thread.join()
-    assert set(made) <= {"applied", "duplicate"}
-    assert made["applied"] >= 20 * KILLS
+    outcomes = Counter(heard)
+    assert set(outcomes) <= {"applied", "duplicate"}
+    # A kill can take the replies of six workers, two rewards each, which then hear that these are duplicates.
+    assert outcomes["duplicate"] <= 6 * 2 * KILLS
     assert len(rewarded) >= 20 * KILLS
     verified = process("log", str(path), "--verify")
     assert (verified.returncode, verified.stderr) == (0, "")
