@@ -239,12 +239,12 @@ class Result:
     @property
     def labels(self) -> tuple[str, ...]:
         """One short label per policy, such as `RAW-UCB 1.4`, with a number added when two are the same."""
-        return _numbered([policy.label for policy in self.policies])
+        return numbered([policy.label for policy in self.policies])
 
     @property
     def full_labels(self) -> tuple[str, ...]:
         """One label per policy with all of its parameters, with a number added when two are the same."""
-        return _numbered(list(map(repr, self.policies)))
+        return numbered(list(map(repr, self.policies)))
 
     def _labels(self, given: "str | Sequence[str] | None") -> tuple[str, ...]:
         """Return the labels that are asked for."""
@@ -256,7 +256,7 @@ class Result:
             raise InvalidTypeError(f"labels must be 'full' or one text per policy, got {given!r}")
         if len(given) != len(self.policies):
             raise InvalidValueError(f"labels must be one text per policy, {len(self.policies)}, got {len(given)}")
-        return _numbered(list(given))
+        return numbered(list(given))
 
     @property
     def is_optimal(self) -> bool:
@@ -743,7 +743,7 @@ def _beside(results: Sequence[Result]) -> Result:
     return replace(first, policies=tuple(policies), us_per_round=time, **first._joined(others, axis=0))
 
 
-def _numbered(labels: Sequence[str]) -> tuple[str, ...]:
+def numbered(labels: Sequence[str]) -> tuple[str, ...]:
     """Return labels that differ: of equal ones, all but the first get a number."""
     numbered: list[str] = []
     for each in labels:
