@@ -91,6 +91,11 @@ def test_what_is_no_study_is_not_loaded(study: Study, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         Study.load(tmp_path / "empty")
     study.save(tmp_path / "study")
+    wrong: list[Any] = [{}, {"L": 3}, [], None]
+    for parameters in wrong:
+        edit(tmp_path / "study", parameters=parameters)
+        with pytest.raises(ValueError, match=r"study.json' is edited: its parameters are not lists of values"):
+            Study.load(tmp_path / "study")
     edit(tmp_path / "study", format_version=7)
     with pytest.raises(ValueError, match="has format version 7, but this rotting reads 1"):
         Study.load(tmp_path / "study")
@@ -188,6 +193,20 @@ def test_a_notebook_shows_what_the_study_is_once_with_its_table_and_a_drawing(st
     assert 'aria-label="mean regret over L: RAW-UCB 0.2, RAW-UCB 1.4, RAW-UCB 6, UCB1"' in shown
     words = Study({"size": ["small", "large", "huge"]}, [each.select("UCB1") for each in study.results])
     assert "<svg" not in words._repr_html_()
+
+
+def test_a_folder_made_meanwhile_is_left_alone(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, save = tmp_path / "study", rotting.Result.save
+
+    def made_by_another(self: rotting.Result, folder: Path) -> None:
+        path.mkdir(exist_ok=True)
+        save(self, folder)
+
+    monkeypatch.setattr(rotting.Result, "save", made_by_another)
+    with pytest.raises(FileExistsError, match="path must be a new folder, but"):
+        study.save(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["study"]
+    assert not list(path.iterdir())
 
 
 def results(study: Study) -> list[Any]:

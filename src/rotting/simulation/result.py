@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import pickle
-import shutil
 import textwrap
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from rotting import registry
 from rotting.common.arrays import Floats, Ints
-from rotting.common.atomic_files import partial_path
+from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
 from rotting.common.rules import brief, nonnegative_int, positive_int, suggest
 from rotting.common.statistics import mean_interval, quantiles
@@ -27,7 +26,7 @@ from rotting.display.figures import BANDS
 from rotting.display.plots import plot_regret
 from rotting.display.tables import Column, Table, number_format
 from rotting.engines.log import arm_type
-from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathExistsError, PathMissingError
+from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
 from rotting.policy import Policy
 from rotting.problems import Problem, delays
 from rotting.problems.mean_table import Means
@@ -612,13 +611,7 @@ class Result:
             ...     Result.load(Path(folder) / "result") == result
             True
         """
-        path = Path(path)
-        if os.path.lexists(path):
-            raise PathExistsError(f"path must be a new folder, but '{path}' exists")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = partial_path(path)
-        partial.mkdir()
-        try:
+        with new_folder(path) as partial:
             with (partial / ARRAYS_FILE).open("wb") as file:
                 names = [*ARRAYS, *self._recorded(self.pulls.shape[2])]
                 plain = self.played is not None and self.played.is_plain
@@ -638,14 +631,6 @@ class Result:
                 json.dump(settings, text, indent=2, allow_nan=False)
                 text.write("\n")
                 _to_disk(text.fileno(), text.flush)
-            try:
-                partial.rename(path)
-            except OSError as error:
-                if os.path.lexists(path):  # made by another process since the check
-                    raise PathExistsError(f"path must be a new folder, but '{path}' exists") from error
-                raise
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
 
     @classmethod
     def load(cls, path: str | Path) -> "Result":

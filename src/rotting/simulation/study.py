@@ -1,8 +1,6 @@
 """Results over problems whose parameters vary: one table, pictures over a parameter, and which policy parameter is best."""
 
 import json
-import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.common.atomic_files import partial_path
+from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
 from rotting.common.rules import suggest
 from rotting.common.statistics import mean_interval, quantiles
 from rotting.display.figures import Curve, Figure, Panel, mean_points
 from rotting.display.plots import plot_figure, plot_heat
 from rotting.display.tables import Column, Table, interval_column, number_format
-from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathExistsError, PathMissingError
+from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
 from rotting.policy import Policy
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
 from rotting.simulation.result import Result
@@ -421,20 +419,11 @@ class Study:
             ...     Study.load(Path(folder) / "study") == study
             True
         """
-        path = Path(path)
-        if os.path.lexists(path):
-            raise PathExistsError(f"path must be a new folder, but '{path}' exists")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = partial_path(path)
-        partial.mkdir()
-        try:
+        with new_folder(path) as partial:
             for k, result in enumerate(self.results):
                 result.save(partial / str(k))
             about = {"format": FORMAT, "format_version": FORMAT_VERSION, "parameters": self.parameters}
             (partial / STUDY_FILE).write_text(json.dumps(about, indent=2, allow_nan=False) + "\n", "utf-8")
-            partial.rename(path)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
 
     @classmethod
     def load(cls, path: str | Path) -> "Study":
@@ -465,8 +454,12 @@ class Study:
         if about.get("format_version") != FORMAT_VERSION:
             version = about.get("format_version")
             raise InvalidValueError(f"'{path}' has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
-        count = len(next(iter(about["parameters"].values())))
-        return cls(about["parameters"], [Result.load(path / str(k)) for k in range(count)])
+        parameters = about.get("parameters")
+        listed = isinstance(parameters, dict) and all(isinstance(each, list) for each in parameters.values())
+        if not parameters or not listed:
+            raise InvalidValueError(f"'{path / STUDY_FILE}' is edited: its parameters are not lists of values")
+        count = len(next(iter(parameters.values())))
+        return cls(parameters, [Result.load(path / str(k)) for k in range(count)])
 
 
 def _plain(name: str, value: object) -> Value:
