@@ -11,8 +11,8 @@ import pytest
 import rotting
 from rotting import errors
 from rotting.adapters import Environment
-from rotting.problems import Abrupt, Exponential, Linear, Problem, Product, Rested, Restless
-from rotting.problems.noise import Bernoulli, Beta, Gaussian, Noise, Poisson
+from rotting.problems import Abrupt, Exponential, Linear, Problem, Product, Recovering, Rested, Restless, Visiting
+from rotting.problems.noise import Bernoulli, Beta, ByArm, Gaussian, Noise, Poisson
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -50,6 +50,34 @@ def test_an_episode_is_a_run_of_simulate(noise: Noise) -> None:
             assert (observation, terminated, truncated) == (0, False, t == HORIZON - 1)
             assert (reward, info["mean"], info["regret"]) == (game.reward[t], game.mean[t], game.regret[t])
         assert info["round"] == HORIZON
+
+
+def mu(i: int, t: int, n: int) -> float:
+    return 1 / (1 + i + 0.1 * n) - 0.01 * t
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        Problem.by_function(mu, 3, horizon=HORIZON),
+        Problem([Recovering(Exponential(0.0, rate=0.2, limit=1.0)), Rested(0.4)], Gaussian(0.1), HORIZON),
+        Problem.rested([0.5, 0.4], ByArm([Gaussian(0.1), Gaussian(1.0)]), HORIZON),
+    ],
+    ids=("function", "recovering", "by-arm"),
+)
+def test_an_episode_is_a_run_of_any_problem(each: Problem) -> None:
+    env, game = Environment(each, seed=4), rotting.play(rotting.UCB1(), each, run=1, seed=4)
+    env.reset(options={"run": 1})
+    for t, arm in enumerate(game.arm.tolist()):
+        _, reward, _, _, info = env.step(arm)
+        assert (reward, info["mean"], info["regret"]) == (game.reward[t], game.mean[t], game.regret[t])
+    assert env.reference == game.reference
+
+
+def test_arms_that_come_and_leave_are_refused() -> None:
+    visited = Problem([Rested(0.5), Visiting(Rested(0.8), first=3)], horizon=9)
+    with pytest.raises(errors.InvalidValueError, match="problem must have arms that are always there, as actions are, got"):
+        Environment(visited)
 
 
 def test_runs_follow_each_other_and_can_be_chosen() -> None:

@@ -1,6 +1,7 @@
 """The look of figures of one's own."""
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from rotting import errors
 from rotting.display.paper_style import WIDTHS, style
 
 matplotlib = pytest.importorskip("matplotlib")
+pytest.importorskip("matplotlib.figure")
 
 
 @pytest.mark.parametrize(("width", "inches"), [*WIDTHS.items(), (4, 4.0)])
@@ -62,3 +64,37 @@ def test_a_size_that_there_is_not_is_refused(arguments: Any, message: str) -> No
     with pytest.raises(errors.InvalidValueError) as caught:
         style(*arguments)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_file_of_a_plot_is_as_wide_as_the_style_says(width: str, tmp_path: Path) -> None:
+    from PIL import Image
+
+    result = rotting.simulate(rotting.UCB1(), rotting.problems.two_arms(horizon=20), runs=3)
+    with style(width):
+        result.plot(path=tmp_path / "one.png")
+    with Image.open(tmp_path / "one.png") as image:
+        assert image.width == round(WIDTHS[width] * 200)
+
+
+def test_words_around_small_axes_stay_beside_them() -> None:
+    """Neighbours in a figure of one's own are not written over."""
+    result = rotting.simulate(rotting.UCB1(), rotting.problems.two_arms(horizon=20), runs=3)
+    figure = matplotlib.figure.Figure((10, 6), layout="constrained")
+    for k in range(6):
+        ax = result.plot(ax=figure.add_subplot(2, 3, k + 1), log_y=True)
+        assert ax.get_title(loc="left").replace("\n", " ") == (
+            "two-arms: mean of 3 runs, band from 10 % to 90 % of them regret against the optimal policy"
+        )
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        frame, title, label = (each.get_window_extent() for each in (ax, ax._left_title, ax.yaxis.label))
+        assert title.x1 <= frame.x1
+        assert label.height <= frame.height
+
+
+def test_a_formula_in_a_title_is_not_broken() -> None:
+    result = rotting.simulate(rotting.UCB1(), rotting.problems.two_arms(horizon=20), runs=3)
+    title = r"$\mathbb{E}[R_T]$ over a game of two arms of which one falls by $L = 1$ after a quarter of its rounds"
+    ax = matplotlib.figure.Figure((3, 2)).add_subplot()
+    assert result.plot(ax=ax, title=title).get_title(loc="left") == title

@@ -1,5 +1,7 @@
 """Tables for people: aligned, escaped, and with the digits that intervals support."""
 
+from operator import itemgetter
+
 from rotting.common.statistics import Interval
 from rotting.display.tables import Column, Table, number_format
 
@@ -23,3 +25,13 @@ def test_a_frame_has_the_numbers_of_the_rows() -> None:
     rows = [{"policy": "a", "mean": 1.25, "ratio": Interval(2.0, None, None)}]
     frame = Table((), (), rows).to_pandas()
     assert frame.to_dict("records") == [{"policy": "a", "mean": 1.25, "ratio": 2.0, "ratio_low": None, "ratio_high": None}]
+
+
+def test_the_first_columns_are_aligned_to_the_left_wherever_they_are_written() -> None:
+    columns = tuple(Column(name, itemgetter(name)) for name in ("size", "policy", "regret"))
+    rows = [{"size": "1", "policy": "UCB1", "regret": "2"}, {"size": "10", "policy": "RAW-UCB 1.4", "regret": "10"}]
+    table = Table((), columns, rows, left=2)
+    assert str(table).splitlines()[2:] == ["1     UCB1              2", "10    RAW-UCB 1.4      10"]
+    assert "| :-- | :-- | --: |" in table.to_markdown()
+    assert r"\begin{tabular}{llr}" in table.to_latex()
+    assert table._repr_html_().count("text-align: left") == 2 * 3

@@ -11,7 +11,20 @@ import pytest
 
 from rotting import problems
 from rotting.errors import AxesWarning
-from rotting.problems import Abrupt, General, Linear, Problem, Product, Rested, Restless, Sum, two_arms
+from rotting.problems import (
+    Abrupt,
+    FixedDelay,
+    General,
+    Linear,
+    Problem,
+    Product,
+    Recovering,
+    Rested,
+    Restless,
+    Sum,
+    Visiting,
+    two_arms,
+)
 from rotting.problems.noise import Bernoulli, Binomial, Gaussian, Noise, Noiseless, Poisson
 
 NAN, INF = math.nan, math.inf
@@ -257,3 +270,24 @@ def test_a_noise_that_cannot_be_played_is_refused(noise: Noise, message: str) ->
     with pytest.raises(TypeError) as caught:
         Problem.rested([[0.5, 0.25]], noise=noise)
     assert str(caught.value) == message
+
+
+def mu(i: int, t: int, n: int) -> float:
+    return 1 / (1 + i) - 0.01 * n - 0.001 * t
+
+
+def test_a_notebook_shows_the_means_of_every_kind_of_problem() -> None:
+    rise = [0.0, 0.2, 0.4, 0.6]
+    visits = Problem([Rested(0.5), Visiting(Rested([0.9, 0.8, 0.7, 0.6]), first=2, last=3), Recovering(rise)], horizon=4)
+    late = visits.delayed(FixedDelay(2))
+    for problem in (visits, late, Problem.by_function(mu, 3), Problem.by_function(mu, 3, horizon=9), two_arms(horizon=9)):
+        shown = problem._repr_html_()
+        assert f'aria-label="mean over round t: {", ".join(f"arm {i}" for i in range(problem.n_arms))}"' in shown
+    assert "FixedDelay(lost=0.0, rounds=2)" in late._repr_html_()
+    assert "rounds of rest" in visits._repr_html_()
+    drawn = [visits._if_always_pulled(i, 4)[1].tolist() for i in range(3)]
+    assert drawn[0] == [0.5] * 4
+    assert drawn[1][1:3] == [0.9, 0.8]
+    assert np.isnan(drawn[1]).tolist() == [True, False, False, True]
+    assert drawn[2] == rise
+    assert Problem.by_function(mu, 3)._if_always_pulled(1, 3)[1].tolist() == [mu(1, t, t - 1) for t in (1, 2, 3)]

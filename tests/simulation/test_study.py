@@ -91,6 +91,11 @@ def test_what_is_no_study_is_not_loaded(study: Study, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         Study.load(tmp_path / "empty")
     study.save(tmp_path / "study")
+    wrong: list[Any] = [{}, {"L": 3}, [], None]
+    for parameters in wrong:
+        edit(tmp_path / "study", parameters=parameters)
+        with pytest.raises(ValueError, match=r"study.json' is edited: its parameters are not lists of values"):
+            Study.load(tmp_path / "study")
     edit(tmp_path / "study", format_version=7)
     with pytest.raises(ValueError, match="has format version 7, but this rotting reads 1"):
         Study.load(tmp_path / "study")
@@ -142,6 +147,68 @@ def test_a_heat_map_of_two_parameters_of_the_problems_is_of_one_policy() -> None
     plt.close("all")
 
 
+def test_a_heat_map_of_the_problems_over_several_policies_of_a_kind_has_the_name_of_the_kind() -> None:
+    problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 1.0], horizon=[30, 60])
+    study = rotting.sweep(rotting.grid(rotting.UCB1, sigma=[0.5, 1.0]), problems, runs=3)
+    assert study.heat_map("L", "horizon", policy="ucb1").axes[0].get_title(loc="left") == "UCB1: mean regret"
+    plt.close("all")
+
+
+def test_a_heat_map_has_words_after_numbers() -> None:
+    policies = rotting.grid(rotting.RAWUCB, sigma=["estimate", 2.0, 1.0])
+    problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 1.0], horizon=30)
+    ax = rotting.sweep(policies, problems, runs=3).heat_map().axes[0]
+    assert [each.get_text() for each in ax.get_yticklabels()] == ["1", "2", "estimate"]
+    plt.close("all")
+
+
+def test_numbers_in_a_heat_map_have_as_many_digits_as_each_other(study: Study) -> None:
+    written = [each.get_text() for each in study.heat_map().axes[0].texts]
+    assert written.count("1.00") == len(SIZES)
+    assert all(len(each.replace(".", "").lstrip("0")) == 3 for each in written)
+    plt.close("all")
+
+
+def test_a_plot_says_how_long_the_games_are(study: Study) -> None:
+    lengths = rotting.grid(rotting.problems.two_arms, horizon=[30, 60])
+    pictures = [study.plot(), rotting.sweep(rotting.UCB1(), lengths, runs=3).plot()]
+    captions = [" ".join(each.get_text() for each in picture.texts) for picture in pictures]
+    assert f"runs of {HORIZON} rounds" in captions[0]
+    assert "runs of 30 to 60 rounds" in captions[1]
+    plt.close("all")
+
+
+def test_a_plot_is_over_the_first_parameter_with_numbers() -> None:
+    problems = [rotting.problems.two_arms(L=L, horizon=30) for L in (0.5, 1.0)]
+    study = rotting.sweep(rotting.grid(rotting.UCB1, sigma=[0.5, 1.0]), problems, runs=3)
+    picture = study.plot()
+    assert picture.axes[0].get_xlabel() == "ucb1.sigma"
+    assert list(curves(picture)) == ["UCB1, problem=two-arms", "UCB1, problem=two-arms (2)"]
+    plt.close("all")
+
+
+def test_a_notebook_shows_what_the_study_is_once_with_its_table_and_a_drawing(study: Study) -> None:
+    shown = study._repr_html_()
+    assert shown.count(repr(study)) == 1
+    assert 'aria-label="mean regret over L: RAW-UCB 0.2, RAW-UCB 1.4, RAW-UCB 6, UCB1"' in shown
+    words = Study({"size": ["small", "large", "huge"]}, [each.select("UCB1") for each in study.results])
+    assert "<svg" not in words._repr_html_()
+
+
+def test_a_folder_made_meanwhile_is_left_alone(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, save = tmp_path / "study", rotting.Result.save
+
+    def made_by_another(self: rotting.Result, folder: Path) -> None:
+        path.mkdir(exist_ok=True)
+        save(self, folder)
+
+    monkeypatch.setattr(rotting.Result, "save", made_by_another)
+    with pytest.raises(FileExistsError, match="path must be a new folder, but"):
+        study.save(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["study"]
+    assert not list(path.iterdir())
+
+
 def results(study: Study) -> list[Any]:
     return list(study.results)
 
@@ -173,7 +240,7 @@ def results(study: Study) -> list[Any]:
             "x must be a parameter that varies (none), got None",
         ),
         (
-            lambda s: Study({"size": ["small", "large", "huge"]}, results(s)).plot(),
+            lambda s: Study({"size": ["small", "large", "huge"]}, results(s)).plot("size"),
             "x must be a parameter with numbers, got 'size', which has 'small'",
         ),
     ],

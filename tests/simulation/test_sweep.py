@@ -1,5 +1,6 @@
 """Grids, and all that is on them played together."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,9 @@ import pytest
 
 import rotting
 from rotting.engines.threads import Threads
-from rotting.problems import RandomBreakpoints, two_arms
+from rotting.problems import Problem, RandomBreakpoints, two_arms
+from rotting.problems.noise import Gaussian, Laplace, Noise
+from rotting.simulation.study import Study
 from rotting.simulation.sweep import grid, sweep
 
 
@@ -34,6 +37,28 @@ def test_problems_without_parameters_are_known_by_their_names() -> None:
     study = sweep(rotting.UCB1(), [two_arms(), family], horizon=40, runs=3)
     assert study.parameters == {"problem": ("two-arms", "random-breakpoints")}
     assert sweep(rotting.UCB1(), family, runs=3).results[0] == study.results[1]
+
+
+def test_problems_of_one_name_are_told_apart() -> None:
+    study = sweep(grid(rotting.RAWUCB, alpha=[0.5, 1.4]), [two_arms(L=0.5), two_arms(L=1.0)], horizon=40, runs=3)
+    assert study.parameters == {"problem": ("two-arms", "two-arms (2)")}
+    assert study.varying == ("problem", "raw-ucb.alpha")
+
+
+def test_a_parameter_of_problems_may_be_anything(tmp_path: Path) -> None:
+    noises = [Gaussian(0.5), Laplace()]
+
+    def late(n: int) -> float:
+        return float(n < 5)
+
+    def make(noise: Noise, decay: Callable[[int], float]) -> Problem:
+        return Problem.rested([decay, 0.5], noise, horizon=20)
+
+    study = sweep(rotting.UCB1(), grid(make, noise=noises, decay=[late]), runs=3)
+    assert study.parameters["noise"] == ("Gaussian(sigma=0.5)", "Laplace(b=1.0)")
+    assert study.parameters["decay"] == (late.__qualname__,) * 2
+    study.save(tmp_path / "study")
+    assert Study.load(tmp_path / "study") == study
 
 
 def test_a_sweep_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,6 +94,7 @@ def test_a_sweep_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
             "make must be the class of a policy or a function that returns a problem, got 'raw-ucb'",
         ),
         (lambda: sweep(rotting.UCB1(), []), "problems must hold at least one problem, got none"),
+        (lambda: sweep(rotting.UCB1(), None), "problems must be problems such as Problem.rested(means), got None"),  # type: ignore[arg-type]
         (lambda: sweep([], two_arms()), "policies must hold at least one policy, got none"),
         (lambda: sweep(rotting.UCB1(), [3]), "problem must be a Problem such as Problem.rested(means), got int"),  # type: ignore[list-item]
         (lambda: grid(rotting.RAWUCB, alpha=[-1.0]), "alpha must be a positive finite number, got -1.0"),

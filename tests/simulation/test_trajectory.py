@@ -98,3 +98,14 @@ def test_the_shortest_game_is_shown() -> None:
     assert len(played.plot().axes) == 2  # an arm that was never pulled has no index yet
     assert "arm 0" in played._repr_html_()
     assert len(played.to_pandas()) == 1
+
+
+def test_a_notebook_shows_indices_as_the_picture_does_without_the_first_ones() -> None:
+    played = rotting.play(rotting.RAWUCB(), rotting.problems.two_arms(horizon=200))
+    assert played.index is not None
+    axes = {ax.get_ylabel(): ax for ax in played.plot().axes}
+    settled = axes["index"].get_ylim()[1]
+    seen = np.where((played.index <= settled) & np.isfinite(played.index), played.index, -np.inf).max()
+    assert np.isfinite(played.index).any()
+    assert played.index[np.isfinite(played.index)].max() > settled
+    assert f">{seen:.3g}</text>" in played._repr_html_()

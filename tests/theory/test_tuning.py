@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rotting import theory
-from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson
+from rotting.problems.noise import Bernoulli, Beta, Binomial, ByArm, Contaminated, Gaussian, Noise, Noiseless, Poisson, Student
 from rotting.registry import make
 
 FOUR = ("raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa")
@@ -26,7 +26,18 @@ def test_the_constant_of_each_policy() -> None:
 
 @pytest.mark.parametrize(
     ("noise", "sigma"),
-    [(Gaussian(0.3), 0.3), (Bernoulli(), 0.5), (Binomial(16), 2.0), (Beta(3.0), 0.25), (Noiseless(), 0.0), (Poisson(), None)],
+    [
+        *[
+            (Gaussian(0.3), 0.3),
+            (Bernoulli(), 0.5),
+            (Binomial(16), 2.0),
+            (Beta(3.0), 0.25),
+            (Noiseless(), 0.0),
+            (Poisson(), None),
+        ],
+        *[(Contaminated(0.5, times=4), 2.0), (Contaminated(0.5, times=0.1), 0.5), (Student(3), None)],
+        *[(ByArm([Gaussian(0.3), Gaussian(2.0)]), 2.0), (ByArm([Noiseless()]), 0.0), (ByArm([Poisson()]), None)],
+    ],
 )
 def test_the_scale_of_a_noise(noise: Noise, sigma: float | None) -> None:
     assert theory.subgaussian_scale(noise) == sigma

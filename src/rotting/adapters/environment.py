@@ -1,17 +1,41 @@
 """A problem as a Gymnasium environment: an action is an arm, an episode is a run."""
 
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import gymnasium
 import numpy as np
 
+from rotting.common.arrays import Ints
 from rotting.common.rules import nonnegative_int
-from rotting.engines.game import mean_now, new_board
+from rotting.engines.game import Board, count, extra_of_run, mean_now, new_board
+from rotting.engines.terms import Rules
 from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.kernels.binding import bind_all
 from rotting.kernels.exact_sums import add, difference
 from rotting.kernels.random_numbers import derive_key
-from rotting.problems import Problem
-from rotting.problems.oracle import optimal_rewards
+from rotting.policies.uniform import Uniform
+from rotting.problems import Problem, Visiting
+from rotting.simulation.plan import Simulation, plan
+
+
+def _begin(m: Any, pulls: Ints, horizon: int) -> Board:
+    return new_board(m, pulls, (), extra_of_run(m, pulls.size, horizon))
+
+
+def _mean(m: Any, b: Board, i: int, t: int) -> float:
+    return mean_now(m, b, i, t)
+
+
+def _count(m: Any, b: Board, i: int, t: int) -> None:
+    count(m, b, i, t)
+
+
+@cache
+def _functions(rules: Rules) -> dict[str, Any]:
+    """Return what a step is made of, for a problem of these rules."""
+    return dict(bind_all({"begin": _begin, "mean": _mean, "count": _count}, rules.on_means))
 
 
 class Environment(gymnasium.Env[Any, Any]):
@@ -23,7 +47,7 @@ class Environment(gymnasium.Env[Any, Any]):
     `round` and `run`; `reference` says what regret is measured against.
 
     Args:
-        problem: what is played.
+        problem: what is played, without delays, and with arms that are always there.
         horizon: rounds of an episode; the problem's own if it has one.
         seed: what rewards are drawn from until `reset` is given another one.
 
@@ -44,13 +68,16 @@ class Environment(gymnasium.Env[Any, Any]):
             raise InvalidTypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
         if problem.delay is not None:
             raise InvalidValueError(f"problem must have no delay, as an environment pays at once, got {problem.delay!r}")
+        if any(isinstance(arm, Visiting) for arm in problem.arms):
+            raise InvalidValueError(f"problem must have arms that are always there, as actions are, got {problem!r}")
         self.problem = problem
         self.horizon = problem.resolve_horizon(horizon)
         self.action_space = gymnasium.spaces.Discrete(problem.n_arms)
         self.observation_space = gymnasium.spaces.Discrete(1)
         self._seed = nonnegative_int("seed", seed)
-        self._means = problem.means(self.horizon)
-        self._optimal, self.reference = optimal_rewards(problem, self.horizon)
+        every_round = replace(plan(Simulation(Uniform(), problem, self.horizon)), checkpoints=np.arange(1, self.horizon + 1))
+        (game,), self.reference = every_round.games()
+        self._means, self._optimal, self._rules = game.setting.means, game.setting.optimum, game.setting.rules
         self._run = -1  # none has begun
         self._round = self.horizon
 
@@ -62,7 +89,7 @@ class Environment(gymnasium.Env[Any, Any]):
         asked = (options or {}).get("run", self._run + 1)
         self._run = nonnegative_int("run", asked)
         self._key = derive_key(self._seed, "noise")
-        self._board = new_board(self._means, np.zeros(self.problem.n_arms, np.int64))
+        self._board = _functions(self._rules)["begin"](self._means, np.zeros(self.problem.n_arms, np.int64), self.horizon)
         self._round, self._collected = 0, (0.0, 0.0)
         return 0, {"round": 0, "run": self._run, "regret": 0.0}
 
@@ -73,10 +100,11 @@ class Environment(gymnasium.Env[Any, Any]):
             raise InvalidValueError(f"step must come after a reset and before the end, got round {self._round + 1}")
         self._round += 1
         t, m, b, noise = self._round, self._means, self._board, self.problem.noise
-        mean = float(mean_now(m, b, arm, t))
+        functions = _functions(self._rules)
+        mean = float(functions["mean"](m, b, arm, t))
         clock = t - 1 if m.on_rounds[arm] else int(b.pulls[arm])
         reward = float(noise.draw(mean, noise.scale, self._key, self._run, arm, clock))
-        b.pulls[arm] += 1
+        functions["count"](m, b, arm, t)
         self._collected = add(*self._collected, mean)
         regret = float(difference(self._optimal[t - 1], 0.0, *self._collected))
         return 0, reward, False, t == self.horizon, {"round": t, "run": self._run, "mean": mean, "regret": regret}

@@ -1,7 +1,13 @@
 """Files and folders that appear complete or not at all: they are written under a temporary name, then renamed."""
 
+import os
 import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from rotting.errors import PathExistsError
 
 
 def partial_path(path: Path) -> Path:
@@ -26,3 +32,39 @@ def write_atomically(path: Path, content: bytes) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: str | Path) -> Iterator[Path]:
+    """Give a folder to fill, which is `path` afterwards, or nothing if that fails; missing parents are created.
+
+    Args:
+        path: the folder; it must not exist.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with new_folder(Path(folder, "a", "b")) as partial:
+        ...         _ = (partial / "file").write_text("content")
+        ...     Path(folder, "a", "b", "file").read_text()
+        'content'
+    """
+    path = Path(path)
+    taken = PathExistsError(f"path must be a new folder, but '{path}' exists")
+    if os.path.lexists(path):
+        raise taken
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = partial_path(path)
+    partial.mkdir()
+    try:
+        yield partial
+        if os.path.lexists(path):  # a rename would silently replace an empty folder
+            raise taken
+        try:
+            partial.rename(path)
+        except OSError as error:
+            if os.path.lexists(path):  # made by another process since the check
+                raise taken from error
+            raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)

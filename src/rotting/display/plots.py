@@ -100,9 +100,9 @@ def plot_regret(
         labels: one per policy.
         checkpoints: the C rounds.
         regret: one number per policy, run and checkpoint.
-        title: above the plot, at the left.
+        title: above the plot, at the left, in as many lines as it takes to stay above it.
         ax: where to draw; None makes a figure, which pyplot shows unless there is a `path`.
-        path: a new image file; its suffix sets the format.
+        path: a new image file; its suffix sets the format. It is as large as the style in force says, and the legend below.
         log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
         bounds: for each policy, labels and values of bounds at the checkpoints, drawn thin in the policy's colour; regret is
             then on a logarithmic axis, as bounds are much larger.
@@ -123,7 +123,8 @@ def plot_regret(
         path = _check_new_file(path)
     new_picture = _new_picture()
     _check_look(legend, band)
-    below = ax is None and legend is True  # no curve is covered there
+    own = ax is None
+    below = own and legend is True  # no curve is covered there
     if ax is None:
         entries = [*labels, *(label for each in bounds for label, _ in each)] if below else []
         width, height = _own_size()
@@ -136,19 +137,30 @@ def plot_regret(
 
             figure = plt.figure(figsize=size, layout="constrained")
         ax = figure.add_subplot()
+    width, height = (each / ax.figure.figure.dpi for each in ax.get_window_extent().size)
     lines = draw(ax, labels, checkpoints, regret, log, bounds, band, log_y)
     if below:
         ax.figure.figure.legend(handles=lines, loc="outside lower center", ncols=columns, **LEGEND)
+    if "$" not in title:  # a formula cannot be broken
+        title = _wrapped(title, width, _points("medium"))
     ax.set_title(title, loc="left", fontsize="medium")
+    ax.set_ylabel(_wrapped(ax.get_ylabel(), height, float(ax.yaxis.label.get_fontsize())))
     if legend is not False and not below:
         _place_legend_inside(ax, lines, "best" if legend is True else legend)
     if path is not None:
-        _write(ax.figure.figure, path)
+        _write(ax.figure.figure, path, "standard" if own else "tight")
     return ax
 
 
-def _write(picture: "Picture", path: Path) -> None:
-    content = picture_bytes(picture, path.suffix[1:])
+def _points(size: str) -> float:
+    """Return a size of letters such as "small" in points."""
+    from matplotlib.font_manager import FontProperties  # noqa: PLC0415 - an extra
+
+    return FontProperties(size=size).get_size_in_points()
+
+
+def _write(picture: "Picture", path: Path, box: str = "tight") -> None:
+    content = picture_bytes(picture, path.suffix[1:], box)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as file:  # x: another process may have written it since the check
         file.write(content)
@@ -225,9 +237,9 @@ def plot_heat(
         set_label(name)
     middle = (np.nanmin(values) + np.nanmax(values)) / 2
     for row, column in np.ndindex(rows, columns) if values.size <= _WRITTEN else ():
-        value = values[row, column]
+        value = float(values[row, column])
         ink = "white" if value < middle else "black"
-        ax.text(column, row, "" if np.isnan(value) else f"{value:,.3g}", ha="center", va="center", color=ink, size=SMALL)
+        ax.text(column, row, "" if np.isnan(value) else _digits(value), ha="center", va="center", color=ink, size=SMALL)
     if best_along is not None:
         for k, place in enumerate(np.nanargmin(values, axis=best_along)):
             corner = (k - 0.5, place - 0.5) if best_along == 0 else (place - 0.5, k - 0.5)
@@ -236,6 +248,11 @@ def plot_heat(
     if path is not None:
         _write(picture, path)
     return picture
+
+
+def _digits(value: float) -> str:
+    """Write three digits, zeros at the end too: numbers side by side are then as exact as each other."""
+    return f"{value:#,.3g}".rstrip(".")
 
 
 def _tick(value: Any) -> str:
@@ -267,10 +284,8 @@ _SHARES = (0.55, 0.95)  # of the height of the axes, that a legend inside may ta
 
 def _place_legend_inside(ax: "Axes", lines: "Sequence[Line2D]", place: Any) -> None:
     """Put a legend into the axes, with letters as small as it takes: long labels are wrapped, and many stand in columns."""
-    from matplotlib.font_manager import FontProperties  # noqa: PLC0415 - an extra
-
     frame = ax.get_window_extent()
-    usual = FontProperties(size=LEGEND["fontsize"]).get_size_in_points()
+    usual = _points(LEGEND["fontsize"])
     for share, times in itertools.product(_SHARES, _SMALLER):
         letters = int((frame.width * INCH / ax.figure.figure.dpi) / (GLYPH * usual * times)) - 8  # without its line
         words = [textwrap.fill(str(line.get_label()), max(12, letters)) for line in lines]
@@ -387,20 +402,21 @@ def draw_figure(figure: Figure, new_picture: "Callable[..., Picture] | None" = N
     return picture
 
 
-def picture_bytes(picture: "Picture", kind: str) -> bytes:
+def picture_bytes(picture: "Picture", kind: str, box: str = "tight") -> bytes:
     """Return the content of a picture file; the same picture gives the same bytes.
 
     Args:
         picture: what to write.
         kind: a suffix that Matplotlib knows, such as png or pdf.
+        box: "tight" around what is drawn, or "standard" for the whole of the picture.
     """
     from matplotlib import rc_context  # noqa: PLC0415 - an extra
 
     content = io.BytesIO()
     metadata: dict[str, Any] | None = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
     # Type 42 fonts stay text, and journals refuse type 3. The ids in an SVG are random unless salted.
-    with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "rotting"}):
-        picture.savefig(content, format=kind, dpi=200, bbox_inches="tight", metadata=metadata)
+    with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "rotting", "savefig.bbox": box}):
+        picture.savefig(content, format=kind, dpi=200, metadata=metadata)
     return content.getvalue()
 
 
@@ -522,7 +538,8 @@ def _legend_shape(labels: Sequence[str], width: float) -> tuple[int, float]:
 def _wrapped(text: str, width: float, size: float, bold: bool = False) -> str:
     """Return text, wrapped to a width in inches."""
     letter = GLYPH * size * (1.12 if bold else 1.0)
-    return "\n".join(textwrap.fill(line, max(12, int(width * INCH / letter))) for line in text.split("\n"))
+    letters = max(12, int(width * INCH / letter))
+    return "\n".join(textwrap.fill(line, letters, break_on_hyphens=False) for line in text.split("\n"))
 
 
 def _height(text: str, size: float) -> float:

@@ -29,8 +29,9 @@ class Table:
 
     Args:
         lines: the text above the table.
-        columns: the first is aligned to the left, the others to the right.
+        columns: the first are aligned to the left, the others to the right.
         rows: one dict per row.
+        left: how many the first are.
 
     Example:
         >>> table = Table(("An example",), (Column("policy", lambda row: row["policy"]),), [{"policy": "FEWA 4"}])
@@ -45,6 +46,7 @@ class Table:
     lines: tuple[str, ...]
     columns: tuple[Column, ...]
     rows: list[dict[str, Any]]
+    left: int = 1
 
     def _cells(self) -> list[list[str]]:
         return [[column.write(row) for column in self.columns] for row in self.rows]
@@ -54,10 +56,11 @@ class Table:
         widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
         written = []
         for cells in grid:
-            first, *others = (
-                cell.rjust(width) if k else cell.ljust(width) for k, (cell, width) in enumerate(zip(cells, widths, strict=True))
-            )
-            written.append("  ".join([first, *others]))
+            aligned = [
+                cell.ljust(width) if k < self.left else cell.rjust(width)
+                for k, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            ]
+            written.append("  ".join(aligned))
         written.insert(1, "-" * len(written[0]))
         return "\n".join([*self.lines, *([""] if self.lines else []), *written])
 
@@ -67,7 +70,7 @@ class Table:
         """Return the table in Markdown, as GitHub reads it."""
         grid = [[cell.replace("|", "\\|") for cell in cells] for cells in self._cells()]
         heads = [column.head for column in self.columns]
-        rule = [":--", *["--:"] * (len(heads) - 1)]
+        rule = [":--" if k < self.left else "--:" for k in range(len(heads))]
         written = ["| " + " | ".join(cells) + " |" for cells in [heads, rule, *grid]]
         return "\n".join(["  \n".join(self.lines), "", *written])
 
@@ -90,7 +93,7 @@ class Table:
             " & ".join(map(_latex_text, cells)) + r" \\" for cells in [[each.head for each in self.columns], *self._cells()]
         )
         comments = [f"% {each}" for line in self.lines for each in line.splitlines()]
-        alignment = "l" + "r" * (len(self.columns) - 1)
+        alignment = "l" * self.left + "r" * (len(self.columns) - self.left)
         above = [*comments, rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", head, r"\midrule"]
         return "\n".join([*above, *body, r"\bottomrule", r"\end{tabular}"])
 
@@ -113,7 +116,7 @@ class Table:
     def _repr_html_(self) -> str:
         caption = "<br>".join(map(html.escape, self.lines))
         above = f"<p>{caption}</p>" if caption else ""
-        return above + html_table([column.head for column in self.columns], self._cells())
+        return above + html_table([column.head for column in self.columns], self._cells(), self.left)
 
 
 _LATEX = {

@@ -374,20 +374,27 @@ class Problem:
 
     def _repr_html_(self) -> str:
         rounds = _DRAWN if self.horizon is None else self.horizon
-        if not self.is_plain:
-            return block(self.name or "Problem", "", note=repr(self))
         curves = [Line(f"arm {i}", *self._if_always_pulled(i, rounds)) for i in range(min(self.n_arms, SHOWN))]
         length = "no horizon" if self.horizon is None else f"horizon {self.horizon:,}"
         arms = f"{self.n_arms:,} arm{'s' * (self.n_arms > 1)}"
         first = f"the first {SHOWN} arms" if self.n_arms > SHOWN else "each arm"
-        note = f"{self.kind}, {arms}, {length}, {self.noise!r}; the mean of {first}, if pulled in every round"
+        late = "" if self.delay is None else f", {self.delay!r}"
+        rests = ", or after so many rounds of rest if it recovers" if self.recovers().any() else ""
+        note = f"{self.kind}, {arms}, {length}, {self.noise!r}{late}; the mean of {first}, if pulled in every round{rests}"
         return block(self.name or "Problem", drawing(curves, "round t", "mean"), note=note)
 
     def _if_always_pulled(self, i: int, rounds: int) -> tuple[Ints, Floats]:
-        """Return some rounds, and the mean of arm i in each of them if it was pulled in all of the rounds before."""
-        table, arm = (self._table(i, rounds), 0) if self.horizon is None else (self.means(rounds), i)
+        """Return some rounds, and the mean of arm i in each of them if it was pulled in all before in which it was there.
+
+        That of an arm which recovers is the one after as many rounds of rest.
+        """
         some = np.unique(np.linspace(1, rounds, min(rounds, _DRAWN)).round().astype(np.int64))
-        return some, np.array([lookup(table, arm, t, t - 1) for t in some.tolist()])
+        if self.formula is not None:
+            return some, np.array([self.mean(i, t, t - 1) for t in some.tolist()])
+        table, arm = (self._table(i, rounds), 0) if self.horizon is None else (self.tables(rounds), i)
+        first, last = (int(each[i]) for each in self.spans())
+        there = (t if first <= t <= last else None for t in some.tolist())
+        return some, np.array([math.nan if t is None else lookup(table, arm, t, t - first) for t in there])
 
     def delayed(self, delay: Delay | None) -> Self:
         """Return the same problem with rewards that are seen late.

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import pickle
-import shutil
 import textwrap
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from rotting import registry
 from rotting.common.arrays import Floats, Ints
-from rotting.common.atomic_files import partial_path
+from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
 from rotting.common.rules import brief, nonnegative_int, positive_int, suggest
 from rotting.common.statistics import mean_interval, quantiles
@@ -27,7 +26,7 @@ from rotting.display.figures import BANDS
 from rotting.display.plots import plot_regret
 from rotting.display.tables import Column, Table, number_format
 from rotting.engines.log import arm_type
-from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathExistsError, PathMissingError
+from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
 from rotting.policy import Policy
 from rotting.problems import Problem, delays
 from rotting.problems.mean_table import Means
@@ -239,12 +238,12 @@ class Result:
     @property
     def labels(self) -> tuple[str, ...]:
         """One short label per policy, such as `RAW-UCB 1.4`, with a number added when two are the same."""
-        return _numbered([policy.label for policy in self.policies])
+        return numbered([policy.label for policy in self.policies])
 
     @property
     def full_labels(self) -> tuple[str, ...]:
         """One label per policy with all of its parameters, with a number added when two are the same."""
-        return _numbered(list(map(repr, self.policies)))
+        return numbered(list(map(repr, self.policies)))
 
     def _labels(self, given: "str | Sequence[str] | None") -> tuple[str, ...]:
         """Return the labels that are asked for."""
@@ -256,7 +255,7 @@ class Result:
             raise InvalidTypeError(f"labels must be 'full' or one text per policy, got {given!r}")
         if len(given) != len(self.policies):
             raise InvalidValueError(f"labels must be one text per policy, {len(self.policies)}, got {len(given)}")
-        return _numbered(list(given))
+        return numbered(list(given))
 
     @property
     def is_optimal(self) -> bool:
@@ -612,13 +611,7 @@ class Result:
             ...     Result.load(Path(folder) / "result") == result
             True
         """
-        path = Path(path)
-        if os.path.lexists(path):
-            raise PathExistsError(f"path must be a new folder, but '{path}' exists")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = partial_path(path)
-        partial.mkdir()
-        try:
+        with new_folder(path) as partial:
             with (partial / ARRAYS_FILE).open("wb") as file:
                 names = [*ARRAYS, *self._recorded(self.pulls.shape[2])]
                 plain = self.played is not None and self.played.is_plain
@@ -638,14 +631,6 @@ class Result:
                 json.dump(settings, text, indent=2, allow_nan=False)
                 text.write("\n")
                 _to_disk(text.fileno(), text.flush)
-            try:
-                partial.rename(path)
-            except OSError as error:
-                if os.path.lexists(path):  # made by another process since the check
-                    raise PathExistsError(f"path must be a new folder, but '{path}' exists") from error
-                raise
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
 
     @classmethod
     def load(cls, path: str | Path) -> "Result":
@@ -743,7 +728,7 @@ def _beside(results: Sequence[Result]) -> Result:
     return replace(first, policies=tuple(policies), us_per_round=time, **first._joined(others, axis=0))
 
 
-def _numbered(labels: Sequence[str]) -> tuple[str, ...]:
+def numbered(labels: Sequence[str]) -> tuple[str, ...]:
     """Return labels that differ: of equal ones, all but the first get a number."""
     numbered: list[str] = []
     for each in labels:

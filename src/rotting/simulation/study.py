@@ -1,24 +1,22 @@
 """Results over problems whose parameters vary: one table, pictures over a parameter, and which policy parameter is best."""
 
 import json
-import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.common.atomic_files import partial_path
-from rotting.common.html_parts import block
+from rotting.common.atomic_files import new_folder
+from rotting.common.html_parts import Line, block, drawing, row
 from rotting.common.rules import suggest
 from rotting.common.statistics import mean_interval, quantiles
 from rotting.display.figures import Curve, Figure, Panel, mean_points
 from rotting.display.plots import plot_figure, plot_heat
 from rotting.display.tables import Column, Table, interval_column, number_format
-from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathExistsError, PathMissingError
+from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
 from rotting.policy import Policy
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
 from rotting.simulation.result import Result
@@ -126,7 +124,11 @@ class Study:
     __hash__ = None  # type: ignore[assignment]  # the arrays are too large to hash
 
     def _repr_html_(self) -> str:
-        return block(repr(self), self.table()._repr_html_())
+        table = replace(self.table(), lines=())._repr_html_()
+        axis = self._first_numbers()
+        curves = [] if axis is None else self._curves(axis)
+        picture = drawing([Line(each.label, each.x, each.y) for each in curves], axis or "", "mean regret")
+        return block(repr(self), row(f"<div>{table}</div>", picture))
 
     def table(self) -> Table:
         """Return the regret at the horizon of every policy on every problem: mean, 95 % interval, 10 % and 90 % quantiles.
@@ -154,7 +156,7 @@ class Study:
             Column("10 %", lambda row: format(row["q10"], style)),
             Column("90 %", lambda row: format(row["q90"], style)),
         ]
-        return Table((repr(self),), tuple(columns), rows)
+        return Table((repr(self),), tuple(columns), rows, left=len(self.parameters) + 1)
 
     def best(self) -> Table:
         """Return on each problem the best of the policies that differ in their parameters only.
@@ -184,7 +186,7 @@ class Study:
         columns = [_value_column(name) for name in self.parameters]
         columns += [Column("best", lambda row: row["policy"]), interval_column("regret")]
         columns += [Column("next", lambda row: row["next"]), interval_column("behind")]
-        return Table((f"{self!r}: the best on each problem",), tuple(columns), rows)
+        return Table((f"{self!r}: the best on each problem",), tuple(columns), rows, left=len(self.parameters) + 1)
 
     def best_overall(self) -> Table:
         """Return how policies that differ in their parameters only compare over all problems, the best first.
@@ -243,6 +245,27 @@ class Study:
         value: Value | None = point.policy.shown_params().get(name) if point.policy.name == kind else None
         return value
 
+    def _first_numbers(self) -> str | None:
+        """Return the first parameter that varies over numbers."""
+        points = list(self._points())
+        words = {name for name in self.varying if any(isinstance(self._value(point, name), str) for point in points)}
+        return next((name for name in self.varying if name not in words), None)
+
+    def _curves(self, axis: str) -> list[Curve]:
+        """Return the mean regret over a parameter, a curve for every combination of the others."""
+        curves: dict[str, list[tuple[float, Floats]]] = {}
+        for point in self._points():
+            value = self._value(point, axis)
+            if isinstance(value, str):
+                raise InvalidValueError(f"x must be a parameter with numbers, got {axis!r}, which has {value!r}")
+            if value is not None:
+                curves.setdefault(self._curve_of(point, axis), []).append((value, point.regret))
+        drawn: list[Curve] = []
+        for label, samples in curves.items():
+            places, runs = zip(*sorted(samples, key=lambda each: each[0]), strict=True)
+            drawn.append(mean_points(label, places, runs))
+        return drawn
+
     def plot(
         self,
         x: str | None = None,
@@ -256,7 +279,8 @@ class Study:
         There is a curve for every combination of the others. Needs the extra `rotting[plot]`.
 
         Args:
-            x: a parameter that varies, such as "L" of the problems or "raw-ucb.alpha" of policies; by default the first.
+            x: a parameter that varies, such as "L" of the problems or "raw-ucb.alpha" of policies; by default the
+                first that has numbers.
             path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
             log: the parameter on a logarithmic axis.
             log_y: regret on a logarithmic axis.
@@ -274,21 +298,11 @@ class Study:
             >>> import matplotlib.pyplot
             >>> matplotlib.pyplot.close("all")
         """
-        axis = self._axis("x", x, next(iter(self.varying), None))
-        curves: dict[str, list[tuple[float, Floats]]] = {}
-        for point in self._points():
-            value = self._value(point, axis)
-            if isinstance(value, str):
-                raise InvalidValueError(f"x must be a parameter with numbers, got {axis!r}, which has {value!r}")
-            if value is not None:
-                curves.setdefault(self._curve_of(point, axis), []).append((value, point.regret))
-        drawn: list[Curve] = []
-        for label, samples in curves.items():
-            places, runs = zip(*sorted(samples, key=lambda each: each[0]), strict=True)
-            drawn.append(mean_points(label, places, runs))
-        panel = Panel("", axis, "regret at the horizon", tuple(drawn), x_log=log, y_log=log_y)
-        first = self.results[0]
-        caption = f"Mean of {first.runs:,} runs of {first.horizon:,} rounds and its 95 % interval."
+        axis = self._axis("x", x, self._first_numbers() or next(iter(self.varying), None))
+        panel = Panel("", axis, "regret at the horizon", tuple(self._curves(axis)), x_log=log, y_log=log_y)
+        horizons = sorted({each.horizon for each in self.results})
+        rounds = " to ".join(f"{each:,}" for each in dict.fromkeys([horizons[0], horizons[-1]]))
+        caption = f"Mean of {self.results[0].runs:,} runs of {rounds} rounds and its 95 % interval."
         named = title if title is not None else f"Regret against {axis}"
         return plot_figure(Figure("study", named, caption, (panel,), columns=1), path)
 
@@ -356,10 +370,10 @@ class Study:
                     raise InvalidValueError("heat_map divides by the smallest mean regret of each problem, got one that is 0")
             place = self._value(point, across), self._value(point, up)
             cells.setdefault(place, []).append(float(point.regret.mean()) / least)
-        columns, lines = (sorted({place[k] for place in cells}) for k in (0, 1))
+        columns, lines = (sorted({place[k] for place in cells}, key=_words_last) for k in (0, 1))
         values = np.array([[np.mean(cells.get((each, line), [np.nan])) for each in columns] for line in lines])
         axis = None if not relative else 1 if across in of_policies else 0  # along which one value is the best
-        shown = kind if relative else points[0].policy.label
+        shown = points[0].policy.label if len({each.policy for each in points}) == 1 else points[0].policy.title
         what = "regret over the best of the problem" if relative else "mean regret"
         named = title if title is not None else f"{shown}: {what}"
         return plot_heat((across, columns), (up, lines), values, what, named, best_along=axis, path=path)
@@ -405,20 +419,11 @@ class Study:
             ...     Study.load(Path(folder) / "study") == study
             True
         """
-        path = Path(path)
-        if os.path.lexists(path):
-            raise PathExistsError(f"path must be a new folder, but '{path}' exists")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = partial_path(path)
-        partial.mkdir()
-        try:
+        with new_folder(path) as partial:
             for k, result in enumerate(self.results):
                 result.save(partial / str(k))
             about = {"format": FORMAT, "format_version": FORMAT_VERSION, "parameters": self.parameters}
             (partial / STUDY_FILE).write_text(json.dumps(about, indent=2, allow_nan=False) + "\n", "utf-8")
-            partial.rename(path)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
 
     @classmethod
     def load(cls, path: str | Path) -> "Study":
@@ -449,8 +454,12 @@ class Study:
         if about.get("format_version") != FORMAT_VERSION:
             version = about.get("format_version")
             raise InvalidValueError(f"'{path}' has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
-        count = len(next(iter(about["parameters"].values())))
-        return cls(about["parameters"], [Result.load(path / str(k)) for k in range(count)])
+        parameters = about.get("parameters")
+        listed = isinstance(parameters, dict) and all(isinstance(each, list) for each in parameters.values())
+        if not parameters or not listed:
+            raise InvalidValueError(f"'{path / STUDY_FILE}' is edited: its parameters are not lists of values")
+        count = len(next(iter(parameters.values())))
+        return cls(parameters, [Result.load(path / str(k)) for k in range(count)])
 
 
 def _plain(name: str, value: object) -> Value:
@@ -460,6 +469,11 @@ def _plain(name: str, value: object) -> Value:
     if not isinstance(value, int | float | str) or isinstance(value, bool):
         raise InvalidTypeError(f"{name} must have numbers or texts, got {value!r}")
     return value
+
+
+def _words_last(value: Value) -> tuple[bool, Value]:
+    """Return by what values are sorted: numbers, then words, as a sigma may be "estimate"."""
+    return isinstance(value, str), value
 
 
 def _short(value: Value) -> str:

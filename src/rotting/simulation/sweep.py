@@ -12,8 +12,9 @@ from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.decays import name_of
 from rotting.simulation.plan import Simulation
+from rotting.simulation.result import numbered
 from rotting.simulation.simulate import simulate_all
-from rotting.simulation.study import Study
+from rotting.simulation.study import Study, Value
 
 Item = TypeVar("Item")
 Played = Problem | ProblemFamily
@@ -98,7 +99,8 @@ def sweep(
     Args:
         policies: one or several, such as `rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4])`.
         problems: one or several problems or families, such as `rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0])`, whose
-            parameters the study knows; of others it knows the names.
+            parameters the study knows, those that are no numbers by what they are written as; of others it knows the names,
+            with a number added when two are the same.
         horizon: as for `simulate`, and so are the others.
         runs: games of each policy on each problem.
         seed: a whole number.
@@ -117,12 +119,26 @@ def sweep(
         >>> study, study.varying
         (Study(3 problems over L, 2 policies, 20 runs), ('L', 'raw-ucb.alpha'))
     """
+    if not isinstance(problems, Problem | ProblemFamily | Iterable):
+        raise InvalidTypeError(f"problems must be problems such as Problem.rested(means), got {problems!r}")
     listed: Sequence[Played] = [problems] if isinstance(problems, Problem | ProblemFamily) else list(problems)
     if not listed:
         raise InvalidValueError("problems must hold at least one problem, got none")
-    parameters = problems.parameters if isinstance(problems, Grid) else {}
+    parameters: dict[str, Sequence[Value]] = {}
+    if isinstance(problems, Grid):
+        parameters = {name: [_value_of(each) for each in values] for name, values in problems.parameters.items()}
     if not parameters:
-        parameters = {"problem": [getattr(each, "name", None) or f"problem {k}" for k, each in enumerate(listed)]}
+        names = [getattr(each, "name", None) or f"problem {k}" for k, each in enumerate(listed)]
+        parameters = {"problem": numbered(names)}
     marks = None if checkpoints is None else list(checkpoints)
     simulations = [Simulation(policies, each, horizon, runs, seed, marks) for each in listed]
     return Study(parameters, simulate_all(simulations, workers, progress, keep, engine))
+
+
+def _value_of(value: Any) -> Value:
+    """Return a value of a parameter as a study keeps it: a number, or what it is written as."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        return value
+    return name_of(value)

@@ -105,7 +105,7 @@ class Trajectory:
         pulls, shown = self.pulls, self._shown(None)
         figure = self._figure(shown, None)
         drawings = [
-            drawing([Line(each.label, each.x, each.y) for each in panel.curves], panel.x_label, panel.y_label)
+            drawing([_below(each, panel.y_max) for each in panel.curves], panel.x_label, panel.y_label)
             for panel in figure.panels
         ]
         with np.errstate(invalid="ignore"):
@@ -201,3 +201,9 @@ class Trajectory:
         caption = f"Run {self.run}, seed {self.seed}{which}. Regret at the end: {self.regret[-1]:,.4g}, against {against}."
         named = title if title is not None else f"{self.policy.label} on {self._problem_name}"
         return Figure("run", named, caption, tuple(panels), columns=1)
+
+
+def _below(curve: Curve, y_max: float | None) -> Line:
+    """Return a curve without what lies above the end of its axis."""
+    shown = curve.y if y_max is None else np.where(curve.y > y_max, np.nan, curve.y)
+    return Line(curve.label, curve.x, shown)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
-from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless
+from rotting.problems.noise import Bernoulli, Beta, Binomial, ByArm, Contaminated, Gaussian, Noise, Noiseless
 
 RESTLESS, RESTED = "restless", "rested"
 
@@ -85,8 +85,9 @@ def subgaussian_scale(noise: Noise) -> float | None:
 
     Sub-Gaussian means `E[exp(x noise)] <= exp(sigma^2 x^2 / 2)`; a slip of the paper prints `sigma` for `sigma^2`. It is the
     standard deviation of Gaussian rewards, and half the range of a Bernoulli (Hoeffding): sqrt(n) / 2 for n independent ones.
-    For a Beta half the range can be divided by the root of one plus its concentration (Marchal and Arbel, 2017). Poisson
-    rewards have no such scale.
+    For a Beta half the range can be divided by the root of one plus its concentration (Marchal and Arbel, 2017). A mixture of
+    Gaussians has that of the widest, and a noise that differs by arm the largest of the arms'. Poisson rewards have no such
+    scale.
 
     Example:
         >>> from rotting.problems.noise import Poisson
@@ -104,6 +105,11 @@ def subgaussian_scale(noise: Noise) -> float | None:
             return 0.5 / math.sqrt(1 + noise.concentration)
         case Noiseless():
             return 0.0
+        case Contaminated():
+            return noise.sigma * max(1.0, noise.times)
+        case ByArm():
+            scales = [subgaussian_scale(each) for each in noise.noises]
+            return None if None in scales else max(filter(None, scales), default=0.0)
     return None
 
 
