@@ -70,7 +70,8 @@ imports: $(READY)  ## Imports point one way
 
 # Kernels are tested twice, with and without the compiler. The rest is tested once, where it takes less time: what starts many
 # processes without, what plays whole reports with.
-ONLY_INTERPRETED := tests/adapters tests/benchmarks tests/service tests/store tests/tools
+ONLY_INTERPRETED := tests/adapters tests/benchmarks tests/service tests/store tests/tools \
+  $(addprefix tests/live/test_,arms.py bad_input.py events.py history.py logs.py order_of_learning.py)
 ONLY_COMPILED := tests/cli tests/datasets tests/display tests/docs tests/experiments tests/report tests/test_limit.py
 
 unit: $(READY)  ## Tests, compiled
@@ -87,7 +88,7 @@ mutants: $(READY)  ## Change the code in small places: does a test notice? Repor
 	$(BIN)/python -m tools.mutants $(ARGS)
 
 stress: $(READY)  ## The long forms of tests: 10,000 steps against a slow model, 200 kills, every byte (half an hour)
-	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py tests/engines/test_chunk_store.py tests/docs/test_unknown_noise_page.py
+	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py tests/engines/test_chunk_store.py tests/docs
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/store/test_crashes.py tests/store/test_durable.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/service/test_server.py tests/service/test_fuzz.py
 

@@ -496,5 +496,5 @@ def test_the_loop_allocates_nothing_though_what_sets_it_up_does() -> None:
     assert fast.targetoptions["_nrt"]
     assert inner["init"].targetoptions["_nrt"]
     assert not inner["play"].targetoptions["_nrt"]
-    hear = inner["play"].py_func.__globals__["hear"]
-    assert not hear.py_func.__globals__["update"].targetoptions["_nrt"]
+    observe = inner["play"].py_func.__globals__["observe"]
+    assert not observe.py_func.__globals__["update"].targetoptions["_nrt"]
