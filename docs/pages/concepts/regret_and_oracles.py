@@ -54,3 +54,10 @@ from rotting.problems import Exponential, Product
 tired = [Product(rested=Exponential(0.9, rate=0.01 * k), restless=Exponential(1.0, rate=0.002)) for k in (1, 2, 3)]
 both = rotting.Problem(tired, horizon=500)
 print(rotting.simulate(rotting.UCB1(), both, runs=5).reference)
+
+# %%
+# Late rewards
+# ------------
+# The best player knows the means and needs no rewards. So where rewards come late, regret is against the same player as where
+# they come at once, and a delay costs what the policy loses by knowing less. :doc:`Problems beyond a table of means
+# </problems>` says what regret is measured against for these and other problems.

@@ -21,7 +21,7 @@ song
 # %%
 # Listeners who get bored
 # -----------------------
-# Jazz is liked more, but only for its first 30 plays. Let a hundred listeners come.
+# Jazz is liked more, but only for its first 30 plays. Let two hundred listeners come.
 
 import numpy as np
 
@@ -73,7 +73,8 @@ print({bandit.pull() for _ in range(5)} <= {"jazz", "folk"})
 # %%
 # A file that survives
 # --------------------
-# ``rotting.open`` makes the same bandit in a file, or resumes it. Each answer is on disk before you have it.
+# ``rotting.open`` makes the same bandit in a file, or resumes it. Each answer is on disk before you have it. It needs the
+# extra ``store``.
 
 import tempfile
 from pathlib import Path
@@ -88,5 +89,6 @@ with rotting.open(path) as songs:  # another process, another day
 # %%
 # Where to go on
 # --------------
-# The guides: late rewards, clicks, pages of ten, many arms, many processes, backups. The next page puts HTTP in front of the
-# file.
+# The guides: :doc:`late rewards </guides/late-rewards>`, :doc:`clicks </guides/clicks>`, :doc:`pages of ten
+# </guides/pages-of-ten>`, :doc:`many arms </guides/many-arms>`, :doc:`many processes </guides/many-processes>`, :doc:`backups
+# </guides/backup-and-restore>`. :ref:`The next page <sphx_glr_tutorials_serve.py>` puts HTTP in front of the file.

@@ -9,7 +9,8 @@ page starts a service, asks it, and stops it.
 # %%
 # Start
 # -----
-# In a shell it is one line, ``rotting serve songs.rot``. Here the same is started as a process, at a port that is free.
+# In a shell it is one line, ``rotting serve songs.rot``, and the address is http://127.0.0.1:8000. Here the same is started as
+# a process, at a port that is free. It needs the extra ``service``.
 
 import os
 import subprocess
@@ -27,8 +28,8 @@ print(url.rpartition(":")[0])
 # %%
 # Ask
 # ---
-# The client has the verbs of ``Bandit``. What it asks is plain HTTP and JSON; the guide *Serving decisions over HTTP* does
-# the same with ``curl``.
+# The client has the verbs of ``Bandit``. What it asks is plain HTTP and JSON; :doc:`the guide </guides/serving>` does the
+# same with ``curl``.
 
 import rotting
 
@@ -67,4 +68,5 @@ with rotting.open(folder / "songs.rot", name="songs") as bandit:
     print(bandit.rounds, bandit.arms)
 
 # %%
-# Tokens, limits, containers, what an answer promises, and what to do when one process is not enough: the guide.
+# Tokens, limits, containers, what an answer promises, and what to do when one process is not enough: :doc:`the guide
+# </guides/serving>`.

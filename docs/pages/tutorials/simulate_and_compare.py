@@ -70,6 +70,8 @@ print(frame.tail(3))
 # %%
 # Where to go on
 # --------------
-# - Other problems: ``rotting.problems`` has decays and arms to put together, and the next page makes one.
-# - More policies: ``rotting.list_policies()``.
-# - The same on a grid of parameters, on a GPU or on a cluster: *A sweep, on one machine, a GPU or a cluster*.
+# - Other problems: ``rotting.problems`` has decays and arms to put together, and :ref:`the next page
+#   <sphx_glr_tutorials_your_own.py>` makes one.
+# - More policies: ``rotting.list_policies()``, and :doc:`what each needs </policies>`.
+# - The same on a grid of parameters, on a GPU or on a cluster: :ref:`a sweep
+#   <sphx_glr_tutorials_sweep.py>`.

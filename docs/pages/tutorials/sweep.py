@@ -31,7 +31,7 @@ print(study.best_overall())
 # A cluster
 # ---------
 # ``engine=`` takes a client of Dask. One machine, ten, or a queue differ in the line that makes the cluster; here it is two
-# workers in this process.
+# threads of this process. It needs the extra ``dask``.
 
 from dask.distributed import Client, LocalCluster
 
@@ -44,8 +44,8 @@ with (
 bool((again.results[0].regret == study.results[0].regret[:2]).all())
 
 # %%
-# On SLURM the cluster is made so, and the rest stays; ``keep=`` is a folder where finished games are kept, so a sweep that
-# was stopped goes on:
+# On SLURM the cluster is made so (``pip install dask-jobqueue``), and the rest stays; ``keep=`` is a folder where finished
+# games are kept, so a sweep that was stopped goes on:
 #
 # .. code-block:: text
 #

@@ -151,4 +151,5 @@ for _ in range(60):
 print(bandit.explain())
 
 # %%
-# Policies that draw random numbers, restart, or need a horizon: *Contributing* has the rules, and one in full.
+# Policies that draw random numbers, restart, or need a horizon: :doc:`Contributing </contributing>` has the rules, and one
+# in full.
