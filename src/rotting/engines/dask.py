@@ -25,7 +25,7 @@ except ImportError as error:
 _AHEAD = 4  # futures for each thread of the workers, so that none waits for the client
 _LOOK_SECONDS = 0.2  # between two looks for the first worker
 _GPU = "GPU"  # resource of the workers that have one
-_GPU_ROUNDS = 10**9  # of one future, where a GPU plays it
+_CPU_ROUNDS, _GPU_ROUNDS = 5 * 10**6, 10**9  # of one future, which takes some milliseconds of its own
 
 Played = list[tuple[int, Chunk]]
 """What a worker sends back: chunks, each with its first run."""
@@ -76,7 +76,7 @@ class Dask:
         flight = _Flight(self._client, bar)
         try:
             on_gpu = self._have_gpus(bar)
-            for group in _groups(tasks, _GPU_ROUNDS if on_gpu else 0):
+            for group in _groups(tasks, _GPU_ROUNDS if on_gpu else _CPU_ROUNDS):
                 flight.submit(group, on_gpu and not group[0].game.setting.beyond_tables)
                 yield from flight.landed(_AHEAD * sum(self._client.nthreads().values()))  # workers come and go
             yield from flight.landed(0)
