@@ -128,8 +128,12 @@ def test_keys_are_made_of_digests(client: Any, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(type(client), "submit", noted)
     tasks = list(cut(game(), 5))
+    monkeypatch.setattr(engine, "_CPU_ROUNDS", 2 * tasks[0].rounds)
     list(Dask(client).play(tasks, bar()))
-    assert keys == [f"rotting-game-{tasks[0].game.digest}", *(f"rotting-{task.digest}-{task.runs}" for task in tasks)]
+    assert keys == [
+        f"rotting-game-{tasks[0].game.digest}",
+        *(f"rotting-{tasks[first].digest}-{sum(task.runs for task in tasks[first : first + 2])}" for first in (0, 2, 4)),
+    ]
 
 
 def scheduled(client: Any) -> list[str]:
