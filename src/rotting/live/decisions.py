@@ -56,7 +56,7 @@ class Decision(NamedTuple):
 class Ids:
     """Ids that nobody can guess, from the system's random bytes, many at a time: to ask for them takes longer than a round."""
 
-    _SIZE, _MANY = 32, 256  # digits of an id, and ids at a time
+    _SIZE, _MANY = 32, 32  # digits of an id, and ids at a time
 
     def __init__(self) -> None:
         self._digits, self._place = "", 0
