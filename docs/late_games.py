@@ -13,11 +13,13 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled_for
+from rotting.engines.game import choose, is_full, says_full, update
+from rotting.engines.log import explain
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.nested import flatten, unflatten
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
-from rotting.live.learner import FIRST_CAPACITY, Learner, choose, explain, has_no_room, has_room, is_full, update
+from rotting.live.learner import FIRST_CAPACITY, Learner
 from rotting.live.under_way import UnderWay
 from rotting.live.young_arms import Counts, counts_for, is_new, join, list_asked, waiting_rule, waits
 from rotting.parts.tournament import MANY
@@ -421,7 +423,6 @@ def bound_play(policy: Policy, counting: bool, counted: Counted = counts_for) ->
     weighs = learner.weighs
     parts: dict[Any, Any] = {
         update: kernel.update,
-        is_full: has_room if kernel.enlarge is None else has_no_room,
         forget: kernel.forget or _forget_nothing,
         decide: _rule(kernel, under_way.by_index) if under_way.counts else bind(_decide_alone, {choose: kernel.choose}),
         choose: kernel.choose,
@@ -429,6 +430,8 @@ def bound_play(policy: Policy, counting: bool, counted: Counted = counts_for) ->
         put_back: _put_back if weighs else _put_back_nothing,
         in_order: _no if weighs else _yes,
     }
+    if kernel.enlarge is not None:
+        parts[is_full] = says_full
     if counted is not counts_for:
         parts[counts_for] = counted
     return bind(play, parts)

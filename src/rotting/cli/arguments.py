@@ -88,13 +88,13 @@ def read_policies(text: str) -> "list[Policy]":
     """Return the policies written as `name:key=value`; `key=low..high/count` is one for each of `count` values."""
     name, given = _split("policy", text)
     ranges = {key: _range(f"policy {text!r}: ", key, value) for key, value in given.items() if ".." in value}
-    made = []
-    for values in itertools.product(*ranges.values()):
-        settings = given | dict(zip(ranges, values, strict=True))
-        made.append(
-            read_policy(":".join([name, *([",".join(f"{key}={each}" for key, each in settings.items())] * bool(given))]))
-        )
-    return made
+    grid = itertools.product(*ranges.values())
+    return [read_policy(_written(name, given | dict(zip(ranges, values, strict=True)))) for values in grid]
+
+
+def _written(name: str, given: dict[str, str]) -> str:
+    """Return what `_split` takes apart."""
+    return f"{name}:{','.join(f'{key}={value}' for key, value in given.items())}" if given else name
 
 
 def _range(where: str, key: str, text: str) -> list[str]:

@@ -987,7 +987,8 @@ class Bandit:
         bandit._arms = Arms.restored(data["slots"], active, retired)
         bandit._key, bandit._rounds = int(data["key"], 16), data["rounds"]
         bandit._reporting = Reporting(*data["reporting"])
-        bandit._ledger = Ledger(data["max_pending"])
+        answers = ((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
+        bandit._ledger = Ledger(data["max_pending"], answers)
         bandit._orphans = Orphans(data["max_pending"], [(restore_arm(arm), rounds) for arm, rounds in data["orphans"]])
         policy, capacity = policy_from_json(data["policy"]), data["capacity"]
         arrays = states.from_json(policy, data["state"], data["slots"], capacity)
@@ -996,8 +997,6 @@ class Bandit:
         for each in data["arms"]:
             under_way.restore(each["slot"], each["pulls"])
         under_way.total, under_way.number = float(data["rewards"][0]), data["rewards"][1]
-        for id, value in data["answers"]:  # noqa: A001
-            bandit._ledger.answers.add(id, None if value is None else float(value))
         for each in data["decisions"]:
             entry = Entry.restored(each)
             bandit._ledger.add(entry)

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from rotting.common.arrays import Floats, Ints
-from rotting.live.answers import Answers
+from rotting.live.answers import Answer, Answers
 from rotting.live.early_rewards import EarlyRewards
 from rotting.live.explanations import ArmExplanation
 
@@ -104,7 +104,7 @@ class Entry:
 class Ledger:
     """The decisions in flight, oldest first, and the last answers."""
 
-    def __init__(self, max_pending: int) -> None:
+    def __init__(self, max_pending: int, answers: Iterable[tuple[str, Answer]] = ()) -> None:
         self.max_pending = max_pending
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
         self.alone: dict[int, Entry] = {}
@@ -113,7 +113,7 @@ class Ledger:
         self._early = EarlyRewards()
         self.early = 0
         """Rewards that wait for their turn."""
-        self.answers = Answers(max_pending)
+        self.answers = Answers(max_pending, answers)
 
     @property
     def is_full(self) -> bool:

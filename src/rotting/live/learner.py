@@ -8,7 +8,9 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import guarded_for
+from rotting.engines.game import choose, is_full, says_full, update
 from rotting.engines.kernel_errors import check_choice, check_reason, is_own_work
+from rotting.engines.log import explain
 from rotting.errors import InvalidTypeError
 from rotting.kernels.binding import bind, slot
 from rotting.live import policy_state as states
@@ -21,18 +23,6 @@ UNKNOWN = Reason(math.nan, math.nan, 0, math.nan)
 """Of a policy that does not say, or was not asked."""
 
 
-@slot
-def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    """Stand for the policy's own `choose`."""
-    raise NotImplementedError
-
-
-@slot
-def explain(p: Any, s: Any, t: int, arms: Ints, arm: int) -> Reason:
-    """Stand for the policy's own `explain`."""
-    raise NotImplementedError
-
-
 Chosen = tuple[int, float, float, int, float]
 """A slot, and its index, mean, window and width: compiled code makes a plain tuple in a tenth of the time of a `Reason`."""
 
@@ -42,28 +32,6 @@ def choose_and_explain(p: Any, s: Any, t: int, key: int, arms: Ints) -> Chosen:
     arm = choose(p, s, t, key, arms)
     reason = explain(p, s, t, arms, arm)
     return int(arm), float(reason.value), float(reason.mean), int(reason.window), float(reason.width)
-
-
-@slot
-def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
-    """Stand for the policy's own `update`."""
-    raise NotImplementedError
-
-
-@slot
-def is_full(s: Any) -> bool:
-    """Stand for whether the last update found no room."""
-    raise NotImplementedError
-
-
-def has_no_room(s: Any) -> bool:
-    """Tell whether the last update found no room, for a state that can be enlarged."""
-    return bool(s.full[0] != 0)
-
-
-def has_room(s: Any) -> bool:
-    """Tell that there always is room."""
-    return False
 
 
 @slot
@@ -142,7 +110,7 @@ class Learner:
         if self.is_own and kernel.explain is not None:
             bound = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
             both = guarded_for(bound, policy, policy.params, state, 1, 1, arms)
-        parts = {update: kernel.update, is_full: has_room if kernel.enlarge is None else has_no_room}
+        parts: dict[Any, Any] = {update: kernel.update} | ({} if kernel.enlarge is None else {is_full: says_full})
         weighing = bind(learn_all, {**parts, weigh: _weighs if self.weighs else _does_not_weigh})
         self._functions = _Functions(
             guarded_for(kernel.choose, policy, policy.params, state, 1, 1, arms),

@@ -27,10 +27,11 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled, guarded_for
+from rotting.engines.log import explain
 from rotting.errors import KernelError
 from rotting.kernels.binding import bind
 from rotting.live.arms import NOTHING, AllBut, listed_slots
-from rotting.live.learner import Learner, explain
+from rotting.live.learner import Learner
 from rotting.live.young_arms import Counts, is_new, join, list_asked, waiting_rule, waits
 from rotting.parts.tournament import MANY
 from rotting.policy import Policy

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rotting.common.arrays import Ints
+from rotting.engines.log import explain
 from rotting.kernels.binding import slot
-from rotting.live.learner import explain
 from rotting.policy import Reason
 
 
