@@ -129,7 +129,7 @@ def test_keys_are_made_of_digests(client: Any, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(type(client), "submit", noted)
     tasks = list(cut(game(), 5))
     monkeypatch.setattr(engine, "_CPU_ROUNDS", 2 * tasks[0].rounds)
-    list(Dask(client).play(tasks, bar()))
+    list(Dask(client).play(tasks, Progress(10**9, show=False)))
     assert keys == [
         f"rotting-game-{tasks[0].game.digest}",
         *(f"rotting-{tasks[first].digest}-{sum(task.runs for task in tasks[first : first + 2])}" for first in (0, 2, 4)),
@@ -225,8 +225,19 @@ def test_a_scheduler_that_does_not_answer_is_told() -> None:
         connect("tcp://127.0.0.1:1", timeout=0.2)
 
 
-def test_tasks_of_one_game_go_together_to_a_gpu() -> None:
+def test_tasks_of_one_game_go_together_up_to_some_rounds() -> None:
     one, two = game(), game()
     tasks = [Task(one, 0, 5), Task(one, 5, 5), Task(one, 10, 5), Task(two, 0, 5)]
-    groups = [[each.first_run for each in group] for group in engine._groups(tasks, rounds=10 * 60)]
+    groups = [[each.first_run for each in group] for group in engine._groups(tasks, 10 * 60, 10**9, 1)]
     assert groups == [[0, 5], [10], [0]]
+
+
+def test_groups_get_smaller_towards_the_end() -> None:
+    one = game()
+    tasks = [Task(one, 5 * k, 5) for k in range(40)]
+    groups = list(engine._groups(tasks, 10**9, sum(task.rounds for task in tasks), 4))
+    assert [task for group in groups for task in group] == tasks
+    left = 40
+    for group in groups:
+        assert len(group) == max(1, left // 4)
+        left -= len(group)

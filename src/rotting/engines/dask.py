@@ -25,7 +25,13 @@ except ImportError as error:
 _AHEAD = 4  # futures for each thread of the workers, so that none waits for the client
 _LOOK_SECONDS = 0.2  # between two looks for the first worker
 _GPU = "GPU"  # resource of the workers that have one
-_CPU_ROUNDS, _GPU_ROUNDS = 5 * 10**6, 10**9  # of one future, which takes some milliseconds of its own
+_CPU_ROUNDS, _GPU_ROUNDS = 2 * 10**7, 10**9  # of one future at most: each takes some milliseconds of its own
+_PARTS = 4  # for each thread of the workers, of the work that is left: at the end, none is alone with much
+_CALM = {  # of workers of our own, whose dashboard nobody sees: these watches take 4 % of two CPUs
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.profile.enabled": False,
+}
 
 Played = list[tuple[int, Chunk]]
 """What a worker sends back: chunks, each with its first run."""
@@ -45,7 +51,8 @@ def connect(address: str | None = None, timeout: float | None = None, workers: i
             return Dask(distributed.get_client())
         address = dask.config.get("scheduler-address", None)  # DASK_SCHEDULER_ADDRESS, where it is set
     if address is None:
-        return Dask(distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=None), own=True)
+        with dask.config.set(_CALM):
+            return Dask(distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=None), own=True)
     limit = {} if timeout is None else {"timeout": timeout}
     try:
         return Dask(distributed.Client(address, **limit), own=True)
@@ -76,12 +83,17 @@ class Dask:
         flight = _Flight(self._client, bar)
         try:
             on_gpu = self._have_gpus(bar)
-            for group in _groups(tasks, _GPU_ROUNDS if on_gpu else _CPU_ROUNDS):
+            most, left = _GPU_ROUNDS if on_gpu else _CPU_ROUNDS, bar.total - bar.done
+            for group in _groups(tasks, most, left, _PARTS * self._threads()):
                 flight.submit(group, on_gpu and not group[0].game.setting.beyond_tables)
-                yield from flight.landed(_AHEAD * sum(self._client.nthreads().values()))  # workers come and go
+                yield from flight.landed(_AHEAD * self._threads())
             yield from flight.landed(0)
         finally:
             flight.close()
+
+    def _threads(self) -> int:
+        """Return how many there are now: workers come and go."""
+        return sum(self._client.nthreads().values())
 
     def _have_gpus(self, bar: Progress) -> bool:
         """Wait for the first worker; return whether all that are there have a GPU, and refuse those that cannot play."""
@@ -109,14 +121,17 @@ def _first_line(error: BaseException) -> str:
     return f"{type(error).__name__}, {error}".splitlines()[0].rstrip(".")
 
 
-def _groups(tasks: Iterable[Task], rounds: int) -> Iterator[list[Task]]:
-    """Yield tasks of one game together, up to so many rounds."""
+def _groups(tasks: Iterable[Task], most: int, left: int, parts: int) -> Iterator[list[Task]]:
+    """Yield tasks of one game together: up to so many rounds, and to a part of those that are left."""
     group: list[Task] = []
+    rounds = 0
     for task in tasks:
-        if group and (task.game is not group[0].game or sum(each.rounds for each in group) + task.rounds > rounds):
+        if group and (task.game is not group[0].game or rounds + task.rounds > min(most, left / parts)):
             yield group
-            group = []
+            left -= rounds
+            group, rounds = [], 0
         group.append(task)
+        rounds += task.rounds
     if group:
         yield group
 
@@ -135,13 +150,12 @@ def play_on_worker(game: Game, code: str, parts: list[tuple[int, int]], on_gpu: 
         parts: first run and number of runs of each task.
         on_gpu: whether to use the GPU.
     """
-    here = Game(game.policy, game.setting)  # its digest is that of the code that is here
-    if here.code != code:
+    if game.code != code:  # that of the code that is here, found once: the game stays on the worker
         raise EngineError(
-            f"workers must have the code of {game.policy!r} that the client has, of digest {code}, got {here.code}: "
+            f"workers must have the code of {game.policy!r} that the client has, of digest {code}, got {game.code}: "
             f"install the same version everywhere, and start the workers anew"
         )
-    tasks = [Task(here, first_run, runs) for first_run, runs in parts]
+    tasks = [Task(game, first_run, runs) for first_run, runs in parts]
     engine: Any = Threads(1)
     if on_gpu:
         from rotting.engines.cuda import Cuda  # noqa: PLC0415 (an extra)

@@ -145,8 +145,8 @@ class Game:
             return link(self.policy, self.setting.noise, checked, more)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the loops, which are made again where the game is read."""
-        return {name: value for name, value in vars(self).items() if name not in {"linked", "checked"}}
+        """Leave out the loops and their digests, which are made again where the game is read: of the code that is there."""
+        return {"policy": self.policy, "setting": self.setting}
 
     @cached_property
     def code(self) -> str:
