@@ -128,6 +128,17 @@ def test_who_stops_to_report_most_is_told_when_most_are_unanswered_for_long() ->
     assert waiting - 10 <= answered + 2 * 2 * 501  # and not later
 
 
+@pytest.mark.parametrize(
+    ("value", "share", "watched"), [(seconds_watched, 1.0, False), (seconds_watched, 0.9, True), (a_click, 1.0, True)]
+)
+def test_who_answered_nearly_all_is_watched_no_more(value: Callable[[int], float], share: float, watched: bool) -> None:
+    reporting = Reporting()
+    for k in range(1, 1_001):
+        assert not reporting.told
+        assert not reporting.note(value(k), 0, True, int((1.0 - share) / share * k))
+    assert reporting.told != watched
+
+
 @pytest.mark.parametrize("zero", ["reported", "taken for missing"])
 def test_who_knows_of_zeros_is_not_told(zero: str) -> None:
     clicks = some(a_click)

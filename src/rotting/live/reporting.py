@@ -3,7 +3,8 @@
 A decision that paid nothing must be answered with a reward of 0: one without an answer is still waited for. As long as no
 reward was 0, only time can tell this from rewards that are late. A decision is overdue when it waits more than twice as long as
 any answer took so far. It is told when most decisions are overdue, after so many answers that a slow one would have been among
-them. Fewer will do as long as all are the same: those are clicks.
+them. Fewer will do as long as all are the same: those are clicks. Who answered nearly all of a thousand decisions, with rewards
+that differ, is not watched any more: such rewards are never 0 by nature.
 
 Rewards that come with an arm, and not with an id, answer the oldest decision of the arm, so their delays say nothing if some
 never come. Then only clicks are told, by the delay of the first one.
@@ -13,6 +14,7 @@ from typing import Any
 
 _LONG = 2  # times the longest delay of an answer
 _CLICKS, _ENOUGH = 8, 20  # answers: if all are the same, and else
+_SURE = 1_000  # answers, of which nearly all decisions had one
 
 
 class Reporting:
@@ -53,6 +55,9 @@ class Reporting:
         if reward != self._value:
             self._differ, self._value = self._value is not None, reward
         self._answers += 1
+        if self._answers >= _SURE and self._differ and 10 * waiting <= self._answers:
+            self.told = True
+            return False
         # Of those that wait, at most `_LONG (longest + 1)` are not overdue; the others must be more than those and the answers.
         if waiting <= self._answers + 2 * _LONG * (self._longest + 1) or self._answers < _CLICKS:
             return False
