@@ -774,6 +774,34 @@ def test_functions_of_one_name_are_not_taken_for_one_problem(tmp_path: Path) -> 
             one.merge(other)
 
 
+SAME_NAME: Any = {
+    "a family": (
+        lambda L: problems.ProblemFamily(lambda rng: problems.two_arms(L=rng.choice([L, 0.1]), horizon=30), name="two"),
+        "two",
+    ),
+    "a function": (
+        lambda L: problems.Problem.by_function(
+            (lambda i, t, n: 0.5 - 0.01 * n) if L < 1 else (lambda i, t, n: 0.0), n_arms=2, horizon=30
+        ),
+        "both problem, 2 arms",
+    ),
+    "arms that leave": (
+        lambda L: problems.Problem([problems.Rested(0.5), problems.Visiting(problems.Rested(lambda n: L - n))], horizon=30),
+        "rested problem, 2 arms",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "name"), SAME_NAME.values(), ids=SAME_NAME)
+def test_what_functions_draw_and_compute_is_not_taken_for_one_problem(make: Any, name: str) -> None:
+    first, same, other = (simulate(UCB1, make(L), runs=4, first_run=k) for L, k in ((0.5, 0), (0.5, 4), (2.0, 4)))
+    assert first.merge(same) == simulate(UCB1, make(0.5), runs=8)
+    with pytest.raises(errors.InvalidValueError, match=f"results must have the same problem, got other means of {name}"):
+        first.merge(other)
+    with pytest.raises(errors.InvalidValueError, match="results must have the same seed, got 0 and 1"):
+        first.merge(simulate(UCB1, make(0.5), runs=4, first_run=4, seed=1))
+
+
 def test_what_was_selected_merges_to_the_whole() -> None:
     whole = _shard(3, 9)
     parts = [whole.select(runs=slice(7, None)), whole.select(runs=range(3, 5)), whole.select(runs=slice(5, 7))]

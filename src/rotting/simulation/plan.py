@@ -71,8 +71,9 @@ class Plan:
     seed: int
     checkpoints: Ints
     first_run: int
-    record: tuple[str, ...] = ()
-    family: ProblemFamily | None = None
+    record: tuple[str, ...]
+    family: ProblemFamily | None
+    described: dict[str, Any]  # what is played, as JSON-able data
 
     @property
     def rounds(self) -> int:
@@ -107,10 +108,6 @@ class Plan:
         setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws, rules)
         return [Game(policy, setting) for policy in self.policies], reference
 
-    def describe(self) -> dict[str, Any]:
-        """Return a description of what is played as JSON-able data."""
-        return self.problem.describe() if self.family is None else self.family.describe(self.problem)
-
 
 def plan(simulation: Simulation) -> Plan:
     """Check a simulation.
@@ -143,7 +140,8 @@ def plan(simulation: Simulation) -> Plan:
         raise InvalidValueError(f"first_run + runs must be at most {_RUNS}, got {first_run + runs}")
     record = _check_record(simulation.record)
     check_size(record, len(policies) * runs, horizon, problem.n_arms)
-    return Plan(policies, problem, horizon, runs, seed, checkpoints, first_run, record, family)
+    described = problem.describe() if family is None else family.describe(seed, horizon)
+    return Plan(policies, problem, horizon, runs, seed, checkpoints, first_run, record, family, described)
 
 
 def _check_record(record: object) -> tuple[str, ...]:

@@ -29,9 +29,11 @@ from rotting.engines.log import arm_type
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
 from rotting.policy import Policy
 from rotting.problems import Problem, delays
+from rotting.problems.families import DRAWN
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import from_json, known_kinds
 from rotting.problems.oracle import OPTIMAL
+from rotting.problems.problem import CODE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,16 +212,16 @@ class Result:
 
     def _check_same_games(self, other: "Result") -> None:
         """Refuse a result whose runs and policies cannot stand together with these."""
-        for name in sorted({*self.problem, *other.problem}):
+        for name in sorted({*self.problem, *other.problem} - {DRAWN, CODE}):
             one, two = self.problem.get(name), other.problem.get(name)
             if one != two:
                 raise InvalidValueError(f"results must have the same problem, got one of {name} {one} and one of {name} {two}")
-        if not _same_means(self, other):  # which the description of a function does not tell
-            raise InvalidValueError(f"results must have the same problem, got other means of {self._problem_name}")
         for name in ("horizon", "seed", "reference"):
             one, two = getattr(self, name), getattr(other, name)
             if one != two:
                 raise InvalidValueError(f"results must have the same {name}, got {one} and {two}")
+        if not _same_means(self, other):  # which a function's name does not tell
+            raise InvalidValueError(f"results must have the same problem, got other means of {self._problem_name}")
         if not np.array_equal(self.checkpoints, other.checkpoints):
             raise InvalidValueError("results must have the same checkpoints, got others")
         kept, also = (" and ".join(each._recorded(each.pulls.shape[2])) or "nothing" for each in (self, other))
@@ -707,10 +709,10 @@ def _one_after_another(results: Sequence[Result]) -> Result:
 
 def _same_means(one: Result, two: Result) -> bool:
     """Tell whether two results have the same means, as far as they know."""
+    if any(one.problem.get(name) != two.problem.get(name) for name in (DRAWN, CODE)):
+        return False
     a, b = one.played, two.played
-    if a is None or b is None or a == b or not (a.is_plain and b.is_plain) or one.horizon != two.horizon:
-        return True
-    return all(map(_same_bits, a.means(one.horizon), b.means(two.horizon)))
+    return a is None or b is None or a == b or all(map(_same_bits, a.tables(one.horizon), b.tables(two.horizon)))
 
 
 def _beside(results: Sequence[Result]) -> Result:
