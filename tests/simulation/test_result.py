@@ -813,6 +813,31 @@ def test_what_was_selected_merges_to_the_whole() -> None:
         whole.select(runs=range(3))
 
 
+def test_parts_of_late_runs_are_found_without_counting_up_to_them() -> None:
+    first = 2**32 - 4
+    shard = _shard(first, 4)
+    for runs, found in [
+        (None, (first, 4)),
+        (slice(None), (first, 4)),
+        (slice(-3, -1), (first + 1, 2)),
+        (slice(first + 2, None), (first + 2, 2)),
+        (slice(first, None, 10), (first, 1)),
+        (range(first + 1, first + 3), (first + 1, 2)),
+    ]:
+        part = shard.select(runs=runs)
+        assert (part.first_run, part.runs) == found
+    for wrong in (slice(3), slice(first, None, 2), slice(None, None, -1), [first + 1, first], [first, first + 2]):
+        with pytest.raises(errors.InvalidValueError, match=r"runs must be numbers from \d+ to 4294967295 that follow"):
+            shard.select(runs=wrong)  # type: ignore[arg-type]
+
+
+def test_one_policy_may_be_selected_by_any_whole_number() -> None:
+    result = _shard(0, 2)
+    assert result.select(policies=np.int64(1)) == result.select(policies=1)  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidTypeError, match="checkpoints must be a list of rounds, got 5"):
+        result.select(checkpoints=5)  # type: ignore[arg-type]
+
+
 def test_a_shard_is_not_the_first_runs_and_says_so(tmp_path: Path) -> None:
     shard = _shard(5, 12)
     assert shard != _shard(0, 12)

@@ -16,7 +16,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.common.html_parts import block, row
-from rotting.common.rules import finite, nonnegative_int, positive, positive_int
+from rotting.common.rules import finite, nonnegative_int, positive, positive_int, run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.problems.arms import Rested, Restless
@@ -67,6 +67,11 @@ class ProblemFamily:
         self._draw = draw
         self.name = name
 
+    @property
+    def max_horizon(self) -> int | None:
+        """The longest game for which the means are known; None if that is up to each problem."""
+        return None
+
     def problem(self, run: int, seed: int = 0) -> Problem:
         """Return the problem of a run: that of `simulate` with the same seed.
 
@@ -75,7 +80,7 @@ class ProblemFamily:
             >>> family.problem(run=7) == family.problem(run=7, seed=1)
             False
         """
-        return self.drawn(nonnegative_int("run", run), family_key(seed))
+        return self.drawn(run_number("run", run), family_key(seed))
 
     def drawn(self, run: int, key: int) -> Problem:
         """Return the problem of a run."""
@@ -165,6 +170,11 @@ class TableFamily(ProblemFamily, ABC):
 
     def _check(self) -> None:
         """Check the fields of a subclass."""
+
+    @property
+    def max_horizon(self) -> int:
+        """As long as the tables are."""
+        return self.horizon
 
     @abstractmethod
     def rows(self, rng: np.random.Generator) -> Floats:

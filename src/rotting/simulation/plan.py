@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import nonnegative_int, positive_int, suggest
+from rotting.common.rules import RUNS, nonnegative_int, positive_int, suggest
 from rotting.engines.draws import FamilyDraws
 from rotting.engines.log import check_size
 from rotting.engines.oracle import played_greedily
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rotting.problems.mean_table import Means
 
 _CHECKPOINTS = 200  # enough for a smooth curve
-_RUNS = 2**32  # that have rewards of their own
 RECORDS = ("arms", "rewards")
 """What can be recorded of every round."""
 
@@ -131,13 +130,15 @@ def plan(simulation: Simulation) -> Plan:
     if not isinstance(problem, Problem):
         raise InvalidTypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
     horizon = problem.resolve_horizon(simulation.horizon)
+    if family is not None and family.max_horizon is not None and horizon > family.max_horizon:
+        raise InvalidValueError(f"horizon must be at most {family.max_horizon}, that of {family!r}, got {horizon}")
     for each in policies:
         _check_fit(each, problem, horizon, family)
     given = simulation.checkpoints
     checkpoints = _default_checkpoints(horizon) if given is None else _check_checkpoints(given, horizon)
     first_run = nonnegative_int("first_run", simulation.first_run)
-    if first_run + runs > _RUNS:
-        raise InvalidValueError(f"first_run + runs must be at most {_RUNS}, got {first_run + runs}")
+    if first_run + runs > RUNS:
+        raise InvalidValueError(f"first_run + runs must be at most {RUNS}, got {first_run + runs}")
     record = _check_record(simulation.record)
     check_size(record, len(policies) * runs, horizon, problem.n_arms)
     described = problem.describe() if family is None else family.describe(seed, horizon)

@@ -393,9 +393,11 @@ class Result:
         """
         if policies is None:
             policies = range(len(self.policies))
-        asked = [policies] if isinstance(policies, Policy | str | int) else policies
+        asked = [policies] if isinstance(policies, Policy | str | int | np.integer) else policies
         chosen = np.array([self._find(each, "policies") for each in asked], np.int64)
         which = self._find_runs(runs)
+        if checkpoints is not None and not isinstance(checkpoints, Iterable):
+            raise InvalidTypeError(f"checkpoints must be a list of rounds, got {checkpoints!r}")
         marks = self.checkpoints.tolist() if checkpoints is None else [*checkpoints, self.horizon]
         for each in marks:
             if each not in self.checkpoints:
@@ -417,16 +419,20 @@ class Result:
 
     def _find_runs(self, runs: object) -> range:
         """Return the numbers of runs; a result holds those from `first_run` on, none left out."""
-        end = self.first_run + self.runs
-        if runs is None or isinstance(runs, slice):
-            asked = range(end)[runs or slice(None)]
-            which = [each for each in asked if each >= self.first_run]
+        own = range(self.first_run, self.first_run + self.runs)
+        if runs is None:
+            return own
+        which: Sequence[int]
+        if isinstance(runs, slice):
+            which = range(own.stop)[runs]
+            if which.step == 1:  # what comes before the first run, however many, is not there
+                which = range(max(which.start, own.start), which.stop)
         elif isinstance(runs, Iterable) and not isinstance(runs, str):
             which = [nonnegative_int("runs", each) for each in runs]
         else:
             raise InvalidTypeError(f"runs must be a slice or run numbers such as range(10), got {runs!r}")
-        if not which or which != list(range(which[0], which[0] + len(which))) or which[0] < self.first_run or which[-1] >= end:
-            rule = f"runs must be numbers from {self.first_run} to {end - 1} that follow one another, and at least one"
+        if not which or which[0] not in own or which[-1] not in own or list(which) != list(range(which[0], which[-1] + 1)):
+            rule = f"runs must be numbers from {own.start} to {own.stop - 1} that follow one another, and at least one"
             raise InvalidValueError(f"{rule}, got {brief(runs)}")
         return range(which[0], which[-1] + 1)
 
