@@ -93,7 +93,7 @@ def test_checkpoints_of_the_same_optimum_are_told_apart(tmp_path: Path) -> None:
     for checkpoints in ([7], [8], [7]):
         kept = simulate(make("ucb1"), problem, runs=4, checkpoints=checkpoints, keep=tmp_path)
         assert kept == simulate(make("ucb1"), problem, runs=4, checkpoints=checkpoints)
-    assert len(files(tmp_path)) == 8
+    assert len(files(tmp_path)) == 4  # two chunks each
 
 
 def runs_played(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
@@ -139,6 +139,7 @@ def test_two_thousand_runs_then_three_thousand_play_a_thousand(tmp_path: Path, m
 
 
 def test_a_hole_in_what_is_kept_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_module, "_FEW_ROUNDS", 1)
     plain = simulate(make("ucb1"), PROBLEM, runs=60, keep=tmp_path)
     lost = files(tmp_path)[7]
     lost.unlink()
@@ -169,8 +170,9 @@ def test_tasks_do_not_depend_on_the_number_of_runs(horizon: int) -> None:
         tasks = spans(runs)
         assert tasks[:-1] == longest[: len(tasks) - 1]
         assert tasks[-1] == (longest[len(tasks) - 1][0], runs)
-    # Work is shared out: a task is a small share of the runs, and no longer than a few seconds.
-    assert all(end - first <= max(1, first // 16) for first, end in longest)
+    # Work is shared out: a task is a small share of the runs, or of no more than some milliseconds; and no longer than seconds.
+    assert all(end - first <= max(1, first // 16, 50_000 // horizon) for first, end in longest)
+    assert len(longest) <= 2 + 500 * horizon // 50_000  # each takes as long to hand over as many rounds do
     assert all((end - first) * horizon <= max(horizon, 2_000_000) for first, end in longest)
 
 
@@ -418,7 +420,8 @@ def test_killed_again_and_again_the_result_is_that_of_one_run(tmp_path: Path) ->
         assert Result.load(tmp_path / f"resumed{L}") == Result.load(tmp_path / f"whole{L}")
 
 
-def test_what_another_process_works_on_is_left_to_it(tmp_path: Path) -> None:
+def test_what_another_process_works_on_is_left_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_module, "_FEW_ROUNDS", 1)
     (game,), _ = plan(Simulation(POLICIES[0], PROBLEM)).games()
     tasks = list(cut(game, 20))
     mine, others = ChunkStore(tmp_path), ChunkStore(tmp_path)
