@@ -43,6 +43,15 @@ PROBLEM = problems.two_arms(L=1.0, horizon=40)
 POLICIES = [make("ucb1"), make("eff-raw-ucb"), make("exp3", gamma=0.1, low=-9.0, high=9.0, outside="clip")]
 
 
+FEW_ROUNDS = task_module._FEW_ROUNDS
+
+
+@pytest.fixture(autouse=True)
+def short_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks of one run, however short it is: many chunks of a small game."""
+    monkeypatch.setattr(task_module, "_FEW_ROUNDS", 1)
+
+
 def files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
@@ -93,7 +102,7 @@ def test_checkpoints_of_the_same_optimum_are_told_apart(tmp_path: Path) -> None:
     for checkpoints in ([7], [8], [7]):
         kept = simulate(make("ucb1"), problem, runs=4, checkpoints=checkpoints, keep=tmp_path)
         assert kept == simulate(make("ucb1"), problem, runs=4, checkpoints=checkpoints)
-    assert len(files(tmp_path)) == 4  # two chunks each
+    assert len(files(tmp_path)) == 8
 
 
 def runs_played(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
@@ -139,7 +148,6 @@ def test_two_thousand_runs_then_three_thousand_play_a_thousand(tmp_path: Path, m
 
 
 def test_a_hole_in_what_is_kept_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_module, "_FEW_ROUNDS", 1)
     plain = simulate(make("ucb1"), PROBLEM, runs=60, keep=tmp_path)
     lost = files(tmp_path)[7]
     lost.unlink()
@@ -154,7 +162,8 @@ def game(horizon: int) -> Game:
 
 
 @pytest.mark.parametrize("horizon", [1, 40, 300_000, 3_000_000])
-def test_tasks_do_not_depend_on_the_number_of_runs(horizon: int) -> None:
+def test_tasks_do_not_depend_on_the_number_of_runs(horizon: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_module, "_FEW_ROUNDS", FEW_ROUNDS)
     playing = game(horizon)
 
     def spans(runs: int) -> list[tuple[int, int]]:
@@ -420,8 +429,7 @@ def test_killed_again_and_again_the_result_is_that_of_one_run(tmp_path: Path) ->
         assert Result.load(tmp_path / f"resumed{L}") == Result.load(tmp_path / f"whole{L}")
 
 
-def test_what_another_process_works_on_is_left_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_module, "_FEW_ROUNDS", 1)
+def test_what_another_process_works_on_is_left_to_it(tmp_path: Path) -> None:
     (game,), _ = plan(Simulation(POLICIES[0], PROBLEM)).games()
     tasks = list(cut(game, 20))
     mine, others = ChunkStore(tmp_path), ChunkStore(tmp_path)

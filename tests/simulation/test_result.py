@@ -828,7 +828,7 @@ def test_parts_of_late_runs_are_found_without_counting_up_to_them() -> None:
         assert (part.first_run, part.runs) == found
     for wrong in (slice(3), slice(first, None, 2), slice(None, None, -1), [first + 1, first], [first, first + 2]):
         with pytest.raises(errors.InvalidValueError, match=r"runs must be numbers from \d+ to 4294967295 that follow"):
-            shard.select(runs=wrong)  # type: ignore[arg-type]
+            shard.select(runs=wrong)
 
 
 def test_one_policy_may_be_selected_by_any_whole_number() -> None:
