@@ -146,8 +146,9 @@ def test_bad_input_is_refused(arguments: Any, message: str) -> None:
     with pytest.raises(errors.RottingError) as caught:
         Environment(*arguments)
     assert str(caught.value) == message
-    with pytest.raises(errors.InvalidValueError, match="run must be a whole number, 0 or more, got -2"):
-        Environment(problem()).reset(options={"run": -2})
+    for run in (-2, 2**32):
+        with pytest.raises(errors.InvalidValueError, match=rf"run must be the number of a run, from 0 to 2\^32 - 1, got {run}"):
+            Environment(problem()).reset(options={"run": run})
 
 
 @pytest.mark.parametrize(("name", "package"), [("Environment", "gymnasium"), ("RiverPolicy", "river")])

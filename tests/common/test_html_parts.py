@@ -1,6 +1,7 @@
 """HTML for notebooks: whole, escaped, without scripts, and nothing from elsewhere."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 import rotting
 from rotting.common.html_parts import SHOWN, Line, block, drawing, table
-from rotting.problems import Abrupt, Problem, Rested, Restless
+from rotting.problems import Abrupt, Problem, ProblemFamily, Rested, Restless
 
 HORIZON = 40
 EVIL = "<script>alert('x')</script> & \"quoted\""
@@ -34,6 +35,8 @@ def shown() -> dict[str, Any]:
         "problem": game(),
         "no horizon": Problem.rested([0.5, Abrupt(0.9, 0.1, at=10)]),
         "many arms": Problem.restless([i / 20 for i in range(20)], horizon=1),
+        "family": ProblemFamily(lambda rng: replace(game(), horizon=int(rng.integers(20, 60))), name=EVIL),
+        "tables": rotting.problems.RandomBreakpoints(n_arms=9, horizon=50),
         "policy": rotting.MUCB(),
         "no parameters": rotting.GreedyOracle(),
         "table": rotting.simulate(policies, game(), runs=3).table(),
@@ -87,14 +90,17 @@ def test_it_is_whole_escaped_and_alone(name: str) -> None:
     assert "background" not in text
 
 
-@pytest.mark.parametrize("name", ["result", "trajectory", "problem", "explanation"])
+@pytest.mark.parametrize("name", ["result", "trajectory", "problem", "family", "explanation"])
 def test_names_are_shown_as_they_are(name: str) -> None:
     assert EVIL in Reader(SHOWN_HERE[name]._repr_html_()).words.replace("\\'", "'")
 
 
 @pytest.mark.parametrize(
     ("name", "drawings"),
-    [("result", 1), ("trajectory", 3), ("no reasons", 2), ("bound", 1), ("one value", 0), ("problem", 1), ("policy", 0)],
+    [
+        *(("result", 1), ("trajectory", 3), ("no reasons", 2), ("bound", 1), ("one value", 0)),
+        *(("problem", 1), ("family", 3), ("tables", 3), ("policy", 0)),
+    ],
 )
 def test_drawings(name: str, drawings: int) -> None:
     assert SHOWN_HERE[name]._repr_html_().count('role="img"') == drawings
@@ -104,6 +110,15 @@ def test_a_problem_says_what_it_is() -> None:
     words = Reader(SHOWN_HERE["many arms"]._repr_html_()).words
     assert "stationary, 20 arms, horizon 1, Gaussian(sigma=1.0); the mean of the first 8 arms" in words
     assert "no horizon" in Reader(SHOWN_HERE["no horizon"]._repr_html_()).words
+
+
+def test_a_family_shows_the_problems_of_its_first_runs() -> None:
+    family = SHOWN_HERE["tables"]
+    shown = family._repr_html_()
+    assert [shown.count(family.problem(run).drawing()) for run in range(4)] == [1, 1, 1, 0]
+    words = Reader(shown).words
+    assert repr(family) in words
+    assert "the mean of the first 8 arms, if pulled in every round" in words
 
 
 def test_the_drawing_of_a_problem_leaves_its_table_alone() -> None:

@@ -43,6 +43,15 @@ PROBLEM = problems.two_arms(L=1.0, horizon=40)
 POLICIES = [make("ucb1"), make("eff-raw-ucb"), make("exp3", gamma=0.1, low=-9.0, high=9.0, outside="clip")]
 
 
+FEW_ROUNDS = task_module._FEW_ROUNDS
+
+
+@pytest.fixture(autouse=True)
+def short_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks of one run, however short it is: many chunks of a small game."""
+    monkeypatch.setattr(task_module, "_FEW_ROUNDS", 1)
+
+
 def files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
@@ -153,7 +162,8 @@ def game(horizon: int) -> Game:
 
 
 @pytest.mark.parametrize("horizon", [1, 40, 300_000, 3_000_000])
-def test_tasks_do_not_depend_on_the_number_of_runs(horizon: int) -> None:
+def test_tasks_do_not_depend_on_the_number_of_runs(horizon: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_module, "_FEW_ROUNDS", FEW_ROUNDS)
     playing = game(horizon)
 
     def spans(runs: int) -> list[tuple[int, int]]:
@@ -169,8 +179,9 @@ def test_tasks_do_not_depend_on_the_number_of_runs(horizon: int) -> None:
         tasks = spans(runs)
         assert tasks[:-1] == longest[: len(tasks) - 1]
         assert tasks[-1] == (longest[len(tasks) - 1][0], runs)
-    # Work is shared out: a task is a small share of the runs, and no longer than a few seconds.
-    assert all(end - first <= max(1, first // 16) for first, end in longest)
+    # Work is shared out: a task is a small share of the runs, or of no more than some milliseconds; and no longer than seconds.
+    assert all(end - first <= max(1, first // 16, 50_000 // horizon) for first, end in longest)
+    assert len(longest) <= 2 + 500 * horizon // 50_000  # each takes as long to hand over as many rounds do
     assert all((end - first) * horizon <= max(horizon, 2_000_000) for first, end in longest)
 
 

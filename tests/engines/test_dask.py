@@ -15,6 +15,7 @@ distributed = pytest.importorskip("distributed")
 
 from rotting.common.progress import Progress  # noqa: E402 (after the check that it is there)
 from rotting.engines import dask as engine  # noqa: E402
+from rotting.engines import task as task_module  # noqa: E402
 from rotting.engines.chunk_store import ChunkStore  # noqa: E402
 from rotting.engines.dask import Dask, connect, play_on_worker  # noqa: E402
 from rotting.engines.task import Game, Task, cut  # noqa: E402
@@ -127,6 +128,7 @@ def test_keys_are_made_of_digests(client: Any, monkeypatch: pytest.MonkeyPatch) 
         return submit(self, function, *rest, key=key, **more)
 
     monkeypatch.setattr(type(client), "submit", noted)
+    monkeypatch.setattr(task_module, "_FEW_ROUNDS", 1)
     tasks = list(cut(game(), 5))
     monkeypatch.setattr(engine, "_CPU_ROUNDS", 2 * tasks[0].rounds)
     list(Dask(client).play(tasks, Progress(10**9, show=False)))

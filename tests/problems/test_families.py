@@ -110,7 +110,7 @@ def test_hard_instances_are_problems_of_their_family() -> None:
         (lambda: DirichletDecay(clock="time"), "clock must be 'pulls' or 'rounds', got 'time'"),
         (lambda: FallingGaussianProcess(noise=1), "noise must be a noise such as Gaussian(1.0), got 1"),  # type: ignore[arg-type]
         (lambda: ReflectedWalk(high=2.0, noise=Bernoulli()).problem(0), "means must be a probability in [0, 1] under"),
-        (lambda: ReflectedWalk().problem(-1), "run must be a whole number, 0 or more, got -1"),
+        (lambda: ReflectedWalk().problem(-1), "run must be the number of a run, from 0 to 2^32 - 1, got -1"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_sentence(make: object, message: str) -> None:
@@ -123,3 +123,15 @@ def test_any_function_of_random_numbers_is_a_family() -> None:
     family = ProblemFamily(lambda rng: Problem.rested([[rng.random(), 0.0], [0.5, 0.5]]), name="mine")
     assert rotting.simulate(rotting.UCB1(), family, runs=3).problem["name"] == "mine"
     assert 0 < family.problem(0).mean(0, 1, 0) != family.problem(1).mean(0, 1, 0) < 1
+
+
+def test_a_game_is_no_longer_than_the_tables_of_a_family() -> None:
+    family = RandomBreakpoints(2, 30)
+    with pytest.raises(ValueError, match=r"horizon must be at most 30, that of RandomBreakpoints\(.*\), got 31"):
+        rotting.simulate(rotting.UCB1(), family, horizon=31, runs=1)
+    assert rotting.simulate(rotting.UCB1(), family, horizon=29, runs=1).horizon == 29
+
+
+def test_a_run_has_a_number() -> None:
+    with pytest.raises(ValueError, match=r"run must be the number of a run, from 0 to 2\^32 - 1, got 1"):
+        RandomBreakpoints(2, 30).problem(run=2**64)

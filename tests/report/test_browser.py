@@ -165,15 +165,19 @@ def test_buttons_change_the_axes_and_reset_brings_them_back(open_page: Open) -> 
 def test_the_buttons_show_the_state_of_the_axes(open_page: Open) -> None:
     page = open_page()
 
-    def states(axis: str) -> list[str | None]:
-        return [page.locator(f"{FIRST} [data-axis={axis}][data-log='{log}']").get_attribute("aria-pressed") for log in (0, 1)]
+    def states(axis: str) -> tuple[list[str | None], bool]:
+        pressed = [each.get_attribute("aria-pressed") for each in page.locator(f"{FIRST} [data-axis={axis}]").all()]
+        return pressed, page.locator(f"{FIRST} .scale:has([data-axis={axis}])").get_by_text("differs by panel").is_visible()
 
-    assert states("x") == ["mixed", "mixed"]  # one panel is logarithmic, two are linear
+    mixed = ["false", "false"], True  # one panel is logarithmic, two are linear
+    assert states("x") == mixed
     page.locator(f"{FIRST} [data-axis=x][data-log='0']").click()
-    assert states("x") == ["true", "false"]
-    assert states("y") == ["mixed", "mixed"]
+    assert states("x") == (["true", "false"], False)
+    assert states("y") == mixed
+    page.locator(f"{FIRST} [data-axis=y][data-log='1']").click()
+    assert states("y") == (["false", "true"], False)
     page.locator(f"{FIRST} .reset").click()
-    assert states("x") == ["mixed", "mixed"]
+    assert states("x") == mixed
 
 
 def test_a_click_on_a_verdict_shows_its_claims_alone(open_page: Open) -> None:

@@ -162,7 +162,8 @@ def test_a_policy_that_changes_its_mind_when_it_is_asked_is_refused() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"run": -1}, "run must be a whole number, 0 or more, got -1"),
+        ({"run": -1}, "run must be the number of a run, from 0 to 2^32 - 1, got -1"),
+        ({"run": 2**32}, "run must be the number of a run, from 0 to 2^32 - 1, got 4294967296"),
         ({"seed": -1}, "seed must be a whole number, 0 or more, got -1"),
         ({"policy": "raw-ucb"}, "policy must be a policy such as RAWUCB(alpha=1.4), got 'raw-ucb'"),
         ({"problem": 3}, "problem must be a Problem such as Problem.rested(means), got int"),

@@ -774,6 +774,34 @@ def test_functions_of_one_name_are_not_taken_for_one_problem(tmp_path: Path) -> 
             one.merge(other)
 
 
+SAME_NAME: Any = {
+    "a family": (
+        lambda L: problems.ProblemFamily(lambda rng: problems.two_arms(L=rng.choice([L, 0.1]), horizon=30), name="two"),
+        "two",
+    ),
+    "a function": (
+        lambda L: problems.Problem.by_function(
+            (lambda i, t, n: 0.5 - 0.01 * n) if L < 1 else (lambda i, t, n: 0.0), n_arms=2, horizon=30
+        ),
+        "both problem, 2 arms",
+    ),
+    "arms that leave": (
+        lambda L: problems.Problem([problems.Rested(0.5), problems.Visiting(problems.Rested(lambda n: L - n))], horizon=30),
+        "rested problem, 2 arms",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "name"), SAME_NAME.values(), ids=SAME_NAME)
+def test_what_functions_draw_and_compute_is_not_taken_for_one_problem(make: Any, name: str) -> None:
+    first, same, other = (simulate(UCB1, make(L), runs=4, first_run=k) for L, k in ((0.5, 0), (0.5, 4), (2.0, 4)))
+    assert first.merge(same) == simulate(UCB1, make(0.5), runs=8)
+    with pytest.raises(errors.InvalidValueError, match=f"results must have the same problem, got other means of {name}"):
+        first.merge(other)
+    with pytest.raises(errors.InvalidValueError, match="results must have the same seed, got 0 and 1"):
+        first.merge(simulate(UCB1, make(0.5), runs=4, first_run=4, seed=1))
+
+
 def test_what_was_selected_merges_to_the_whole() -> None:
     whole = _shard(3, 9)
     parts = [whole.select(runs=slice(7, None)), whole.select(runs=range(3, 5)), whole.select(runs=slice(5, 7))]
@@ -783,6 +811,31 @@ def test_what_was_selected_merges_to_the_whole() -> None:
     assert parts[0].to_pandas()["run"].unique().tolist() == [7, 8, 9, 10, 11]
     with pytest.raises(errors.InvalidValueError, match="runs must be numbers from 3 to 11 that follow one another"):
         whole.select(runs=range(3))
+
+
+def test_parts_of_late_runs_are_found_without_counting_up_to_them() -> None:
+    first = 2**32 - 4
+    shard = _shard(first, 4)
+    for runs, found in [
+        (None, (first, 4)),
+        (slice(None), (first, 4)),
+        (slice(-3, -1), (first + 1, 2)),
+        (slice(first + 2, None), (first + 2, 2)),
+        (slice(first, None, 10), (first, 1)),
+        (range(first + 1, first + 3), (first + 1, 2)),
+    ]:
+        part = shard.select(runs=runs)
+        assert (part.first_run, part.runs) == found
+    for wrong in (slice(3), slice(first, None, 2), slice(None, None, -1), [first + 1, first], [first, first + 2]):
+        with pytest.raises(errors.InvalidValueError, match=r"runs must be numbers from \d+ to 4294967295 that follow"):
+            shard.select(runs=wrong)
+
+
+def test_one_policy_may_be_selected_by_any_whole_number() -> None:
+    result = _shard(0, 2)
+    assert result.select(policies=np.int64(1)) == result.select(policies=1)  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidTypeError, match="checkpoints must be a list of rounds, got 5"):
+        result.select(checkpoints=5)  # type: ignore[arg-type]
 
 
 def test_a_shard_is_not_the_first_runs_and_says_so(tmp_path: Path) -> None:

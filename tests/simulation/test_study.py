@@ -1,6 +1,7 @@
 """Studies: results over parameters, as tables, pictures and files."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,21 @@ def test_a_folder_made_meanwhile_is_left_alone(study: Study, tmp_path: Path, mon
     assert not list(path.iterdir())
 
 
+def test_parameters_with_the_names_of_columns_are_told_apart_from_them(tmp_path: Path) -> None:
+    """Random problems have a `low` and a `high`, and so has an interval."""
+    families = rotting.grid(rotting.problems.RandomBreakpoints, n_arms=2, horizon=20, low=[0.0, 0.5])
+    swept = rotting.sweep(rotting.UCB1(), families, runs=3)
+    plain = swept.results[0].table().rows[0]
+    row = swept.table().rows[0]
+    assert (row["problem.low"], row["low"], row["high"]) == (0.0, plain["low"], plain["high"])
+    assert swept.varying == ("problem.low",)
+    assert swept.to_pandas().columns[0] == "problem.low"
+    named = Study({"regret": [1.0, 2.0]}, swept.results)
+    assert list(named.to_pandas().columns) == ["problem.regret", "policy", "run", "round", "regret"]
+    swept.save(tmp_path / "study")
+    assert Study.load(tmp_path / "study") == swept
+
+
 def results(study: Study) -> list[Any]:
     return list(study.results)
 
@@ -220,6 +236,10 @@ def results(study: Study) -> list[Any]:
         (lambda s: Study({}, results(s)), "parameters must name at least one parameter of the problems, got none"),
         (lambda s: Study({"L": [1]}, results(s)), "L must have one value for each result, 3, got 1"),
         (lambda s: Study({"L": [1, 2, None]}, results(s)), "L must have numbers or texts, got None"),  # type: ignore[list-item]
+        (lambda s: Study({"L": [1, 2, math.nan]}, results(s)), "L must be a finite number, got nan"),
+        (lambda s: Study({"L": [1, 2, 10**400]}, results(s)), "L must be a finite number, got 1"),
+        (lambda s: Study({3: [1, 2, 3]}, results(s)), "parameters must have names, got 3"),  # type: ignore[dict-item]
+        (lambda s: s.heat_map(x="L", y="L"), "y must be another parameter than x, got 'L' for both"),
         (
             lambda s: Study({"L": [1, 2]}, [s.results[0], s.results[1].select([0])]),
             "results must be of the same policies, got others in results[1] than in results[0]",

@@ -1,5 +1,6 @@
 """Grids, and all that is on them played together."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +31,11 @@ def test_a_sweep_is_the_simulations_one_by_one() -> None:
     assert list(study.results) == [
         rotting.simulate(list(policies), two_arms(L=L, horizon=50), runs=7, seed=3, checkpoints=[20]) for L in sizes
     ]
+
+
+def test_policies_may_come_one_by_one() -> None:
+    policies, problems = [rotting.UCB1(), rotting.Uniform()], grid(two_arms, L=[0.1, 1.0], horizon=20)
+    assert sweep(iter(policies), problems, runs=2) == sweep(policies, problems, runs=2)  # type: ignore[arg-type]
 
 
 def test_problems_without_parameters_are_known_by_their_names() -> None:
@@ -97,6 +103,7 @@ def test_a_sweep_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
         (lambda: sweep(rotting.UCB1(), None), "problems must be problems such as Problem.rested(means), got None"),  # type: ignore[arg-type]
         (lambda: sweep([], two_arms()), "policies must hold at least one policy, got none"),
         (lambda: sweep(rotting.UCB1(), [3]), "problem must be a Problem such as Problem.rested(means), got int"),  # type: ignore[list-item]
+        (lambda: sweep(rotting.UCB1(), grid(lambda L: two_arms(), L=[1.0, math.nan])), "L must be a finite number, got nan"),
         (lambda: grid(rotting.RAWUCB, alpha=[-1.0]), "alpha must be a positive finite number, got -1.0"),
     ],
 )

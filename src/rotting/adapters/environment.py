@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import nonnegative_int
+from rotting.common.rules import nonnegative_int, run_number
 from rotting.engines.game import Board, count, extra_of_run, mean_now, new_board
 from rotting.engines.terms import Rules
 from rotting.errors import InvalidTypeError, InvalidValueError
@@ -87,7 +87,7 @@ class Environment(gymnasium.Env[Any, Any]):
         if seed is not None:
             self._seed, self._run = nonnegative_int("seed", seed), -1
         asked = (options or {}).get("run", self._run + 1)
-        self._run = nonnegative_int("run", asked)
+        self._run = run_number("run", asked)
         self._key = derive_key(self._seed, "noise")
         self._board = _functions(self._rules)["begin"](self._means, np.zeros(self.problem.n_arms, np.int64), self.horizon)
         self._round, self._collected = 0, (0.0, 0.0)

@@ -47,8 +47,9 @@ class RiverPolicy(RiverBandit):
         """Return the bandit, which knows these arms among others."""
         if self._bandit is None:
             self._bandit = Bandit(self.policy, arms, self.seed)
+        known = {*self._bandit.arms}
         for arm in arms:
-            if arm not in self._bandit.arms:
+            if arm not in known:
                 self._bandit.add_arm(arm)
         return self._bandit
 

@@ -141,6 +141,8 @@ ABOVE_ONE = Rule("a finite number above 1", low=1.0, open_low=True)
 PROBABILITY = Rule("a probability in [0, 1]", low=0.0, high=1.0)
 COUNT = Rule("a whole number, 1 or more", low=1, high=2**53, whole=True)
 INDEX = Rule("a whole number, 0 or more", low=0, whole=True)
+RUNS = 2**32  # that have rewards of their own
+RUN = Rule("the number of a run, from 0 to 2^32 - 1", low=0, high=RUNS - 1, whole=True)
 
 
 # What stands for a word, to kernels and in a policy's `params`. No scale is negative, and nobody means these.
@@ -177,6 +179,11 @@ def positive_int(name: str, value: object) -> int:
 def nonnegative_int(name: str, value: object) -> int:
     """Check a whole number that is 0 or more."""
     return int(INDEX.check(name, value))
+
+
+def run_number(name: str, value: object) -> int:
+    """Check the number of a run."""
+    return int(RUN.check(name, value))
 
 
 def _letters(word: str) -> str:

@@ -26,7 +26,8 @@ from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise
 
 _CHUNK_ROUNDS = 2_000_000  # work of one task: small enough to share out, large enough to make crossings free
-_CHUNKS = 16  # a chunk is at most this share of the runs before it, so that few runs are shared out too
+_FEW_ROUNDS = 50_000  # work of the shortest task but the first: some milliseconds, against which handing it over is nothing
+_CHUNKS = 16  # a longer chunk is at most this share of the runs before it, so that few runs are shared out too
 
 
 class Chunk(NamedTuple):
@@ -220,11 +221,11 @@ def cut(game: Game, runs: int, first_run: int = 0) -> Iterator[Task]:
         runs: how often.
         first_run: the first of them.
     """
-    longest = max(1, _CHUNK_ROUNDS // game.setting.horizon)
+    shortest, longest = (max(1, rounds // game.setting.horizon) for rounds in (_FEW_ROUNDS, _CHUNK_ROUNDS))
     tasks: list[Task] = []
     start, end = 0, first_run + runs
     while start < end:
-        stop = start + min(longest, max(1, start // _CHUNKS))
+        stop = start + (min(longest, max(shortest, start // _CHUNKS)) if start else 1)
         if stop > first_run:
             first = max(start, first_run)
             tasks.append(Task(game, first, min(stop, end) - first))

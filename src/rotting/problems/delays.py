@@ -10,10 +10,15 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.common.rules import finite, nonnegative, nonnegative_int
+from rotting.common.rules import Rule, finite
 from rotting.errors import InvalidValueError
-from rotting.kernels.elementary import floor, log
+from rotting.kernels.elementary import floor, log, log1p
 from rotting.kernels.random_numbers import reward_uniform
+
+_LONGEST = 2**53  # rounds: what a float and a round's number both hold
+_ROUNDS = Rule("a whole number of rounds, from 0 to 2^53", low=0, high=_LONGEST, whole=True)
+_MEAN = Rule("a number of rounds, from 0 to 2^53", low=0, high=_LONGEST)
+_NEVER_LATE = 1e-300  # a mean below it is as good as none
 
 
 def _fixed(scale: Floats, key: int, run: int, t: int) -> int:
@@ -25,9 +30,10 @@ def _uniform(scale: Floats, key: int, run: int, t: int) -> int:
 
 
 def _geometric(scale: Floats, key: int, run: int, t: int) -> int:
-    if scale[0] == 0.0:
+    if scale[0] < _NEVER_LATE:
         return 0
-    return int(min(log(reward_uniform(key, run, 0, t, 0)) / log(scale[0] / (1.0 + scale[0])), 2.0**53))
+    # The logarithm of mean / (1 + mean), which is 1 in floats if the mean is large.
+    return int(min(log(reward_uniform(key, run, 0, t, 0)) / -log1p(1.0 / scale[0]), 2.0**53))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +82,7 @@ class FixedDelay(Delay):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "rounds", nonnegative_int("rounds", self.rounds))
+        object.__setattr__(self, "rounds", int(_ROUNDS.check("rounds", self.rounds)))
 
     @property
     def scale(self) -> Floats:
@@ -100,7 +106,7 @@ class UniformDelay(Delay):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("low", "high"):
-            object.__setattr__(self, name, nonnegative_int(name, getattr(self, name)))
+            object.__setattr__(self, name, int(_ROUNDS.check(name, getattr(self, name))))
         if self.low > self.high:
             raise InvalidValueError(f"low must be at most high = {self.high}, got {self.low}")
 
@@ -124,7 +130,7 @@ class GeometricDelay(Delay):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "mean", nonnegative("mean", self.mean))
+        object.__setattr__(self, "mean", _MEAN.check("mean", self.mean))
 
     @property
     def scale(self) -> Floats:

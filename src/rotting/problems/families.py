@@ -4,6 +4,7 @@ A family is played in the place of a problem. Run r is a game on the problem of 
 problem's own optimum, so the mean regret over the runs is the Bayesian regret, with the family as the prior.
 """
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.common.rules import finite, nonnegative_int, positive, positive_int
+from rotting.common.html_parts import block, row
+from rotting.common.rules import finite, nonnegative_int, positive, positive_int, run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.problems.arms import Rested, Restless
@@ -26,6 +28,10 @@ from rotting.problems.problem import STANDARD, Problem
 _GRID = 65  # points of a Gaussian process between which it is a straight line
 _JITTER = 1e-6  # of the variance: keeps the covariance of smooth processes invertible
 _CLOCKS = ("pulls", "rounds")
+_DRAWN = 3  # problems that a notebook shows
+_DIGESTED = 8  # runs by which families of functions are told apart
+DRAWN = "drawn"
+"""Where the description of a family has the digest of its first problems."""
 
 
 class ProblemFamily:
@@ -61,6 +67,11 @@ class ProblemFamily:
         self._draw = draw
         self.name = name
 
+    @property
+    def max_horizon(self) -> int | None:
+        """The longest game for which the means are known; None if that is up to each problem."""
+        return None
+
     def problem(self, run: int, seed: int = 0) -> Problem:
         """Return the problem of a run: that of `simulate` with the same seed.
 
@@ -69,7 +80,7 @@ class ProblemFamily:
             >>> family.problem(run=7) == family.problem(run=7, seed=1)
             False
         """
-        return self.drawn(nonnegative_int("run", run), family_key(seed))
+        return self.drawn(run_number("run", run), family_key(seed))
 
     def drawn(self, run: int, key: int) -> Problem:
         """Return the problem of a run."""
@@ -82,10 +93,30 @@ class ProblemFamily:
         """Return the table of a run's problem without making the problem; None if there is no such way."""
         return None
 
-    def describe(self, first: Problem) -> dict[str, Any]:
-        """Return a description as JSON-able data, with what all problems share with the first."""
-        shared = {name: value for name, value in first.describe().items() if name in {"kind", "n_arms", "horizon", "noise"}}
-        return {"name": self.name, **shared, "family": repr(self)}
+    def describe(self, seed: int, horizon: int) -> dict[str, Any]:
+        """Return a description as JSON-able data, with what all problems share with the first.
+
+        Functions of one name may draw others: where the family is no value, there is a digest of the means of its first runs.
+        Their code would not do: functions that close over different numbers have the same.
+        """
+        first = self.problem(0, seed).describe()
+        shared = {name: value for name, value in first.items() if name in {"kind", "n_arms", "horizon", "noise"}}
+        told = {} if self.is_value else {DRAWN: self._digest(seed, horizon)}
+        return {"name": self.name, **shared, "family": repr(self), **told}
+
+    def _digest(self, seed: int, horizon: int) -> str:
+        hasher = hashlib.sha256()
+        for run in range(_DIGESTED):
+            for array in self.problem(run, seed).tables(horizon):
+                hasher.update(f"{array.shape}".encode())
+                hasher.update(np.ascontiguousarray(array).data)
+        return hasher.hexdigest()[:16]
+
+    def _repr_html_(self) -> str:
+        drawn = [self.problem(run) for run in range(_DRAWN)]
+        pictures = [f"<div>run {run}{problem.drawing()}</div>" for run, problem in enumerate(drawn)]
+        words = f"a new problem in every run, here those of the first {_DRAWN} with seed 0: {drawn[0].drawn_words()}"
+        return block(self.name or "ProblemFamily", row(*pictures), note=f"{self!r}; {words}")
 
     def __repr__(self) -> str:
         return f"ProblemFamily({name_of(self._draw)}{'' if self.name is None else f', name={self.name!r}'})"
@@ -139,6 +170,11 @@ class TableFamily(ProblemFamily, ABC):
 
     def _check(self) -> None:
         """Check the fields of a subclass."""
+
+    @property
+    def max_horizon(self) -> int:
+        """As long as the tables are."""
+        return self.horizon
 
     @abstractmethod
     def rows(self, rng: np.random.Generator) -> Floats:

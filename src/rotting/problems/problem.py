@@ -24,6 +24,8 @@ from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel, no_
 
 STANDARD = Gaussian(1.0)
 LAST = 1 << 60  # the last round of an arm that stays
+CODE = "code"
+"""Where the description of a problem by a function has the digest of it."""
 _DRAWN = 200  # rounds of a drawing
 _MANY_ARMS = 20  # in a smaller table, an exchange is not obvious
 
@@ -359,6 +361,7 @@ class Problem:
             "arms": [repr(arm) for arm in self.arms],
             "noise": self.noise.to_json(),
             **({} if self.delay is None else {"delay": self.delay.to_json()}),
+            **({} if self.formula is None else {CODE: digest(plain_function("mu(i, t, n)", self.formula))}),
         }
 
     def __repr__(self) -> str:
@@ -373,15 +376,33 @@ class Problem:
         return f"Problem([{', '.join(arms)}], noise={self.noise!r}{options})"
 
     def _repr_html_(self) -> str:
-        rounds = _DRAWN if self.horizon is None else self.horizon
-        curves = [Line(f"arm {i}", *self._if_always_pulled(i, rounds)) for i in range(min(self.n_arms, SHOWN))]
         length = "no horizon" if self.horizon is None else f"horizon {self.horizon:,}"
         arms = f"{self.n_arms:,} arm{'s' * (self.n_arms > 1)}"
-        first = f"the first {SHOWN} arms" if self.n_arms > SHOWN else "each arm"
         late = "" if self.delay is None else f", {self.delay!r}"
+        note = f"{self.kind}, {arms}, {length}, {self.noise!r}{late}; {self.drawn_words()}"
+        return block(self.name or "Problem", self.drawing(), note=note)
+
+    def drawing(self) -> str:
+        """Return a small picture of the means for notebooks, as HTML.
+
+        Example:
+            >>> "arm 1" in Problem.rested([0.5, 0.4]).drawing()
+            True
+        """
+        rounds = _DRAWN if self.horizon is None else self.horizon
+        curves = [Line(f"arm {i}", *self._if_always_pulled(i, rounds)) for i in range(min(self.n_arms, SHOWN))]
+        return drawing(curves, "round t", "mean")
+
+    def drawn_words(self) -> str:
+        """Return what `drawing` shows.
+
+        Example:
+            >>> Problem.rested([0.5, 0.4]).drawn_words()
+            'the mean of each arm, if pulled in every round'
+        """
+        first = f"the first {SHOWN} arms" if self.n_arms > SHOWN else "each arm"
         rests = ", or after so many rounds of rest if it recovers" if self.recovers().any() else ""
-        note = f"{self.kind}, {arms}, {length}, {self.noise!r}{late}; the mean of {first}, if pulled in every round{rests}"
-        return block(self.name or "Problem", drawing(curves, "round t", "mean"), note=note)
+        return f"the mean of {first}, if pulled in every round{rests}"
 
     def _if_always_pulled(self, i: int, rounds: int) -> tuple[Ints, Floats]:
         """Return some rounds, and the mean of arm i in each of them if it was pulled in all before in which it was there.

@@ -172,10 +172,10 @@
     function update() {
       for (const entry of entries) entry.setAttribute("aria-pressed", String(!hidden.has(Number(entry.dataset.label))));
       for (const scale of scales) {
-        const log = scale.dataset.log === "1";
-        const agree = data.panels.filter((panel) => Boolean(isLog(panel, scale.dataset.axis)) === log).length;
-        scale.setAttribute("aria-pressed", agree === 0 ? "false" : agree === data.panels.length ? "true" : "mixed");
-        scale.title = agree > 0 && agree < data.panels.length ? "in some of the panels" : "";
+        const states = new Set(data.panels.map((panel) => Boolean(isLog(panel, scale.dataset.axis))));
+        const mixed = states.size > 1; // then neither button says how the axes are, and a word does
+        scale.setAttribute("aria-pressed", String(!mixed && states.has(scale.dataset.log === "1")));
+        scale.parentElement.querySelector(".mixed").hidden = !mixed;
       }
       for (const k of drawn) draw(k);
     }

@@ -305,7 +305,8 @@ def _figure(section: str, figure: Figure, level: int = 3) -> str:
     scales = "".join(
         f'<span class="scale" role="group" aria-label="{axis} axis"><span aria-hidden="true">{axis} axis</span>'
         f'<button type="button" data-axis="{axis}" data-log="0">linear</button>'
-        f'<button type="button" data-axis="{axis}" data-log="1">log</button></span>'
+        f'<button type="button" data-axis="{axis}" data-log="1">log</button>'
+        '<span class="mixed" hidden>differs by panel</span></span>'
         for axis in "xy"
     )
     panels = "".join(

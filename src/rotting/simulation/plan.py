@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import nonnegative_int, positive_int, suggest
+from rotting.common.rules import RUNS, nonnegative_int, positive_int, suggest
 from rotting.engines.draws import FamilyDraws
 from rotting.engines.log import check_size
 from rotting.engines.oracle import played_greedily
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rotting.problems.mean_table import Means
 
 _CHECKPOINTS = 200  # enough for a smooth curve
-_RUNS = 2**32  # that have rewards of their own
 RECORDS = ("arms", "rewards")
 """What can be recorded of every round."""
 
@@ -71,8 +70,9 @@ class Plan:
     seed: int
     checkpoints: Ints
     first_run: int
-    record: tuple[str, ...] = ()
-    family: ProblemFamily | None = None
+    record: tuple[str, ...]
+    family: ProblemFamily | None
+    described: dict[str, Any]  # what is played, as JSON-able data
 
     @property
     def rounds(self) -> int:
@@ -107,10 +107,6 @@ class Plan:
         setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws, rules)
         return [Game(policy, setting) for policy in self.policies], reference
 
-    def describe(self) -> dict[str, Any]:
-        """Return a description of what is played as JSON-able data."""
-        return self.problem.describe() if self.family is None else self.family.describe(self.problem)
-
 
 def plan(simulation: Simulation) -> Plan:
     """Check a simulation.
@@ -134,16 +130,19 @@ def plan(simulation: Simulation) -> Plan:
     if not isinstance(problem, Problem):
         raise InvalidTypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
     horizon = problem.resolve_horizon(simulation.horizon)
+    if family is not None and family.max_horizon is not None and horizon > family.max_horizon:
+        raise InvalidValueError(f"horizon must be at most {family.max_horizon}, that of {family!r}, got {horizon}")
     for each in policies:
         _check_fit(each, problem, horizon, family)
     given = simulation.checkpoints
     checkpoints = _default_checkpoints(horizon) if given is None else _check_checkpoints(given, horizon)
     first_run = nonnegative_int("first_run", simulation.first_run)
-    if first_run + runs > _RUNS:
-        raise InvalidValueError(f"first_run + runs must be at most {_RUNS}, got {first_run + runs}")
+    if first_run + runs > RUNS:
+        raise InvalidValueError(f"first_run + runs must be at most {RUNS}, got {first_run + runs}")
     record = _check_record(simulation.record)
     check_size(record, len(policies) * runs, horizon, problem.n_arms)
-    return Plan(policies, problem, horizon, runs, seed, checkpoints, first_run, record, family)
+    described = problem.describe() if family is None else family.describe(seed, horizon)
+    return Plan(policies, problem, horizon, runs, seed, checkpoints, first_run, record, family, described)
 
 
 def _check_record(record: object) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from rotting.common.progress import Progress
-from rotting.common.rules import nonnegative_int
+from rotting.common.rules import run_number
 from rotting.engines.kernel_errors import is_own_work
 from rotting.engines.log import PLAYED, REASONS, check_size
 from rotting.engines.task import Chunk, Game, Task
@@ -47,7 +47,7 @@ def play(
     """
     if not isinstance(policy, Policy):
         raise InvalidTypeError(f"policy must be a policy such as RAWUCB(alpha=1.4), got {policy!r}")
-    run = nonnegative_int("run", run)
+    run = run_number("run", run)
     asked = plan(Simulation(policy, problem, horizon, seed=seed))
     record = PLAYED if policy.kernel.explain is None else PLAYED + REASONS
     check_size(record, 1, asked.horizon, asked.problem.n_arms)

@@ -29,9 +29,11 @@ from rotting.engines.log import arm_type
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
 from rotting.policy import Policy
 from rotting.problems import Problem, delays
+from rotting.problems.families import DRAWN
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import from_json, known_kinds
 from rotting.problems.oracle import OPTIMAL
+from rotting.problems.problem import CODE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,16 +212,16 @@ class Result:
 
     def _check_same_games(self, other: "Result") -> None:
         """Refuse a result whose runs and policies cannot stand together with these."""
-        for name in sorted({*self.problem, *other.problem}):
+        for name in sorted({*self.problem, *other.problem} - {DRAWN, CODE}):
             one, two = self.problem.get(name), other.problem.get(name)
             if one != two:
                 raise InvalidValueError(f"results must have the same problem, got one of {name} {one} and one of {name} {two}")
-        if not _same_means(self, other):  # which the description of a function does not tell
-            raise InvalidValueError(f"results must have the same problem, got other means of {self._problem_name}")
         for name in ("horizon", "seed", "reference"):
             one, two = getattr(self, name), getattr(other, name)
             if one != two:
                 raise InvalidValueError(f"results must have the same {name}, got {one} and {two}")
+        if not _same_means(self, other):  # which a function's name does not tell
+            raise InvalidValueError(f"results must have the same problem, got other means of {self._problem_name}")
         if not np.array_equal(self.checkpoints, other.checkpoints):
             raise InvalidValueError("results must have the same checkpoints, got others")
         kept, also = (" and ".join(each._recorded(each.pulls.shape[2])) or "nothing" for each in (self, other))
@@ -391,9 +393,11 @@ class Result:
         """
         if policies is None:
             policies = range(len(self.policies))
-        asked = [policies] if isinstance(policies, Policy | str | int) else policies
+        asked = [policies] if isinstance(policies, Policy | str | int | np.integer) else policies
         chosen = np.array([self._find(each, "policies") for each in asked], np.int64)
         which = self._find_runs(runs)
+        if checkpoints is not None and not isinstance(checkpoints, Iterable):
+            raise InvalidTypeError(f"checkpoints must be a list of rounds, got {checkpoints!r}")
         marks = self.checkpoints.tolist() if checkpoints is None else [*checkpoints, self.horizon]
         for each in marks:
             if each not in self.checkpoints:
@@ -415,16 +419,20 @@ class Result:
 
     def _find_runs(self, runs: object) -> range:
         """Return the numbers of runs; a result holds those from `first_run` on, none left out."""
-        end = self.first_run + self.runs
-        if runs is None or isinstance(runs, slice):
-            asked = range(end)[runs or slice(None)]
-            which = [each for each in asked if each >= self.first_run]
+        own = range(self.first_run, self.first_run + self.runs)
+        if runs is None:
+            return own
+        which: Sequence[int]
+        if isinstance(runs, slice):
+            which = range(own.stop)[runs]
+            if which.step == 1:  # what comes before the first run, however many, is not there
+                which = range(max(which.start, own.start), which.stop)
         elif isinstance(runs, Iterable) and not isinstance(runs, str):
             which = [nonnegative_int("runs", each) for each in runs]
         else:
             raise InvalidTypeError(f"runs must be a slice or run numbers such as range(10), got {runs!r}")
-        if not which or which != list(range(which[0], which[0] + len(which))) or which[0] < self.first_run or which[-1] >= end:
-            rule = f"runs must be numbers from {self.first_run} to {end - 1} that follow one another, and at least one"
+        if not which or which[0] not in own or which[-1] not in own or list(which) != list(range(which[0], which[-1] + 1)):
+            rule = f"runs must be numbers from {own.start} to {own.stop - 1} that follow one another, and at least one"
             raise InvalidValueError(f"{rule}, got {brief(runs)}")
         return range(which[0], which[-1] + 1)
 
@@ -707,10 +715,10 @@ def _one_after_another(results: Sequence[Result]) -> Result:
 
 def _same_means(one: Result, two: Result) -> bool:
     """Tell whether two results have the same means, as far as they know."""
+    if any(one.problem.get(name) != two.problem.get(name) for name in (DRAWN, CODE)):
+        return False
     a, b = one.played, two.played
-    if a is None or b is None or a == b or not (a.is_plain and b.is_plain) or one.horizon != two.horizon:
-        return True
-    return all(map(_same_bits, a.means(one.horizon), b.means(two.horizon)))
+    return a is None or b is None or a == b or all(map(_same_bits, a.tables(one.horizon), b.tables(two.horizon)))
 
 
 def _beside(results: Sequence[Result]) -> Result:

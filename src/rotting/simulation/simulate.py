@@ -251,7 +251,7 @@ class _Collection:
             array.setflags(write=False)  # so that the result need not copy it
         return Result(
             policies=played.policies,
-            problem=played.describe(),
+            problem=played.described,
             horizon=played.horizon,
             runs=played.runs,
             seed=played.seed,

@@ -11,7 +11,7 @@ import numpy as np
 from rotting.common.arrays import Floats
 from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
-from rotting.common.rules import suggest
+from rotting.common.rules import FINITE, suggest
 from rotting.common.statistics import mean_interval, quantiles
 from rotting.display.figures import Curve, Figure, Panel, mean_points
 from rotting.display.plots import plot_figure, plot_heat
@@ -32,6 +32,9 @@ STUDY_FILE = "study.json"
 Value = float | str
 """Of a parameter."""
 
+# The keys of the rows of all tables, and the columns of data frames.
+_COLUMNS = {"policy", "mean", "low", "high", "q10", "q90", "kind", "regret", "next", "behind", "run", "round"}
+
 
 class _Point(NamedTuple):
     """The runs of one policy on one problem."""
@@ -46,7 +49,8 @@ class Study:
     """The same policies on several problems, of which one parameter or two vary. `rotting.sweep` makes it.
 
     Args:
-        parameters: for each parameter of the problems its values, one for each result.
+        parameters: for each parameter of the problems its values, one for each result. One that has the name of a column of
+            the tables, such as `low`, is known as `problem.low`.
         results: of the same policies, with the same number of runs.
 
     Example:
@@ -69,7 +73,7 @@ class Study:
             raise InvalidValueError("results must hold at least one result, got none")
         if not self.parameters:
             raise InvalidValueError("parameters must name at least one parameter of the problems, got none")
-        checked = {name: tuple(_plain(name, each) for each in values) for name, values in self.parameters.items()}
+        checked = checked_parameters(self.parameters)
         object.__setattr__(self, "parameters", checked)
         for name, values in checked.items():
             if len(values) != len(self.results):
@@ -114,7 +118,8 @@ class Study:
     def __repr__(self) -> str:
         problems, policies = len(self.results), len(self.policies)
         counts = f"{problems} problem{'s' * (problems > 1)} over {', '.join(self.parameters)}"
-        return f"Study({counts}, {policies} polic{'ies' if policies > 1 else 'y'}, {self.results[0].runs} runs)"
+        runs = self.results[0].runs
+        return f"Study({counts}, {policies} polic{'ies' if policies > 1 else 'y'}, {runs} run{'s' * (runs > 1)})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Study):
@@ -355,6 +360,8 @@ class Study:
         across = self._axis("x", x, next(iter(self.varying), None))
         rest = [name for name in self.varying if name != across]
         up = self._axis("y", y, next((name for name in rest if name in of_policies), next(iter(rest), None)))
+        if up == across:
+            raise InvalidValueError(f"y must be another parameter than x, got {up!r} for both")
         kind = policy or next((of_policies[name][0] for name in (across, up) if name in of_policies), self.policies[0].name)
         points = [each for each in self._points() if each.policy.name == kind]
         if not points or (policy is None and not {across, up} & {*of_policies} and len({*self.policies}) > 1):
@@ -462,12 +469,29 @@ class Study:
         return cls(parameters, [Result.load(path / str(k)) for k in range(count)])
 
 
+def checked_parameters(parameters: Mapping[str, Sequence[Value]]) -> dict[str, tuple[Value, ...]]:
+    """Return the values of parameters as JSON carries them, under names that no column of a table has.
+
+    Example:
+        >>> checked_parameters({"low": [0.0, np.float64(0.5)]})
+        {'problem.low': (0.0, 0.5)}
+    """
+    for name in parameters:
+        if not isinstance(name, str):
+            raise InvalidTypeError(f"parameters must have names, got {name!r}")
+    return {
+        f"problem.{name}" if name in _COLUMNS else name: tuple(_plain(name, each) for each in values)
+        for name, values in parameters.items()
+    }
+
+
 def _plain(name: str, value: object) -> Value:
-    """Return a value as JSON carries it."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, int | float | str) or isinstance(value, bool):
         raise InvalidTypeError(f"{name} must have numbers or texts, got {value!r}")
+    if not isinstance(value, str):
+        FINITE.check(name, value)  # JSON has no others, nor has an axis
     return value
 
 

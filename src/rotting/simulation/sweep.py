@@ -14,7 +14,7 @@ from rotting.problems.decays import name_of
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import numbered
 from rotting.simulation.simulate import simulate_all
-from rotting.simulation.study import Study, Value
+from rotting.simulation.study import Study, Value, checked_parameters
 
 Item = TypeVar("Item")
 Played = Problem | ProblemFamily
@@ -130,8 +130,10 @@ def sweep(
     if not parameters:
         names = [getattr(each, "name", None) or f"problem {k}" for k, each in enumerate(listed)]
         parameters = {"problem": numbered(names)}
+    checked_parameters(parameters)  # before anything is played
     marks = None if checkpoints is None else list(checkpoints)
-    simulations = [Simulation(policies, each, horizon, runs, seed, marks) for each in listed]
+    players = tuple(policies) if isinstance(policies, Iterator) else policies  # which would be empty for the next problem
+    simulations = [Simulation(players, each, horizon, runs, seed, marks) for each in listed]
     return Study(parameters, simulate_all(simulations, workers, progress, keep, engine))
 
 
