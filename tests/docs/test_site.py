@@ -1,5 +1,6 @@
 """The site in its quick form: built without a warning, with links that lead somewhere, and nothing from other hosts."""
 
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -12,6 +13,7 @@ import pytest
 from docs import make_site
 from docs.site import recordings
 from docs.site.order import PLAN
+from tests.helpers import blocks
 from tests.helpers.browsers import chromium, colours, overflow
 
 if TYPE_CHECKING:
@@ -93,6 +95,34 @@ def test_every_section_is_there(pages: dict[Path, Links], site: Path) -> None:
     }
     assert expected <= built
     assert {f"{path.stem}" for each in ("tutorials", "concepts") for path in (PAGES / each).glob("*.py")} == set(PLAN)
+
+
+def highlighted(page: str) -> list[str]:
+    """The blocks of code of a page as readers see them, but for what a block printed."""
+    found = re.findall(r'<div class="([^"]*)"><div class="highlight"><pre>(.*?)</pre>', page, re.DOTALL)
+    return [html.unescape(re.sub(r"<[^>]+>", "", text)) for kind, text in found if "script-out" not in kind]
+
+
+def squeezed(code: str) -> str:
+    """Code without what Sphinx takes out of doctests, and without space."""
+    return "".join(re.sub(r"# doctest: .*|<BLANKLINE>", "", code).split())
+
+
+def test_every_block_is_run(pages: dict[Path, Links], site: Path) -> None:
+    """No page of the built site has a block that `tests/docs/test_blocks.py` does not know."""
+    known = {squeezed(each.text) for page in blocks.pages() for each in blocks.blocks(page)}
+    unknown, shown = [], 0
+    for path in pages:
+        if "_modules" in path.parts:
+            continue
+        for text in highlighted(path.read_text("utf-8")):
+            shown += 1
+            block = blocks.Block(path.stem, "", text.strip())
+            is_docstring = path.parent.name == "generated" and (block.is_doctest or block.run_by is not None)
+            if not is_docstring and squeezed(text) not in known:
+                unknown.append(f"{path.relative_to(site)}: {text}")
+    assert unknown == []
+    assert shown > len(known)
 
 
 def test_tutorials_can_be_downloaded_as_notebooks(site: Path) -> None:

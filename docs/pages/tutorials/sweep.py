@@ -36,7 +36,7 @@ print(study.best_overall())
 from dask.distributed import Client, LocalCluster
 
 with (
-    LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+    LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
     Client(cluster) as client,
 ):
     again = rotting.sweep(policies[:2], problems[:1], runs=100, seed=0, engine=client)
