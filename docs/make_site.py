@@ -25,15 +25,23 @@ SHARED = {
     "docs/guides/README.md": "guides/index.md",
 }
 SECTIONS = ("tutorials", "concepts", "gallery")  # whose pages are run
+SETTINGS = ("conf.py", "site/figures.py")  # how they are run, and what becomes of their figures
+
+
+def _differ(source: Path, copy: Path) -> bool:
+    return source.read_bytes() != copy.read_bytes()
 
 
 def gather(folder: Path) -> None:
-    """Copy what Sphinx reads to `folder`. What was run there before, and did not change, need not run again."""
+    """Copy what Sphinx reads to `folder`. What was run there before need not run again, unless it or the settings changed."""
+    if any((folder / name).exists() and _differ(DOCS / name, folder / name) for name in SETTINGS):
+        for each in SECTIONS:
+            shutil.rmtree(folder / each, ignore_errors=True)
     files = [path for path in DOCS.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     pairs = [(path, folder / path.relative_to(DOCS)) for path in files]
     pairs += [(ROOT / name, folder / target) for name, target in SHARED.items()]
     for source, target in pairs:
-        if not target.exists() or source.read_bytes() != target.read_bytes():
+        if not target.exists() or _differ(source, target):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
     wanted = {target for _, target in pairs}

@@ -139,6 +139,27 @@ def test_the_gallery_has_fifteen_short_pictures() -> None:
         assert len(lines) <= 20, path.name
 
 
+def test_the_files_named_beside_the_paper_are_links(site: Path) -> None:
+    built = (site / "paper.html").read_text("utf-8")
+    named = re.findall(r"`(\w+/\w+)\.py`", (make_site.DOCS / "paper.md").read_text("utf-8"))
+    assert len(named) > 50
+    assert [name for name in named if f'<a href="_modules/rotting/{name}.html">' not in built] == []
+
+
+@pytest.mark.parametrize("name", make_site.SETTINGS)
+def test_pages_run_again_when_the_settings_changed(name: str, tmp_path: Path) -> None:
+    make_site.gather(tmp_path)
+    done = tmp_path / "tutorials" / "news.rst"
+    done.parent.mkdir()
+    done.write_text("what was made of the page")
+    make_site.gather(tmp_path)
+    assert done.exists()
+    (tmp_path / name).write_text("other settings")
+    make_site.gather(tmp_path)
+    assert not done.exists()
+    assert (tmp_path / name).read_bytes() == (make_site.DOCS / name).read_bytes()
+
+
 # --- in a browser ---------------------------------------------------------------------------------------------------------
 
 
