@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from docs.site import api, recordings
+from docs.site import api, links, recordings
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -54,7 +54,10 @@ def gather(folder: Path) -> None:
 
 
 def build(output: Path, quick: bool = False) -> int:
-    """Build the site in `output`, its sources and the builder's notes beside it; return Sphinx's exit code."""
+    """Build the site in `output`, its sources and the builder's notes beside it; return an exit code.
+
+    Sphinx knows its own links alone. Those in templates, in HTML and to files are looked at when all pages are there.
+    """
     source, notes = (output.with_name(f"{output.name}-{each}") for each in ("source", "doctrees"))
     gather(source)
     recordings.write(source / "_static" / "recordings.js", quick)
@@ -64,9 +67,14 @@ def build(output: Path, quick: bool = False) -> int:
     if quick:
         environment["ROTTING_SITE"] = "quick"
     options = ["-W", "--keep-going", "-n", "-q", "-E", "-b", "html", "-d", str(notes)]  # -E: pages depend on conf.py, too
-    return subprocess.run(
+    code = subprocess.run(
         [sys.executable, "-m", "sphinx", *options, str(source), str(output)], env=environment, check=False
     ).returncode
+    if code:
+        return code
+    found = links.problems(output)
+    sys.stderr.writelines(f"{each}\n" for each in found)
+    return 1 if found else 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
