@@ -53,6 +53,7 @@ def test_code_of_other_libraries_is_python() -> None:
             compile(each.text, each.page, "exec")
 
 
+@pytest.mark.slow
 @shell.needs_bash
 @pytest.mark.parametrize("page", sorted({each.page for each in SCRIPTS}))
 def test_scripts_work(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

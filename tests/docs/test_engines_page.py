@@ -25,6 +25,7 @@ def test_a_sweep_on_a_queue() -> None:
     assert on_simulated_gpu("page_of_a_sweep") is True
 
 
+@pytest.mark.slow
 @shell.needs_bash
 def test_shards_are_one_simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

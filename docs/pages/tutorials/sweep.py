@@ -47,7 +47,7 @@ bool((again.results[0].regret == study.results[0].regret[:2]).all())
 # On SLURM the cluster is made so (``pip install dask-jobqueue``), and the rest stays; ``keep=`` is a folder where finished
 # games are kept, so a sweep that was stopped goes on:
 #
-# .. code-block:: text
+# .. code-block:: python
 #
 #    from dask_jobqueue import SLURMCluster
 #    cluster = SLURMCluster(cores=16, processes=1, memory="32GB", walltime="02:00:00")
