@@ -194,6 +194,7 @@ def _clusters() -> "Iterator[None]":
     import distributed
 
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
+        made: list[Any] = []
 
         def local(**asked: Any) -> Any:
             inspect.signature(distributed.LocalCluster).bind(**asked)
@@ -201,7 +202,8 @@ def _clusters() -> "Iterator[None]":
 
         def client(where: Any) -> Any:
             assert where is cluster or isinstance(where, Queue) or where.startswith("tcp://")
-            return distributed.Client(cluster)
+            made.append(distributed.Client(cluster))
+            return made[-1]
 
         class Queue(SimpleNamespace):
             def scale(self, jobs: int) -> None:
@@ -210,7 +212,11 @@ def _clusters() -> "Iterator[None]":
         PATCH.setattr(dask.distributed, "LocalCluster", local)
         PATCH.setattr(dask.distributed, "Client", client)
         PATCH.setitem(sys.modules, "dask_jobqueue", SimpleNamespace(SLURMCluster=Queue))
-        yield
+        try:
+            yield
+        finally:
+            for each in made:  # before their cluster, which they would look for
+                each.close()
 
 
 def page_of_engines() -> list[Any]:
