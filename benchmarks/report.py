@@ -58,12 +58,16 @@ def _goal(found: Finding) -> str:
     return f"{found.bound} {_figure(found.limit, found.unit)}{aim}"
 
 
+def _measured(found: Finding) -> str:
+    return "-" if found.value is None else _figure(found.value, found.unit)
+
+
 def _must_hold(outcomes: Sequence[Outcome]) -> list[str]:
     rows = [
         [
             found.what,
             _goal(found),
-            "-" if found.value is None else _figure(found.value, found.unit),
+            _measured(found),
             found.verdict,
             found.detail,
         ]
@@ -93,6 +97,8 @@ def _race(outcome: Outcome) -> list[str]:
             "games with equal pulls",
         ]
         lines += _table(head, rows)
+    elif outcome.findings:
+        lines += _table(["what", "measured"], [[found.what, _measured(found)] for found in outcome.findings])
     return [*lines, *(f"- {note}" for note in outcome.notes), ""]
 
 

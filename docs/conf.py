@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.pycode import ModuleAnalyzer
 
-from docs.make_site import SECTIONS
+from docs.make_site import ROOT, SECTIONS
 from docs.site.figures import light_and_dark
 from rotting.common.version import __version__
 
@@ -91,6 +93,8 @@ sphinx_gallery_conf = {
 
 # Links that are right in the repository, and where they lead on the site.
 _SOURCE_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+src/(rotting/[\w/]+)\.py\)")
+_SOURCE_NAME = re.compile(r"`((?:src/rotting/)?((?:\w+/)+\w+)\.py)`")
+_NAMING = {"paper", "hull", "contributing", "architecture"}  # pages whose names of files become links
 _PAGE_LINK = re.compile(rf"\]\(((?:\.\./)*)pages/({'|'.join(SECTIONS)})/(\w+)\.py\)")
 _ROOT_LINK = re.compile(r"\]\((?:\.\./)+(CONTRIBUTING|ARCHITECTURE|CHANGELOG)\.md\)")
 _GUIDES = """
@@ -107,9 +111,32 @@ def _lead_links(app: Sphinx, name: str, text: list[str]) -> None:
     """Lead links to code to the pages that show it, and links to pages that are run to what was made of them."""
     up = "../" * name.count("/")
     page = _SOURCE_LINK.sub(rf'<a href="{up}_modules/\2.html">\1</a>', text[0])
+    if name in _NAMING:
+        page = _SOURCE_NAME.sub(_to_source, page)
     page = _ROOT_LINK.sub(lambda found: f"]({up}{found[1].lower()}.md)", page)
     page = page.replace("pages/gallery/GALLERY_HEADER.rst", "gallery/index.rst")
     text[0] = _PAGE_LINK.sub(r"](\1\2/\3.rst)", page) + (_GUIDES if name == "guides/index" else "")
+
+
+_SHOWN: set[str] = set()  # modules that have no page of their own in the API, but that a link leads to
+
+
+def _to_source(found: re.Match[str]) -> str:
+    """Return a link for the name of a file of the library, and other names as they are."""
+    written, path = found[1], found[2]
+    if not (ROOT / "src" / "rotting" / f"{path}.py").is_file():
+        return found[0]
+    _SHOWN.add(f"rotting.{path.replace('/', '.')}")
+    return f'<a href="_modules/rotting/{path}.html"><code class="docutils literal">{written}</code></a>'
+
+
+def _show_modules(app: Sphinx, env: BuildEnvironment) -> None:
+    """Let viewcode show these modules, too; it notes none but those whose names are in the API."""
+    noted = env._viewcode_modules  # type: ignore[attr-defined]
+    for name in sorted(_SHOWN - {each for each, entry in noted.items() if entry}):
+        analyzer = ModuleAnalyzer.for_module(name)
+        analyzer.find_tags()
+        noted[name] = (analyzer.code, analyzer.tags, {}, "")
 
 
 # Napoleon reads what stands before a colon in the docstring of a property as its type. These docstrings stay as written.
@@ -134,6 +161,7 @@ def _without_way_back(app: Sphinx, name: str, template: str, context: dict[str, 
 def setup(app: Sphinx) -> None:
     """Connect what this file defines."""
     app.connect("source-read", _lead_links)
+    app.connect("env-updated", _show_modules)
     app.connect("html-page-context", _without_way_back)
     app.connect("autodoc-process-docstring", _remember, priority=100)  # before Napoleon
     app.connect("autodoc-process-docstring", _restore, priority=900)  # after it

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from docs.site import api, recordings
+from docs.site import api, links, recordings
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -25,15 +25,23 @@ SHARED = {
     "docs/guides/README.md": "guides/index.md",
 }
 SECTIONS = ("tutorials", "concepts", "gallery")  # whose pages are run
+SETTINGS = ("conf.py", "site/figures.py")  # how they are run, and what becomes of their figures
+
+
+def _differ(source: Path, copy: Path) -> bool:
+    return source.read_bytes() != copy.read_bytes()
 
 
 def gather(folder: Path) -> None:
-    """Copy what Sphinx reads to `folder`. What was run there before, and did not change, need not run again."""
+    """Copy what Sphinx reads to `folder`. What was run there before need not run again, unless it or the settings changed."""
+    if any((folder / name).exists() and _differ(DOCS / name, folder / name) for name in SETTINGS):
+        for each in SECTIONS:
+            shutil.rmtree(folder / each, ignore_errors=True)
     files = [path for path in DOCS.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     pairs = [(path, folder / path.relative_to(DOCS)) for path in files]
     pairs += [(ROOT / name, folder / target) for name, target in SHARED.items()]
     for source, target in pairs:
-        if not target.exists() or source.read_bytes() != target.read_bytes():
+        if not target.exists() or _differ(source, target):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
     wanted = {target for _, target in pairs}
@@ -46,7 +54,10 @@ def gather(folder: Path) -> None:
 
 
 def build(output: Path, quick: bool = False) -> int:
-    """Build the site in `output`, its sources and the builder's notes beside it; return Sphinx's exit code."""
+    """Build the site in `output`, its sources and the builder's notes beside it; return an exit code.
+
+    Sphinx knows its own links alone. Those in templates, in HTML and to files are looked at when all pages are there.
+    """
     source, notes = (output.with_name(f"{output.name}-{each}") for each in ("source", "doctrees"))
     gather(source)
     recordings.write(source / "_static" / "recordings.js", quick)
@@ -56,9 +67,14 @@ def build(output: Path, quick: bool = False) -> int:
     if quick:
         environment["ROTTING_SITE"] = "quick"
     options = ["-W", "--keep-going", "-n", "-q", "-E", "-b", "html", "-d", str(notes)]  # -E: pages depend on conf.py, too
-    return subprocess.run(
+    code = subprocess.run(
         [sys.executable, "-m", "sphinx", *options, str(source), str(output)], env=environment, check=False
     ).returncode
+    if code:
+        return code
+    found = links.problems(output)
+    sys.stderr.writelines(f"{each}\n" for each in found)
+    return 1 if found else 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ import inspect
 import pkgutil
 import pydoc
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -186,7 +187,7 @@ sys.path[:0] = sys.argv[1:]
 import doctest, json, my_noises, rotting
 from rotting.problems.noise import from_json
 
-rotting.check_noise(my_noises.Logistic(0.5))
+exec(COMMAND)
 assert from_json(json.loads(json.dumps(my_noises.Logistic(2).to_json()))) == my_noises.Logistic(2)
 problem = rotting.problems.Problem.rested([[0.5] * 50, [0.25] * 50], noise=my_noises.Logistic())
 assert rotting.simulate(rotting.UCB1(), problem, runs=2).problem["noise"] == {"noise": "Logistic", "b": 1.0}
@@ -202,13 +203,21 @@ def worked_examples() -> tuple[str, str, str, str]:
     return own, noise, naive, policy
 
 
+def with_command(check: str, named: str) -> str:
+    """Return a script that runs what the page says to run where it has `exec(COMMAND)`."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    (command,) = (line for line in re.findall(r"^python -c .*$", text, re.MULTILINE) if named in line)
+    _, _, code = shlex.split(command)
+    return check.replace("COMMAND", repr(code))
+
+
 CHECK_FIRST = """
 import sys
 sys.path[:0] = sys.argv[1:]
 import doctest, my_policies, rotting
 
+exec(COMMAND)
 policy = my_policies.EpsilonGreedy(epsilon=1, decay=0.5)
-rotting.check_policy(policy)
 bandit = rotting.Bandit(policy, arms=["a", "b"])
 for arm in ("a", "b"):
     assert bandit.propensities()[arm] == 1.0
@@ -222,7 +231,7 @@ print("kept")
 
 def test_the_policy_in_ones_own_file_of_contributing_works(tmp_path: Path) -> None:
     (tmp_path / "my_policies.py").write_text(worked_examples()[0], "utf-8")
-    done = python(CHECK_FIRST, str(tmp_path), timeout=300)
+    done = python(with_command(CHECK_FIRST, "my_policies"), str(tmp_path), timeout=300)
     assert (done.stdout, done.stderr) == ("kept\n", "")
 
 
@@ -234,7 +243,8 @@ from tests.helpers import games
 from tests.reference import by_name
 from recent_ucb import RecentUCB
 
-rotting.check_policy(RecentUCB())
+vars(rotting)["RecentUCB"] = RecentUCB  # as if its file were in the library
+exec(COMMAND)
 assert rotting.make("recent-ucb", rate=0.5) == RecentUCB(rate=0.5)
 by_name.NAIVE["recent-ucb"] = naive_example.RecentUCB
 rng = random.Random(0)
@@ -255,13 +265,13 @@ def test_the_worked_example_of_contributing_works(tmp_path: Path) -> None:
         f"from tests.reference.ucb import *\nfrom tests.reference.ucb import Sequence\n\n{naive}", "utf-8"
     )
     (tmp_path / "recent_ucb.py").write_text(policy, "utf-8")
-    done = python(CHECK, str(tmp_path), str(ROOT), timeout=300)
+    done = python(with_command(CHECK, "rotting.RecentUCB"), str(tmp_path), str(ROOT), timeout=300)
     assert (done.stdout, done.stderr) == ("kept\n", "")
 
 
 def test_the_worked_noise_of_contributing_works(tmp_path: Path) -> None:
     (tmp_path / "my_noises.py").write_text(worked_examples()[1], "utf-8")
-    done = python(CHECK_NOISE, str(tmp_path), timeout=300)
+    done = python(with_command(CHECK_NOISE, "my_noises"), str(tmp_path), timeout=300)
     assert (done.stdout, done.stderr) == ("kept\n", "")
 
 

@@ -41,6 +41,17 @@ def _turned(colour: Any) -> Any:
     return (*(p + (i - p) * light for i, p in zip(ink, pale, strict=True)), rgba[3])
 
 
+def _coloured(artist: Artist) -> tuple[str, ...]:
+    """Return which colours an artist has."""
+    if isinstance(artist, Text):
+        return ("color",)
+    if isinstance(artist, Line2D):
+        return ("color", "markerfacecolor", "markeredgecolor")
+    if isinstance(artist, Patch) or (isinstance(artist, Collection) and artist.get_array() is None):
+        return ("facecolor", "edgecolor")
+    return ()
+
+
 def darken(figure: Figure) -> None:
     """Turn every grey of a figure, so that it is read on a dark screen."""
     on_colours = {
@@ -52,20 +63,13 @@ def darken(figure: Figure) -> None:
     for each in figure.findobj(Artist):
         if each in on_colours:
             continue
-        if isinstance(each, Text):
-            each.set_color(_turned(each.get_color()))
-        elif isinstance(each, Line2D):
-            for name in ("color", "markerfacecolor", "markeredgecolor"):
-                value = getattr(each, f"get_{name}")()
-                if not (isinstance(value, str) and value in {"none", "auto"}):
-                    getattr(each, f"set_{name}")(_turned(value))
-        elif isinstance(each, Patch):
-            face, edge = each.get_facecolor(), each.get_edgecolor()
-            each.set_facecolor(_turned(face))
-            each.set_edgecolor(_turned(edge))
-        elif isinstance(each, Collection) and each.get_array() is None:
-            each.set_facecolor([_turned(one) for one in each.get_facecolor()])
-            each.set_edgecolor([_turned(one) for one in each.get_edgecolor()])
+        # All are read before any is set: a marker, or an edge, may have the colour of its line, or of its face.
+        found = [(name, getattr(each, f"get_{name}")()) for name in _coloured(each)]
+        for name, colour in found:
+            if isinstance(each, Collection):
+                getattr(each, f"set_{name}")([_turned(one) for one in colour])
+            elif colors.to_rgba(colour)[3] > 0:  # set anew, a colour that is not seen would be: with the artist's alpha
+                getattr(each, f"set_{name}")(_turned(colour))
 
 
 def light_and_dark(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any], **_: Any) -> str:

@@ -254,6 +254,7 @@ def test_the_report_holds_the_ratios(tmp_path: Path) -> None:
     assert data["rows"][0]["findings"][0]["verdict"] == "met"
     assert "| speed | at least 10x (aim 30x) | 20x | met | turn by turn 15 to 20, median 17.5 |" in text
     assert "| drift | at most 1e-09 | 2e-17 | met |  |" in text
+    assert "| what | measured |\n| --- | --- |\n| drift | 2e-17 |" in text  # where nobody is raced
     assert "| peer | 20 | 20x | 2 turns, worst 30 | 0 of 1 |" in text
     assert "| absent | skipped: peer is not installed |" in text
     assert "river (not installed)" in text

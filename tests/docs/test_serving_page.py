@@ -1,25 +1,30 @@
-"""The commands of the guide to the service, as a shell runs them."""
+"""The commands of the guide to the service, as a shell runs them, and what the guide and the docstrings do in Python."""
 
+import asyncio
+import inspect
 import json
-import re
 import shutil
 import subprocess
+import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.helpers.services import said, serving
+import rotting
+from tests.helpers.blocks import block
+from tests.helpers.services import running, said, serving
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "serving.md"
+PAGE = "docs/guides/serving.md"
+ADDRESS = "http://127.0.0.1:8000"
 
 
 @pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="there is no curl")
 def test_the_commands_of_the_guide_work(tmp_path: Path) -> None:
-    blocks = re.findall(r"<!-- (?:runs|goes on) in the tests.*?-->\n```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    assert len(blocks) == 2
+    scripts = [f"{block(PAGE, start)}\n" for start in ("site=http", "curl -sS -X PUT $site-of-may")]
     with serving(tmp_path / "songs.rot", 0) as process:
         port = said(process, "serving").split("http://127.0.0.1:")[1].split(",")[0]
-        script = "".join(blocks).replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace("curl -sS", "curl -sS -w '\\n'")
+        script = "".join(scripts).replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace("curl -sS", "curl -sS -w '\\n'")
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=False
         )
@@ -43,3 +48,22 @@ def test_the_commands_of_the_guide_work(tmp_path: Path) -> None:
     assert "blues" in resumed["arms"]
     assert (history["totals"]["decisions"], history["totals"]["lost"]) == (3, 1)
     assert archived == {"name": "songs-of-may", "archived": True}
+
+
+def in_docstring(value: object) -> str:
+    """The block of code of a docstring."""
+    return textwrap.dedent((inspect.getdoc(value) or "").split("::\n\n")[1].partition("\n\n")[0])
+
+
+def test_the_clients_work(tmp_path: Path) -> None:
+    blocking, waiting = in_docstring(rotting.Client), in_docstring(rotting.AsyncClient)
+    programs = [blocking, block(PAGE, "import rotting"), f"async def main():\n{textwrap.indent(waiting, '    ')}"]
+    with running(tmp_path / "songs.rot") as service:
+        names: dict[str, Any] = {"rotting": rotting}
+        address = f"http://127.0.0.1:{service.port}"
+        for code in programs:
+            assert ADDRESS in code
+            exec(code.replace(ADDRESS, address), names)
+        asyncio.run(names["main"]())
+        with rotting.Client(address) as client:
+            assert sum(each.pulls for each in client.bandit("songs").explain().values()) == 3

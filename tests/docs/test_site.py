@@ -1,17 +1,18 @@
 """The site in its quick form: built without a warning, with links that lead somewhere, and nothing from other hosts."""
 
+import html
 import json
 import re
-from html.parser import HTMLParser
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from docs import make_site
-from docs.site import recordings
+from docs.site import links, recordings
 from docs.site.order import PLAN
+from tests.helpers import blocks
 from tests.helpers.browsers import chromium, colours, overflow
 
 if TYPE_CHECKING:
@@ -20,29 +21,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Request
 
 PAGES = make_site.DOCS / "pages"
-LOADED = {("link", "href"), ("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
-
-
-class Links(HTMLParser):
-    """The links of a page, what it loads, and the places in it that a link can name."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.links: list[str] = []
-        self.loads: list[str] = []
-        self.places: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if value is None:
-                continue
-            if name in {"id", "name"}:
-                self.places.add(value)
-            elif (tag, name) in LOADED and ("rel", "canonical") not in attrs:
-                self.loads.append(value)
-            elif (tag, name) == ("a", "href"):
-                self.links.append(value)
 
 
 @pytest.fixture(scope="module")
@@ -53,33 +31,38 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pages(site: Path) -> dict[Path, Links]:
-    return {path: Links(path.read_text("utf-8")) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts}
+def pages(site: Path) -> list[Path]:
+    return [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
 
 
-def test_no_link_is_dead(site: Path, pages: dict[Path, Links]) -> None:
-    dead = []
-    for page, found in pages.items():
-        for link in [*found.links, *found.loads]:
-            parts = urlsplit(link)
-            if parts.scheme or link.startswith("//"):
-                continue
-            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
-            place = unquote(parts.fragment)
-            if not target.is_file() or (place and target in pages and place not in pages[target].places):
-                dead.append(f"{page.relative_to(site)}: {link}")
-    assert dead == []
+def test_the_build_finds_links_that_lead_nowhere_or_to_others(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<a href="b.html#x">b</a> <a href="https://example.org">c</a> <img src="d.png">')
+    (tmp_path / "b.html").write_text('<h1 id="x">b</h1> <a href="a.html">a</a> <a href="b.html#x">here</a>')
+    (tmp_path / "d.png").write_bytes(b"")
+    assert links.problems(tmp_path) == []
+    (tmp_path / "b.html").write_text('<h1 id="y">b</h1> <a href="e.html">e</a> <script src="//example.org/f.js"></script>')
+    (tmp_path / "g.css").write_text("@import 'https://example.org/h.css'; p { background: url(//example.org/i.png) }")
+    assert links.problems(tmp_path) == [
+        "a.html: b.html#x leads nowhere",
+        "b.html: e.html leads nowhere",
+        "b.html: //example.org/f.js is loaded from another host",
+        "g.css: https://example.org/h.css is loaded from another host",
+        "g.css: //example.org/i.png is loaded from another host",
+    ]
 
 
-def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[Path, Links]) -> None:
-    foreign = [f"{page.name}: {link}" for page, found in pages.items() for link in found.loads if urlsplit(link).netloc]
-    for style in site.rglob("*.css"):
-        text = style.read_text("utf-8")
-        foreign += [f"{style.name}: {url}" for url in re.findall(r"(?:url\(|@import\s*)[\"']?((?:https?:)?//[^\"')]+)", text)]
-    assert foreign == []
+def test_a_build_with_such_a_link_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(make_site, "gather", lambda folder: None)
+    monkeypatch.setattr(recordings, "write", lambda path, quick: None)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess((), 0))
+    site = tmp_path / "site"
+    site.mkdir()
+    assert make_site.build(site) == 0
+    (site / "a.html").write_text('<a href="b.html">b</a>')
+    assert make_site.build(site) == 1
 
 
-def test_every_section_is_there(pages: dict[Path, Links], site: Path) -> None:
+def test_every_section_is_there(pages: list[Path], site: Path) -> None:
     built = {path.relative_to(site).as_posix() for path in pages}
     expected = {f"{path.parent.name}/{path.stem}.html" for path in PAGES.rglob("*.py")}
     expected |= {
@@ -95,6 +78,34 @@ def test_every_section_is_there(pages: dict[Path, Links], site: Path) -> None:
     assert {f"{path.stem}" for each in ("tutorials", "concepts") for path in (PAGES / each).glob("*.py")} == set(PLAN)
 
 
+def highlighted(page: str) -> list[str]:
+    """The blocks of code of a page as readers see them, but for what a block printed."""
+    found = re.findall(r'<div class="([^"]*)"><div class="highlight"><pre>(.*?)</pre>', page, re.DOTALL)
+    return [html.unescape(re.sub(r"<[^>]+>", "", text)) for kind, text in found if "script-out" not in kind]
+
+
+def squeezed(code: str) -> str:
+    """Code without what Sphinx takes out of doctests, and without space."""
+    return "".join(re.sub(r"# doctest: .*|<BLANKLINE>", "", code).split())
+
+
+def test_every_block_is_run(pages: list[Path], site: Path) -> None:
+    """No page of the built site has a block that `tests/docs/test_blocks.py` does not know."""
+    known = {squeezed(each.text) for page in blocks.pages() for each in blocks.blocks(page)}
+    unknown, shown = [], 0
+    for path in pages:
+        if "_modules" in path.parts:
+            continue
+        for text in highlighted(path.read_text("utf-8")):
+            shown += 1
+            block = blocks.Block(path.stem, "", text.strip())
+            is_docstring = path.parent.name == "generated" and (block.is_doctest or block.run_by is not None)
+            if not is_docstring and squeezed(text) not in known:
+                unknown.append(f"{path.relative_to(site)}: {text}")
+    assert unknown == []
+    assert shown > len(known)
+
+
 def test_tutorials_can_be_downloaded_as_notebooks(site: Path) -> None:
     names = {path.name for path in (site / "_downloads").rglob("*.ipynb")}
     assert {f"{path.stem}.ipynb" for path in (PAGES / "tutorials").glob("*.py")} <= names
@@ -107,6 +118,27 @@ def test_the_gallery_has_fifteen_short_pictures() -> None:
         code = path.read_text("utf-8").split('"""', 2)[2]
         lines = [line for line in code.splitlines() if line.strip()]
         assert len(lines) <= 20, path.name
+
+
+def test_the_files_named_beside_the_paper_are_links(site: Path) -> None:
+    built = (site / "paper.html").read_text("utf-8")
+    named = re.findall(r"`(\w+/\w+)\.py`", (make_site.DOCS / "paper.md").read_text("utf-8"))
+    assert len(named) > 50
+    assert [name for name in named if f'<a href="_modules/rotting/{name}.html">' not in built] == []
+
+
+@pytest.mark.parametrize("name", make_site.SETTINGS)
+def test_pages_run_again_when_the_settings_changed(name: str, tmp_path: Path) -> None:
+    make_site.gather(tmp_path)
+    done = tmp_path / "tutorials" / "news.rst"
+    done.parent.mkdir()
+    done.write_text("what was made of the page")
+    make_site.gather(tmp_path)
+    assert done.exists()
+    (tmp_path / name).write_text("other settings")
+    make_site.gather(tmp_path)
+    assert not done.exists()
+    assert (tmp_path / name).read_bytes() == (make_site.DOCS / name).read_bytes()
 
 
 # --- in a browser ---------------------------------------------------------------------------------------------------------
@@ -180,6 +212,13 @@ def test_the_game_shows_what_was_recorded(page: "Page", site: Path) -> None:
                 cells = page.locator("#scrub tr.pulled td").all_inner_texts()
                 assert cells[0] == str(run["arm"][: t - 1].count(arm))
                 assert cells[3] == str(run["window"][arm][t - 1])
+
+
+def test_controls_of_the_game_fit_a_narrow_screen(page: "Page", site: Path) -> None:
+    page.set_viewport_size({"width": 380, "height": 800})
+    page.goto((site / "scrub.html").as_uri())
+    ends = "[...document.querySelectorAll('.scrub-controls *')].map(each => each.getBoundingClientRect().right)"
+    assert max(page.evaluate(ends)) <= 380
 
 
 @pytest.mark.parametrize("name", ["index", "scrub", "gallery/index", "paper"])

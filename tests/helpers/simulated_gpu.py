@@ -3,14 +3,21 @@
 `python -m tests.helpers.simulated_gpu NAME` runs one of the functions below and prints what it returns as JSON.
 """
 
+import importlib
+import inspect
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from typing import Any
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PATCH = pytest.MonkeyPatch()  # for as long as the process lives
 
@@ -178,6 +185,82 @@ def foreign_code() -> str:
     except KernelIndexError as error:
         return str(error)
     return ""
+
+
+@contextmanager
+def _clusters() -> "Iterator[None]":
+    """Let every cluster that a page asks for be one thread of this process."""
+    import dask.distributed
+    import distributed
+
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
+        made: list[Any] = []
+
+        def local(**asked: Any) -> Any:
+            inspect.signature(distributed.LocalCluster).bind(**asked)
+            return cluster
+
+        def client(where: Any) -> Any:
+            assert where is cluster or isinstance(where, Queue) or where.startswith("tcp://")
+            made.append(distributed.Client(cluster))
+            return made[-1]
+
+        class Queue(SimpleNamespace):
+            def scale(self, jobs: int) -> None:
+                assert jobs >= 1
+
+        PATCH.setattr(dask.distributed, "LocalCluster", local)
+        PATCH.setattr(dask.distributed, "Client", client)
+        PATCH.setitem(sys.modules, "dask_jobqueue", SimpleNamespace(SLURMCluster=Queue))
+        try:
+            yield
+        finally:
+            for each in made:  # before their cluster, which they would look for
+                each.close()
+
+
+def page_of_engines() -> list[Any]:
+    """The programs of docs/engines.md: what plays, and whether the games are those of threads."""
+    import rotting
+    from rotting.simulation.simulate import simulate
+    from tests.helpers.blocks import block
+
+    played: list[Any] = []
+
+    def small(policies: Any, problem: Any, **asked: Any) -> Any:
+        inspect.signature(simulate).bind(policies, problem, **asked)
+        engine = asked["engine"]
+        played.append(engine if isinstance(engine, str) else type(engine).__name__)
+        return simulate(policies, problem, horizon=20, runs=3, engine=engine)
+
+    PATCH.setattr(rotting, "simulate", small)
+    names: dict[str, Any] = {}
+    same = []
+    with _clusters():
+        for start in ("import rotting", "from dask.distributed", "from dask_jobqueue"):
+            exec(block("docs/engines.md", start), names)
+            same.append(names["result"] == simulate(names["policies"], names["problem"], horizon=20, runs=3))
+    return [played, same]
+
+
+def page_of_a_sweep() -> bool:
+    """Whether the sweep on a queue of the tutorial is that of threads."""
+    import rotting
+    from rotting.simulation.sweep import sweep
+    from tests.helpers.blocks import block
+
+    def small(policies: Any, problems: Any, **asked: Any) -> Any:
+        inspect.signature(sweep).bind(policies, problems, **asked)
+        return sweep(policies, problems, horizon=20, runs=3, engine=asked["engine"])
+
+    PATCH.setattr(rotting, "sweep", small)
+    policies = [rotting.UCB1()]
+    problems = rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0], horizon=100)
+    names: dict[str, Any] = {"rotting": rotting, "policies": policies, "problems": problems}
+    with _clusters():
+        names["Client"] = importlib.import_module("dask.distributed").Client
+        exec(block("docs/pages/tutorials/sweep.py", "from dask_jobqueue"), names)
+    return bool(names["study"] == sweep(policies, problems, horizon=20, runs=3))
 
 
 if __name__ == "__main__":

@@ -203,6 +203,12 @@ def test_table_says_when_the_reference_is_not_optimal() -> None:
             assert "not the optimal policy" in text
 
 
+def test_a_reference_has_a_line_of_its_own_that_fits_a_page() -> None:
+    for table in (changed(make(), reference=GREEDY_BOTH).table(), changed(make(), reference=GREEDY_BOTH).differences(0)):
+        assert table.lines[:2] == ("two-arms: horizon 500, 20 runs, seed 7", f"Regret against {GREEDY_BOTH}.")
+        assert max(map(len, table.lines)) <= 90
+
+
 def test_a_problem_without_a_name_is_described() -> None:
     result = changed(make(), problem={"name": None, "kind": "restless"})
     assert str(result.table()).startswith("restless problem, 2 arms: horizon 500")

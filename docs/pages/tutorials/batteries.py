@@ -49,8 +49,8 @@ policies = [
     rotting.RAWUCB(sigma="estimate"),
     rotting.RAWUCB(sigma=1.0),
     rotting.FEWA(alpha=0.06, sigma=SIGMA),
-    rotting.UCB1(sigma=SIGMA),
     rotting.SWUCB(sigma=SIGMA, tau=40),
+    rotting.UCB1(sigma=SIGMA),
     rotting.Uniform(),
 ]
 result = rotting.simulate(policies, problem, runs=200, seed=0)
@@ -66,7 +66,7 @@ axes = result.plot(legend="upper left")
 
 order = np.argsort(result.regret[:, :, -1].mean(axis=1))
 best = result.policies[order[0]]
-print("Take", repr(best))
+print("Take", best.label)
 for row in result.differences(best).rows:
     if row["low"] <= 0:
         print(f"  as good, as far as {result.runs} runs can tell: {row['policy']}")

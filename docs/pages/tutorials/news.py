@@ -49,10 +49,10 @@ policies = [
     rotting.RAWUCB(sigma="estimate"),
     rotting.EffRAWUCB(sigma="estimate"),
     rotting.UCB1(sigma="estimate"),
-    rotting.Uniform(),
 ]
 if real:
-    policies += [rotting.RAWKLUCB(), rotting.RAWUCB(sigma=0.5), rotting.ThompsonSampling()]
+    policies += [rotting.RAWUCB(sigma=0.5), rotting.RAWKLUCB(), rotting.ThompsonSampling()]
+policies += [rotting.Uniform()]
 result = rotting.simulate(policies, problem, horizon=horizon, runs=40, seed=0)
 print(result.table())
 
@@ -67,7 +67,7 @@ axes = result.plot()
 
 order = np.argsort(result.regret[:, :, -1].mean(axis=1))
 best = result.policies[order[0]]
-print("Take", repr(best))
+print("Take", best.label)
 for row in result.differences(best).rows:
     if row["low"] <= 0:
         print(f"  as good, as far as {result.runs} runs can tell: {row['policy']}")

@@ -36,7 +36,7 @@ print(study.best_overall())
 from dask.distributed import Client, LocalCluster
 
 with (
-    LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+    LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
     Client(cluster) as client,
 ):
     again = rotting.sweep(policies[:2], problems[:1], runs=100, seed=0, engine=client)
@@ -47,7 +47,7 @@ bool((again.results[0].regret == study.results[0].regret[:2]).all())
 # On SLURM the cluster is made so (``pip install dask-jobqueue``), and the rest stays; ``keep=`` is a folder where finished
 # games are kept, so a sweep that was stopped goes on:
 #
-# .. code-block:: text
+# .. code-block:: python
 #
 #    from dask_jobqueue import SLURMCluster
 #    cluster = SLURMCluster(cores=16, processes=1, memory="32GB", walltime="02:00:00")

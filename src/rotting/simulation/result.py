@@ -272,17 +272,19 @@ class Result:
     @property
     def _heading(self) -> tuple[str, ...]:
         runs = f"{self.runs:,} runs" if self.runs > 1 else "1 run"
-        against = "the optimal policy" if self.is_optimal else self.reference
         runs += f" from run {self.first_run:,} on" if self.first_run else ""
-        settings = f"horizon {self.horizon:,}, {runs}, seed {self.seed}"
+        head = f"{self._problem_name}: horizon {self.horizon:,}, {runs}, seed {self.seed}"
         notes = []
-        if not self.is_optimal:
+        if self.is_optimal:
+            head += "; regret against the optimal policy"
+        else:  # in a line of its own: a reference that is not optimal says why
+            notes.append(f"Regret against {self.reference}.")
             notes.append("Note: this reference is not the optimal policy; regret can be too small, even negative.")
         if self.runs == 1:
             notes.append("Note: a single run says nothing about the spread; the intervals are unknown.")
         if "family" in self.problem:
             notes.append("Each run has a problem of its own: the mean is the Bayesian regret.")
-        return (f"{self._problem_name}: {settings}; regret against {against}", *notes)
+        return (head, *notes)
 
     def table(self, labels: "str | Sequence[str] | None" = None) -> Table:
         """Return the regret at the horizon per policy: mean, 95 % interval, 10 % and 90 % quantiles, speed.

@@ -158,7 +158,7 @@ class Unlearnable:
                 Curve("optimal policy", rounds, gains.cumsum()),
                 Curve("greedy oracle", rounds, greedy_rewards(problem)),
             ),
-            note=f"the greedy oracle loses {half / 2:g}, at least floor(T / 4) = {greedy_floor(T)}",
+            note=f"greedy loses {half / 2:g}, at least floor(T / 4) = {greedy_floor(T)}",
         )
         # Every pull of arm 1 in the first half costs regret on one problem, every pull of arm 0 on the other.
         edge = half / 2

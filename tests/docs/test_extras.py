@@ -1,0 +1,25 @@
+"""Extras: those that pages and errors name are there, and the first page names all."""
+
+import re
+import tomllib
+
+from tests.helpers.blocks import ROOT
+
+with (ROOT / "pyproject.toml").open("rb") as _file:
+    EXTRAS: dict[str, list[str]] = tomllib.load(_file)["project"]["optional-dependencies"]
+
+
+def test_the_first_page_has_them_all() -> None:
+    page = (ROOT / "docs" / "index.md").read_text("utf-8")
+    first = [row.split("|")[1] for row in page.partition("| extra ")[2].partition("\n\n")[0].splitlines()[2:]]
+    named = [name for cell in first for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(named) == sorted(EXTRAS)
+    (everything,) = EXTRAS["all"]
+    assert everything == f"rotting[{','.join(named[: named.index('all')])}]"
+
+
+def test_errors_name_extras_that_are_there() -> None:
+    sources = "".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
+    named = set(re.findall(r"pip install 'rotting\[(\w+)\]", sources))
+    assert named <= set(EXTRAS)
+    assert {"plot", "pandas", "report", "datasets", "store", "service", "dask", "cuda"} <= named

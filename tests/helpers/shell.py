@@ -1,0 +1,105 @@
+"""Scripts of pages: a shell reads them, and what it would start is started here, in this process or not at all.
+
+Starting `rotting` anew for every line of every page would take minutes. So a script runs in a shell where the commands below
+do nothing but note what they were called with, and where no other command is found.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rotting import cli, experiments
+from tests.helpers.blocks import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+PROGRAMS = ("rotting", "pip", "make", "docker", "python")
+needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+
+
+def commands(script: str, **variables: str) -> list[list[str]]:
+    """Return the commands that a shell starts for a script, with their arguments as the shell reads them."""
+    noting = "".join(f'{name}() {{ printf "%s\\0" "$(($# + 1))" {name} "$@"; }}\n' for name in PROGRAMS)
+    bash = shutil.which("bash")
+    assert bash is not None
+    given = {"PATH": os.devnull, "BASH_ENV": os.devnull, **variables}
+    done = subprocess.run([bash, "-eu", "-c", noting + script], env=given, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), f"{script}\n{done.stderr}"
+    words = iter(done.stdout.split("\0")[:-1])
+    return [[next(words) for _ in range(int(count))] for count in words]
+
+
+def play(command: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Run a command, the current folder being `folder`."""
+    _PLAYED[command[0]](command[1:], folder, patch)
+
+
+def _rotting(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> None:
+    with patch.context() as patched:
+        extra: list[str] = []
+        if (
+            arguments[0] == "reproduce"
+        ):  # takes minutes: all but the games; tests/cli/test_reproduce_command.py plays small ones
+            patched.setattr(experiments, "run", lambda *_: [])
+            patched.setattr(experiments, "write", lambda outcomes, out, *_, **__: out)
+        elif arguments[0] == "serve":  # it would not end, and the port of the page may be taken
+            _ends_when_ready(patched)
+            extra = ["--port", "0"]
+        assert cli.main([*arguments, *extra]) == 0, arguments
+
+
+def _ends_when_ready(patched: pytest.MonkeyPatch) -> None:
+    from rotting.service import server
+
+    run = server.Service.run
+
+    async def short(self: Any, ready: "Callable[[], None]", stop: Any) -> None:
+        def both() -> None:
+            ready()
+            stop.set()
+
+        await run(self, both, stop)
+
+    patched.setattr(server.Service, "run", short)
+    patched.setattr(sys, "setswitchinterval", lambda seconds: None)  # this process goes on
+
+
+def _pip(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Check that what would be installed is there."""
+    install, what = arguments
+    found = re.fullmatch(r"(?:\.|rotting)\[([\w,]+)\]", what)
+    assert install == "install"
+    assert found is not None, what
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    assert set(found[1].split(",")) <= set(extras), what
+
+
+def _make(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Check that there is such a target."""
+    done = subprocess.run(["make", "-C", str(ROOT), "-n", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def _docker(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Run what the container would run, its volume being the folder."""
+    compose, verb, *rest = arguments
+    assert (compose, verb) in {("compose", "run"), ("compose", "up")}
+    inside: list[str] = json.loads(re.findall(r"^CMD (.*)$", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)[0])
+    if verb == "run":
+        remove, service, *inside = rest
+        assert remove == "--rm"
+        assert re.search(rf"^  {service}:$", (ROOT / "compose.yaml").read_text("utf-8"), re.MULTILINE)
+    _rotting([each.replace("/data", str(folder)) for each in inside], folder, patch)
+
+
+_PLAYED = {"rotting": _rotting, "pip": _pip, "make": _make, "docker": _docker}
