@@ -1,16 +1,17 @@
 """Settings of the whole suite: deterministic examples, and small sizes when nothing is compiled."""
 
 import os
+from typing import Any
 
 import hypothesis
 import pytest
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 STRESS = "ROTTING_STRESS" in os.environ  # as `make stress` sets it: the long forms of tests
+EXAMPLES = 10 if INTERPRETED else 50
+FEW = EXAMPLES if INTERPRETED or STRESS else 20  # examples where each plays a game against a slow reference
 
-hypothesis.settings.register_profile(
-    "fixed", derandomize=True, deadline=None, max_examples=10 if INTERPRETED else 50, database=None
-)
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=EXAMPLES, database=None)
 hypothesis.settings.load_profile("fixed")
 
 
@@ -22,3 +23,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.skip(reason="a size that only pays when compiled"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    if config.getoption("dist") != "loadfile":  # as pyproject.toml has it: who asks for another way gets it
+        return None
+    from tests.helpers.shares import ByPolicy
+
+    return ByPolicy(config, log)
