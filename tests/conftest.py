@@ -1,10 +1,11 @@
 """Settings of the whole suite: deterministic examples, and small sizes when nothing is compiled."""
 
 import os
-from typing import Any
 
 import hypothesis
 import pytest
+
+from tests.helpers.shares import by_share
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 STRESS = "ROTTING_STRESS" in os.environ  # as `make stress` sets it: the long forms of tests
@@ -16,6 +17,8 @@ hypothesis.settings.load_profile("fixed")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):  # one of several workers: each gets a row of tests
+        items[:] = by_share(items, lambda item: item.nodeid)
     for item in items:
         if item.get_closest_marker("gpu") and "gpu" not in config.option.markexpr:
             item.add_marker(pytest.mark.skip(reason="needs a GPU: make test-gpu"))
@@ -23,12 +26,3 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.skip(reason="a size that only pays when compiled"))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    if config.getoption("dist") != "loadfile":  # as pyproject.toml has it: who asks for another way gets it
-        return None
-    from tests.helpers.shares import ByPolicy
-
-    return ByPolicy(config, log)

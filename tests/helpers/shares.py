@@ -1,16 +1,17 @@
-"""Which tests one worker runs: those of a policy, whichever file they are in, and otherwise those of a file.
+"""Which tests follow one another: those of a policy, whichever file they are in, and otherwise those of a file.
 
-Most of the time goes into compiling. A worker that has compiled the functions of a policy has them for all its tests, and what
-a file sets up for its tests is set up once.
+Workers begin with a part each of the row of tests. Most of the time goes into compiling. A worker that has compiled the
+functions of a policy has them for all its tests, and what a file sets up for its tests is set up once.
 """
 
 import re
+from collections.abc import Callable, Iterable
 from functools import cache
-
-from xdist.scheduler import LoadFileScheduling
+from typing import TypeVar
 
 from rotting.registry import list_policies
 
+T = TypeVar("T")
 WHOLE = ("tests/docs/test_site.py", "tests/report/")  # one share each, whatever they name: what they look at is written once
 
 
@@ -48,8 +49,18 @@ def share(node: str) -> str:
     return path
 
 
-class ByPolicy(LoadFileScheduling):  # type: ignore[misc]  # it has no types
-    """Give out the shares in the order in which they were collected."""
+def by_share(items: Iterable[T], node: Callable[[T], str]) -> list[T]:
+    """Return tests in an order in which those of a share follow one another, the shares in the order of their first tests.
 
-    def _split_scope(self, nodeid: str) -> str:
-        return share(nodeid)
+    Args:
+        items: the tests.
+        node: tells the node id of one.
+
+    Example:
+        >>> by_share(["a.py::f", "a.py::f[ucb1]", "a.py::g", "b.py::f[UCB1()]"], str)
+        ['a.py::f', 'a.py::g', 'a.py::f[ucb1]', 'b.py::f[UCB1()]']
+    """
+    shares: dict[str, list[T]] = {}
+    for item in items:
+        shares.setdefault(share(node(item)), []).append(item)
+    return [item for group in shares.values() for item in group]
