@@ -1,6 +1,7 @@
 """Games between a policy and a table of rewards: the n-th pull of arm i pays table[i][n]."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -32,6 +33,7 @@ from tests.reference.by_name import reference_of
 from tests.reference.policy import Policy as Reference
 
 KEY = 7
+T = TypeVar("T")
 
 
 def examples() -> list[Policy]:
@@ -52,7 +54,7 @@ def learners() -> list[Policy]:
 POSTERIORS = {"thompson-sampling", "discounted-ts", "sliding-window-ts"}
 
 
-def some(policies: list[Policy], number: int = 2) -> list[Policy]:
+def some(policies: list[T], number: int = 2) -> list[T]:
     """All of them, or the first where they are compiled: seconds each, for what does not depend on the compiler.
 
     That each can be compiled is seen where its games are compared with those of its reference. `ROTTING_STRESS=1` compiles all.
