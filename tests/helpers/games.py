@@ -54,7 +54,7 @@ def learners() -> list[Policy]:
 POSTERIORS = {"thompson-sampling", "discounted-ts", "sliding-window-ts"}
 
 
-def some(policies: list[T], number: int = 2) -> list[T]:
+def some(policies: Sequence[T], number: int = 2) -> Sequence[T]:
     """All of them, or the first where they are compiled: seconds each, for what does not depend on the compiler.
 
     That each can be compiled is seen where its games are compared with those of its reference. `ROTTING_STRESS=1` compiles all.
