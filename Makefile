@@ -74,6 +74,10 @@ ONLY_INTERPRETED := tests/adapters tests/benchmarks tests/service tests/store te
   $(addprefix tests/live/test_,arms.py bad_input.py events.py history.py logs.py order_of_learning.py)
 ONLY_COMPILED := tests/cli tests/datasets tests/display tests/docs tests/experiments tests/report tests/test_limit.py
 
+# Bytecode is kept, also where the environment says otherwise: every worker, and every process that a test starts, would read
+# all the sources anew.
+unit interpreted stress: export PYTHONDONTWRITEBYTECODE :=
+
 unit: $(READY)  ## Tests, compiled
 	$(BIN)/python -m pytest $(ONLY_INTERPRETED:%=--ignore=%)
 
@@ -87,8 +91,10 @@ test-gpu: $(READY)  ## The games on this machine's GPU against those on its CPU:
 mutants: $(READY)  ## Change the code in small places: does a test notice? Report in build/mutants (ARGS=--help)
 	$(BIN)/python -m tools.mutants $(ARGS)
 
-stress: $(READY)  ## The long forms of tests: 10,000 steps against a slow model, 200 kills, every byte (half an hour)
+stress: $(READY)  ## The long forms of tests: 10,000 steps against a slow model, 200 kills, every byte (an hour)
 	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py tests/engines/test_chunk_store.py tests/docs
+	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/parts tests/policies tests/simulation tests/live/test_checks.py tests/live/test_growth.py tests/engines/test_terms.py
+	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_decisions.py tests/live/test_learner.py tests/live/test_under_way.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/store/test_crashes.py tests/store/test_durable.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/service/test_server.py tests/service/test_fuzz.py
 

@@ -57,7 +57,7 @@ def test_a_hang_fails_and_the_suite_goes_on(tmp_path: Path) -> None:
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *settings, "-n", "1", "--timeout", "5", "test_hangs.py"],
+        [sys.executable, "-m", "pytest", *settings, "-n", "1", "--timeout", "2", "test_hangs.py"],
         cwd=tmp_path,
         env=own,
         capture_output=True,

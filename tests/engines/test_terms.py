@@ -35,11 +35,11 @@ from rotting.problems import (
 from rotting.problems.delays import Delay, from_json
 from rotting.problems.noise import Gaussian, Noiseless
 from rotting.problems.oracle import GREEDY_FORMULA, GREEDY_LEAVING, GREEDY_RECOVERING, OPTIMAL, greedy_rewards
-from tests.conftest import INTERPRETED
+from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.games import examples
 
 HORIZON = 60 if INTERPRETED else 150
-COMPILED = ("ucb1", "raw-ucb", "exp3")  # compiling takes longer than a game
+COMPILED = ("ucb1", "exp3", "raw-ucb") if STRESS else ("ucb1", "exp3")  # compiling takes longer than a game
 POLICIES = [
     type(each)(**{**each.shown_params(), "outside": "clip"}) if each.reward_range is not None else each
     for each in examples()

@@ -1,6 +1,7 @@
 """Games between a policy and a table of rewards: the n-th pull of arm i pays table[i][n]."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -27,11 +28,12 @@ from rotting.problems import (
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless
 from rotting.registry import list_policies
 from rotting.theory.lower import HardFamily
-from tests.conftest import INTERPRETED
+from tests.conftest import INTERPRETED, STRESS
 from tests.reference.by_name import reference_of
 from tests.reference.policy import Policy as Reference
 
 KEY = 7
+T = TypeVar("T")
 
 
 def examples() -> list[Policy]:
@@ -47,6 +49,25 @@ KINDS = {"ad-switch", "eff-raw-ucb", "exp3", "fewa", "raw-ucb", "thompson-sampli
 def learners() -> list[Policy]:
     """Every policy that can decide live; of each kind one if they are compiled, for what depends on the bandit alone."""
     return [each for each in examples() if not each.sees_means and (INTERPRETED or each.name in KINDS)]
+
+
+POSTERIORS = {"thompson-sampling", "discounted-ts", "sliding-window-ts"}
+
+
+def some(policies: Sequence[T], number: int = 2) -> Sequence[T]:
+    """All of them, or the first where they are compiled: seconds each, for what does not depend on the compiler.
+
+    That each can be compiled is seen where its games are compared with those of its reference. `ROTTING_STRESS=1` compiles all.
+    """
+    return policies if INTERPRETED or STRESS else policies[:number]
+
+
+def affordable(policy: Policy, rounds: int) -> int:
+    """So many rounds, or a quarter where each takes a tenth of a second: Thompson's propensities, exact and not compiled.
+
+    `ROTTING_STRESS=1` plays them all.
+    """
+    return rounds // 4 if INTERPRETED and not STRESS and policy.name in POSTERIORS else rounds
 
 
 def reference(policy: Policy, n_arms: int) -> Reference:

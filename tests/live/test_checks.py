@@ -25,7 +25,7 @@ from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.greedy_oracle import GreedyOracle
 from rotting.policy import Kernel, Policy, defined
 from tests.conftest import INTERPRETED
-from tests.helpers.games import examples
+from tests.helpers.games import examples, some
 
 UCB1State, init_ucb1, update_ucb1 = ucb1.State, ucb1.init, ucb1.update  # kernels use no names of modules
 choose_ucb1 = ucb1.UCB1.kernel.choose
@@ -479,12 +479,14 @@ def grid_alone(p: Alone, n_arms: int, capacity: int) -> Any:
 
 @pytest.mark.parametrize(
     ("init", "made"),
-    [
-        (windows_alone, by_tightest_bound(level_alone)),
-        (blocks_alone, by_block_bound(level_alone, width_alone)),
-        (grid_alone, by_delayed_bound(level_alone, width_alone, linear_in_level=True)),
-    ],
-    ids=["hull", "blocks", "delayed"],
+    some(
+        [
+            pytest.param(windows_alone, by_tightest_bound(level_alone), id="hull"),
+            pytest.param(blocks_alone, by_block_bound(level_alone, width_alone), id="blocks"),
+            pytest.param(grid_alone, by_delayed_bound(level_alone, width_alone, linear_in_level=True), id="delayed"),
+        ],
+        1,
+    ),
 )
 def test_a_policy_over_windows_needs_no_sigma(init: Any, made: dict[str, Any]) -> None:
     class WithoutSigma(Policy):

@@ -6,7 +6,7 @@ import pytest
 from rotting.live import policy_state as states
 from rotting.live.learner import Learner
 from rotting.policy import Policy
-from tests.helpers.games import learners
+from tests.helpers.games import affordable, learners
 
 LEARNERS = learners()
 
@@ -35,7 +35,7 @@ def test_a_copy_shares_no_array() -> None:
 @pytest.mark.parametrize("policy", [each for each in LEARNERS if each.randomised], ids=lambda each: each.name)
 def test_to_ask_for_probabilities_before_a_choice_changes_neither_choices_nor_states(policy: Policy) -> None:
     asked, unasked, arms = Learner.new(policy, 4), Learner.new(policy, 4), np.arange(4)
-    for t in range(1, 121):
+    for t in range(1, affordable(policy, 120) + 1):
         some = arms if t % 3 else arms[1:]
         told = asked.copy().probabilities(t, some)
         assert asked.to_ask() is asked

@@ -21,7 +21,7 @@ from rotting.parts.tournament import MANY
 from rotting.policy import Kernel, Policy, Reason
 from rotting.registry import make
 from tests.conftest import INTERPRETED
-from tests.helpers.games import learners
+from tests.helpers.games import affordable, learners
 from tests.helpers.rewards import paid
 from tests.reference.under_way import SlowRule
 
@@ -200,8 +200,8 @@ def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None
     rng = np.random.default_rng([len(policy.name), coarse])
     bandit = Bandit(policy, arms=range(6), seed=3)
     waiting: list[str] = []
-    young = 0
-    for k in range(160):
+    young, rounds = 0, affordable(policy, 160)
+    for k in range(rounds):
         if k % 20 == 19:
             bandit.forget(bandit.arms[int(rng.integers(len(bandit.arms)))])
             bandit.add_arm(("new", k))
@@ -217,7 +217,7 @@ def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None
             key = waiting.pop(int(rng.integers(len(waiting))))
             value = float(rng.integers(2)) if coarse else max(0.0, float(rng.uniform(-0.5, 1.0)))
             bandit.reward(key, value) if rng.uniform() < 0.9 else bandit.expire(key)
-    assert young > 8
+    assert young > rounds / 20
 
 
 @pytest.mark.parametrize("few", [0, 10**6])

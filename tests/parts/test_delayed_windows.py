@@ -14,7 +14,7 @@ from rotting.live import policy_state as states
 from rotting.parts.delayed_windows import Grid, eff_update, new_grid, next_window
 from rotting.parts.prefix_blocks import new_history, record, window_mean
 from rotting.registry import make
-from tests.conftest import INTERPRETED
+from tests.conftest import INTERPRETED, STRESS
 from tests.reference import windows
 
 GRIDS = [1 + 1e-15, 1.01, 1.1, 1.25, 1.5, 1.9, 2.0, 2.5, 3.0, 7.0]
@@ -91,6 +91,8 @@ def test_fast_statistics_equal_algorithm_2(m: float) -> None:
 @pytest.mark.parametrize("m", GRIDS)
 @given(seed=st.integers(0, 10**6), length=st.integers(1, LENGTH))
 def test_six_properties(m: float, seed: int, length: int) -> None:
+    if m < 1.01 and not STRESS:
+        length = 1 + length // 2  # there is a window of every length, and each is looked at after each reward
     # Random rewards make a mean say which samples it was taken over.
     rewards = np.random.default_rng(seed).normal(size=length).tolist()
     updated: dict[int, list[int]] = {}

@@ -28,8 +28,7 @@ from rotting.problems import Problem
 from rotting.problems.noise import Bernoulli
 from rotting.registry import find, from_json, list_policies, make
 from rotting.simulation.simulate import simulate
-from tests.conftest import INTERPRETED
-from tests.helpers.games import KEY, play
+from tests.helpers.games import KEY, play, some
 
 FIRST = 8
 TUNED: list[Policy] = [
@@ -83,7 +82,7 @@ def test_doubled_swa_from_one_round_is_wswa() -> None:
     assert play(doubling(SWA.from_horizon(1, alpha=0.1)), table, 120) == play(WSWA(alpha=0.1), table, 120)
 
 
-@pytest.mark.parametrize("policy", TUNED[:1] + TUNED[3:4] if INTERPRETED else TUNED, ids=repr)
+@pytest.mark.parametrize("policy", some(TUNED), ids=repr)
 def test_doubled_policies_keep_the_contract(policy: Policy) -> None:
     check_policy(doubling(policy))
 

@@ -126,9 +126,14 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("policy", "scan"), PAIRS, ids=[repr(policy) for policy, _ in PAIRS])
-@pytest.mark.parametrize("name", streams(10))
-def test_long_games_equal_the_scans(policy: Policy, scan: object, name: str) -> None:
+# Where nothing is compiled, a bound of a divergence takes long, and the scans look for that of every window.
+GAMES = [
+    (name, *pair) for k, name in enumerate(streams(10)) for pair in PAIRS if k % 3 == 0 or not INTERPRETED or pair[0] not in KL
+]
+
+
+@pytest.mark.parametrize(("name", "policy", "scan"), GAMES, ids=[f"{name}-{policy!r}" for name, policy, _ in GAMES])
+def test_long_games_equal_the_scans(name: str, policy: Policy, scan: object) -> None:
     """Decisions all over a game of some thousand rounds, with arms that differ in level and in kind of decay."""
     horizon, n_arms = LENGTH // 3, 3
     others = list(streams(horizon).values())

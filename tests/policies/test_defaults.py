@@ -15,7 +15,7 @@ from rotting.policies.sw_ucb import SWUCB
 from rotting.policies.swa import SWA
 from rotting.policy import Policy
 from rotting.registry import list_policies
-from tests.helpers.games import examples
+from tests.helpers.games import examples, learners
 
 UNIT = {"low": 0.0, "high": 1.0, "outside": "refuse"}
 BETA = {"kind": "beta", "a": 1.0, "b": 1.0, "sigma": 1.0, **UNIT}
@@ -98,7 +98,7 @@ def test_a_doubled_policy_is_flagged_as_the_policy_but_for_what_doubling_changes
     assert type(doubled).__name__ == f"Doubled{type(policy).__name__}"
 
 
-@pytest.mark.parametrize("policy", LEARNERS, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("policy", learners(), ids=lambda policy: policy.name)
 def test_an_arm_that_was_never_pulled_has_no_mean_and_no_window(policy: Policy) -> None:
     """Its bound, where there is one, is infinite."""
     bandit = Bandit(policy, arms=["known", "new"])
@@ -110,7 +110,7 @@ def test_an_arm_that_was_never_pulled_has_no_mean_and_no_window(policy: Policy) 
     assert all(value == math.inf or math.isnan(value) for value in (explained.index, explained.width))
 
 
-@pytest.mark.parametrize("policy", LEARNERS, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("policy", learners(), ids=lambda policy: policy.name)
 def test_an_index_is_a_mean_and_a_width(policy: Policy) -> None:
     bandit = Bandit(policy, arms=["a", "b"])
     for k in range(30):

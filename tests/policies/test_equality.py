@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from rotting.policy import Policy
 from rotting.registry import list_policies, make
-from tests.conftest import INTERPRETED
+from tests.conftest import FEW, INTERPRETED
 from tests.helpers.games import ODD_SIZES, play, play_naive, tables, tied_tables
 from tests.reference.by_name import NAIVE
 
@@ -43,6 +43,7 @@ def test_odd_sizes_equal_the_reference(policy: Policy) -> None:
 
 
 @pytest.mark.parametrize("policy", variants(), ids=repr)
+@settings(max_examples=FEW)
 @given(table=tied_tables(40))
 def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> None:
     assert play(policy, table, 40) == play_naive(policy, table, 40)

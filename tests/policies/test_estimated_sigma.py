@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from rotting import theory
 from rotting.kernels.nested import flatten
@@ -23,7 +23,7 @@ from rotting.problems import two_arms
 from rotting.registry import from_json, list_policies, make
 from rotting.simulation.simulate import simulate
 from rotting.theory.theorems import why_no_bounds
-from tests.conftest import INTERPRETED
+from tests.conftest import FEW, INTERPRETED
 from tests.helpers.games import ODD_SIZES, Player, changing_arms, play, play_naive, tables, tied_tables
 from tests.reference.noise import estimated_sigma
 
@@ -85,6 +85,7 @@ def test_choices_among_the_available_arms_equal_the_reference(policy: Policy) ->
 
 
 @pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
+@settings(max_examples=FEW)
 @given(table=tied_tables(30))
 def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> None:
     """Few distinct values: arms that got the same rewards in another order are as good as each other, to the last bit."""

@@ -7,14 +7,14 @@ import itertools
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rotting import report
 from tests.helpers.browsers import CHROMIUMS, chromium, colours, overflow
-from tests.helpers.sections import ABOUT, EVIL, LABELS, sections
+from tests.helpers.sections import ABOUT, EVIL, LABELS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -25,6 +25,8 @@ FIRST = "#rested-test-regret"
 SHOWN = f"[...document.querySelectorAll('{FIRST} .plot')].map(p => p.data.filter(d => d.hoverinfo === 'text').map(d => d.name))"
 SCALES = f"[...document.querySelectorAll('{FIRST} .plot')].map(p => [p.layout.xaxis.type, p.layout.yaxis.type])"
 PRESSED = f"[...document.querySelectorAll('{FIRST} .legend button')].map(b => b.getAttribute('aria-pressed') === 'true')"
+AS_SHOWN = [list(LABELS[:3]), list(LABELS), list(LABELS)]
+AS_SCALED = [["log", "log"], ["linear", "linear"], ["linear", "linear"]]
 NARROW, WIDE, HEIGHT = 380, 1600, 900
 
 Open = Callable[..., "Page"]
@@ -52,12 +54,12 @@ def test_ci_installs_a_browser_only_where_these_tests_find_none(installed: str |
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return report.write(sections(), tmp_path_factory.mktemp("report"), ABOUT)
+def path(folder: Path) -> Path:
+    return folder / "report.html"
 
 
-@pytest.fixture
-def open_page(browser: "Browser", path: Path) -> Iterator[Open]:
+@contextmanager
+def opening(browser: "Browser", path: Path) -> Iterator[Open]:
     """Open the report, every figure drawn; whatever it complains of or asks for fails the test."""
     troubles: list[str] = []
     pages = []
@@ -84,10 +86,32 @@ def open_page(browser: "Browser", path: Path) -> Iterator[Open]:
     assert troubles == []
 
 
+@pytest.fixture
+def open_page(browser: "Browser", path: Path) -> Iterator[Open]:
+    with opening(browser, path) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def lent(browser: "Browser", path: Path) -> "Iterator[Page]":
+    with opening(browser, path) as opened:
+        yield opened()
+
+
+@pytest.fixture
+def wide_page(lent: "Page") -> "Iterator[Page]":
+    """A page of several tests, as each must leave it: to draw all figures takes longer than to look at them."""
+    yield lent
+    lent.mouse.move(0, 0)
+    assert lent.evaluate(SHOWN) == AS_SHOWN
+    assert lent.evaluate(SCALES) == AS_SCALED
+    assert lent.evaluate(PRESSED) == [True] * 5
+
+
 def test_it_loads_without_a_word_or_a_request(open_page: Open) -> None:
     page = open_page()
     assert page.title() == ABOUT.title
-    assert page.evaluate(SHOWN) == [list(LABELS[:3]), list(LABELS), list(LABELS)]
+    assert page.evaluate(SHOWN) == AS_SHOWN
     assert page.evaluate("window.escaped") is None
     assert EVIL in page.locator("#evil h2").inner_text()
     # Plotly reads some HTML in its texts: it must show ours as it is.
@@ -107,25 +131,25 @@ def test_a_request_is_noticed_and_stopped(browser: "Browser", path: Path, tmp_pa
     assert any("Content Security Policy" in message for message in said)
 
 
-def test_a_click_in_the_legend_hides_a_curve_in_every_panel(open_page: Open) -> None:
-    page = open_page()
+def test_a_click_in_the_legend_hides_a_curve_in_every_panel(wide_page: "Page") -> None:
+    page = wide_page
     entry = page.locator(f"{FIRST} .legend button", has_text="FEWA 4")
     entry.click()
     assert page.evaluate(SHOWN) == [[label for label in labels if label != "FEWA 4"] for labels in (LABELS[:3], LABELS, LABELS)]
     assert page.evaluate(PRESSED) == [label != "FEWA 4" for label in LABELS]
     entry.click()
-    assert page.evaluate(SHOWN) == [list(LABELS[:3]), list(LABELS), list(LABELS)]
+    assert page.evaluate(SHOWN) == AS_SHOWN
 
 
-def test_a_double_click_shows_a_curve_alone_and_another_shows_all(open_page: Open) -> None:
-    page = open_page()
+def test_a_double_click_shows_a_curve_alone_and_another_shows_all(wide_page: "Page") -> None:
+    page = wide_page
     entry = page.locator(f"{FIRST} .legend button", has_text="UCB1")
     entry.dblclick()
     assert page.evaluate(SHOWN) == [[], ["UCB1"], ["UCB1"]]
     # Alone it is no longer outside.
     assert page.evaluate(f"document.querySelectorAll('{FIRST} .plot')[1].layout.yaxis.range[1]") > 158
     entry.dblclick()
-    assert page.evaluate(SHOWN) == [list(LABELS[:3]), list(LABELS), list(LABELS)]
+    assert page.evaluate(SHOWN) == AS_SHOWN
     assert page.evaluate(f"document.querySelectorAll('{FIRST} .plot')[1].layout.yaxis.range") == [0, 100]
 
 
@@ -142,10 +166,9 @@ def test_the_legend_works_from_the_keyboard(open_page: Open) -> None:
     assert page.evaluate("document.activeElement.textContent") == "Exp3.S"
 
 
-def test_buttons_change_the_axes_and_reset_brings_them_back(open_page: Open) -> None:
-    page = open_page()
-    as_made = [["log", "log"], ["linear", "linear"], ["linear", "linear"]]
-    assert page.evaluate(SCALES) == as_made
+def test_buttons_change_the_axes_and_reset_brings_them_back(wide_page: "Page") -> None:
+    page = wide_page
+    assert page.evaluate(SCALES) == AS_SCALED
     page.locator(f"{FIRST} [data-axis=x][data-log='1']").click()
     assert page.evaluate(SCALES) == [["log", "log"], ["log", "linear"], ["log", "linear"]]
     assert page.locator(f"{FIRST} [data-axis=x][data-log='1']").get_attribute("aria-pressed") == "true"
@@ -155,15 +178,15 @@ def test_buttons_change_the_axes_and_reset_brings_them_back(open_page: Open) -> 
     assert page.evaluate(SCALES) == [["log", "linear"]] * 3
     page.locator(f"{FIRST} .legend button").first.click()
     page.locator(f"{FIRST} .reset").click()
-    assert page.evaluate(SCALES) == as_made
+    assert page.evaluate(SCALES) == AS_SCALED
     assert page.evaluate(PRESSED) == [True] * 5
     # Without a positive value a logarithmic axis would be empty.
     page.locator("#evil [data-axis=y][data-log='1']").click()
     assert page.evaluate("document.querySelector('#evil .plot').layout.yaxis.type") == "linear"
 
 
-def test_the_buttons_show_the_state_of_the_axes(open_page: Open) -> None:
-    page = open_page()
+def test_the_buttons_show_the_state_of_the_axes(wide_page: "Page") -> None:
+    page = wide_page
 
     def states(axis: str) -> tuple[list[str | None], bool]:
         pressed = [each.get_attribute("aria-pressed") for each in page.locator(f"{FIRST} [data-axis={axis}]").all()]
@@ -207,8 +230,8 @@ def test_the_first_panel_of_the_opening_figure_is_large(open_page: Open) -> None
     assert min(second["width"], third["width"]) > 400
 
 
-def test_pointing_at_a_curve_shows_its_value_and_interval(open_page: Open) -> None:
-    page = open_page()
+def test_pointing_at_a_curve_shows_its_value_and_interval(wide_page: "Page") -> None:
+    page = wide_page
     plot = page.locator(f"{FIRST} .plot").nth(2)
     plot.scroll_into_view_if_needed()
     where = plot.bounding_box()

@@ -23,7 +23,7 @@ from rotting.policy import Policy
 from rotting.problems import Problem
 from rotting.problems.noise import Bernoulli, Gaussian
 from rotting.simulation.simulate import simulate
-from tests.conftest import INTERPRETED
+from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.detection import BOUNDED, UNBOUNDED, T, alarms, restarts, tables
 from tests.helpers.games import KEY, play, play_naive, reference
 
@@ -88,8 +88,8 @@ def test_the_games_above_have_alarms(policy: Policy) -> None:
     assert (found == 0) == silent
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", ONE_EACH, ids=repr)
+# The compiler plays those that end with their horizon, which is too short for the check where nothing is compiled.
+@pytest.mark.parametrize("policy", [each for each in ONE_EACH if STRESS or (each.max_rounds is None) == INTERPRETED], ids=repr)
 def test_variants_keep_the_contract(policy: Policy) -> None:
     check_policy(policy)
 

@@ -1,0 +1,66 @@
+"""Which tests follow one another: those of a policy, whichever file they are in, and otherwise those of a file.
+
+Workers begin with a part each of the row of tests. Most of the time goes into compiling. A worker that has compiled the
+functions of a policy has them for all its tests, and what a file sets up for its tests is set up once.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TypeVar
+
+from rotting.registry import list_policies
+
+T = TypeVar("T")
+WHOLE = ("tests/docs/test_site.py", "tests/report/")  # one share each, whatever they name: what they look at is written once
+
+
+@cache
+def _policies() -> list[str]:
+    """The names of the library's policies without hyphens, long ones first: RAW-UCB++ is not RAW-UCB."""
+    return sorted((_letters(each.name) for each in list_policies()), key=len, reverse=True)
+
+
+def _letters(text: str) -> str:
+    return re.sub("[^a-z0-9]", "", text.lower())
+
+
+def share(node: str) -> str:
+    """Return the name of the share that a test belongs to, by its node id.
+
+    Example:
+        >>> share("tests/live/test_arms.py::test_removal[2-EffRAWUCB(alpha=1.4, m=2.0)]")
+        'effrawucb'
+        >>> share("tests/policies/test_raw_ucb_pp.py::test_its_level")
+        'rawucbpp'
+        >>> share("tests/docs/test_site.py::test_pages_ask_nobody[api/RAWUCB]")
+        'tests/docs/test_site.py'
+        >>> share("tests/problems/test_decays.py::test_falling[linear]")
+        'tests/problems/test_decays.py'
+    """
+    path, _, test = node.partition("::")
+    for whole in WHOLE:
+        if path.startswith(whole):
+            return whole
+    for text in (test.partition("[")[2], path.rpartition("/")[2]):
+        found = next((name for name in _policies() if name in _letters(text)), None)
+        if found is not None:
+            return found
+    return path
+
+
+def by_share(items: Iterable[T], node: Callable[[T], str]) -> list[T]:
+    """Return tests in an order in which those of a share follow one another, the shares in the order of their first tests.
+
+    Args:
+        items: the tests.
+        node: tells the node id of one.
+
+    Example:
+        >>> by_share(["a.py::f", "a.py::f[ucb1]", "a.py::g", "b.py::f[UCB1()]"], str)
+        ['a.py::f', 'a.py::g', 'a.py::f[ucb1]', 'b.py::f[UCB1()]']
+    """
+    shares: dict[str, list[T]] = {}
+    for item in items:
+        shares.setdefault(share(node(item)), []).append(item)
+    return [item for group in shares.values() for item in group]
