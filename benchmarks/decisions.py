@@ -8,81 +8,108 @@ from collections.abc import Callable
 from typing import Any
 
 import rotting
+from benchmarks.durable import project_folder
 from benchmarks.measure import Finding, Size
 from benchmarks.packages import Live
 from rotting.common.rules import LARGEST
 
 MANY = 100_000
 _MASKED = 1_000
+_SAVED = (10, 1_000)  # arms
 
 
 class _Before:
-    """What a live bandit was before decisions had ids: the same steps around the compiled calls, and a count for each arm.
+    """What a live bandit was before decisions had ids: the same steps around the compiled calls, in the same order.
 
     There were no ids, no memory of what was answered, no order of rewards, and no reasons.
     """
 
     def __init__(self, policy: rotting.Policy, n_arms: int) -> None:
         bandit = rotting.Bandit(policy, arms=range(n_arms))
-        self._functions, self._params, self._state = bandit._settled._functions, policy.params, bandit._settled.state
+        learner = bandit._settled
+        self._functions, self._policy, self._state = learner._functions, policy, learner.state
+        self._may_be_full, self._is_own, self._weighs = learner._may_be_full, learner.is_own, learner.weighs
         self._key, self._slots, self._slot_of = bandit._key, bandit._arms.slots, bandit._arms.active
         self._names, self._max_rounds, self._range = bandit._arms.names, bandit._max_rounds, bandit._range
         self._lock, self._rounds, self._capacity = threading.RLock(), 0, math.inf
         self._pending, self._pulls = [0] * n_arms, [0] * n_arms
+        self._propensities: list[list[float]] = [[] for _ in range(n_arms)]
 
     def _available(self, arms: object) -> Any:
-        if arms is not None:
-            raise NotImplementedError
-        return self._slots
+        if arms is None:
+            return self._slots
+        raise NotImplementedError
 
     def _check_round(self, rounds: int) -> None:
-        if rounds > self._max_rounds:
+        limit = self._max_rounds
+        if rounds > limit:
             raise NotImplementedError
 
     def _make_room(self, rounds: int) -> None:
-        if rounds > self._capacity:
+        if rounds > self._capacity and not self._may_be_full:
             raise NotImplementedError
 
-    def _known(self, arm: Any) -> int:
+    def _known(self, arm: Any, kept: bool = False) -> int:
         try:
             slot = self._slot_of.get(arm)
+            if slot is None and kept:
+                raise NotImplementedError
         except TypeError:
             slot = None
         if slot is None:
             raise NotImplementedError
         return slot
 
-    def _check_reward(self, reward: object) -> float:
-        if type(reward) is not float or not abs(reward) <= LARGEST:
-            raise NotImplementedError
-        return float(reward)
-
     def pull(self, arms: object = None) -> Any:
         with self._lock:
             available = self._available(arms)
             self._check_round(self._rounds + 1)
             self._make_room(self._rounds + 1)
-            slot = int(self._functions.choose(self._params, self._state, self._rounds + 1, self._key, available))
+            slot = self._functions.choose(self._policy.params, self._state, self._rounds + 1, self._key, available)
+            if not self._is_own:
+                raise NotImplementedError
+            slot = int(slot)
             self._rounds += 1
             self._pending[slot] += 1
+            if self._weighs:
+                self._propensities[slot].append(float(self._state.propensity[slot]))
             return self._names[slot]
 
     def update(self, arm: Any, reward: float) -> None:
-        value = self._check_reward(reward)
+        value = _checked(reward)
         low, high = self._range
         if not low <= value <= high:
             raise NotImplementedError
         with self._lock:
-            slot = self._known(arm)
+            slot = self._known(arm, kept=True)
             pulled = self._pending[slot] > 0
+            if self._weighs and not pulled:
+                raise NotImplementedError
             rounds = self._rounds if pulled else self._rounds + 1
             self._check_round(rounds)
             self._make_room(rounds)
-            self._functions.learn(self._params, self._state, rounds, slot, value)
+            if self._weighs:
+                self._state.propensity[slot] = self._propensities[slot][0]
+            self._functions.learn(self._policy.params, self._state, rounds, slot, value)
+            if self._may_be_full and self._state.full[0]:
+                raise NotImplementedError
             self._rounds = rounds
             self._pulls[slot] += 1
             if pulled:
                 self._pending[slot] -= 1
+                del self._propensities[slot][:1]
+
+
+def _checked(reward: object) -> float:
+    if type(reward) is not float:
+        raise NotImplementedError
+    try:
+        value = float(reward)
+    except OverflowError:
+        value = math.inf
+    if not abs(value) <= LARGEST:
+        raise NotImplementedError
+    return value
 
 
 def bare(policy: rotting.Policy) -> Callable[[int], Live]:
@@ -138,7 +165,7 @@ def many_arms(size: Size) -> list[Finding]:
 def snapshots(size: Size) -> list[Finding]:
     """Decide alone, and while another thread takes one state after the other."""
     found = []
-    for n_arms in (10, 1_000):
+    for n_arms in _SAVED:
         bandit = rotting.Bandit(rotting.EffRAWUCB(), arms=range(n_arms))
         _latencies(bandit, size.rounds // 20)
         alone = _latencies(bandit, size.rounds // 10)
@@ -153,6 +180,36 @@ def snapshots(size: Size) -> list[Finding]:
         detail = f"{_told(beside)}; with nothing beside: {_told(alone)}"
         what = f"K = {n_arms:,}: p99.9 of decide while states are taken, over its median"
         found.append(Finding(what, _late(beside) / statistics.median(beside), "at most", 10.0, detail=detail))
+    return found
+
+
+def stored_snapshots(size: Size) -> list[Finding]:
+    """Decide with a durable bandit while one snapshot after the other is written to its store."""
+    what = "K = {:,}: p99.9 of a durable decide while snapshots are written, over its median"
+    try:
+        import apsw  # noqa: F401, PLC0415 - an extra
+    except ImportError:
+        why = "apsw is not installed: pip install 'rotting[store]'"
+        return [Finding(what.format(n_arms), None, "at most", 10.0, detail=why) for n_arms in _SAVED]
+    from rotting.store import durable  # noqa: PLC0415 - needs the extra
+
+    found, usual = [], durable._SNAPSHOT_EVERY
+    try:
+        for n_arms in _SAVED:
+            spent = {}
+            for every in (usual, 1):  # with one at each event, the next begins when the last is written
+                durable._SNAPSHOT_EVERY = every
+                with (
+                    project_folder() as folder,
+                    rotting.open(folder / "songs.rot", rotting.EffRAWUCB(), range(n_arms)) as bandit,
+                ):
+                    _latencies(bandit, size.rounds // 1_000)
+                    spent[every] = _latencies(bandit, size.rounds // 100)
+            detail = f"{_told(spent[1])}; with no snapshot: {_told(spent[usual])}"
+            ratio = _late(spent[1]) / statistics.median(spent[1])
+            found.append(Finding(what.format(n_arms), ratio, "at most", 10.0, detail=detail))
+    finally:
+        durable._SNAPSHOT_EVERY = usual
     return found
 
 

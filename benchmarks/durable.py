@@ -5,7 +5,8 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,15 @@ def _at_once(call: Callable[[], Any]) -> None:
         thread.join()
 
 
+@contextmanager
+def project_folder() -> Iterator[Path]:
+    """Give a folder on the disk of the project, and remove it: a temporary one may be in memory."""
+    build = ROOT / "build"
+    build.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=build) as folder:
+        yield Path(folder)
+
+
 def measure(size: Size) -> list[Finding]:
     """Let all take turns call by call, since a disk is fast now and slow then, and compare the medians."""
     try:
@@ -93,10 +103,8 @@ def measure(size: Size) -> list[Finding]:
     except ImportError:
         why = "apsw is not installed: pip install 'rotting[store]'"
         return [Finding(what, None, "at least", limit, detail=why) for what, _, _, limit in _GOALS]
-    build = ROOT / "build"  # on the disk of the project: a temporary folder may be in memory
-    build.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=build) as folder:
-        race = _Race(Path(folder))
+    with project_folder() as folder:
+        race = _Race(folder)
         spent: dict[str, list[float]] = {name: [] for name in race.calls}
         order = random.Random(0)  # noqa: S311 - no secret
         for _ in range(100 * size.repeats if size.repeats > 1 else 3):

@@ -405,6 +405,12 @@ ROWS: tuple[Row, ...] = (
     ),
     Check("snapshot", "live EffRAWUCB while another thread takes its state", decisions.snapshots, (_BESIDE,)),
     Check(
+        "stored-snapshot",
+        "durable EffRAWUCB while snapshots of it are written; each decision is on the disk when the call returns",
+        decisions.stored_snapshots,
+        (_BESIDE,),
+    ),
+    Check(
         "durable",
         "an event that is on the disk when the call returns; wall-clock time",
         durable.measure,

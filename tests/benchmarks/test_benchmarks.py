@@ -296,9 +296,9 @@ def test_durable_events_are_timed() -> None:
 
 
 def test_decisions_are_timed() -> None:
-    findings = [*decisions.many_arms(TINY), *decisions.snapshots(TINY)]
+    findings = [*decisions.many_arms(TINY), *decisions.snapshots(TINY), *decisions.stored_snapshots(TINY)]
     assert all(found.value is not None and found.value > 0 for found in findings)
-    assert [found.unit for found in findings] == ["s", "us", "x", "x"]
+    assert [found.unit for found in findings] == ["s", "us", "x", "x", "x", "x"]
 
 
 def test_a_bare_bandit_chooses_as_ours_does() -> None:
