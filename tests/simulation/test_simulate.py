@@ -98,7 +98,7 @@ GAMES = [
 ]
 
 
-# To compile every policy for every noise takes long: one is compiled for all of them, the others for two.
+# To compile every policy for every noise takes long: one is compiled for all of them, the others for three.
 PLAYED = [("ucb1", game) for game in range(len(GAMES))]
 PLAYED += [
     (name, game) for name in ("raw-ucb", "eff-fewa") for game in (range(len(GAMES)) if INTERPRETED or STRESS else (0, 1, 6))
