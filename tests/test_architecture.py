@@ -81,7 +81,7 @@ def test_the_document_names_enough_to_be_worth_checking() -> None:
 
 
 def test_the_layers_that_are_drawn_are_those_that_are_checked() -> None:
-    drawn = re.search(r"^```\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    drawn = re.search(r"^```text\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     assert drawn is not None
     rows = [re.split(r"\s{2,}", line.strip())[0] for line in drawn[1].splitlines() if re.match(r" \w", line)]
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

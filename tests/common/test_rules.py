@@ -26,6 +26,7 @@ HOLDS: dict[str, Callable[[float], bool]] = {
     "a probability in [0, 1]": lambda x: 0 <= x <= 1,
     "a whole number, 1 or more": lambda x: x == int(x) and 1 <= x <= 2**53,
     "a whole number, 0 or more": lambda x: x == int(x) and x >= 0,
+    "the number of a run, from 0 to 2^32 - 1": lambda x: x == int(x) and 0 <= x < 2**32,
 }
 
 

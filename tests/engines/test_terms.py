@@ -304,7 +304,7 @@ def unknown(i: int, t: int, n: int) -> float:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: FixedDelay(-1), "rounds must be a whole number, 0 or more, got -1"),
+        (lambda: FixedDelay(-1), "rounds must be a whole number of rounds, from 0 to 2^53, got -1"),
         (lambda: GeometricDelay(-1), "mean must be "),
         (lambda: FixedDelay(3, lost=2), "lost must be in [0, 1], got 2.0"),
         (lambda: UniformDelay(3, 2), "low must be at most high = 2, got 3"),
