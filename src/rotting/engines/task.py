@@ -26,7 +26,7 @@ from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise
 
 _CHUNK_ROUNDS = 2_000_000  # work of one task: small enough to share out, large enough to make crossings free
-_FEW_ROUNDS = 10_000  # work of the shortest task but the first: a millisecond, against which handing it over is little
+_FEW_ROUNDS = 50_000  # work of the shortest task but the first: some milliseconds, against which handing it over is nothing
 _CHUNKS = 16  # a longer chunk is at most this share of the runs before it, so that few runs are shared out too
 
 
