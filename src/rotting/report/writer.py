@@ -90,7 +90,10 @@ def _section_files(section: Section) -> dict[str, Maker]:
 
 
 def _picture(draw: "Callable[[], Picture]", kind: str) -> bytes:
-    return picture_bytes(draw(), kind)
+    picture = draw()
+    content = picture_bytes(picture, kind)
+    picture.set_layout_engine("none")  # it is laid out now, also for its other kinds
+    return content
 
 
 def _claims_files(sections: Sequence[Section]) -> dict[str, Maker]:
