@@ -68,8 +68,8 @@ types: $(READY)  ## Strict types
 imports: $(READY)  ## Imports point one way
 	$(BIN)/lint-imports
 
-# Kernels are tested twice, with and without the compiler. The rest is tested once, where it takes less time: what starts many
-# processes without, what plays whole reports with.
+# Kernels are tested twice, with and without the compiler. The rest is tested once, where it takes less time: examples of the
+# documentation and what starts many processes without, what plays whole reports with.
 ONLY_INTERPRETED := tests/adapters tests/benchmarks tests/service tests/store tests/tools \
   $(addprefix tests/live/test_,arms.py bad_input.py events.py history.py logs.py order_of_learning.py)
 ONLY_COMPILED := tests/cli tests/datasets tests/display tests/docs tests/experiments tests/report tests/test_limit.py
@@ -79,7 +79,7 @@ ONLY_COMPILED := tests/cli tests/datasets tests/display tests/docs tests/experim
 unit interpreted stress: export PYTHONDONTWRITEBYTECODE :=
 
 unit: $(READY)  ## Tests, compiled
-	$(BIN)/python -m pytest $(ONLY_INTERPRETED:%=--ignore=%)
+	$(BIN)/python -m pytest $(ONLY_INTERPRETED:%=--ignore=%) tests
 
 interpreted: $(READY)  ## Tests without the compiler, in small sizes
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(ONLY_COMPILED:%=--ignore=%)
@@ -93,7 +93,7 @@ mutants: $(READY)  ## Change the code in small places: does a test notice? Repor
 
 stress: $(READY)  ## The long forms of tests: 10,000 steps against a slow model, 200 kills, every byte (an hour)
 	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py tests/engines/test_chunk_store.py tests/docs
-	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/parts tests/policies tests/simulation tests/live/test_checks.py tests/live/test_growth.py tests/engines/test_terms.py
+	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/parts tests/policies tests/simulation tests/live/test_checks.py tests/live/test_growth.py tests/engines/test_terms.py tests/engines/test_dask.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_decisions.py tests/live/test_learner.py tests/live/test_under_way.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/store/test_crashes.py tests/store/test_durable.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/service/test_server.py tests/service/test_fuzz.py

@@ -106,6 +106,7 @@ def no_room(n_arms: int, rounds: int) -> int:
     return 1
 
 
+@pytest.mark.skipif(not (INTERPRETED or STRESS), reason="compiles four games: in `make stress`, and where nothing is compiled")
 def test_a_state_that_is_full_while_rewards_come_in_goes_on_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thirty rewards come at once, and the first already finds no room."""
     falling = Problem.rested([Linear(1.0, slope=-0.01), Exponential(0.9, rate=0.01)], Noiseless(), HORIZON)
