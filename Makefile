@@ -81,8 +81,9 @@ unit interpreted stress: export PYTHONDONTWRITEBYTECODE :=
 unit: $(READY)  ## Tests, compiled
 	$(BIN)/python -m pytest $(ONLY_INTERPRETED:%=--ignore=%) tests
 
-interpreted: $(READY)  ## Tests without the compiler, in small sizes
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(ONLY_COMPILED:%=--ignore=%)
+interpreted: WORKERS = $(shell $(BIN)/python -c 'import os; print(os.cpu_count() + 1)')
+interpreted: $(READY)  ## Tests without the compiler, in small sizes: one process more than CPUs, since many wait for others
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) $(ONLY_COMPILED:%=--ignore=%)
 
 # On a machine with a GPU: `pip install '.[cuda]'` first, or '.[cuda12]'. GPU_WORKERS processes share its memory.
 test-gpu: $(READY)  ## The games on this machine's GPU against those on its CPU: every policy, every noise

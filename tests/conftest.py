@@ -9,8 +9,8 @@ from tests.helpers.shares import by_share
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 STRESS = "ROTTING_STRESS" in os.environ  # as `make stress` sets it: the long forms of tests
-EXAMPLES = 10 if INTERPRETED else 50
-FEW = EXAMPLES if INTERPRETED or STRESS else 20  # examples where each plays a game against a slow reference
+EXAMPLES = 10 if INTERPRETED else 50 if STRESS else 25
+FEW = EXAMPLES if INTERPRETED or STRESS else 15  # examples where each plays a game against a slow reference
 
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=EXAMPLES, database=None)
 hypothesis.settings.load_profile("fixed")
