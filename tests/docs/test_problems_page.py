@@ -1,6 +1,5 @@
 """What docs/problems.md shows is so: its example, its problems, and its tables."""
 
-import doctest
 import math
 import re
 
@@ -22,11 +21,6 @@ def rows(name: str) -> dict[str, list[str]]:
     assert found is not None
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines()[2:]]
     return {first: rest for first, *rest in lines}
-
-
-def test_the_example_runs() -> None:
-    failed, tried = doctest.testfile(str(maker.PAGE), module_relative=False, encoding="utf-8")
-    assert (failed, tried) == (0, 8)
 
 
 @pytest.mark.parametrize("name", maker.PROBLEMS)
