@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rotting
-from benchmarks.durable import project_folder
+from benchmarks.durable import NO_STORE, project_folder
 from benchmarks.measure import Finding, Size
 from benchmarks.packages import Live
 from rotting.common.rules import LARGEST
@@ -186,11 +186,8 @@ def snapshots(size: Size) -> list[Finding]:
 def stored_snapshots(size: Size) -> list[Finding]:
     """Decide with a durable bandit while one snapshot after the other is written to its store."""
     what = "K = {:,}: p99.9 of a durable decide while snapshots are written, over its median"
-    try:
-        import apsw  # noqa: F401, PLC0415 - an extra
-    except ImportError:
-        why = "apsw is not installed: pip install 'rotting[store]'"
-        return [Finding(what.format(n_arms), None, "at most", 10.0, detail=why) for n_arms in _SAVED]
+    if NO_STORE:
+        return [Finding(what.format(n_arms), None, "at most", 10.0, detail=NO_STORE) for n_arms in _SAVED]
     from rotting.store import durable  # noqa: PLC0415 - needs the extra
 
     found, usual = [], durable._SNAPSHOT_EVERY

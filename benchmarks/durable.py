@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ PAYLOAD = {
     "arms": None,
     "propensity": 0.25,
 }
+NO_STORE = "" if find_spec("apsw") else "apsw is not installed: pip install 'rotting[store]'"
 _BATCH = 1_000
 _THREADS = 4
 _GOALS = (
@@ -98,11 +100,8 @@ def project_folder() -> Iterator[Path]:
 
 def measure(size: Size) -> list[Finding]:
     """Let all take turns call by call, since a disk is fast now and slow then, and compare the medians."""
-    try:
-        import apsw  # noqa: F401, PLC0415 - an extra
-    except ImportError:
-        why = "apsw is not installed: pip install 'rotting[store]'"
-        return [Finding(what, None, "at least", limit, detail=why) for what, _, _, limit in _GOALS]
+    if NO_STORE:
+        return [Finding(what, None, "at least", limit, detail=NO_STORE) for what, _, _, limit in _GOALS]
     with project_folder() as folder:
         race = _Race(folder)
         spent: dict[str, list[float]] = {name: [] for name in race.calls}

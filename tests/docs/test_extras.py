@@ -1,12 +1,9 @@
 """Extras: those that pages and errors name are there, and the first page names all."""
 
 import re
-import tomllib
 
 from tests.helpers.blocks import ROOT
-
-with (ROOT / "pyproject.toml").open("rb") as _file:
-    EXTRAS: dict[str, list[str]] = tomllib.load(_file)["project"]["optional-dependencies"]
+from tests.helpers.shell import EXTRAS
 
 
 def test_the_first_page_has_them_all() -> None:

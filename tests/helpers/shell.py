@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 PROGRAMS = ("rotting", "pip", "make", "docker", "python")
+with (ROOT / "pyproject.toml").open("rb") as _file:
+    EXTRAS: dict[str, list[str]] = tomllib.load(_file)["project"]["optional-dependencies"]
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
 
@@ -46,9 +48,8 @@ def play(command: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> N
 def _rotting(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> None:
     with patch.context() as patched:
         extra: list[str] = []
-        if (
-            arguments[0] == "reproduce"
-        ):  # takes minutes: all but the games; tests/cli/test_reproduce_command.py plays small ones
+        if arguments[0] == "reproduce":
+            # It takes minutes: all but the games. tests/cli/test_reproduce_command.py plays small ones.
             patched.setattr(experiments, "run", lambda *_: [])
             patched.setattr(experiments, "write", lambda outcomes, out, *_, **__: out)
         elif arguments[0] == "serve":  # it would not end, and the port of the page may be taken
@@ -79,9 +80,7 @@ def _pip(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) ->
     found = re.fullmatch(r"(?:\.|rotting)\[([\w,]+)\]", what)
     assert install == "install"
     assert found is not None, what
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        extras = tomllib.load(file)["project"]["optional-dependencies"]
-    assert set(found[1].split(",")) <= set(extras), what
+    assert set(found[1].split(",")) <= set(EXTRAS), what
 
 
 def _make(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> None:

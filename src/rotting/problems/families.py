@@ -93,14 +93,13 @@ class ProblemFamily:
         """Return the table of a run's problem without making the problem; None if there is no such way."""
         return None
 
-    def describe(self, seed: int, horizon: int) -> dict[str, Any]:
+    def describe(self, first: Problem, seed: int, horizon: int) -> dict[str, Any]:
         """Return a description as JSON-able data, with what all problems share with the first.
 
         Functions of one name may draw others: where the family is no value, there is a digest of the means of its first runs.
         Their code would not do: functions that close over different numbers have the same.
         """
-        first = self.problem(0, seed).describe()
-        shared = {name: value for name, value in first.items() if name in {"kind", "n_arms", "horizon", "noise"}}
+        shared = {name: value for name, value in first.describe().items() if name in {"kind", "n_arms", "horizon", "noise"}}
         told = {} if self.is_value else {DRAWN: self._digest(seed, horizon)}
         return {"name": self.name, **shared, "family": repr(self), **told}
 

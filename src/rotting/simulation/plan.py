@@ -141,7 +141,7 @@ def plan(simulation: Simulation) -> Plan:
         raise InvalidValueError(f"first_run + runs must be at most {RUNS}, got {first_run + runs}")
     record = _check_record(simulation.record)
     check_size(record, len(policies) * runs, horizon, problem.n_arms)
-    described = problem.describe() if family is None else family.describe(seed, horizon)
+    described = problem.describe() if family is None else family.describe(problem, seed, horizon)
     return Plan(policies, problem, horizon, runs, seed, checkpoints, first_run, record, family, described)
 
 

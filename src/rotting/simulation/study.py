@@ -485,14 +485,25 @@ def checked_parameters(parameters: Mapping[str, Sequence[Value]]) -> dict[str, t
     }
 
 
-def _plain(name: str, value: object) -> Value:
+def number_or_text(value: object) -> Value | None:
+    """Return a value as a study keeps it; None if it is neither a number nor a text.
+
+    Example:
+        >>> number_or_text(np.float64(0.5)), number_or_text(True)
+        (0.5, None)
+    """
     if isinstance(value, np.generic):
         value = value.item()
-    if not isinstance(value, int | float | str) or isinstance(value, bool):
+    return value if isinstance(value, int | float | str) and not isinstance(value, bool) else None
+
+
+def _plain(name: str, value: object) -> Value:
+    kept = number_or_text(value)
+    if kept is None:
         raise InvalidTypeError(f"{name} must have numbers or texts, got {value!r}")
-    if not isinstance(value, str):
-        FINITE.check(name, value)  # JSON has no others, nor has an axis
-    return value
+    if not isinstance(kept, str):
+        FINITE.check(name, kept)  # JSON has no others, nor has an axis
+    return kept
 
 
 def _words_last(value: Value) -> tuple[bool, Value]:

@@ -14,7 +14,7 @@ from rotting.problems.decays import name_of
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import numbered
 from rotting.simulation.simulate import simulate_all
-from rotting.simulation.study import Study, Value, checked_parameters
+from rotting.simulation.study import Study, Value, checked_parameters, number_or_text
 
 Item = TypeVar("Item")
 Played = Problem | ProblemFamily
@@ -139,8 +139,5 @@ def sweep(
 
 def _value_of(value: Any) -> Value:
     """Return a value of a parameter as a study keeps it: a number, or what it is written as."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
-        return value
-    return name_of(value)
+    kept = number_or_text(value)
+    return name_of(value) if kept is None else kept
