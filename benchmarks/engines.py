@@ -23,6 +23,7 @@ POLICIES: dict[str, Policy] = {
     "FEWA": rotting.FEWA(),
     "Uniform": rotting.Uniform(),
 }
+RUNS = {"tiny": 3, "quick": 10_000, "full": 30_000}  # seconds on a few CPUs: a cluster takes a tenth of one to begin
 RUNS_ON_A_GPU = {"tiny": 3, "quick": 300_000, "full": 1_000_000}
 SLOW_ON_A_GPU = {"FEWA": 20_000}  # runs: its states are large, and each of its rounds reads much of them
 COMPARED = 3  # runs whose pulls are compared
@@ -52,15 +53,18 @@ def game(label: str, engine: str, size: Size) -> Contestant:
     """Return games of one policy on one engine, timed by the clock, from the call to the result; compiling is not timed."""
     policy, horizon = POLICIES[label], min(HORIZON, size.rounds)
     problem = two_arms(L=1.0, horizon=horizon)
-    runs = max(COMPARED, size.rounds // horizon)
+    runs = RUNS[size.name]
     if engine == "cuda":
         runs = min(RUNS_ON_A_GPU[size.name], SLOW_ON_A_GPU.get(label, RUNS_ON_A_GPU[size.name]))
 
     def play() -> Sample:
         _needs(engine)
         games: Any = {"policies": policy, "problem": problem, "seed": SEED, "checkpoints": [horizon], "progress": False}
-        with _cluster() if engine == "dask" else nullcontext(engine) as playing:
+        cluster: Any = _cluster() if engine == "dask" else nullcontext(engine)
+        with cluster as playing:
             rotting.simulate(runs=COMPARED, engine=playing, **games)
+            if engine == "dask":
+                playing.run(rotting.simulate, runs=COMPARED, **games)  # on every worker
             began = time.perf_counter()
             result = rotting.simulate(runs=runs, engine=playing, **games)
             seconds = time.perf_counter() - began

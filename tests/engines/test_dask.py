@@ -113,6 +113,27 @@ def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest() -> None:
     assert asked == [True, False]
 
 
+def kernels_of_the_gpu() -> int:
+    """Return how many kernels this process has compiled or read for its GPU."""
+    from rotting.engines import cuda_device
+
+    return sum(mark != "fill" for mark in cuda_device._kernels)
+
+
+@pytest.mark.gpu
+def test_gpus_of_workers_play_the_games_of_threads() -> None:
+    policies = [*POLICIES, make("eff-raw-ucb")]
+    games: Any = {"policies": policies, "problem": two_arms(L=1.0, horizon=1_000), "runs": 2_000, "seed": 3}
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, resources={"GPU": 1}, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as made,
+    ):
+        assert simulate(engine=made, **games) == simulate(**games)
+        assert all(made.run(kernels_of_the_gpu).values())
+        late = games | {"problem": PROBLEM.delayed(GeometricDelay(5, lost=0.1)), "runs": 50}
+        assert simulate(engine=made, **late) == simulate(**late)  # on threads of the same workers
+
+
 def test_every_task_comes_back_once_with_its_own_game(client: Any) -> None:
     tasks = list(cut(game(), 40))
     found = list(Dask(client).play(tasks, bar()))
