@@ -453,6 +453,19 @@ def test_parts_are_compiled_all_the_way_down() -> None:
     assert s.grid.mean[0, :3].tolist() == [0.4, 0.7 / 2, 1.0 / 4]
 
 
+@compiled_only
+def test_machine_code_is_made_of_entry_points_alone() -> None:
+    def has_machine_code(function: Any) -> bool:
+        (made,) = (each for types, each in function.overloads.items() if types == signature)
+        return bool(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+
+    entry: Any = compiled(bind(twice, {base: other}))
+    assert entry(3) == 10
+    part, signature = entry.py_func.__globals__["base"], entry.signatures[0]
+    part.compile(signature)  # which it was not, if the entry point was read from the disk
+    assert (has_machine_code(entry), has_machine_code(part)) == (True, False)
+
+
 def test_threads_of_one_process_get_one_function() -> None:
     barrier = threading.Barrier(8)
 

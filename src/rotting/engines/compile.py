@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 
 from rotting.engines.kernel_errors import blaming, compile_error, is_own, is_own_work, new_state, no_number, telling
 from rotting.errors import InvalidValueError, KernelError
@@ -171,6 +173,7 @@ def _compile(linked: Callable[..., Any], mark: str, options: _Options, entry: bo
         forceinline=not entry,
         no_cpython_wrapper=not entry,  # only entry points are called from Python, and wrappers take as long to compile as code
         no_cfunc_wrapper=True,
+        pipeline_class=Compiler if entry else _CompilerOfParts,
     )(linked)
     if entry and made is not linked:  # which it is where nothing is compiled
         try:
@@ -178,6 +181,47 @@ def _compile(linked: Callable[..., Any], mark: str, options: _Options, entry: bo
         except (OSError, RuntimeError) as error:  # Numba found no folder it may write its cache to
             _Cache.do_without(error)
     return made  # type: ignore[no-any-return]
+
+
+class _Part(JITCodeLibrary):
+    """The code of a function that no one calls from Python: it is compiled in place, in the entry points that reach it.
+
+    Numba would optimise it in full by itself, again with each function that calls it, and make machine code of it each time:
+    a third more work for code that is no faster.
+    """
+
+    class _NoMachineCode:
+        """Numba's code generator, as far as it is asked for once the machine code is made."""
+
+        def set_env(self, name: str, env: Any) -> None:
+            """Leave out what printing and messages of exceptions need, which kernels do without."""
+
+    @property
+    def codegen(self) -> _NoMachineCode:
+        return self._NoMachineCode()
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            passes, builder = self._codegen._function_pass_manager(opt=1)  # less is left to link and to optimise in place
+            passes.run(function, builder)
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the entry point."""
+
+    def _finalize_final_module(self) -> None:
+        """Make no machine code."""
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class _CompilerOfParts(Compiler):
+    """Numba's compiler, which makes a `_Part` of a function."""
+
+    def define_pipelines(self) -> Any:
+        name = self.state.func_id.func_qualname
+        self.state.library = _Part(self.state.targetctx.codegen(), name)
+        return super().define_pipelines()
 
 
 class _Sealed(IndexDataCacheFile):
