@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 from rotting import cli, experiments
+from rotting.errors import InvalidValueError
+from rotting.problems import two_arms
+from rotting.registry import make
 from rotting.simulation.result import Result
+from rotting.simulation.simulate import simulate
 
 
 @pytest.mark.usefixtures("tiny")
@@ -29,6 +33,17 @@ def test_reproduce_writes_a_new_folder_each_time(capsys: pytest.CaptureFixture[s
     assert sorted(each.name for each in Path("reproduced").iterdir()) == ["rested-two-arms", "rested-two-arms-2"]
     again = Result.load("reproduced/rested-two-arms-2/rested-two-arms/results/L=4.235")
     assert again == results["L=4.235"]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_an_engine_that_is_not_there_is_refused_before_anything_is_played(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InvalidValueError) as told:
+        simulate(make("ucb1"), two_arms(horizon=9), engine="gpu")
+    assert cli.main(["reproduce", "rested-two-arms", "--engine", "gpu"]) == 2
+    assert capsys.readouterr() == ("", f"rotting: error: {told.value}\n")
+    assert cli.main(["reproduce", "rested-two-arms", "--timeout", "0"]) == 2
+    assert capsys.readouterr() == ("", "rotting: error: timeout must be a positive finite number, got 0\n")
+    assert not Path("reproduced").exists()
 
 
 @pytest.mark.usefixtures("tiny")

@@ -12,10 +12,11 @@ import pytest
 
 from rotting import cli
 from rotting.cli import command_line
+from rotting.engines.threads import Threads
 from rotting.problems import two_arms
 from rotting.registry import make
 from rotting.simulation.result import Result
-from rotting.simulation.simulate import simulate
+from rotting.simulation.simulate import default_workers, simulate
 from tests.conftest import INTERPRETED
 from tests.helpers.command import SIMULATE, SMALL, process, strict
 
@@ -112,6 +113,8 @@ def test_engines_and_parts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
         (["--engine", "gpu"], "engine must be one of threads, cuda, dask, auto"),
         (["--scheduler", "tcp://127.0.0.1:1"], "scheduler must be given with --engine dask, got --engine threads"),
         (["--engine", "dask", "--scheduler", "x", "--timeout", "0"], "timeout must be a positive finite number, got 0"),
+        (["--engine", "dask", "--timeout", "inf"], "timeout must be a positive finite number, got inf"),
+        (["--timeout", "banana"], "timeout must be a positive finite number, got 'banana'"),
         (["--first-run", "-1"], "first_run must be a whole number, 0 or more, got -1"),
     ):
         assert cli.main([*SIMULATE, *options]) == 2
@@ -123,3 +126,37 @@ def test_a_scheduler_that_does_not_answer(capsys: pytest.CaptureFixture[str]) ->
     silent = ["--engine", "dask", "--scheduler", "tcp://127.0.0.1:1", "--timeout", "0.2"]
     assert cli.main([*SIMULATE, *silent]) == 2
     assert "scheduler must be one that answers within 0.2 s, got 'tcp://127.0.0.1:1'" in capsys.readouterr().err
+
+
+def test_a_scheduler_of_the_settings_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed")
+    import dask.config
+
+    with dask.config.set({"scheduler-address": "tcp://127.0.0.1:1"}):
+        assert cli.main([*SIMULATE, "--engine", "dask", "--timeout", "0.2"]) == 2
+    assert "scheduler must be one that answers within 0.2 s, got 'tcp://127.0.0.1:1'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("asked", "runs", "code"), [("3", "2", 0), (None, "2", 0), ("3", "0", 2)])
+def test_dask_is_asked_for_the_workers_and_closed(
+    asked: str | None, runs: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed")
+    from rotting.engines import dask
+
+    made: list[object] = []
+
+    class Closed(Threads):
+        def close(self) -> None:
+            made.append("closed")
+            super().close()
+
+    def connect(address: str | None = None, timeout: float | None = None, workers: int | None = None) -> Threads:
+        made.append((address, timeout, workers))
+        return Closed(1)
+
+    monkeypatch.setattr(dask, "connect", connect)
+    workers = [] if asked is None else ["--workers", asked]
+    assert cli.main(["simulate", "--policy", "ucb1", *SMALL, "--runs", runs, "--engine", "dask", *workers]) == code
+    assert made[0] == (None, 30.0, default_workers() if asked is None else int(asked))
+    assert set(made[1:]) == {"closed"}

@@ -5,7 +5,7 @@ import inspect
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,19 +183,38 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", default="30", metavar="SECONDS", help="to wait for the scheduler; default: 30")
 
 
-def read_engine(options: argparse.Namespace) -> Any:
-    """Return what plays the games, as `simulate` takes it."""
-    if options.scheduler is None:
-        return options.engine
-    if options.engine != "dask":
+def read_workers(options: argparse.Namespace) -> int | None:
+    """Return the number of workers, or None if the option is not given."""
+    from rotting.common.rules import positive_int
+
+    if options.workers is None:
+        return None
+    with refusing():
+        return positive_int("workers", value_of(options.workers))
+
+
+@contextmanager
+def read_engine(options: argparse.Namespace) -> Iterator[Any]:
+    """Give what plays the games, as `simulate` takes it; one that cannot play is refused before anything is prepared."""
+    if options.scheduler is not None and options.engine != "dask":
         raise UserError(f"scheduler must be given with --engine dask, got --engine {options.engine}")
     from rotting.common.rules import positive
+    from rotting.simulation.simulate import default_workers, simulate_all
 
     with refusing():
         timeout = positive("timeout", value_of(options.timeout))
+    if options.engine != "dask":
+        with refusing():
+            simulate_all([], progress=False, engine=options.engine)  # no games, which only an engine that is there plays
+        yield options.engine
+        return
+    workers = read_workers(options)
+    with refusing():
         from rotting.engines.dask import connect
 
-        return connect(options.scheduler, timeout)
+        engine = connect(options.scheduler, timeout, default_workers() if workers is None else workers)
+    with closing(engine):  # also where what is to be played is refused
+        yield engine
 
 
 def new_place(option: str, text: str) -> Path:

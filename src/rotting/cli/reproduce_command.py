@@ -4,15 +4,15 @@ import argparse
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import (
     UserError,
     add_engine_options,
     new_place,
     read_engine,
+    read_workers,
     refusing,
-    value_of,
 )
 from rotting.cli.output import say
 
@@ -31,16 +31,11 @@ def _reproduce(options: argparse.Namespace) -> None:
     default = Path("reproduced", names[0] if len(names) == 1 else options.size)
     out = new_place("out", str(experiments.free_name(default)) if options.out is None else options.out)
     _needs_report()
-    workers: Any = None if options.workers is None else value_of(options.workers)
-    if workers is not None:
-        from rotting.common.rules import positive_int
-
-        with refusing():
-            workers = positive_int("workers", workers)
-    engine = read_engine(options)
+    workers = read_workers(options)
     keep = cache_folder() / "games"
-    say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {keep}: a stopped run resumes from there.")
-    outcomes = experiments.run(names, options.size, workers, options.progress, keep, engine)
+    with read_engine(options) as engine:
+        say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {keep}: a stopped run resumes from there.")
+        outcomes = experiments.run(names, options.size, workers, options.progress, keep, engine)
     where = experiments.write(outcomes, out, began, numbered=options.out is None)
     claims = [claim for outcome in outcomes for claim in outcome.section.findings.claims]
     if claims:

@@ -33,8 +33,7 @@ def _simulate(options: argparse.Namespace) -> None:
         if getattr(options, name) is not None:
             numbers[name] = value_of(getattr(options, name))
     arguments: Any = numbers
-    engine = read_engine(options)
-    with refusing():
+    with read_engine(options) as engine, refusing():
         result = simulate(policies, problem, engine=engine, **arguments)
     # Files first, as the reader may close the pipe early; and print the table even if the disk is full.
     try:
