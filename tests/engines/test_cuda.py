@@ -1,13 +1,16 @@
 """The engine of a GPU plays the games of the CPU bit for bit: small ones in a simulator, large ones with `make test-gpu`."""
 
+import importlib
 import re
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from rotting.engines.cuda_game import part_of, runs_axis
-from rotting.errors import EngineError, MissingExtraError
+from rotting.errors import EngineError, KernelError, MissingExtraError
 from rotting.kernels.nested import flatten, unflatten
 from rotting.policy import Policy
 from rotting.problems import FixedDelay
@@ -34,6 +37,16 @@ def test_every_noise_pays_what_it_pays_on_the_cpu() -> None:
 def test_states_that_are_full_get_more_room() -> None:
     times, runs, same = on_simulated_gpu("full_states")
     assert (times > 1, runs > 1, same) == (True, True, True)
+
+
+def test_states_that_are_full_wait_where_the_gpu_is_full_too() -> None:
+    (at_once, same), (in_parts, same_in_parts), told = on_simulated_gpu("full_states_on_a_full_gpu")
+    assert same
+    assert same_in_parts
+    assert set(at_once) == {6}
+    assert sum(in_parts) == sum(at_once)  # each run goes on as often
+    assert len(in_parts) > len(at_once)
+    assert re.fullmatch(r"engine='cuda' needs \S+ GB of the GPU's memory for one run of RAWUCB\(.*\), got \S+ GB; .*", told)
 
 
 def test_little_memory_makes_several_batches_and_too_little_is_told() -> None:
@@ -133,6 +146,64 @@ def test_a_gpu_that_others_have_filled_is_told(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(cuda_device, "cuda", type("Fake", (), {"current_context": staticmethod(refuse)}))
     with pytest.raises(EngineError, match="needs some memory of the GPU, which other programs may hold, got CUDA_ERROR_OUT_OF"):
         cuda_device.Device()
+
+
+FAULTS = {
+    "RuntimeError, libNVVM cannot be found": RuntimeError("libNVVM cannot be found. Do `conda install cuda-python`"),
+    "OSError, [222] CUDA_ERROR_UNSUPPORTED_PTX_VERSION": OSError(
+        "Failed in cuda mode pipeline (step: native lowering)\n[222] CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
+    ),
+}
+
+
+@pytest.fixture
+def refusing_device(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], Any]:
+    """A GPU for which nothing can be compiled, for the reason that is given."""
+    from rotting.engines import cuda_device
+
+    def device(error: Exception) -> Any:
+        def refuse(*_: Any, **options: Any) -> None:
+            raise error
+
+        class Kernel:
+            def __getitem__(self, layout: Any) -> Any:
+                return refuse
+
+        fake = SimpleNamespace(current_context=lambda: None, device_array=np.empty, jit=lambda function: Kernel())
+        fake.to_device = lambda array, stream: array
+        monkeypatch.setattr(cuda_device, "why_not", lambda: None)
+        monkeypatch.setattr(cuda_device, "simulated", lambda: False)
+        monkeypatch.setattr(cuda_device, "draw_error", lambda noise: None)
+        monkeypatch.setattr(cuda_device, "cuda", fake)
+        monkeypatch.setattr(cuda_device, "_kernels", {})
+        monkeypatch.setattr(cuda_device.Device, "_compiled", refuse)
+        return cuda_device.Device()
+
+    return device
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_installation_is_not_the_policys(fault: str, refusing_device: Callable[[Exception], Any]) -> None:
+    device = refusing_device(FAULTS[fault])
+    game = plan(Simulation(make("ucb1"), PROBLEM, horizon=10)).games()[0][0]
+    told = (
+        f"engine='cuda' needs a GPU that works and libraries of CUDA that its driver knows, got {fault}: "
+        "pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12; engine='threads' plays on the CPU"
+    )
+    with pytest.raises(EngineError, match=f"^{re.escape(told)}$"):
+        device.kernel(game.linked, game.policy, game.setting.noise, ())
+    with pytest.raises(EngineError, match=f"^{re.escape(told)}$"):
+        device.spread(np.zeros(3), 2, 0, None)
+
+
+def test_what_the_compiler_refuses_is_the_policys(refusing_device: Callable[[Exception], Any]) -> None:
+    game = plan(Simulation(make("ucb1"), PROBLEM, horizon=10)).games()[0][0]
+    code = game.policy.kernel.choose.__code__
+    line = code.co_firstlineno
+    refused: Any = importlib.import_module("numba.core.errors").TypingError
+    for error in (refused("it is too long"), Exception(f'unsupported\n\nFile "{code.co_filename}", line {line}:')):
+        with pytest.raises(KernelError, match=r"^UCB1\(sigma=1.0\): "):
+            refusing_device(error).kernel(game.linked, game.policy, game.setting.noise, ())
 
 
 @pytest.mark.parametrize(("version", "told"), [((11, 8), "CUDA 12.0 or newer, got one for 11.8"), ((12, 4), None)])

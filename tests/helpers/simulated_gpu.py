@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import weakref
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -75,6 +76,75 @@ def full_states() -> list[Any]:
     games: Any = {"policies": make("raw-ucb"), "problem": PROBLEM, "horizon": 150, "runs": 4}
     same = simulate(**games) == simulate(engine="cuda", **games)
     return [len(times), max(times), same]
+
+
+class _Memory:
+    """That of a GPU: what is not used any more is free after `release`, and where nothing is, CUDA raises its own error."""
+
+    def __init__(self) -> None:
+        from rotting.engines.cuda_device import Device
+
+        self._total = self._used = self._unused = 0
+        self.launches: list[tuple[int, int]] = []  # runs, and what is used
+        put, release, launch = Device.put, Device.release, Device.launch
+
+        def counted_put(device: Any, array: Any, stream: Any) -> Any:
+            made = put(device, array, stream)
+            self._used += array.nbytes
+            weakref.finalize(made, self._lose, array.nbytes)
+            if self._used > self._total:
+                raise RuntimeError("CUDA_ERROR_OUT_OF_MEMORY")
+            return made
+
+        def counted_release(device: Any) -> None:
+            release(device)
+            self._used, self._unused = self._used - self._unused, 0
+
+        def counted_launch(device: Any, kernel: Any, runs: int, *rest: Any) -> None:
+            self.launches.append((runs, self._used))
+            launch(device, kernel, runs, *rest)
+
+        PATCH.setattr(Device, "put", counted_put)
+        PATCH.setattr(Device, "release", counted_release)
+        PATCH.setattr(Device, "launch", counted_launch)
+        PATCH.setattr(Device, "free_bytes", lambda device: float(self._total - self._used))
+
+    def _lose(self, size: int) -> None:
+        self._unused += size
+
+    def set(self, total: int) -> None:
+        """Have a new GPU with so many bytes."""
+        self._total, self._used, self._unused = total, 0, 0
+        self.launches.clear()
+
+
+def full_states_on_a_full_gpu() -> list[Any]:
+    """How many runs are launched with much memory and with little, whether they are those of the CPU, and what is told."""
+    from rotting.engines import cuda
+    from rotting.errors import EngineError
+    from rotting.registry import make
+    from rotting.simulation.simulate import simulate
+    from tests.helpers.gpu_games import PROBLEM
+
+    PATCH.setattr(cuda, "small_capacity", lambda n_arms, rounds: 3)
+    memory = _Memory()
+    games: Any = {"policies": make("raw-ucb"), "problem": PROBLEM, "horizon": 100, "checkpoints": [100]}
+    on_cpu = simulate(runs=6, **games)
+    found = []
+    total = 10**9
+    for _ in range(2):
+        memory.set(total)
+        same = simulate(runs=6, engine="cuda", **games) == on_cpu
+        found.append([[runs for runs, _ in memory.launches], same])
+        total = int(memory.launches[0][1] / 0.85)  # enough for the first launch
+    try:
+        memory.set(10**9)
+        simulate(runs=1, engine="cuda", **games)
+        memory.set(int(memory.launches[0][1] / 0.85))
+        simulate(runs=1, engine="cuda", **games)
+    except EngineError as error:
+        return [*found, str(error)]
+    return [*found, None]
 
 
 def little_memory() -> list[Any]:

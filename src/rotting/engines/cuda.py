@@ -9,11 +9,11 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Ints
+from rotting.common.arrays import Floats, Ints
 from rotting.common.progress import Progress
 from rotting.engines.cuda_device import ELSEWHERE, Device
 from rotting.engines.cuda_game import Boards, link_thread, own_arrays, runs_axis
@@ -70,15 +70,10 @@ class Cuda:
             while flight.batches and (len(flight.batches) >= _SIDE_BY_SIDE or table.room() < waiting[0].runs):
                 yield from flight.landed()
             if table.room() < waiting[0].runs:
-                self._device.release()
-                self._device.hold()
+                self._device.free_all()
             room = int(min(table.room(), sum(each.runs for each in waiting)))
             if room == 0:
-                free, needed = self._device.free_bytes() / 1e9, table.bytes_per_run / 1e9
-                raise EngineError(
-                    f"engine='cuda' needs {needed:.3g} GB of the GPU's memory for one run of {game.policy!r}, "
-                    f"got {free:.3g} GB; {ELSEWHERE}"
-                )
+                raise table.no_room(table.bytes_per_run)
             taken: list[Task] = []
             while waiting and room > 0:
                 task = waiting.popleft()
@@ -123,17 +118,29 @@ class _Table:
         self.ready = device.mark(stream)
         self._kernel: Any = None
         self.axes = [runs_axis(each) for each in flatten(self.state).values()]  # kept when the arrays are enlarged
-        own = [*flatten(self.state).values(), *self.board]
-        self.bytes_per_run = sum(each.nbytes for each in own) + 8 * (1 + setting.checkpoints.size)
+        self.bytes_per_run = self.bytes_with(self.state)
 
     @property
     def is_compiled(self) -> bool:
         """Whether `kernel` is there already."""
         return self._kernel is not None
 
-    def room(self) -> float:
+    def bytes_with(self, state: Any) -> int:
+        """Return what a run takes that has such a state."""
+        own = [*flatten(state).values(), *self.board]
+        return int(sum(each.nbytes for each in own) + 8 * (1 + self.setting.checkpoints.size))
+
+    def room(self, bytes_per_run: int | None = None) -> float:
         """Return how many runs fit into the memory that is free."""
-        return float(_SHARE * self._device.free_bytes() / self.bytes_per_run)
+        return float(_SHARE * self._device.free_bytes() / (bytes_per_run or self.bytes_per_run))
+
+    def no_room(self, bytes_per_run: int) -> EngineError:
+        """Return that not one run fits."""
+        free, needed = self._device.free_bytes() / 1e9, bytes_per_run / _SHARE / 1e9
+        return EngineError(
+            f"engine='cuda' needs {needed:.3g} GB of the GPU's memory for one run of {self.game.policy!r}, "
+            f"got {free:.3g} GB; {ELSEWHERE}"
+        )
 
     def kernel(self, arguments: tuple[Any, ...]) -> Any:
         """Return the loop, compiled for arguments like these."""
@@ -142,6 +149,23 @@ class _Table:
             linked = link_thread(policy, noise, self.state, self.board, self.setting.rules.on_means)
             self._kernel = self._device.kernel(linked, policy, noise, arguments)
         return self._kernel
+
+
+class _Waiting(NamedTuple):
+    """Runs that will go on in larger states, on the host."""
+
+    capacity: int
+    bytes_per_run: int
+    rows: Ints
+    state: Any
+    board: list[Any]
+    runs: Ints
+    regret: Floats
+
+
+def _cut(array: Any, axis: int, part: slice) -> Any:
+    """Return a part of an array that has the runs on its first or its last axis."""
+    return array[part] if axis == 0 else array[..., part]
 
 
 class _Batch:
@@ -156,6 +180,7 @@ class _Batch:
         self._pulls = np.empty((n, setting.n_arms), np.int64)
         self._rows = np.arange(n)  # that are at play
         self._capacity = table.capacity
+        self._waiting: list[_Waiting] = []  # for room
         self.seconds = 0.0
         self.rounds = 0  # of all runs, that were played
         self._last, self._rounds = 0, _FIRST_ROUNDS
@@ -196,10 +221,12 @@ class _Batch:
             self._launch()
             return True
         left = self._collect()
-        if left.size == 0:
+        if left.size > 0:
+            self._enlarge(left)
+        elif not self._waiting:
             self._device.done([*flatten(self._state).values(), *self._board, self._on_device[1]])
             return False
-        self._enlarge(left)
+        self._resume()
         self._last = horizon - self._rounds  # one launch: each goes on where it stands
         self._launch()
         return True
@@ -217,10 +244,10 @@ class _Batch:
         return np.flatnonzero(full)
 
     def _enlarge(self, left: Ints) -> None:
-        """Go on with some of the runs, in states with more room: a smaller state is the leading corner of a larger one."""
+        """Give some of the runs states with more room, and let them wait: a smaller state is the leading corner of a larger."""
         device, table, stream = self._device, self._table, self._stream
-        self._capacity *= _MORE
-        larger = new_state(table.game.policy, table.setting.n_arms, self._capacity)
+        capacity = _MORE * self._capacity
+        larger = new_state(table.game.policy, table.setting.n_arms, capacity)
         arrays = []
         kept = flatten(self._state).values()
         for new, old, axis in zip(flatten(larger).values(), kept, table.axes, strict=True):
@@ -233,10 +260,36 @@ class _Batch:
         pairs = zip(self._board, table.board, strict=True)
         board = [np.take(device.get(each, stream), left, runs_axis(first)) for each, first in pairs]
         runs, regret = (device.get(each, stream)[left] for each in self._on_device)
-        self._rows = self._rows[left]
-        self._state = unflatten(state, (device.put(each, stream) for each in flatten(state).values()))
-        self._board = Boards(*(device.put(each, stream) for each in board))
-        self._on_device = device.put(runs, stream), device.put(regret, stream)
+        self._waiting.append(_Waiting(capacity, table.bytes_with(larger), self._rows[left], state, board, runs, regret))
+
+    def _resume(self) -> None:
+        """Go on with runs that wait, as many of them as there is room for."""
+        device, table, stream = self._device, self._table, self._stream
+        del self._state, self._board, self._on_device  # of runs that are finished, or wait too
+        these = self._waiting.pop()
+        if table.room(these.bytes_per_run) < these.rows.size:
+            device.free_all()
+        room = int(min(table.room(these.bytes_per_run), these.rows.size))
+        if room == 0:
+            raise table.no_room(these.bytes_per_run)
+        if room < these.rows.size:
+            self._waiting.append(self._part(these, slice(room, None)))
+            these = self._part(these, slice(room))
+        self._capacity, self._rows = these.capacity, these.rows
+        self._state = unflatten(these.state, (device.put(each, stream) for each in flatten(these.state).values()))
+        self._board = Boards(*(device.put(each, stream) for each in these.board))
+        self._on_device = device.put(these.runs, stream), device.put(these.regret, stream)
+
+    def _part(self, waiting: _Waiting, part: slice) -> _Waiting:
+        table, arrays = self._table, flatten(waiting.state).values()
+        pairs = zip(waiting.board, table.board, strict=True)
+        return waiting._replace(
+            rows=waiting.rows[part],
+            state=unflatten(waiting.state, (_cut(each, axis, part) for each, axis in zip(arrays, table.axes, strict=True))),
+            board=[_cut(each, runs_axis(first), part) for each, first in pairs],
+            runs=waiting.runs[part],
+            regret=waiting.regret[part],
+        )
 
     def chunks(self) -> Iterator[tuple[Task, Chunk]]:
         """Yield the tasks, each with its share of the time."""

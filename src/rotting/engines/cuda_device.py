@@ -17,11 +17,13 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from rotting.engines.compile import draw_error
+from rotting.engines.compiler_words import cause
 from rotting.engines.cuda_game import thread_number
-from rotting.engines.kernel_errors import compile_error, is_own
+from rotting.engines.kernel_errors import compile_error, is_own, speaks_of
 from rotting.errors import EngineError, MissingExtraError
 from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
 from rotting.policy import Policy
@@ -29,6 +31,7 @@ from rotting.policy import Policy
 cuda: Any = importlib.import_module("numba.cuda")  # the simulator's, if it is on, which knows it by this name
 config: Any = numba.config
 ELSEWHERE = "engine='threads' plays on the CPU"
+_INSTALL = "pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12"
 _THREADS = 64  # of a block
 _BLOCKS = 8192  # that fill an array
 _QUEUES = 32  # launches that may run side by side
@@ -48,9 +51,7 @@ def why_not() -> Exception | None:
     if simulated():
         return None
     if find_spec("numba_cuda") is None:
-        return MissingExtraError(
-            "engine='cuda' needs numba-cuda: pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12"
-        )
+        return MissingExtraError(f"engine='cuda' needs numba-cuda: {_INSTALL}")
     os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(_QUEUES))  # read when the device is opened
     if not cuda.is_available():
         return EngineError(f"engine='cuda' needs an NVIDIA GPU and its driver, got none; {ELSEWHERE}")
@@ -92,6 +93,11 @@ class Device:
         if not simulated():
             cuda.current_context().deallocations.clear()
 
+    def free_all(self) -> None:
+        """Free what nobody needs any more, between `hold` and `release`."""
+        self.release()
+        self.hold()
+
     def done(self, arrays: Iterable[Any]) -> None:
         """Take arrays of `spread` back."""
         for each in arrays:
@@ -123,7 +129,11 @@ class Device:
             blocks = min(-(-made.size // _THREADS), _BLOCKS)
             times = runs if axis == -1 else 1  # that a number is repeated before the next
             fill = _laid_out(self._fill(), blocks, _THREADS, stream)
-            fill(made.reshape(made.size), self.put(array.ravel(), stream), times)
+            values = self.put(array.ravel(), stream)
+            try:
+                fill(made.reshape(made.size), values, times)
+            except Exception as error:  # the first launch compiles
+                raise _fault(error) from error
         return made
 
     def _fill(self) -> Any:
@@ -167,6 +177,8 @@ class Device:
                 try:
                     _kernels[mark] = self._compiled(plain, mark, arguments, own=not others)
                 except Exception as error:
+                    if not isinstance(error, NumbaError) and not speaks_of(plain, error):
+                        raise _fault(error) from error
                     raise draw_error(noise) or compile_error(plain, policy, error) from error
             return _kernels[mark]
 
@@ -187,6 +199,15 @@ class Device:
         with _unfused(), _unsigned(own):
             made.compile(tuple(map(_typeof, arguments)))
         return made
+
+
+def _fault(error: Exception) -> EngineError:
+    """Return what CUDA said of code that is not to blame: a library is missing, or does not fit the driver."""
+    said = cause(str(error)).partition(". ")[0]
+    return EngineError(
+        f"engine='cuda' needs a GPU that works and libraries of CUDA that its driver knows, "
+        f"got {type(error).__name__}, {said}: {_INSTALL}; {ELSEWHERE}"
+    )
 
 
 def _laid_out(kernel: Any, blocks: int, threads: int, stream: Any) -> Any:

@@ -69,6 +69,12 @@ def compile_error(function: Kernels, owner: Owner | None, error: Exception) -> K
     )
 
 
+def speaks_of(function: Kernels, error: Exception) -> bool:
+    """Return whether an error names a line of `function`, or of what it reaches."""
+    named = set(_named_lines(str(error)))
+    return any((each.__code__.co_filename, line) in named for each in reached_functions(function) for line in _lines(each))
+
+
 def no_number(noise: Noise, kind: str) -> KernelError:
     """Return that `draw` returns something else, of a kind that the compiler calls so."""
     return KernelError(f"{_whose(noise)}{place(noise.draw.__code__)} must return a number, got {type_name(kind)}")
