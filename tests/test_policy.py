@@ -77,6 +77,12 @@ def test_what_is_no_policy_is_told_by_its_class(attributes: dict[str, Any], erro
     assert "mine" not in defined
 
 
+def test_a_base_of_policies_needs_neither_name_nor_kernel_and_is_no_policy() -> None:
+    base = type("Base", (Policy,), {})
+    with pytest.raises(InvalidTypeError, match="^Base must have a `name` and a `kernel`, got neither$"):
+        base()
+
+
 def test_two_classes_of_one_name_are_refused_and_a_new_definition_of_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     def define(qualname: str, module: str = "__main__") -> type[Policy]:
         attributes = {"name": "one-name", "kernel": KERNEL, "__qualname__": qualname, "__module__": module}

@@ -200,6 +200,8 @@ class Policy:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if not hasattr(cls, "name") and not hasattr(cls, "kernel"):
+            return  # a base of policies, or one that a pickle of a script's class is about to fill in
         for name, kind, what in (
             ("name", str, "a text such as 'my-policy'"),
             ("kernel", Kernel, "the Kernel of its functions"),
@@ -232,6 +234,8 @@ class Policy:
         defined[cls.name] = cls
 
     def __init__(self, *args: float | str, **kwargs: float | str) -> None:
+        if not hasattr(self, "kernel"):
+            raise InvalidTypeError(f"{type(self).__name__} must have a `name` and a `kernel`, got neither")
         names = [each.name for each in self._parameters]
         if len(args) > len(names):
             raise InvalidTypeError(f"{type(self).__name__} takes at most {len(names)} parameters, got {len(args)}")

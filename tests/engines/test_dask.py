@@ -1,10 +1,14 @@
 """The engine of a cluster: the result of threads bit for bit, whoever dies; nothing twice, and nothing left behind."""
 
 import os
+import re
 import signal
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +38,13 @@ from rotting.problems import (  # noqa: E402
 )
 from rotting.registry import make  # noqa: E402
 from rotting.simulation.plan import Simulation, plan  # noqa: E402
-from rotting.simulation.simulate import simulate  # noqa: E402
+from rotting.simulation.simulate import simulate, simulate_all  # noqa: E402
 from tests.helpers.games import some  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, of sockets and event loops that are being closed
 POLICIES = (make("ucb1"), make("uniform"))
-PROBLEM = two_arms(L=1.0, horizon=60)
+HORIZON = 60
+PROBLEM = two_arms(L=1.0, horizon=HORIZON)
 
 
 @pytest.fixture(scope="module")
@@ -87,12 +92,14 @@ def test_a_function_that_draws_problems_is_not_sent_to_a_cluster(client: Any) ->
         simulate(POLICIES, family, engine=client, runs=20)
 
 
-def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest() -> None:
+def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     class Flight:
-        def submit(self, group: list[Task], on_gpu: bool) -> None:
-            asked.append(on_gpu)
+        rounds = 0
+
+        def submit(self, game: Game, parts: Any, on_gpu: bool) -> None:
+            asked.append((on_gpu, len(parts)))
 
         def landed(self, most: int) -> Iterator[Any]:
             return iter(())
@@ -101,16 +108,20 @@ def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest() -> None:
             pass
 
     class Client:
-        def nthreads(self) -> dict[str, int]:
-            return {"worker": 1}
+        asynchronous, status = False, "running"
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "_Flight", lambda client, bar: Flight())
-        patch.setattr(Dask, "_have_gpus", lambda self, bar: True)
-        for record in ((), "arms"):
-            simulation = Simulation(POLICIES[0], PROBLEM, record=record)
-            list(Dask(Client()).play([Task(plan(simulation).games()[0][0], 0, 2)], bar()))
-    assert asked == [True, False]
+        def nthreads(self) -> dict[str, int]:
+            return {"worker": 16}
+
+    monkeypatch.setattr(engine, "_Flight", lambda client, bar: Flight())
+    monkeypatch.setattr(Dask, "_have_gpus", lambda self, bar: True)
+    monkeypatch.setattr(engine, "_CPU_ROUNDS", 1)
+    for record in ((), "arms"):
+        one = plan(Simulation(POLICIES[0], PROBLEM, record=record)).games()[0][0]
+        list(Dask(Client()).play([Task(one, k, 1) for k in range(40)], Progress(40 * HORIZON, show=False)))
+    on_gpu, on_threads = asked[0], asked[-1]
+    assert on_gpu == (True, 10)  # a worker has one GPU, whatever its threads: a fourth of the work
+    assert on_threads == (False, 1)
 
 
 def kernels_of_the_gpu() -> int:
@@ -141,23 +152,59 @@ def test_every_task_comes_back_once_with_its_own_game(client: Any) -> None:
     assert all(task.game is tasks[0].game for task, _ in found)
 
 
-def test_keys_are_made_of_digests(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    keys: list[str] = []
+def test_a_key_stands_for_the_same_runs_of_the_same_game(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, set[str]] = {}
     submit = type(client).submit
 
     def noted(self: Any, function: Any, *rest: Any, key: str, **more: Any) -> Any:
-        keys.append(key)
+        if function is play_on_worker:
+            asked.setdefault(key, set()).add(repr(rest[1:]))
         return submit(self, function, *rest, key=key, **more)
 
     monkeypatch.setattr(type(client), "submit", noted)
     monkeypatch.setattr(task_module, "_FEW_ROUNDS", 1)
-    tasks = list(cut(game(), 5))
-    monkeypatch.setattr(engine, "_CPU_ROUNDS", 2 * tasks[0].rounds)
-    list(Dask(client).play(tasks, Progress(10**9, show=False)))
-    assert keys == [
-        f"rotting-game-{tasks[0].game.digest}",
-        *(f"rotting-{tasks[first].digest}-{sum(task.runs for task in tasks[first : first + 2])}" for first in (0, 2, 4)),
-    ]
+    monkeypatch.setattr(engine, "_CPU_ROUNDS", 2 * HORIZON)
+    for runs in (5, 9, 5):
+        list(Dask(client).play(cut(game(), runs), Progress(10**9, show=False)))
+    assert len(asked) > 5
+    assert all(len(each) == 1 for each in asked.values())
+    assert all(re.fullmatch("rotting-[0-9a-f]{64}", key) for key in asked)
+
+
+def test_the_same_game_may_be_asked_for_twice(client: Any) -> None:
+    games: Any = {"policies": [POLICIES[0], POLICIES[0]], "problem": PROBLEM, "runs": 30}
+    assert simulate(engine=client, **games) == simulate(**games)
+    several = [Simulation(POLICIES[0], PROBLEM, runs=runs) for runs in (20, 40)]
+    assert simulate_all(several, engine=client) == simulate_all(several)
+
+
+def test_what_a_worker_has_no_time_for_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_SECONDS", 1e-9)
+    monkeypatch.setattr(engine, "_FIRST_ROUNDS", 7 * HORIZON)
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster, set_as_default=False) as here,
+    ):
+        monkeypatch.setattr("distributed.client.default_client", None)  # the engine has a client, and needs no other
+        found = list(Dask(here).play(cut(game(), 200), bar()))
+    assert sorted(run for task, _ in found for run in range(task.first_run, task.end)) == list(range(200))
+    assert max(task.runs for task, _ in found) == 7
+    expected = {task.first_run + k: row for task, chunk in Threads(1).play(cut(game(), 200), bar()) for k, row in rows(chunk)}
+    assert {task.first_run + k: row for task, chunk in found for k, row in rows(chunk)} == expected
+
+
+def rows(chunk: Any) -> Iterator[tuple[int, list[float]]]:
+    return enumerate(chunk.regret.tolist())
+
+
+@pytest.mark.parametrize("rounds", [0, 60, 130, 10**9])
+def test_tasks_are_taken_up_to_some_rounds_and_one_run_at_least(rounds: int) -> None:
+    one = game()
+    waiting = deque([Task(one, 0, 1), Task(one, 9, 3), Task(one, 12, 2)])
+    taken = engine._take(waiting, rounds)
+    runs = [run for task in (*taken, *waiting) for run in range(task.first_run, task.end)]
+    assert runs == [0, 9, 10, 11, 12, 13]
+    assert sum(task.runs for task in taken) == min(6, max(1, rounds // 60))
 
 
 def scheduled(client: Any) -> list[str]:
@@ -167,12 +214,16 @@ def scheduled(client: Any) -> list[str]:
     return [key for key in client.run_on_scheduler(names) if key.startswith("rotting")]
 
 
-def until_nothing_is_scheduled(client: Any) -> None:
-    for _ in range(300):
-        if not scheduled(client):
+def until(condition: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if condition():
             return
         time.sleep(0.1)
-    pytest.fail(f"still there: {scheduled(client)}")
+    pytest.fail("it never came")
+
+
+def until_nothing_is_scheduled(client: Any) -> None:
+    until(lambda: not scheduled(client))
 
 
 def test_closing_leaves_no_work(client: Any) -> None:
@@ -191,6 +242,34 @@ def test_a_client_that_goes_away_leaves_no_work(client: Any) -> None:
     other.close()  # without a word to the engine
     until_nothing_is_scheduled(client)
     playing.close()
+
+
+def at_play(client: Any) -> int:
+    def executing(dask_worker: Any = None) -> int:
+        return int(dask_worker.state.executing_count)
+
+    return sum(client.run(executing).values())
+
+
+def test_a_game_without_end_ends_when_nobody_waits_for_it(client: Any) -> None:
+    until(lambda: at_play(client) == 0)
+    endless = Problem([Rested(0.5), Rested(0.4)], horizon=10**11)
+    one = plan(Simulation(POLICIES[0], endless, checkpoints=[10**11])).games()[0][0]
+    playing = Dask(client).play([Task(one, 0, 1)], bar())
+    waiting = threading.Thread(target=lambda: list(playing), daemon=True)
+    waiting.start()
+    until(lambda: at_play(client) == 1 and len(scheduled(client)) == 2)  # the game, and its future
+    client.cancel([distributed.Future(key, client) for key in scheduled(client)])
+    until(lambda: at_play(client) == 0)
+
+
+def test_a_client_that_stops_leaves_the_games_that_another_waits_for(client: Any) -> None:
+    with distributed.Client(client.scheduler.address, set_as_default=False) as other:
+        one, two = (Dask(each).play(cut(game(500), 200), bar()) for each in (client, other))
+        found = [next(one), next(two)]
+        one.close()
+        found = [found[1], *two]
+    assert sum(task.runs for task, _ in found) == 200
 
 
 @pytest.mark.slow
@@ -232,15 +311,15 @@ def test_other_code_on_a_worker_is_told() -> None:
 
 def test_a_worker_plays_what_threads_play() -> None:
     one = game()
-    ((first_run, chunk),) = play_on_worker(one, one.code, [(7, 3)], on_gpu=False)
+    ((first_run, chunk),), rest = play_on_worker(one, one.code, [(7, 3)], on_gpu=False)
     ((_, expected),) = Threads(1).play([Task(one, 7, 3)], bar())
-    assert first_run == 7
+    assert (first_run, rest) == (7, [])
     assert np.array_equal(chunk.regret, expected.regret)
 
 
 def test_another_version_on_a_worker_is_told(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "__version__", "99.0")
-    with pytest.raises(EngineError, match=r"workers must have rotting 99\.0, got [\d.]\S* at tcp://"):
+    with pytest.raises(EngineError, match=r"scheduler and workers must have rotting 99\.0, got [\d.]\S* at tcp://"):
         list(Dask(client).play(cut(game(), 2), bar()))
 
 
@@ -252,16 +331,136 @@ def test_a_scheduler_that_does_not_answer_is_told() -> None:
 def test_tasks_of_one_game_go_together_up_to_some_rounds() -> None:
     one, two = game(), game()
     tasks = [Task(one, 0, 5), Task(one, 5, 5), Task(one, 10, 5), Task(two, 0, 5)]
-    groups = [[each.first_run for each in group] for group in engine._groups(tasks, 10 * 60, 10**9, 1)]
+    groups = [[each.first_run for each in group] for group in engine._groups(tasks, lambda game: 10 * 60)]
     assert groups == [[0, 5], [10], [0]]
 
 
 def test_groups_get_smaller_towards_the_end() -> None:
     one = game()
     tasks = [Task(one, 5 * k, 5) for k in range(40)]
-    groups = list(engine._groups(tasks, 10**9, sum(task.rounds for task in tasks), 4))
+    groups: list[list[Task]] = []
+
+    def a_fourth(_: Game) -> float:
+        return (40 - sum(map(len, groups))) * 5 * HORIZON / 4
+
+    groups.extend(engine._groups(tasks, a_fourth))
     assert [task for group in groups for task in group] == tasks
-    left = 40
-    for group in groups:
-        assert len(group) == max(1, left // 4)
-        left -= len(group)
+    assert [len(group) for group in groups][:3] == [10, 7, 5]
+    assert len(groups[-1]) == 1
+
+
+SCRIPT = """
+import rotting
+from distributed import Client, LocalCluster
+from typing import NamedTuple
+import numpy as np
+
+
+class Params(NamedTuple):
+    first: float = 1.0
+
+
+class State(NamedTuple):
+    pulls: np.ndarray
+
+
+def init(p, n_arms, capacity):
+    return State(np.zeros(n_arms, np.int64))
+
+
+def choose(p, s, t, key, arms):
+    return arms[int(s.pulls.sum() + p.first) % arms.size]
+
+
+def update(p, s, t, arm, reward):
+    s.pulls[arm] += 1
+
+
+class InTurn(rotting.kit.Policy):
+    name = "in-turn-of-a-script"
+    kernel = rotting.kit.Kernel(Params, init, choose, update)
+
+
+games = {"policies": InTurn(), "problem": rotting.problems.two_arms(horizon=50), "runs": 20}
+"""
+
+
+def run_script(tmp_path: Path, end: str) -> subprocess.CompletedProcess[str]:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT + end, "utf-8")
+    return subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+
+
+def test_a_policy_of_a_script_plays_on_a_cluster(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
+        print(rotting.simulate(engine=client, **games) == rotting.simulate(**games))
+""",
+    )
+    assert done.stdout == "True\n", done.stderr
+
+
+def test_a_script_that_every_worker_would_play_is_told(tmp_path: Path) -> None:
+    done = run_script(tmp_path, "rotting.simulate(engine='dask', **games)\n")
+    told = "rotting.errors.EngineError: engine='dask' must be able to start workers, got RuntimeError, Nanny failed to start: "
+    assert done.stderr.splitlines()[-1] == f"{told}{engine._GUARD}"
+
+
+def test_clients_that_cannot_play_are_told(client: Any) -> None:
+    closed = distributed.Client(client.scheduler.address, set_as_default=False)
+    closed.close()
+    with pytest.raises(InvalidValueError, match="engine must be a client that is connected, got one that is closed"):
+        simulate(POLICIES, PROBLEM, runs=2, engine=closed)
+    later = type("Later", (), {"asynchronous": True})()
+    with pytest.raises(InvalidValueError, match="engine must be a client that is not asynchronous, got "):
+        Dask(later)
+    with pytest.raises(InvalidValueError, match=r"engine must be one of .*, or a dask.distributed.Client, got LocalCluster"):
+        simulate(POLICIES, PROBLEM, runs=2, engine=client.cluster)
+
+
+def test_a_scheduler_without_the_library_is_told(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(self: Any, function: Any) -> None:
+        raise ModuleNotFoundError("No module named 'rotting'")
+
+    monkeypatch.setattr(type(client), "run_on_scheduler", missing)
+    with pytest.raises(EngineError, match=r"scheduler and workers must have rotting \S+, got ModuleNotFoundError, No module"):
+        list(Dask(client).play(cut(game(), 2), bar()))
+
+
+def test_a_cluster_that_is_gone_is_told(client: Any) -> None:
+    playing = Dask(client).play(cut(game(2_000), 500), bar())
+    next(playing)
+    client.cancel([distributed.Future(key, client) for key in scheduled(client)], force=True)
+    with pytest.raises(EngineError, match="the cluster must live to the end of the games, but lost one: FutureCancelledError"):
+        list(playing)
+
+
+def test_who_waits_long_for_a_worker_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Client:
+        asynchronous, status, looks = False, "running", 0
+
+        def nthreads(self) -> dict[str, int]:
+            self.looks += 1
+            return {"worker": 1} if self.looks > 4 else {}
+
+        def run_on_scheduler(self, function: Any) -> str:
+            return str(function())
+
+        def run(self, function: Any) -> dict[str, Any]:
+            return {"worker": (self.run_on_scheduler(engine._version), [])}
+
+    monkeypatch.setattr(engine, "_PATIENCE", 0.0)
+    monkeypatch.setattr(engine, "_LOOK_SECONDS", 0.001)
+    with pytest.warns(RuntimeWarning, match="no worker has come to the cluster so far") as told:
+        assert not Dask(Client())._have_gpus(bar())
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("on", ["threads", "dask"])
+def test_the_bar_ends_at_its_end_whatever_was_kept(on: str, client: Any, tmp_path: Path, capsys: Any) -> None:
+    simulate(POLICIES, PROBLEM, runs=30, keep=tmp_path)
+    simulate(POLICIES, PROBLEM, runs=40, keep=tmp_path, progress=True, engine=client if on == "dask" else on)
+    assert "100 %  4,800/4,800" in capsys.readouterr().err.splitlines()[-1]

@@ -307,6 +307,7 @@ class _Flight:
         self.batches: list[_Batch] = []
         self._bar = bar
         self._rounds = 0  # of the batches that are finished
+        self._told = 0  # rounds that the bar knows of
         self._looked = time.monotonic()
 
     def add(self, batch: _Batch) -> None:
@@ -332,7 +333,8 @@ class _Flight:
             self.batches.remove(each)
             self._rounds += sum(task.rounds for task in each.tasks)
         played = self._rounds + sum(each.rounds for each in self.batches)
-        self._bar.advance(self._bar.resumed + played - self._bar.done)
+        self._bar.advance(played - self._told)
+        self._told = played
         for each in finished:
             yield from each.chunks()
 

@@ -138,6 +138,7 @@ class _Pool:
         self.waiting: dict[Future[Chunk], tuple[Task, Ints]] = {}
         self._done: SimpleQueue[Future[Chunk]] = SimpleQueue()
         self._rounds = 0  # of the tasks that are finished
+        self._told = 0  # rounds that the bar knows of
         self._shown = time.monotonic()
 
     def submit(self, task: Task, loop: Loop) -> Future[Chunk]:
@@ -174,8 +175,8 @@ class _Pool:
     def show(self) -> None:
         """Show how many rounds are played."""
         played = self._rounds + sum(int(signal[DONE]) for _, signal in self.waiting.values())
-        self._bar.advance(self._bar.resumed + played - self._bar.done)
-        self._shown = time.monotonic()
+        self._bar.advance(played - self._told)
+        self._told, self._shown = played, time.monotonic()
 
     def close(self) -> None:
         """Cancel what is under way, and wait for the threads to notice."""

@@ -4,6 +4,7 @@ A simulation is planned, played by an engine, and collected. A store of finished
 """
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -45,7 +46,7 @@ def default_workers() -> int:
 
 def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> Engine:
     threads = default_workers() if workers is None else positive_int("workers", workers)
-    if type(engine).__module__.partition(".")[0] == "distributed":
+    if "distributed" in sys.modules and isinstance(engine, sys.modules["distributed"].Client):
         from rotting.engines.dask import Dask  # noqa: PLC0415 (an extra)
 
         return Dask(engine)
@@ -178,6 +179,7 @@ def simulate_all(
         def take_kept(task: Task, chunk: Chunk) -> None:
             collected.take(task, chunk)
             bar.resumed += task.rounds
+            bar.advance(task.rounds)
 
         tasks: Iterable[Task] = collected.tasks()
         with closing(playing), closing(ChunkStore(keep) if keep is not None else _NoStore()) as store:
