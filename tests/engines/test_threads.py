@@ -150,7 +150,7 @@ def test_tasks_are_taken_while_others_play(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_bar_counts_what_was_played() -> None:
     counted = Progress(7 * HORIZON, show=False)
-    counted.resumed = 2 * HORIZON
+    counted.resume(2 * HORIZON)
     (game,) = games(POLICIES[0])
     for _ in Threads(2).play([Task(game, 2, 4), Task(game, 6, 1)], counted):
         pass

@@ -89,6 +89,11 @@ class Progress:
                 self._painted = True
                 self._paint(now, "" if in_place else "\n")
 
+    def resume(self, amount: int) -> None:
+        """Count `amount` pieces of work as done before."""
+        self.resumed += amount
+        self.advance(amount)
+
     def close(self) -> None:
         """Show the final state and end the line; further calls do nothing."""
         with self._lock:

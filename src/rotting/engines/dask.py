@@ -127,26 +127,26 @@ class Dask:
         flight = _Flight(self._client, bar)
         try:
             have_gpus = self._have_gpus(bar)
+            threads = self._client.nthreads()
 
             def on_gpu(game: Game) -> bool:
                 return have_gpus and not game.setting.beyond_tables
 
+            def places(game: Game) -> int:  # where futures are played at a time
+                return max(1, len(threads) if on_gpu(game) else sum(threads.values()))
+
             def most(game: Game) -> float:
                 left = bar.total - bar.resumed - flight.rounds
-                return min(_GPU_ROUNDS if on_gpu(game) else _CPU_ROUNDS, left / (_PARTS * self._places(on_gpu(game))))
+                return min(_GPU_ROUNDS if on_gpu(game) else _CPU_ROUNDS, left / (_PARTS * places(game)))
 
             for group in _groups(chain([first], tasks), most):
                 game = group[0].game
                 flight.submit(game, [(task.first_run, task.runs) for task in group], on_gpu(game))
-                yield from flight.landed(_AHEAD * self._places(on_gpu(game)))
+                threads = self._client.nthreads()  # workers come and go
+                yield from flight.landed(_AHEAD * places(game))
             yield from flight.landed(0)
         finally:
             flight.close()
-
-    def _places(self, on_gpu: bool) -> int:
-        """Return how many futures are played at a time, now: workers come and go."""
-        threads = self._client.nthreads()
-        return max(1, len(threads) if on_gpu else sum(threads.values()))
 
     def _have_gpus(self, bar: Progress) -> bool:
         """Wait for the first worker; return whether all that are there have a GPU, and refuse those that cannot play."""

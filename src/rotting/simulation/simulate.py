@@ -178,8 +178,7 @@ def simulate_all(
 
         def take_kept(task: Task, chunk: Chunk) -> None:
             collected.take(task, chunk)
-            bar.resumed += task.rounds
-            bar.advance(task.rounds)
+            bar.resume(task.rounds)
 
         tasks: Iterable[Task] = collected.tasks()
         with closing(playing), closing(ChunkStore(keep) if keep is not None else _NoStore()) as store:
