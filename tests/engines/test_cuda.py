@@ -50,10 +50,11 @@ def test_states_that_are_full_wait_where_the_gpu_is_full_too() -> None:
 
 
 def test_little_memory_makes_several_batches_and_too_little_is_told() -> None:
-    sizes, same, told = on_simulated_gpu("little_memory")
+    sizes, same, told, by_pages = on_simulated_gpu("little_memory")
     assert sizes == [3, 3, 3, 1]
     assert same
     assert re.fullmatch(r"engine='cuda' needs \S+ GB of the GPU's memory for one run of UCB1\(.*\), got 1e-07 GB; .*", told)
+    assert re.fullmatch(r"engine='cuda' needs 2 GB of the GPU's memory for one run of UCB1\(.*\), got 1 GB; .*", by_pages)
 
 
 def test_what_is_kept_is_not_played_again_and_a_closed_game_ends() -> None:

@@ -148,7 +148,7 @@ def full_states_on_a_full_gpu() -> list[Any]:
 
 
 def little_memory() -> list[Any]:
-    """Games in several batches; what is said where not one run fits."""
+    """Games in several batches; what is said where not one run fits, by itself or since arrays take whole pages."""
     from rotting.engines import cuda
     from rotting.engines.cuda_device import Device
     from rotting.errors import EngineError
@@ -175,12 +175,15 @@ def little_memory() -> list[Any]:
     PATCH.setattr(cuda._Table, "room", three_runs)
     same = simulate(**games) == simulate(engine="cuda", **games)
     PATCH.setattr(cuda._Table, "room", room)
-    PATCH.setattr(Device, "free_bytes", lambda device: 100.0)
-    try:
-        simulate(engine="cuda", **games)
-    except EngineError as error:
-        return [sizes, same, str(error)]
-    return [sizes, same, None]
+    told = []
+    for free, page in ((100.0, 0), (1e9, 10**8)):
+        PATCH.setattr(Device, "free_bytes", lambda device, free=free: free)
+        PATCH.setattr(Device, "page_bytes", page)
+        try:
+            simulate(engine="cuda", **games)
+        except EngineError as error:
+            told.append(str(error))
+    return [sizes, same, *told]
 
 
 def kept_and_cancelled() -> list[Any]:

@@ -119,6 +119,8 @@ class _Table:
         self._kernel: Any = None
         self.axes = [runs_axis(each) for each in flatten(self.state).values()]  # kept when the arrays are enlarged
         self.bytes_per_run = self.bytes_with(self.state)
+        arrays = len(self.axes) + len(self.board) + 2
+        self._rounding = arrays * device.page_bytes
 
     @property
     def is_compiled(self) -> bool:
@@ -132,11 +134,11 @@ class _Table:
 
     def room(self, bytes_per_run: int | None = None) -> float:
         """Return how many runs fit into the memory that is free."""
-        return float(_SHARE * self._device.free_bytes() / (bytes_per_run or self.bytes_per_run))
+        return float(max(0.0, _SHARE * self._device.free_bytes() - self._rounding) / (bytes_per_run or self.bytes_per_run))
 
     def no_room(self, bytes_per_run: int) -> EngineError:
         """Return that not one run fits."""
-        free, needed = self._device.free_bytes() / 1e9, bytes_per_run / _SHARE / 1e9
+        free, needed = self._device.free_bytes() / 1e9, (bytes_per_run + self._rounding) / _SHARE / 1e9
         return EngineError(
             f"engine='cuda' needs {needed:.3g} GB of the GPU's memory for one run of {self.game.policy!r}, "
             f"got {free:.3g} GB; {ELSEWHERE}"

@@ -69,6 +69,8 @@ class Device:
     `done` with are used again.
     """
 
+    page_bytes = 0 if simulated() else 2 << 20  # of which an array takes whole ones
+
     def __init__(self) -> None:
         missing = why_not()
         if missing is not None:
@@ -91,7 +93,9 @@ class Device:
         self._spare.clear()
         self._held.close()
         if not simulated():
-            cuda.current_context().deallocations.clear()
+            context = cuda.current_context()
+            context.deallocations.clear()  # of streams and events
+            context.memory_manager.deallocations.clear()
 
     def free_all(self) -> None:
         """Free what nobody needs any more, between `hold` and `release`."""
