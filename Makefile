@@ -71,7 +71,8 @@ imports: $(READY)  ## Imports point one way
 # Kernels are tested twice, with and without the compiler. The rest is tested once, where it takes less time: examples of the
 # documentation and what starts many processes without, what plays whole reports with.
 ONLY_INTERPRETED := tests/adapters tests/benchmarks tests/service tests/store tests/tools \
-  $(addprefix tests/live/test_,arms.py bad_input.py events.py history.py logs.py order_of_learning.py)
+  $(addprefix tests/live/test_,arms.py bad_input.py decisions.py events.py history.py learner.py logs.py order_of_learning.py \
+  processes.py reporting.py) $(addprefix tests/simulation/test_,comparisons.py result.py trajectory.py)
 ONLY_COMPILED := tests/cli tests/datasets tests/display tests/docs tests/experiments tests/report tests/test_limit.py
 
 # Bytecode is kept, also where the environment says otherwise: every worker, and every process that a test starts, would read

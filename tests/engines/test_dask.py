@@ -388,7 +388,8 @@ games = {"policies": InTurn(), "problem": rotting.problems.two_arms(horizon=50),
 def run_script(tmp_path: Path, end: str) -> subprocess.CompletedProcess[str]:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT + end, "utf-8")
-    return subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}  # what travels is the same
+    return subprocess.run([sys.executable, str(script)], env=plain, capture_output=True, text=True, check=False)
 
 
 def test_a_policy_of_a_script_plays_on_a_cluster(tmp_path: Path) -> None:
