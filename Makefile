@@ -63,7 +63,7 @@ lint: $(READY)  ## Style
 	$(BIN)/ruff format --check .
 
 types: $(READY)  ## Strict types
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers auto
 
 imports: $(READY)  ## Imports point one way
 	$(BIN)/lint-imports
