@@ -1,5 +1,6 @@
 """The engine of a cluster: the result of threads bit for bit, whoever dies; nothing twice, and nothing left behind."""
 
+import math
 import os
 import re
 import signal
@@ -22,7 +23,7 @@ from rotting.engines import dask as engine  # noqa: E402
 from rotting.engines import task as task_module  # noqa: E402
 from rotting.engines.chunk_store import ChunkStore  # noqa: E402
 from rotting.engines.dask import Dask, connect, play_on_worker  # noqa: E402
-from rotting.engines.task import Game, Task, cut  # noqa: E402
+from rotting.engines.task import Game, Task, cut, take  # noqa: E402
 from rotting.engines.threads import Threads  # noqa: E402
 from rotting.errors import EngineError, InvalidValueError  # noqa: E402
 from rotting.problems import (  # noqa: E402
@@ -178,9 +179,10 @@ def test_the_same_game_may_be_asked_for_twice(client: Any) -> None:
     assert simulate_all(several, engine=client) == simulate_all(several)
 
 
-def test_what_a_worker_has_no_time_for_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("first_rounds", "most"), [(7 * HORIZON, 7), (HORIZON - 1, 1)])  # one run at least
+def test_what_a_worker_has_no_time_for_is_sent_again(first_rounds: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_SECONDS", 1e-9)
-    monkeypatch.setattr(engine, "_FIRST_ROUNDS", 7 * HORIZON)
+    monkeypatch.setattr(engine, "_FIRST_ROUNDS", first_rounds)
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster, set_as_default=False) as here,
@@ -188,7 +190,7 @@ def test_what_a_worker_has_no_time_for_is_sent_again(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("distributed.client.default_client", None)  # the engine has a client, and needs no other
         found = list(Dask(here).play(cut(game(), 200), bar()))
     assert sorted(run for task, _ in found for run in range(task.first_run, task.end)) == list(range(200))
-    assert max(task.runs for task, _ in found) == 7
+    assert max(task.runs for task, _ in found) == most
     expected = {task.first_run + k: row for task, chunk in Threads(1).play(cut(game(), 200), bar()) for k, row in rows(chunk)}
     assert {task.first_run + k: row for task, chunk in found for k, row in rows(chunk)} == expected
 
@@ -197,14 +199,13 @@ def rows(chunk: Any) -> Iterator[tuple[int, list[float]]]:
     return enumerate(chunk.regret.tolist())
 
 
-@pytest.mark.parametrize("rounds", [0, 60, 130, 10**9])
-def test_tasks_are_taken_up_to_some_rounds_and_one_run_at_least(rounds: int) -> None:
+@pytest.mark.parametrize("runs", [1, 2, 6, math.inf])
+def test_the_first_tasks_are_taken_up_to_some_runs(runs: float) -> None:
     one = game()
     waiting = deque([Task(one, 0, 1), Task(one, 9, 3), Task(one, 12, 2)])
-    taken = engine._take(waiting, rounds)
-    runs = [run for task in (*taken, *waiting) for run in range(task.first_run, task.end)]
-    assert runs == [0, 9, 10, 11, 12, 13]
-    assert sum(task.runs for task in taken) == min(6, max(1, rounds // 60))
+    taken = take(waiting, runs)
+    assert [run for task in (*taken, *waiting) for run in range(task.first_run, task.end)] == [0, 9, 10, 11, 12, 13]
+    assert sum(task.runs for task in taken) == min(6, runs)
 
 
 def scheduled(client: Any) -> list[str]:
@@ -338,15 +339,11 @@ def test_tasks_of_one_game_go_together_up_to_some_rounds() -> None:
 def test_groups_get_smaller_towards_the_end() -> None:
     one = game()
     tasks = [Task(one, 5 * k, 5) for k in range(40)]
-    groups: list[list[Task]] = []
-
-    def a_fourth(_: Game) -> float:
-        return (40 - sum(map(len, groups))) * 5 * HORIZON / 4
-
-    groups.extend(engine._groups(tasks, a_fourth))
-    assert [task for group in groups for task in group] == tasks
-    assert [len(group) for group in groups][:3] == [10, 7, 5]
-    assert len(groups[-1]) == 1
+    found: list[Task] = []
+    for group in engine._groups(tasks, lambda _: (40 - len(found)) * 5 * HORIZON / 4):
+        assert len(group) == max(1, (40 - len(found)) // 4)
+        found.extend(group)
+    assert found == tasks
 
 
 SCRIPT = """

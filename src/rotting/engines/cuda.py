@@ -19,7 +19,7 @@ from rotting.engines.cuda_device import ELSEWHERE, Device
 from rotting.engines.cuda_game import Boards, link_thread, own_arrays, runs_axis
 from rotting.engines.game import new_board
 from rotting.engines.kernel_errors import new_state
-from rotting.engines.task import Chunk, Game, Task
+from rotting.engines.task import Chunk, Game, Task, take
 from rotting.engines.threads import try_out
 from rotting.errors import EngineError
 from rotting.kernels.nested import flatten, unflatten
@@ -74,17 +74,9 @@ class Cuda:
             room = int(min(table.room(), sum(each.runs for each in waiting)))
             if room == 0:
                 raise table.no_room(table.bytes_per_run)
-            taken: list[Task] = []
-            while waiting and room > 0:
-                task = waiting.popleft()
-                if task.runs > room:
-                    task, rest = task.split(room)
-                    waiting.appendleft(rest)
-                taken.append(task)
-                room -= task.runs
             bar.status = f"compiling {game.policy.name}" if not table.is_compiled else ""
             bar.advance(0)
-            flight.add(_Batch(self._device, table, taken))
+            flight.add(_Batch(self._device, table, take(waiting, room)))
             bar.status = ""
             yield from flight.landed(wait=False)
 

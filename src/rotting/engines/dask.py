@@ -1,6 +1,6 @@
 """The engine of a cluster: tasks are futures of Dask, on this machine or on a thousand.
 
-A future's key is made of the digest of its tasks: what two clients ask for at the same time is played once. Dask plays it again
+A future's key is the digest of its runs: what two clients ask for at the same time is played once. Dask plays it again
 elsewhere when a worker dies, and forgets it when the client goes away. A worker plays for some seconds, or until nobody wants
 the future any more, and sends back what is left. Each plays on its threads; on its GPU, where all workers were started with the
 resource GPU.
@@ -21,7 +21,7 @@ from typing import Any
 
 from rotting.common.progress import Progress
 from rotting.common.version import __version__
-from rotting.engines.task import Chunk, Game, Task
+from rotting.engines.task import Chunk, Game, Task, take
 from rotting.engines.threads import Threads
 from rotting.errors import EngineError, InvalidValueError, MissingExtraError
 
@@ -222,9 +222,10 @@ def play_on_worker(game: Game, code: str, parts: Parts, on_gpu: bool) -> Played:
 
         engine = Cuda()
     played: list[tuple[int, Chunk]] = []
-    rounds, seconds, more = 0, 0.0, math.inf if on_gpu else _FIRST_ROUNDS
+    runs, seconds = 0, 0.0
+    more: float = math.inf if on_gpu else _FIRST_ROUNDS // game.setting.horizon
     while waiting and seconds < _SECONDS:
-        batch = _take(waiting, more)
+        batch = take(waiting, max(1, more))
         try:
             found = list(engine.play(batch, _Wanted()))
         except _UnwantedError:
@@ -232,23 +233,9 @@ def play_on_worker(game: Game, code: str, parts: Parts, on_gpu: bool) -> Played:
             break
         for task, chunk in found:
             played.append((task.first_run, chunk))
-            rounds, seconds = rounds + task.rounds, seconds + chunk.seconds
-        more = (_SECONDS - seconds) * rounds / max(seconds, 1e-6)
+            runs, seconds = runs + task.runs, seconds + chunk.seconds
+        more = int((_SECONDS - seconds) * runs / max(seconds, 1e-6))
     return played, [(task.first_run, task.runs) for task in waiting]
-
-
-def _take(waiting: deque[Task], rounds: float) -> list[Task]:
-    """Take the first tasks, up to so many rounds, but one run at least."""
-    taken: list[Task] = []
-    while waiting and (not taken or rounds >= waiting[0].game.setting.horizon):
-        task = waiting.popleft()
-        runs = max(1, int(min(task.runs, rounds // task.game.setting.horizon)))
-        task, rest = task.split(runs)
-        if rest.runs > 0:
-            waiting.appendleft(rest)
-        taken.append(task)
-        rounds -= task.rounds
-    return taken
 
 
 class _UnwantedError(Exception):
@@ -277,7 +264,6 @@ class _Asked:
 
     future: Any
     games: list[Game]  # more than one, if the same was asked for twice
-    parts: Parts
     on_gpu: bool
     times: int  # that a worker sent some of it back
 
@@ -314,7 +300,7 @@ class _Flight:
                 pure=False,
                 resources={_GPU: 1} if on_gpu else None,
             )
-        self._asked[key] = _Asked(future, [game], parts, on_gpu, times)
+        self._asked[key] = _Asked(future, [game], on_gpu, times)
         self._done.add(future)
 
     def landed(self, most: int) -> Iterator[tuple[Task, Chunk]]:

@@ -6,6 +6,7 @@ some consecutive runs of a game, a `Chunk` what playing them gave.
 
 import hashlib
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -205,6 +206,19 @@ class Task:
     def split(self, runs: int) -> tuple["Task", "Task"]:
         """Return the first runs of the task, and the rest of it."""
         return Task(self.game, self.first_run, runs), Task(self.game, self.first_run + runs, self.runs - runs)
+
+
+def take(waiting: deque[Task], runs: float) -> list[Task]:
+    """Take the first of the tasks of a game, whole or in part, until they have so many runs: a whole number, or infinity."""
+    taken: list[Task] = []
+    while waiting and runs > 0:
+        task = waiting.popleft()
+        if task.runs > runs:
+            task, rest = task.split(int(runs))
+            waiting.appendleft(rest)
+        taken.append(task)
+        runs -= task.runs
+    return taken
 
 
 def cut(game: Game, runs: int, first_run: int = 0) -> Iterator[Task]:
