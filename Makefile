@@ -12,15 +12,19 @@ GPU_WORKERS ?= 4
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-# Two steps: what a user needs, in the versions of the lock, and what development needs on top.
-$(USABLE): requirements-dev.lock pyproject.toml
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Two steps: what a user needs, and what development needs on top. pip refuses every file whose hash is not in the lock; the
+# project itself is built with the build backend of the lock, not with one that pip would download.
+$(USABLE): requirements-report.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "rotting needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements-dev.lock --editable '.[report]'
+	$(PIP) --require-hashes -r requirements-report.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(READY): $(USABLE)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+$(READY): $(USABLE) requirements-dev.lock
+	$(PIP) --require-hashes -r requirements-dev.lock
 	@touch $@
 
 reproduce: $(USABLE)  ## Run the paper's experiments in a quick size: a report with figures, tables and claims
@@ -93,18 +97,27 @@ test-gpu: $(READY)  ## The games on this machine's GPU against those on its CPU:
 mutants: $(READY)  ## Change the code in small places: does a test notice? Report in build/mutants (ARGS=--help)
 	$(BIN)/python -m tools.mutants $(ARGS)
 
-stress: $(READY)  ## The long forms of tests: 10,000 steps against a slow model, 200 kills, every byte (an hour)
+stress: $(READY)  ## The long forms of tests: 10,000 steps against a slow model, 200 kills, every byte, hostile clients (two hours)
 	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py tests/engines/test_chunk_store.py tests/docs
 	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/parts tests/policies tests/simulation tests/live/test_checks.py tests/live/test_growth.py tests/engines/test_terms.py tests/engines/test_dask.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_decisions.py tests/live/test_learner.py tests/live/test_under_way.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/store/test_crashes.py tests/store/test_durable.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/service/test_server.py tests/service/test_fuzz.py
+	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/service/test_chaos.py tests/service/test_hostile.py
 
-lock:  ## Pin the development environment anew
+# Versions that are locked stay as they are, unless ARGS=--upgrade. The small locks take their versions from that of development,
+# and every lock holds for all supported systems and versions of Python. (Sphinx's theme needs 3.11.5.)
+LOCK := $(VENV).lock/bin/uv pip compile --quiet --universal --python-version 3.11.5 --fork-strategy fewest \
+  --generate-hashes --no-annotate --custom-compile-command 'make lock'
+SMALL_LOCK = $(LOCK) --constraint requirements-dev.lock
+
+lock:  ## Lock the dependencies with their hashes (ARGS=--upgrade: in their newest versions)
 	rm -rf $(VENV).lock && $(PYTHON) -m venv $(VENV).lock
-	$(VENV).lock/bin/python -m pip install --quiet --upgrade pip
-	$(VENV).lock/bin/python -m pip install --quiet --group dev --editable .
-	$(VENV).lock/bin/python -m pip freeze --exclude-editable > requirements-dev.lock
+	$(VENV).lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	echo '--editable .' | $(LOCK) $(ARGS) --group dev --no-emit-package rotting --output-file requirements-dev.lock -
+	$(SMALL_LOCK) --group build --output-file requirements-build.lock
+	$(SMALL_LOCK) --extra report --group build --output-file requirements-report.lock pyproject.toml
+	$(SMALL_LOCK) --extra service --output-file requirements-service.lock pyproject.toml
 	rm -rf $(VENV).lock
 
 clean:  ## Remove what the build made
