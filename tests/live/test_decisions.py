@@ -1,14 +1,17 @@
 """Decisions and their rewards: late, lost, doubled, conflicting, unknown; many at once; never shown; never answered."""
 
 import json
+from collections import OrderedDict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from rotting.errors import RewardsWarning
+from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
+from rotting.live.decisions import Entry, Key
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import affordable, learners
@@ -230,3 +233,56 @@ def test_states_carry_decisions_and_answers() -> None:
         assert twin.reward(each.id, 0.5) == bandit.reward(each.id, 0.5)
     assert twin.get_state() == bandit.get_state()
     assert twin.pull() == bandit.pull()
+
+
+def test_a_limit_expires_the_oldest_open_decisions() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    made = [bandit.decide(arms=["a"]) for _ in range(6)]
+    bandit.reward(made[1].id, 0.5)  # early: it waits for the reward of the first
+    bandit.decide(arms=["b"])
+    assert bandit.expire(older_than_rounds=0, limit=2) == 2
+    outcomes = [bandit.reward(each.id, 1.0) for each in made[:4]]
+    assert outcomes == ["expired", "conflict", "expired", "applied"]
+    assert bandit.expire(older_than_rounds=0, limit=5) == 2
+    assert bandit.pending == 1  # that of the last round
+
+
+def test_a_limit_leaves_the_pulls_of_forgotten_arms_for_the_last_call() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    bandit.pull(arms=["a"])
+    bandit.forget("a")
+    bandit.add_arm("a")
+    bandit.decide(arms=["b"])
+    bandit.pull(arms=["b"])
+    assert bandit.expire(older_than_rounds=0, limit=1) == 1
+    assert "a" in bandit._orphans
+    assert bandit.expire(older_than_rounds=0, limit=1) == 0
+    assert "a" not in bandit._orphans
+
+
+def test_expiring_looks_at_the_oldest_decisions_only() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    for _ in range(1_000):
+        bandit.decide()
+    looked: list[int] = []
+
+    class Watched(OrderedDict[Key, Entry]):
+        def values(self) -> Iterator[Entry]:  # type: ignore[override]
+            for entry in super().values():
+                looked.append(entry.round)
+                yield entry
+
+    bandit._ledger.entries = Watched(bandit._ledger.entries)
+    assert bandit.expire(older_than_rounds=0, limit=10) == 10
+    assert looked == list(range(1, 11))
+    looked.clear()
+    assert bandit.expire(older_than_rounds=979) == 10
+    assert looked == list(range(11, 22))
+
+
+def test_a_limit_is_for_many_decisions() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    with pytest.raises(InvalidTypeError, match="limit must be given with older_than_rounds only, got limit=1"):
+        bandit.expire("id", limit=1)  # type: ignore[call-overload]
+    with pytest.raises(InvalidValueError, match="limit must be"):
+        bandit.expire(older_than_rounds=0, limit=0)

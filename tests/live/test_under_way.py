@@ -206,7 +206,7 @@ def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None
             bandit.forget(bandit.arms[int(rng.integers(len(bandit.arms)))])
             bandit.add_arm(("new", k))
         mask = [arm for arm in bandit.arms if rng.uniform() < 0.8] or list(bandit.arms)
-        learner, t, arms = bandit._current(trial=True), bandit.rounds + 1, listed_slots(bandit._arms.available(mask))
+        learner, t, arms = bandit._chooser.trial(), bandit.rounds + 1, listed_slots(bandit._arms.available(mask))
         under_way = bandit._under_way
         if under_way.waiting:
             young += 1
@@ -230,7 +230,7 @@ def test_the_compiled_rule_is_the_slow_one_with_many_arms(name: str, few: int, m
     waiting: list[str] = []
     for k in range(6 * n_arms):
         arms = listed_slots(bandit._arms.available(None if k % 3 else [arm for arm in range(n_arms) if rng.uniform() < 0.9]))
-        learner, t, under_way = bandit._current(trial=True), bandit.rounds + 1, bandit._under_way
+        learner, t, under_way = bandit._chooser.trial(), bandit.rounds + 1, bandit._under_way
         if under_way.waiting:
             expected = slow(under_way, bandit.policy).choose(learner.copy(), t, bandit._key, arms)
             found = under_way.choose(learner, t, bandit._key, arms)

@@ -59,7 +59,7 @@ class Answers:
         return None
 
     def copy(self) -> "Answers":
-        """Return one of its own with the same content."""
+        """Return an independent copy."""
         twin = Answers(self._most)
         twin._pages = self._pages.copy()
         twin._page = twin._pages[-1] = self._page.copy()

@@ -8,7 +8,7 @@ import heapq
 import math
 from collections.abc import Hashable, Iterable
 from itertools import islice
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 
@@ -18,14 +18,20 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 
 _LISTED = 6  # arms in an error message
 _BITS = 4_096  # of a number: Python refuses to write numbers that are much longer
+_DEPTH = 50  # of tuples in tuples: JSON readers refuse what is nested much deeper
+MAX_PRIOR_WEIGHT = 10_000
+"""The largest weight of a `prior`: adding the arm learns that many rewards, one by one."""
+_MANY = 1_000  # listed arms from which on an array sorts them faster than a set
 _SEARCHED = 500  # arms among which a misspelt one is looked for: it takes a millisecond
 
 
-def check_arm(arm: object) -> Hashable:
+def check_arm(arm: object, depth: int = _DEPTH) -> Hashable:
     """Accept what JSON can store and a dict can look up: str, int, float, bool, None, and tuples of these."""
     if isinstance(arm, tuple):
+        if depth == 0:
+            raise InvalidValueError(f"arm must be nested at most {_DEPTH} tuples deep, so that JSON can carry it")
         for part in arm:
-            check_arm(part)
+            check_arm(part, depth - 1)
         return arm
     if type(arm) is str:
         if not arm.isascii() and any("\ud800" <= each <= "\udfff" for each in arm):
@@ -48,9 +54,18 @@ def check_iterable(arms: object, name: str = "arms") -> None:
         raise InvalidTypeError(f"{name} must be a list of arms, got {brief(arms)}")
 
 
+def arm_to_json(arm: Any) -> Any:
+    """Return an arm as JSON gives it back: with lists for tuples."""
+    return [arm_to_json(part) for part in arm] if isinstance(arm, tuple) else arm
+
+
+def _to_tuples(value: Any) -> Any:
+    return tuple(map(_to_tuples, value)) if isinstance(value, list | tuple) else value
+
+
 def restore_arm(arm: Any) -> Hashable:
-    """Return the arm that JSON carried: it has lists for tuples."""
-    return check_arm(tuple(restore_arm(part) for part in arm) if isinstance(arm, list | tuple) else arm)
+    """Return the arm that `arm_to_json` wrote."""
+    return check_arm(_to_tuples(arm))
 
 
 NOTHING: frozenset[int] = frozenset()
@@ -84,9 +99,17 @@ class AllBut:
         return left[[slot not in self.hidden for slot in left.tolist()]] if self.hidden else left
 
 
-def listed_slots(among: Ints | AllBut) -> Ints:
+class HasSlots(Protocol):
+    """Some slots, which are not listed unless somebody asks."""
+
+    @property
+    def slots(self) -> Ints:
+        """Those slots, in increasing order."""
+
+
+def listed_slots(among: Ints | HasSlots) -> Ints:
     """Return slots one by one."""
-    return among.slots if isinstance(among, AllBut) else among
+    return among if isinstance(among, np.ndarray) else among.slots
 
 
 class Arms:
@@ -147,13 +170,22 @@ class Arms:
             raise InvalidValueError(f"arm must be one of {self._listed()}, got {brief(arm)}{self._hint(arm)}")
         return slot
 
-    def _known_all(self, arms: Iterable[Hashable]) -> Iterable[int]:
+    def _known_all(self, arms: Iterable[Hashable]) -> list[int]:
         """Return the slots of arms that are active."""
         given = tuple(arms)
         try:
             return [*map(self.active.__getitem__, given)]
         except (KeyError, TypeError):
-            return map(self.known, given)  # which says which one is not
+            return [*map(self.known, given)]  # which says which one is not
+
+    def _sorted(self, slots: list[int], hidden: frozenset[int]) -> Ints:
+        """Return slots in increasing order, each once and without those that are hidden."""
+        if len(slots) < _MANY:
+            return np.array(sorted({*slots} - hidden), np.int64)
+        here = np.zeros(len(self.names), np.bool_)
+        here[slots] = True
+        here[list(hidden)] = False
+        return np.flatnonzero(here)
 
     def _hidden(self, arms: Iterable[Hashable]) -> frozenset[int]:
         """Return the slots of these arms, but for those that are retired, which nobody can choose anyway."""
@@ -189,17 +221,17 @@ class Arms:
             found = AllBut(self.slots, hidden) if hidden else self.slots
         else:
             check_iterable(arms)
-            listed = {*self._known_all(arms)}
+            listed = self._known_all(arms)
             if not listed:
                 raise InvalidValueError("arms must hold at least one arm, got none")
-            found = np.array(sorted(listed - hidden), np.int64)
+            found = self._sorted(listed, hidden)
         if not found.size:
             raise InvalidValueError(f"without must leave at least one arm to choose from, got all {len(hidden)}")
         if all(each is None or type(each) is tuple for each in (arms, without)):
             self._mask = (arms, without, found)
         return found
 
-    def described(self, slots: "Ints | AllBut") -> tuple[list[Hashable] | None, list[Hashable] | None]:
+    def describe(self, slots: "Ints | AllBut") -> tuple[list[Hashable] | None, list[Hashable] | None]:
         """Return the arguments of `available` for these slots, in short: None, or the fewer of those in it and not in it."""
         if slots.size == self.slots.size:
             return None, None

@@ -16,12 +16,15 @@ from rotting.common.rules import LARGEST, Rule, brief, nonnegative_int, positive
 from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
-from rotting.live.arms import AllBut, Arms, check_arm, listed_slots, restore_arm
+from rotting.live.arms import MAX_PRIOR_WEIGHT, AllBut, Arms, check_arm, listed_slots, restore_arm
+from rotting.live.choosing import Chooser
 from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Orphans, Outcome
 from rotting.live.events import Event, Listener, check_event, learned_many
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.live.history import Numbers, Unknown, read, settle_arms
-from rotting.live.learner import UNKNOWN, Learner
+from rotting.live.learner import Learner
+from rotting.live.pages import Page
+from rotting.live.preview import Preview
 from rotting.live.processes import Gate, own_stream, watch
 from rotting.live.reporting import Reporting
 from rotting.live.saved_state import Parts, unseal
@@ -30,10 +33,9 @@ from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 
 _MAX_PENDING = 10_000
-_WEIGHT = Rule("a whole number from 1 to 10,000", low=1, high=10_000, whole=True)  # of a prior: so many rewards are learned
+_WEIGHT = Rule(f"a whole number from 1 to {MAX_PRIOR_WEIGHT:,}", low=1, high=MAX_PRIOR_WEIGHT, whole=True)
 
-# What calling the classes does, in half the time.
-_reason: Callable[[type[ArmExplanation], tuple[object, ...]], ArmExplanation] = tuple.__new__
+# Calls `tuple.__new__` directly: half the time of calling the class.
 _decision: Callable[[type[Decision], tuple[object, ...]], Decision] = tuple.__new__
 
 
@@ -141,10 +143,10 @@ class Bandit:
         """Make the bandit ready to decide, once its arms and its ledger are filled."""
         self._policy, self._settled, self._pending = learner.policy, learner, pending
         self._under_way = UnderWay(learner, pending == "young")
+        self._chooser = Chooser(learner, self._under_way, self._ledger.early_rewards)
         self._lock: Any = threading.RLock()
         self._ids = Ids()
         watch(self)
-        self._propensity = None if self._policy.randomised else 1.0
         self._max_rounds = sys.maxsize if self._policy.max_rounds is None else self._policy.max_rounds
         self._range = self._policy.reward_range or (-math.inf, math.inf)
         self._least, self._most = max(self._range[0], -LARGEST), min(self._range[1], LARGEST)  # that a reward can be
@@ -258,23 +260,14 @@ class Bandit:
             f"rotting.doubling(policy) plays without a horizon"
         )
 
-    def _current(self, trial: bool = False) -> Learner:
-        """Return what decides: all rewards that have come, each arm's in the order of its decisions.
-
-        Args:
-            trial: whether it must be a copy, because choosing and explaining may change it.
-        """
-        ledger = self._ledger
-        learner = self._settled.copy() if trial or ledger.early else self._settled
-        if ledger.early:
-            learner.learn_all(*ledger.to_learn())
-        return learner
-
-    def _make_place(self) -> None:
+    def _make_place(self, page: Page | None) -> None:
         """Let the oldest decision expire, since there is no place for one more."""
         early = self._ledger.early
         while self._ledger.is_full:
-            self._end(self._ledger.oldest(), "expired", None)  # type: ignore[arg-type]
+            oldest: Entry = self._ledger.oldest()  # type: ignore[assignment]
+            self._end(oldest, "expired", None)
+            if page is not None:
+                page.recount(oldest.slot)
         if not self._full_told:
             self._full_told = True
             order = f", {early} of them for that of an older one of the same arm" if early else ""
@@ -283,51 +276,18 @@ class Bandit:
                 f"with each new one"
             )
 
-    def _listed(self, among: AllBut, learner: Learner) -> Ints:
-        """Return the slots that are meant or, if that is enough for the learner, what stands for them."""
-        hidden = learner.hide(among.every, among.hidden) if learner is self._settled else None
-        return among.slots if hidden is None else hidden
-
-    def _decide(self, among: Ints | AllBut, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
+    def _decide(self, among: Ints | AllBut | Page, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
         """Choose one of the slots `among`; `wanted`: with its propensity and the reason."""
-        ledger, under_way, t = self._ledger, self._under_way, self._rounds + 1
+        ledger, t = self._ledger, self._rounds + 1
         if len(ledger.entries) >= ledger.max_pending:
-            self._make_place()
-        learner = self._current() if ledger.early else self._settled
-        propensity = self._propensity  # which is the same every time, or not known yet
-        if propensity is None and wanted and not learner.weighs:
-            listed = listed_slots(among)
-            out = under_way.probabilities(learner.to_ask(), t, self._key, listed)
-        joined: float | None = None
-        asked: Ints | None
-        if under_way.waiting:
-            candidates = among if learner is self._settled else listed_slots(among)
-            slot, joined, asked = under_way.choose(learner, t, self._key, candidates)
-            if wanted:
-                index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
-        else:
-            asked = self._listed(among, learner) if type(among) is AllBut else among
-            if wanted:
-                slot, index, mean, window, width = learner.choose_and_explain(t, self._key, asked)
-            else:
-                slot = learner.choose(t, self._key, asked)
-        if learner is not self._settled and asked is not None:  # which must hold what the policy notes when it chooses
-            self._settled.choose(t, self._key, asked)
-        if propensity is None:
-            if learner.weighs:
-                propensity = float(learner.state.propensity[slot])
-            elif wanted:
-                propensity = float(out[np.searchsorted(listed, slot)])
-        reason = None
-        if wanted:
-            index = index if joined is None else joined
-            reason = _reason(ArmExplanation, (index, mean, window, width, under_way.rewards[slot], under_way.pending[slot]))
+            self._make_place(among if type(among) is Page else None)
+        slot, propensity, reason = self._chooser.choose(t, self._key, among, wanted)
         entry = Entry(key, slot, t, propensity)
         self._rounds = t
         ledger.add(entry)
-        under_way.decided(slot)
+        self._under_way.decided(slot)
         if self._listener is not None:
-            arms, without = self._arms.described(among)
+            arms, without = among.describe(self._arms) if type(among) is Page else self._arms.describe(among)
             arm = self._arms.names[slot]
             self._note("decided", id=key, round=t, arm=arm, arms=arms, without=without, propensity=propensity)
         return entry, reason
@@ -384,26 +344,63 @@ class Bandit:
         number = positive_int("count", count)
         made: list[Decision] = []
         with self._lock:
-            among = self._arms.available(arms, without)
-            available = listed_slots(among)
-            most = min(available.size, self._ledger.max_pending)
-            if number > most:
-                what = "the arms there are to choose from" if most == available.size else "max_pending"
-                raise InvalidValueError(f"count must be at most {most}, {what}, got {count!r}")
-            if self._rounds + number > self._max_rounds:
-                self._refuse_round(self._rounds + number)
+            page = Page(self._available_for(number, arms, without), self._under_way)
             try:
                 for _ in range(number):
-                    entry, reason = self._decide(available, self._ids.new(), True)
+                    entry, reason = self._decide(page, self._ids.new(), True)
+                    page.take(entry.slot)
                     arm = self._arms.names[entry.slot]
                     made.append(Decision(entry.key, arm, entry.round, entry.propensity, reason))  # type: ignore[arg-type]
-                    available = available[available != entry.slot]
             finally:
                 if self._events:
                     self._tell()
         if self._warnings:
             self._warn()
         return tuple(made)
+
+    def _available_for(self, count: int, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None) -> Ints | AllBut:
+        """Return the slots to choose from, if `count` decisions can be made among them."""
+        among = self._arms.available(arms, without)
+        most = min(among.size, self._ledger.max_pending)
+        if count > most:
+            what = "the arms there are to choose from" if most == among.size else "max_pending"
+            raise InvalidValueError(f"count must be at most {most}, {what}, got {count!r}")
+        if self._rounds + count > self._max_rounds:
+            self._refuse_round(self._rounds + count)
+        return among
+
+    def preview(
+        self, arms: Iterable[Hashable] | None = None, count: int = 1, *, without: Iterable[Hashable] | None = None
+    ) -> tuple[Decision, ...]:
+        """Return the decisions that `decide` would make now, without making them: nothing changes, and their ids are "".
+
+        The preview is exact as long as nothing else happens to the bandit: also for a policy that draws, and also if
+        `max_pending` is reached, where deciding would expire the oldest decisions. It works on a copy of what was learned, so
+        its cost depends on the number of arms, and not on the number of pending decisions. Other threads wait only while that
+        copy is made. `RemoteBandit.decide(dry_run=True)` does the same over HTTP.
+
+        Args:
+            arms: the arms available this time; all by default.
+            count: how many distinct arms to choose.
+            without: arms that are not available this time, also if they are among `arms`.
+
+        Example:
+            >>> from rotting.policies.uniform import Uniform
+            >>> bandit = Bandit(Uniform(), arms=["a", "b", "c"])
+            >>> next_page = bandit.preview(count=2)
+            >>> [decision.id for decision in next_page], bandit.rounds
+            (['', ''], 0)
+            >>> [decision.arm for decision in next_page] == [decision.arm for decision in bandit.decide(count=2)]
+            True
+        """
+        number = positive_int("count", count)
+        with self._lock:
+            among, ledger = self._available_for(number, arms, without), self._ledger
+            free = ledger.max_pending - len(ledger.entries)
+            expiries = ledger.next_to_expire(number - free) if number > free else []
+            names = self._arms.names.copy()
+            copies = Preview(self._chooser.copy(), self._key, self._rounds, names, free, expiries)
+        return copies.decisions(among, number)
 
     def pull(self, arms: Iterable[Hashable] | None = None, *, without: Iterable[Hashable] | None = None) -> Hashable:
         """Return the arm to play now: the simple form of `decide`, to be answered with `update`.
@@ -500,8 +497,10 @@ class Bandit:
         else:
             self._ledger.close(entry, None)
             self._under_way.ended(slot)
-        self._note(event, id=entry.key, **({"reward": value} if event == "expired" else {}))
-        self._settle(slot)
+        if self._listener is not None:
+            self._note(event, id=entry.key, **({"reward": value} if event == "expired" else {}))
+        if self._ledger.early:
+            self._settle(slot)
 
     def _learn(self, arm: Hashable, value: float) -> None:
         """Learn a reward that nobody decided on: a round of its own."""
@@ -687,7 +686,7 @@ class Bandit:
     def expire(self, id: str, *, missing: float | Literal["drop"] = "drop") -> Outcome: ...
 
     @overload
-    def expire(self, *, older_than_rounds: int, missing: float | Literal["drop"] = "drop") -> int: ...
+    def expire(self, *, older_than_rounds: int, missing: float | Literal["drop"] = "drop", limit: int | None = None) -> int: ...
 
     def expire(
         self,
@@ -695,6 +694,7 @@ class Bandit:
         *,
         older_than_rounds: int | None = None,
         missing: float | Literal["drop"] = "drop",
+        limit: int | None = None,
     ) -> Outcome | int:
         """End a decision that was shown and will have no answer, or all that are older than some rounds.
 
@@ -707,6 +707,8 @@ class Bandit:
             id: that of the decision; or
             older_than_rounds: end all decisions that were made more than so many rounds ago.
             missing: "drop": learn nothing; or the reward to learn in its place, such as 0.0 if no answer means no click.
+            limit: with `older_than_rounds`, end at most this many decisions, the oldest first. To end many without keeping
+                other threads waiting, repeat the call until fewer than `limit` have ended.
 
         Example:
             >>> from rotting.policies.ucb1 import UCB1
@@ -718,17 +720,21 @@ class Bandit:
         if (id is None) == (older_than_rounds is None):
             both = f"id={brief(id)}, older_than_rounds={brief(older_than_rounds)}"
             raise InvalidTypeError(f"id or older_than_rounds must be given, and not both, got {both}")
+        if limit is not None and older_than_rounds is None:
+            raise InvalidTypeError(f"limit must be given with older_than_rounds only, got limit={brief(limit)}")
+        most = None if limit is None else positive_int("limit", limit)
         value = None if isinstance(missing, str) and missing == "drop" else self._checked(missing, "missing")
         with self._lock:
             if id is not None:
                 return self._end_open(_check_id(id), "expired", value)
             last = self._rounds - nonnegative_int("older_than_rounds", older_than_rounds) - 1
-            old = [each for each in self._ledger.entries.values() if each.round <= last and each.reward is None]
+            old = self._ledger.open_until(last, most)
             try:
                 for entry in old:
                     self._end(entry, "expired", value)
-                for arm in self._orphans.until(last):
-                    self._ignore(arm)
+                if most is None or len(old) < most:
+                    for arm in self._orphans.until(last):
+                        self._ignore(arm)
             finally:
                 if self._events:
                     self._tell()
@@ -896,7 +902,7 @@ class Bandit:
         with self._lock:
             among, t = self._arms.available(arms), self._rounds + 1
             available = listed_slots(among)
-            trial, under_way = self._current(trial=True), self._under_way.copy()  # a choice changes the state
+            trial, under_way = self._chooser.trial(), self._under_way.copy()  # a choice changes the state
             names = [self._arms.names[slot] for slot in available]
         out = under_way.probabilities(trial, t, self._key, available)
         return dict(zip(names, out.tolist(), strict=True))
@@ -916,7 +922,7 @@ class Bandit:
         """
         with self._lock:
             slots, t = self._arms.slots, self._rounds + 1
-            trial = self._current(trial=True)  # explain may change the state
+            trial = self._chooser.trial()  # explain may change the state
             rows = [(self._arms.names[i], int(i), self._under_way.rewards[i], self._under_way.pending[i]) for i in slots]
         explanation = Explanation()
         for arm, slot, pulls, pending in rows:

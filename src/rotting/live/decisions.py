@@ -6,11 +6,12 @@ open. A reward that comes before its turn waits in the tail, at its place.
 
 import os
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import islice, takewhile
 from typing import Any, Literal, NamedTuple
 
-from rotting.common.arrays import Floats, Ints
 from rotting.live.answers import Answer, Answers
+from rotting.live.arms import arm_to_json
 from rotting.live.early_rewards import EarlyRewards
 from rotting.live.explanations import ArmExplanation
 
@@ -101,6 +102,17 @@ class Entry:
         return [self.key, self.slot, self.round, self.propensity, self.reward, self.came, self.lapsed]
 
 
+def _is_early(entry: Entry) -> bool:
+    return entry.reward is not None
+
+
+class Expiry(NamedTuple):
+    """What happens when an open decision ends: its slot, and the rewards whose turn has come then."""
+
+    slot: int
+    followers: list[tuple[int, float]]  # rounds and rewards
+
+
 class Ledger:
     """The decisions in flight, oldest first, and the last answers."""
 
@@ -110,10 +122,13 @@ class Ledger:
         self.alone: dict[int, Entry] = {}
         """The only decision of a slot."""
         self._tails: dict[int, OrderedDict[Key, Entry]] = {}  # those of a slot that had several at a time
-        self._early = EarlyRewards()
-        self.early = 0
-        """Rewards that wait for their turn."""
+        self.early_rewards = EarlyRewards()
         self.answers = Answers(max_pending, answers)
+
+    @property
+    def early(self) -> int:
+        """Rewards that wait for their turn."""
+        return self.early_rewards.number
 
     @property
     def is_full(self) -> bool:
@@ -141,8 +156,7 @@ class Ledger:
     def hold(self, entry: Entry, reward: float, came: int, lapsed: bool = False) -> None:
         """Let a reward wait for its turn."""
         entry.reward, entry.came, entry.lapsed = reward, came, lapsed
-        self._early.add(entry.round, came, entry.slot, reward)
-        self.early += 1
+        self.early_rewards.add(entry.round, came, entry.slot, reward)
 
     def first(self, slot: int) -> Entry | None:
         """Return the oldest decision of a slot."""
@@ -161,9 +175,22 @@ class Ledger:
         """Return the oldest decision of all; it is open."""
         return next(iter(self.entries.values())) if self.entries else None
 
-    def to_learn(self) -> tuple[Ints, Ints, Floats]:
-        """Return rounds, slots and values of the rewards that wait for their turn, in the order of their decisions."""
-        return self._early.to_learn()
+    def open_until(self, last: int, limit: int | None) -> list[Entry]:
+        """Return the open decisions up to round `last`, oldest first and at most `limit`; younger ones are not looked at."""
+        old = takewhile(lambda entry: entry.round <= last, self.entries.values())  # the rounds never fall
+        return list(islice((entry for entry in old if entry.reward is None), limit))
+
+    def next_to_expire(self, number: int) -> list[Expiry]:
+        """Return what happens if the oldest open decision ends, `number` times, without ending any."""
+        runs: dict[int, Iterator[Entry]] = {}
+        ends: list[Expiry] = []
+        for entry in islice((each for each in self.entries.values() if each.reward is None), number):
+            if entry.slot not in runs:
+                runs[entry.slot] = iter(self._tails[entry.slot].values() if entry.slot in self._tails else (entry,))
+                next(runs[entry.slot])  # the decision itself: the oldest of its slot is open
+            followers = [(each.round, float(each.reward)) for each in takewhile(_is_early, runs[entry.slot])]  # type: ignore[arg-type]
+            ends.append(Expiry(entry.slot, followers))
+        return ends
 
     def close(self, entry: Entry, answer: float | None) -> None:
         """Take a decision out, and remember its answer if its id is known to somebody."""
@@ -172,8 +199,7 @@ class Ledger:
         if self.alone.pop(entry.slot, None) is None:
             self._take(entry)
         if entry.reward is not None:
-            self._early.remove(entry.round)
-            self.early -= 1
+            self.early_rewards.remove(entry.round)
         if type(key) is str:
             self.answers.add(key, answer)
 
@@ -240,4 +266,4 @@ class Orphans:
 
     def to_json(self) -> list[Any]:
         """Return the rounds of each id."""
-        return [[arm, list(rounds)] for arm, rounds in self._rounds.items()]
+        return [[arm_to_json(arm), list(rounds)] for arm, rounds in self._rounds.items()]

@@ -10,6 +10,8 @@ class EarlyRewards:
 
     def __init__(self) -> None:
         self.number = 0
+        self.version = 0
+        """Changes with every change."""
         self._rounds = np.zeros(16, np.int64)  # of the decisions, increasing
         self._came = np.zeros(16, np.int64)
         self._slots = np.zeros(16, np.int64)
@@ -29,7 +31,7 @@ class EarlyRewards:
         for array, value in zip(self._arrays, (round, came, slot, reward), strict=True):
             array[place + 1 : n + 1] = array[place:n]
             array[place] = value
-        self.number = n + 1
+        self.number, self.version = n + 1, self.version + 1
 
     def remove(self, round: int) -> None:  # noqa: A002
         """Drop the reward of the decision in `round`."""
@@ -37,7 +39,15 @@ class EarlyRewards:
         place = int(self._rounds[:n].searchsorted(round))
         for array in self._arrays:
             array[place : n - 1] = array[place + 1 : n]
-        self.number = n - 1
+        self.number, self.version = n - 1, self.version + 1
+
+    def copy(self) -> "EarlyRewards":
+        """Return an independent copy."""
+        twin = EarlyRewards()
+        twin.number = self.number
+        twin._rounds, twin._came, twin._slots = self._rounds.copy(), self._came.copy(), self._slots.copy()
+        twin._rewards = self._rewards.copy()
+        return twin
 
     def to_learn(self) -> tuple[Ints, Ints, Floats]:
         """Return rounds, slots and rewards in the order of the decisions, as if their turn had come with the last of them."""

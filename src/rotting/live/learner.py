@@ -88,13 +88,16 @@ class Learner:
         "_draws_openly",
         "_functions",
         "_hidden",
+        "_hidden_as",
         "_may_be_full",
         "_params",
         "capacity",
         "is_own",
+        "leaves_no_trace",
         "n_slots",
         "policy",
         "state",
+        "version",
         "weighs",
     )
 
@@ -106,6 +109,10 @@ class Learner:
         """Whether it divides rewards by the probability of their decision."""
         self.is_own = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
         """Whether the policy is the library's own, so that what it returns need not be checked."""
+        self.leaves_no_trace = self.is_own and kernel.readmit is not None
+        """Whether choosing changes no later choice: a tournament only saves time."""
+        self.version = 0
+        """Changes with every reward and every arm, and not with a choice."""
         both = None  # of others' code, each has its own checks
         if self.is_own and kernel.explain is not None:
             bound = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
@@ -124,7 +131,8 @@ class Learner:
         )
         self._admitted: Ints | None = None  # what stands for the arms that the state is ready for, if that is known:
         self._base: Ints | None = None  # these
-        self._hidden = NOTHING  # but for those
+        self._hidden: set[int] = set()  # but for those,
+        self._hidden_as: frozenset[int] | None = NOTHING  # which were given as this
         self._draws_openly = kernel.propensities is None or is_own_work(kernel.propensities)
         self._may_be_full = kernel.enlarge is not None
 
@@ -144,7 +152,7 @@ class Learner:
         twin = Learner.__new__(Learner)
         for name in self.__slots__:
             setattr(twin, name, getattr(self, name))
-        twin.state = states.copy(self.state)
+        twin.state, twin._hidden = states.copy(self.state), self._hidden.copy()
         return twin
 
     def make_room(self, rounds: int) -> None:
@@ -177,17 +185,39 @@ class Learner:
             self._admit(arms)
         return both(self._params, self.state, t, key, arms)  # type: ignore[no-any-return]
 
+    def _can_hide(self, left: int) -> bool:
+        return self._functions.readmit is not None and self.is_own and left >= MANY and is_played(self.state)
+
     def hide(self, arms: Ints, hidden: frozenset[int]) -> Ints | None:
         """Return an array for the next choice that stands for `arms` but for those that are `hidden`; None if there is none.
 
-        It has their number, and not the arms themselves: a tournament has its eyes on those by itself.
+        It has their number, and not the arms themselves: a tournament keeps track of those by itself.
         """
         left = arms.size - len(hidden)
-        if self._functions.readmit is None or not self.is_own or left < MANY or not is_played(self.state):
+        if not self._can_hide(left):
             return None
-        if self._admitted is None or arms is not self._base or hidden is not self._hidden:
+        if self._admitted is None or arms is not self._base or hidden is not self._hidden_as:
             self._admit(arms, hidden)
             self._admitted = arms[:left]
+        return self._admitted
+
+    def hide_more(self, come: list[int], go: list[int]) -> Ints | None:
+        """Return what `hide` does for the arms of its last call, where some `come` back and others `go`.
+
+        Nothing but `hide`, `hide_more` and choices among what they returned may have come between.
+        """
+        base = self._base
+        if base is None or self._admitted is None:
+            return None
+        left = base.size - len(self._hidden) + len(come) - len(go)
+        if not self._can_hide(left):
+            self._admitted = None
+            return None
+        if come or go:
+            self._functions.readmit(self._params, self.state, np.array(come, np.int64), np.array(go, np.int64))  # type: ignore[misc]
+            self._hidden.difference_update(come)
+            self._hidden.update(go)
+            self._admitted, self._hidden_as = base[:left], None
         return self._admitted
 
     def _admit(self, arms: Ints, hidden: frozenset[int] = NOTHING) -> None:
@@ -198,11 +228,11 @@ class Learner:
                 return  # they are looked at one by one
             if readmit is None or self._admitted is None or arms is not self._base:
                 admit(self._params, self.state, arms)
-                before = NOTHING
+                before = set()
             if readmit is not None and hidden != before:
                 come, go = (np.fromiter(each, np.int64, len(each)) for each in (before - hidden, hidden - before))
                 readmit(self._params, self.state, come, go)
-        self._admitted, self._base, self._hidden = arms, arms, hidden
+        self._admitted, self._base, self._hidden, self._hidden_as = arms, arms, set(hidden), hidden
 
     def ask(self, rule: Callable[..., Any], t: int, *more: object) -> Any:
         """Return what a compiled rule finds out by asking the policy to explain."""
@@ -212,6 +242,7 @@ class Learner:
         """Learn a reward in round t, all of it or, if there is no memory, nothing."""
         if t > self.capacity:
             self.make_room(t)
+        self.version += 1
         if propensity is not None and self.weighs:
             self.state.propensity[slot] = propensity
         while self._functions.learn(self._params, self.state, t, slot, reward):
@@ -225,6 +256,7 @@ class Learner:
 
     def learn_all(self, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats | None = None) -> None:
         """Learn many rewards, one after the other, as `learn` would."""
+        self.version += 1
         self.make_room(int(rounds.max(initial=0)))
         learn, known, done = self._functions.learn_all, np.zeros(0) if propensities is None else propensities, 0
         while (done := learn(self._params, self.state, done, rounds, slots, rewards, known)) < slots.size:
@@ -236,7 +268,7 @@ class Learner:
         while trial.capacity < last and not self._may_be_full:
             trial.make_room(trial.capacity + 1)  # step by step: the state has the size that it would have row by row
         trial.learn_all(np.arange(first, last + 1), slots, rewards, propensities)
-        self.state, self.capacity = trial.state, trial.capacity
+        self.state, self.capacity, self.version = trial.state, trial.capacity, trial.version
 
     @property
     def explains(self) -> bool:
@@ -276,12 +308,15 @@ class Learner:
         capacity = max(self.capacity, states.first_capacity(self.policy, n_slots, FIRST_CAPACITY))
         self.state = states.grow(self.policy, self.state, n_slots, capacity)
         self.n_slots, self.capacity = n_slots, capacity
+        self.version += 1
 
     def set_present(self, slots: Ints) -> None:
         """Tell the policy which arms are there."""
         states.set_present(self.policy, self.state, slots)
+        self.version += 1
 
     def forget(self, slot: int) -> None:
         """Make a slot as if its arm had never been pulled."""
         states.forget_arm(self.policy, self.state, slot, self.capacity)
+        self.version += 1
         self._admitted = None  # the slot is as in a new state, where every arm is admitted

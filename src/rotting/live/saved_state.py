@@ -10,6 +10,7 @@ from rotting.common.rules import brief
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
 from rotting.live.answers import Answers
+from rotting.live.arms import arm_to_json
 from rotting.live.decisions import Entry, Key
 from rotting.live.learner import Learner
 from rotting.policy import Policy
@@ -63,7 +64,7 @@ class Parts(NamedTuple):
         for retired, group in ((False, self.active), (True, self.retired)):
             for arm, slot in group.items():
                 pause()
-                arms.append({"arm": _listed(arm), "slot": slot, "retired": retired, "pulls": self.pulls[slot]})
+                arms.append({"arm": arm_to_json(arm), "slot": slot, "retired": retired, "pulls": self.pulls[slot]})
         decisions: list[Any] = []
         for each in self.decisions:
             pause()
@@ -91,11 +92,6 @@ class Parts(NamedTuple):
             "state": states.to_json(self.learner.state, pause),
         }
         return {**data, "digest": _digest(data)}
-
-
-def _listed(arm: Any) -> Any:
-    """Return an arm as JSON gives it back: with lists for tuples."""
-    return [_listed(part) for part in arm] if isinstance(arm, tuple) else arm
 
 
 def unseal(state: Any) -> dict[str, Any]:

@@ -30,13 +30,20 @@ from rotting.engines.compile import compiled, guarded_for
 from rotting.engines.log import explain
 from rotting.errors import KernelError
 from rotting.kernels.binding import bind
-from rotting.live.arms import NOTHING, AllBut, listed_slots
+from rotting.live.arms import NOTHING, AllBut, HasSlots, listed_slots
 from rotting.live.learner import Learner
 from rotting.live.young_arms import Counts, is_new, join, list_asked, waiting_rule, waits
 from rotting.parts.tournament import MANY
 from rotting.policy import Policy
 
 _FEW = 30  # times as many arms: then it is faster to hide those that wait than to list the others
+
+
+class Candidates(NamedTuple):
+    """The arms of a choice."""
+
+    asked: Ints  # those that the policy is asked about, or what stands for them
+    waiting: Ints  # those that have decisions under way, and join
 
 
 class Choice(NamedTuple):
@@ -76,7 +83,7 @@ class UnderWay:
         """Slots that the policy is not asked about; if there are none, it chooses as if nothing were under way."""
         self._counted = Counts(*(np.zeros(learner.n_slots, np.int64) for _ in Counts._fields))  # the same for the rule,
         self._stale: set[int] = set()  # but for these slots: a policy alone does not ask for them
-        self._new_first = learner.policy.first_pulls
+        self.new_first = learner.policy.first_pulls
         p = learner.policy.params
         clips = learner.policy.reward_range is None and hasattr(p, "low") and hasattr(p, "high")
         self._least: float = p.low if clips else -math.inf
@@ -105,7 +112,7 @@ class UnderWay:
         return self._counted
 
     def copy(self) -> "UnderWay":
-        """Return one of its own with the same content."""
+        """Return an independent copy."""
         twin = UnderWay.__new__(UnderWay)
         vars(twin).update(vars(self))
         twin.pending, twin.rewards, twin.waiting = self.pending.copy(), self.rewards.copy(), self.waiting.copy()
@@ -171,34 +178,38 @@ class UnderWay:
         self.pending[slot], self.rewards[slot] = 0, 0
         self.refresh(slot)
 
-    def _asked(self, arms: Ints) -> tuple[Ints, Ints]:
+    def candidates(self, arms: Ints) -> Candidates:
         """Return the arms that the policy is asked about, and those that wait."""
         if not self.waiting or self._list_asked is None:
-            return arms, arms[:0]
+            return Candidates(arms, arms[:0])
         listed = np.empty_like(arms)
-        n = self._list_asked(self._known, arms, self._new_first, listed)
-        return (arms, arms[:0]) if n == arms.size else (listed[:n], listed[n:])
+        n = self._list_asked(self._known, arms, self.new_first, listed)
+        return Candidates(arms, arms[:0]) if n == arms.size else Candidates(listed[:n], listed[n:])
 
-    def _asked_of_many(self, learner: Learner, among: AllBut) -> tuple[Ints, Ints] | None:
+    def _candidates_of_many(self, learner: Learner, among: AllBut) -> Candidates | None:
         """Return the same of many arms, if the learner can do with what stands for them: only those that wait are looked at."""
-        if among.every.size < MANY + _FEW * len(self.waiting) or not (self.by_index and self._new_first):
+        if among.every.size < MANY + _FEW * len(self.waiting) or not (self.by_index and self.new_first):
             return None
         waiting = among.kept(np.fromiter(self.waiting, np.int64, len(self.waiting)))
         asked = learner.hide(among.every, among.hidden.union(waiting.tolist()))
-        return None if asked is None else (asked, waiting)
+        return None if asked is None else Candidates(asked, waiting)
+
+    def find_candidates(self, learner: Learner, among: Ints | AllBut) -> Candidates:
+        """Return what `candidates` does, in the quickest way."""
+        found = self._candidates_of_many(learner, among if isinstance(among, AllBut) else AllBut(among, NOTHING))
+        return self.candidates(listed_slots(among)) if found is None else found
 
     def choose(self, learner: Learner, t: int, key: int, among: Ints | AllBut) -> Choice:
         """Choose one of the arms `among` in round t."""
-        few = among if isinstance(among, AllBut) else AllBut(among, NOTHING)
-        found = self._asked_of_many(learner, few)
-        if found is None:
-            arms = listed_slots(among)
-            asked, waiting = self._asked(arms)
-        else:
-            arms, (asked, waiting) = few.slots, found
+        return self.choose_from(self.find_candidates(learner, among), learner, t, key, among)
+
+    def choose_from(self, candidates: Candidates, learner: Learner, t: int, key: int, among: Ints | HasSlots) -> Choice:
+        """Choose one of the arms `among` in round t, given which of them the policy is asked about."""
+        asked, waiting = candidates
         chosen = learner.choose(t, key, asked) if asked.size else -1
         if waiting.size == 0 or (chosen >= 0 and (not self.by_index or is_new(self._known, chosen))):
             return Choice(chosen, None, asked)
+        arms = listed_slots(among)
         slot, value = -1, math.nan
         if self.by_index:
             if self._join is None:
@@ -210,7 +221,7 @@ class UnderWay:
 
     def probabilities(self, learner: Learner, t: int, key: int, arms: Ints) -> Floats:
         """Return the probability of each of `arms` in round t; it changes the learner's state."""
-        out, asked = np.zeros(arms.size), arms if self.by_index else self._asked(arms)[0]
+        out, asked = np.zeros(arms.size), arms if self.by_index else self.candidates(arms).asked
         drawn = learner.probabilities(t, asked) if asked.size else None
         if drawn is None:
             out[np.searchsorted(arms, self.choose(learner, t, key, arms).slot)] = 1.0
