@@ -11,16 +11,16 @@
     |-- PathMissingError             a FileNotFoundError: what should be read is not there
     |   `-- MissingDataError         a data file that people fetch themselves; the message says where to get it
     |-- MissingExtraError            an ImportError: an optional dependency is not installed; the message says which
-    |-- ServiceError                 an OSError: a service does not do what it is asked for
+    |-- ServiceError                 an OSError: a service fails, is busy, answers something else than documented
     |   |-- ServiceDeniedError       a PermissionError: the token is missing, not known, or for something else
-    |   `-- ServiceUnreachableError  a ConnectionError: there is no answer, however often it is tried
+    |   `-- ServiceUnreachableError  a ConnectionError: no answer after all retries, or before the deadline
     `-- StoreError                   an OSError: something is wrong with the file in which events are kept
         |-- NotAStoreError           another program's file, or none that can be a store
         |-- StoreFormatError         written by a newer or an older version of the library
         |-- StoreDamagedError        not what was written: it is not used, and not repaired by guessing
         |-- StoreLockedError         a BlockingIOError: another writer has it
         |-- StoreReadOnlyError       a PermissionError: it cannot be written to, or was opened for reading
-        |-- StoreFullError           the disk is full: nothing was written, and the same can be tried again
+        |-- StoreFullError           the disk or the write-ahead log is full: nothing was written, and can be tried again
         `-- StoreFailedError         a write failed, or the store is closed: it must be opened again
 
     RottingWarning                   a UserWarning: the work goes on, but something should be known
@@ -113,19 +113,35 @@ class MissingExtraError(RottingError, ImportError):
 
 
 class ServiceError(RottingError, OSError):
-    """A service does not do what it is asked for: it is too busy, or it fails."""
+    """A service is too busy, fails, or answers something else than documented; or the client is closed."""
 
 
 class ServiceDeniedError(ServiceError, PermissionError):
-    """A service asks for another token."""
+    """A service refuses the token, or asks for one."""
 
 
 class ServiceUnreachableError(ServiceError, ConnectionError):
-    """A service gives no answer, however often it is tried; the message says what was heard instead."""
+    """A service gave no answer after all retries, or before the deadline; the message says what was heard last."""
 
 
 class StoreError(RottingError, OSError):
-    """Something is wrong with the file in which events are kept; the message names the file."""
+    """Something is wrong with the file in which events are kept.
+
+    Args:
+        reason: what is wrong, as the rest of a sentence that begins with the file; it does not name the file.
+        path: the file. The message is `path` and then `reason`.
+
+    Example:
+        >>> error = StoreFailedError("is closed: open it again", "/data/songs.rot")
+        >>> print(error)
+        /data/songs.rot is closed: open it again
+        >>> error.reason  # for clients of a service, who should not learn where its files are
+        'is closed: open it again'
+    """
+
+    def __init__(self, reason: str = "", path: object = None) -> None:
+        super().__init__(reason if path is None else f"{path} {reason}")
+        self.reason = reason
 
 
 class NotAStoreError(StoreError):
@@ -149,7 +165,10 @@ class StoreReadOnlyError(StoreError, PermissionError):
 
 
 class StoreFullError(StoreError):
-    """The disk is full: nothing was written, and the same can be tried again when there is room."""
+    """There is no room: nothing was written, and the same can be tried again.
+
+    The disk is full, or a reader keeps the write-ahead log from being reset, which has grown to its limit.
+    """
 
 
 class StoreFailedError(StoreError):

@@ -48,7 +48,7 @@ def live(store: str, path: str, seed: str) -> None:
     notes, chance = Notes(path), random.Random(seed)
     durable._SNAPSHOT_EVERY, sqlite._WAL_PAGES, sqlite._PIECE, sqlite._PIECES = 25, 30, 100, 4  # it all happens often
     notes.tell("a snapshot", "save_snapshot")
-    notes.tell("a copy of the log ahead", "_copy_ahead")
+    notes.tell("a copy of the log ahead", "_copy_wal")
     notes.tell("the end", "close")
     for k in itertools.count():
         notes.write("doing", "the beginning")

@@ -23,6 +23,7 @@ class Disk(apsw.VFS):
         self.under_way: dict[str, list[tuple[int, bytes]]] = {}
         self.syncs_fail = False
         self.full = False
+        self.reads_fail = False
         self.reads, self.syncs = 0, 0
         self.below = apsw.vfs_names()[0]
         super().__init__("failing-disk", self.below, makedefault=True)
@@ -57,6 +58,8 @@ class _File(apsw.VFSFile):
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
         self.disk.reads += 1
+        if self.disk.reads_fail:
+            raise apsw.IOError
         return bytes(super().xRead(amount, offset))
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802

@@ -1,16 +1,20 @@
 """Places where stores are kept, of each kind: what every store must do is asked of all of them."""
 
+import fcntl
 import shutil
 import subprocess
 import sys
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+from rotting.store import open_files
 from rotting.store.memory import Medium, MemoryStore
 from rotting.store.protocol import DURABILITIES, Durability, Store
 from rotting.store.sqlite import SQLiteStore
@@ -56,13 +60,22 @@ class InFile(Place):
         return SQLiteStore(self.path, readonly, self.durability)
 
     def lose_lock(self) -> None:
-        self.path.with_name(f"{self.path.name}-lock").unlink()
+        lose_lock(self.path)
 
     def crashed(self, folder: Path) -> Place:
         for path in self.path.parent.glob(f"{self.path.name}*"):
             if path.name in {self.path.name, f"{self.path.name}-wal"}:  # the others mean nothing without their process
                 shutil.copy(path, folder)
         return InFile(folder / self.path.name, self.durability)
+
+
+def lose_lock(path: Path) -> None:
+    """Take the locks of the writer in this process away, as happens on a network drive: another writer can come."""
+    path.with_name(f"{path.name}-lock").unlink()
+    found = path.stat()
+    shared = open_files._descriptors[found.st_dev, found.st_ino]
+    fcntl.flock(shared.handles[0], fcntl.LOCK_UN)
+    shared.is_locked = False
 
 
 KINDS: tuple[str, ...] = ("memory", *(f"sqlite-{durability}" for durability in DURABILITIES))
@@ -101,3 +114,14 @@ def run(code: str, *arguments: object, **options: Any) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
     assert done.returncode == 0, done.stderr
     return str(done.stdout)
+
+
+@contextmanager
+def appending(path: Path, durability: str = "disk") -> Iterator["subprocess.Popen[str]"]:
+    """A process that appends, which is killed in the end."""
+    command = [sys.executable, "-m", "tests.helpers.appender", str(path), durability]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

@@ -133,7 +133,7 @@ def test_a_full_disk_leaves_no_half_copy(path: Path, tmp_path: Path) -> None:
 def test_a_failed_synchronisation_leaves_no_copy(path: Path, tmp_path: Path) -> None:
     with failing_disk() as disk:
         disk.syncs_fail = True
-        with pytest.raises(StoreError, match="could not be copied to"):
+        with pytest.raises(StoreError, match="songs.rot could not be copied: "):
             backup(path, tmp_path / "copy.rot")
     assert not list(tmp_path.glob(".*"))
     assert not (tmp_path / "copy.rot").exists()

@@ -4,9 +4,7 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
@@ -19,7 +17,7 @@ from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.conftest import STRESS
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import numbered, says
+from tests.helpers.stores import appending, numbered, says
 
 KILLS = 200 if STRESS else 5
 
@@ -55,19 +53,9 @@ def copied(path: Path, folder: Path) -> Path:
         source = path.with_name(path.name + each)
         if source.exists():
             shutil.copyfile(source, folder / source.name)
-    (folder / f"{path.name}-shm").unlink(missing_ok=True)
+    for each in ("-shm", "-mark"):
+        (folder / f"{path.name}{each}").unlink(missing_ok=True)
     return folder / path.name
-
-
-@contextmanager
-def appending(path: Path, durability: str = "disk") -> Iterator["subprocess.Popen[str]"]:
-    """A process that appends, which is killed in the end."""
-    command = [sys.executable, "-m", "tests.helpers.appender", str(path), durability]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 @pytest.mark.parametrize("durability", ["disk", "os"])

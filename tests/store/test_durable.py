@@ -17,12 +17,13 @@ from typing import Any, Self
 import pytest
 
 import rotting
+from rotting import cli
 from rotting.errors import InvalidTypeError, InvalidValueError, RottingError, StoreFailedError, StoreFullError, StoreLockedError
 from rotting.live.bandit import Bandit
 from rotting.live.decisions import Decision
 from rotting.policy import Policy
 from rotting.store import durable
-from rotting.store.durable import DurableBandit, open_in, replaying
+from rotting.store.durable import DurableBandit, open_in, replaying, resume
 from rotting.store.memory import Medium, MemoryStore
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
@@ -375,7 +376,107 @@ def test_a_snapshot_that_is_not_the_state_is_found(tmp_path: Path) -> None:
         bandit.update("a", 1.0)
     with SQLiteStore(path) as store:
         store.save_snapshot("bandit", 2, other)
-        assert verify(store, replaying(store)).problems == ("event 2: the snapshot of the state is not the state",)
+        assert verify(store, replaying(store)).problems == (
+            "event 2: the snapshot of bandit 'bandit' is not the state that the events up to it make",
+        )
+
+
+def two_bandits(path: Path) -> dict[str, Any]:
+    """A store whose last events belong to `films`; returns a state of `songs` that is ahead of its log."""
+    with play(path, name="songs") as songs:
+        songs.update("a", 1.0)
+        songs.update("a", 0.5)
+    ahead = two_updates()
+    ahead.update("a", 0.25)
+    with play(path, name="films") as films:
+        films.update("b", 1.0)
+    return ahead.get_state()
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_a_snapshot_ahead_of_its_log_is_found_wherever_the_log_ends(
+    tmp_path: Path, number: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "songs.rot"
+    ahead = two_bandits(path)
+    with SQLiteStore(path) as store:
+        store.save_snapshot("songs", number, ahead)
+        problem = f"event {number}: the snapshot of bandit 'songs' is not the state that the events up to it make"
+        assert verify(store, replaying(store)).problems == (problem,)
+    assert cli.main(["log", str(path), "--verify"]) == 1
+    assert problem in capsys.readouterr().out
+
+
+def test_every_kept_snapshot_is_compared(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    ahead = two_bandits(path)
+    with SQLiteStore(path) as store:
+        kept = store.snapshot("songs")
+        assert kept is not None
+        store.save_snapshot("songs", 1, ahead)
+        store.save_snapshot("songs", 3, kept.state)
+        assert [each.number for each in store.snapshots("songs")] == [3, 2]
+        store.save_snapshot("songs", 2, ahead)
+        (problem,) = verify(store, replaying(store)).problems
+        assert problem.startswith("event 2: the snapshot of bandit 'songs' is not the state")
+
+
+def test_a_snapshot_that_cannot_be_read_back_is_reported_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with play(path) as bandit:
+        bandit.update("a", 1.0)
+    with SQLiteStore(path) as store:
+        store.save_snapshot("bandit", 1, {"format": "of tomorrow"})
+        (problem,) = verify(store, replaying(store)).problems
+        assert problem.startswith("event 1: the snapshot of bandit 'bandit' cannot be read back: ")
+
+
+UNREADABLE: list[Callable[[dict[str, Any]], dict[str, Any]]] = [
+    lambda state: {},
+    lambda state: {"format": "of tomorrow"},
+    lambda state: {**state, "digest": "0" * 16},
+    dict.fromkeys,
+]
+
+
+@pytest.mark.parametrize("spoil", UNREADABLE)
+def test_a_snapshot_that_cannot_be_read_back_is_passed_over(
+    tmp_path: Path, spoil: Callable[[dict[str, Any]], dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "songs.rot"
+    with play(path) as bandit:
+        for reward in (1.0, 0.5, 0.25):
+            bandit.update("a", reward)
+        state = bandit.get_state()
+    for numbers in ((3,), (2, 3)):  # the older one is used, then the log alone
+        with SQLiteStore(path) as store:
+            store.save_snapshot("bandit", 2, two_updates().get_state())
+            for number in numbers:
+                store.save_snapshot("bandit", number, spoil(state))
+        caplog.clear()
+        with SQLiteStore(path, readonly=True) as store:
+            assert resume(store, "bandit", store.bandits()["bandit"], DurableBandit).get_state() == state
+        assert [record.name for record in caplog.records] == ["rotting.store"] * len(numbers)
+        assert caplog.messages[0].startswith("bandit bandit: the snapshot at event 3 is passed over: ")
+
+
+def two_updates() -> Bandit:
+    bandit = Bandit(rotting.UCB1(), arms=["a", "b"])
+    bandit.update("a", 1.0)
+    bandit.update("a", 0.5)
+    return bandit
+
+
+def test_a_snapshot_that_the_log_contradicts_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with play(tmp_path / "songs.rot") as bandit:
+        for _ in range(6):
+            bandit.decide()
+        state = bandit.get_state()
+    with SQLiteStore(tmp_path / "songs.rot") as store, SQLiteStore(tmp_path / "copy.rot") as copied:
+        copied.append([(event.bandit, event.payload) for event in store.read()], store.bandits().items())
+        copied.save_snapshot("bandit", 3, state)  # it holds decisions 4 to 6, which follow in the log
+        assert resume(copied, "bandit", copied.bandits()["bandit"], DurableBandit).get_state() == state
+    assert "the snapshot at event 3 is passed over" in caplog.text
 
 
 UNTIL = ("now", "now", "a snapshot", "a copy of the log ahead", "the end", "the beginning")

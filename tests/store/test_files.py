@@ -135,7 +135,9 @@ def test_read_only_files_and_folders_can_be_read_and_say_so_to_writers(folder: P
         each.unlink()
     folder.chmod(0o555)
     assert run(OPEN, path, "readonly") == "3\n"
-    assert run(OPEN, path).startswith(f"StoreReadOnlyError {path} cannot be written to: its lock ")
+    assert run(OPEN, path).startswith(
+        f"StoreReadOnlyError {path} cannot be written to: its -lock file cannot be created or locked "
+    )
 
 
 def test_a_file_that_nobody_may_read(folder: Path) -> None:

@@ -6,7 +6,16 @@ import apsw
 import pytest
 
 import rotting
-from rotting.errors import InvalidTypeError, InvalidValueError, StoreDamagedError, StoreFullError, StoreLockedError
+from rotting.errors import (
+    InvalidTypeError,
+    InvalidValueError,
+    RottingError,
+    StoreDamagedError,
+    StoreError,
+    StoreFailedError,
+    StoreFullError,
+    StoreLockedError,
+)
 from rotting.store.durable import replaying
 from rotting.store.host import Host, Hosted
 from rotting.store.sqlite import SQLiteStore
@@ -20,13 +29,20 @@ def made(host: Host, name: str = "songs", **options: int) -> Hosted:
     return host.adopt(host.make(name, rotting.UCB1(), ARMS, **options))
 
 
-def play(hosted: Hosted, rounds: int) -> list[object]:
+def play(host: Host, hosted: Hosted, rounds: int) -> list[object]:
     arms = []
     for _ in range(rounds):
         decision = hosted.bandit.decide()
         arms.append(decision.arm)
         hosted.bandit.reward(decision.id, 0.5 if decision.arm == "b" else 0.0)
+    host.collect(hosted)
     return arms
+
+
+def write(host: Host) -> None:
+    batch = host.take()
+    host.write(batch)
+    host.written(batch)
 
 
 def checked(path: Path) -> int:
@@ -41,9 +57,9 @@ def test_bandits_share_a_store_and_a_batch(tmp_path: Path) -> None:
     host = Host(path)
     first, second = made(host), made(host, "more", seed=3)
     twin = rotting.Bandit(rotting.UCB1(), ARMS)
-    played = [play(first, 10), play(second, 5), play(first, 10)]
+    played = [play(host, first, 10), play(host, second, 5), play(host, first, 10)]
     batch = host.take()
-    assert (len(batch.made), batch.first, len(batch.events)) == (2, 1, 50)
+    assert (len(batch.bandits), batch.first, len(batch.events)) == (2, 1, 50)
     with SQLiteStore(path, readonly=True) as reader:
         assert (reader.last, reader.bandits()) == (0, {})  # gathered, not written
     host.write(batch)
@@ -63,8 +79,8 @@ def test_a_bandit_is_resumed_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     host = Host(path)
     hosted = made(host)
-    play(hosted, 7)
-    host.write(host.take())
+    play(host, hosted, 7)
+    write(host)
     state = hosted.bandit.get_state()
     host.close()
     host = Host(path)
@@ -72,39 +88,122 @@ def test_a_bandit_is_resumed_as_it_was(tmp_path: Path) -> None:
     resumed = host.adopt(host.load("songs"))
     assert resumed.bandit.get_state() == state
     assert host.adopt(host.load("songs")) is resumed  # the one in use stays
-    play(resumed, 2)
+    play(host, resumed, 2)
     assert host.take().first == 15
     host.close()
 
 
-def test_what_was_not_written_is_undone(tmp_path: Path) -> None:
+def test_nothing_in_memory_is_ahead_of_the_store_after_a_failed_write(tmp_path: Path) -> None:
     host = Host(tmp_path / "songs.rot")
     first, second = made(host), made(host, "more")
-    play(first, 3)
-    play(second, 3)
-    host.write(host.take())
+    play(host, first, 3)
+    play(host, second, 3)
+    write(host)
     kept = first.bandit.get_state()
-    play(first, 1)
+    play(host, first, 1)
     host.add_note("songs", "key:a", body="x")
-    failed = host.take()
-    play(first, 1)
+    host.take()  # is not written
+    play(host, first, 1)
     new = made(host, "new")
-    host.undo(failed, StoreFullError("the disk is full"))
-    assert set(host.live) == {"more"}  # which is not ahead of the store
+    loaded_before = host.load("more")
+    host.fail(StoreFullError("the disk is full"))
+    assert host.live == {}
     assert host.note("songs", "key:a") is None
     assert isinstance(host.trouble, StoreFullError)
-    (back,) = host.mend()
+    first.bandit.decide()
+    with pytest.raises(StoreFullError):
+        host.collect(first)  # a request that went on meanwhile
+    host.recover()
+    host.resume_writing()
     assert host.trouble is None
-    assert host.adopt(back).bandit.get_state() == kept
     assert "new" not in host.metas
-    assert host.adopt(new).name == "new"
-    play(host.live["songs"], 1)
-    play(second, 1)
-    batch = host.take()
-    assert batch.first == 13
-    host.write(batch)
+    for stale in (new, loaded_before):
+        with pytest.raises(StoreFailedError, match="try again"):
+            host.adopt(stale)
+    back = host.adopt(host.load("songs"))
+    assert back.bandit.get_state() == kept
+    play(host, back, 1)
+    assert host.take().first == 13
     host.close()
-    assert checked(tmp_path / "songs.rot") == 16
+    assert checked(tmp_path / "songs.rot") == 12
+
+
+def test_a_state_that_holds_events_which_were_not_written_is_never_saved(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    host = Host(path)
+    first, second = made(host), made(host, "more")
+    play(host, first, 3)
+    play(host, second, 1)
+    write(host)
+    play(host, first, 2)  # collected, and never written
+    with pytest.raises(StoreFailedError, match="lacks the last changes, which were not acknowledged"):
+        host.close()
+    with SQLiteStore(path, readonly=True) as store:
+        assert store.snapshot("songs") is None
+        saved = store.snapshot("more")
+        assert saved is not None
+        assert saved.state["rounds"] == 1
+    assert checked(path) == 8
+    host = Host(path)
+    assert host.adopt(host.load("songs")).bandit.rounds == 3
+    host.close()
+
+
+def test_what_is_loaded_while_nothing_can_be_written_is_read_again_afterwards(tmp_path: Path) -> None:
+    host = Host(tmp_path / "songs.rot")
+    made(host)
+    write(host)
+    host.fail(StoreFullError("has no room"))
+    reading = host.adopt(host.load("songs"))  # reads go on
+    reading.bandit.decide()
+    for refused in (lambda: host.collect(reading), lambda: host.add_note("songs", "key:a"), lambda: made(host, "new")):
+        with pytest.raises(StoreFullError):
+            refused()
+    host.recover()
+    host.resume_writing()
+    assert host.live == {}
+    with pytest.raises(StoreFailedError, match="try again"):
+        host.check_current(reading)
+    host.close()
+
+
+def test_a_store_that_was_replaced_or_removed_is_not_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    host = Host(path)
+    made(host)
+    write(host)
+    for each in tmp_path.iterdir():
+        each.unlink()
+    with pytest.raises(StoreError):
+        host.check_file()
+    host.fail(StoreFailedError("is gone"))
+    with pytest.raises(RottingError):
+        host.recover()
+    assert not path.exists()
+    Host(path).close()  # another store in its place
+    with pytest.raises(StoreFailedError, match="is not the file that was opened at the start"):
+        host.recover()
+    with pytest.raises(StoreFailedError):
+        host.close()
+
+
+def test_a_long_log_gets_a_snapshot_while_bandits_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotting.store.host._SNAPSHOT_EVERY", 10)
+    path = tmp_path / "songs.rot"
+    host = Host(path)
+    hosted = made(host)
+    play(host, hosted, 6)
+    batch = host.take()
+    host.write(batch)
+    assert host.written(batch) == [hosted]
+    assert host.written(batch) == []  # it is being saved
+    host.save_snapshot(hosted, hosted.last_number, hosted.bandit._parts())
+    with SQLiteStore(path, readonly=True) as store:
+        found = store.snapshot("songs")
+        assert found is not None
+        assert (found.number, found.state["rounds"]) == (12, 6)
+    host.close()
+    assert checked(path) == 12
 
 
 def test_notes_are_found_before_and_after_they_are_written(tmp_path: Path) -> None:
@@ -118,7 +217,7 @@ def test_notes_are_found_before_and_after_they_are_written(tmp_path: Path) -> No
     host.add_note("songs", "key:a", body="x")
     host.add_note("songs", "key:a", body="y")
     assert host.note("songs", "key:a") == {"note": "key:a", "body": "y"}
-    host.write(host.take())
+    write(host)
     host.close()
     host = Host(path)
     assert host.note("songs", "key:a") == {"note": "key:a", "body": "y"}
@@ -131,17 +230,36 @@ def test_notes_are_found_before_and_after_they_are_written(tmp_path: Path) -> No
     host.close()
 
 
-def test_few_notes_are_held_in_memory(tmp_path: Path) -> None:
-    host = Host(tmp_path / "songs.rot", durability="memory")
-    made(host)
-    for number in range(10_010):
-        host.add_note("songs", f"key:{number}", body=str(number))
-    host.write(host.take())
-    assert len(host._notes) == 10_000
-    host._store.flush()
-    assert [host.note("songs", f"key:{number}") for number in (3, 10_003)] == [
-        {"note": f"key:{number}", "body": str(number)} for number in (3, 10_003)
+def test_notes_are_held_in_memory_only_until_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    host = Host(path)
+    hosted = made(host)
+    write(host)
+    for number in range(100):
+        hosted.bandit.decide()
+        host.collect(hosted, {"note": f"key:{number}", "body": "x", "answer": str(number)})
+    batch = host.take()
+    host.add_note("songs", "key:7", cancelled=True)
+    host.write(batch)
+    host.written(batch)
+    assert list(host._notes) == [("songs", "key:7")]
+    found = [host.note("songs", f"key:{number}") for number in (3, 7, 100)]
+    assert [None if each is None else (each.get("answer"), each.get("cancelled")) for each in found] == [
+        ("3", None),
+        (None, True),
+        None,
     ]
+    write(host)
+    host.close()
+    assert checked(path) == 101
+    host = Host(path)
+    hosted = host.adopt(host.load("songs"))
+    assert hosted.bandit.rounds == 100
+    assert not hosted.has_no_note("key:100")  # it is not known yet
+    host.learn_notes(hosted)
+    assert hosted.has_no_note("key:none")
+    assert not any(hosted.has_no_note(f"key:{number}") for number in range(100))
+    assert host.note("songs", "key:99") is not None
     host.close()
 
 
@@ -149,15 +267,16 @@ def test_the_log_is_read_in_pages(tmp_path: Path) -> None:
     host = Host(tmp_path / "songs.rot")
     first, second = made(host), made(host, "more")
     for _ in range(3):
-        play(first, 1)
-        play(second, 1)
-    host.write(host.take())
-    assert [each.number for each in host.read("songs", 0, 3)[0]] == [1, 2, 5]
-    assert host.read("songs", 0, 3)[1] == 5
-    assert host.read("songs", 10, 3) == ([], 12)
-    assert host.read("songs", 100, 3) == ([], 100)
+        play(host, first, 1)
+        play(host, second, 1)
+    write(host)
+    page = host.read("songs", 0, 3, 1 << 20)
+    assert ([number for number, _, _ in page.rows], page.last, page.left) == ([1, 2, 5], 5, 3)
+    assert [number for number, _, _ in host.read("songs", 0, 3, 1).rows] == [1]  # one is more than a byte
+    assert host.read("songs", 10, 3, 1 << 20) == ([], 10, 0)
     made(host, "new")
-    assert host.read("new", 0, 3) == ([], 12)
+    assert host.read("new", 0, 3, 1 << 20) == ([], 0, 0)
+    host.take()
     host.close()
 
 
@@ -173,6 +292,7 @@ def test_other_bandits_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
         host.make("", rotting.UCB1(), ARMS)
     with pytest.raises(InvalidTypeError, match="^policy must be"):
         host.make("x", rotting.GreedyOracle(), ARMS)
+    write(host)
     host.close()
 
 

@@ -1,5 +1,6 @@
 """What every store must do: each kind passes all of this."""
 
+import pickle
 import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -95,6 +96,30 @@ def test_all_events_of_a_call_are_appended_or_none(here: Place) -> None:
         assert store.append(numbered(3, 3)) == 3
 
 
+def test_bandits_and_their_events_are_added_together_or_not_at_all(here: Place) -> None:
+    with started(here) as store:
+        store.append(numbered(1, 2))
+        films: tuple[str, dict[str, Any]] = ("films", {"seed": 1})
+        games: tuple[str, dict[str, Any]] = ("games", {})
+        with pytest.raises(InvalidValueError, match="bandit must be one of .*, got 'plays'"):
+            store.append([("films", {"n": 3}), ("plays", {})], [films, games])
+        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'songs', which is there"):
+            store.append([("films", {"n": 3})], [films, ("songs", {})])
+        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'films', which is there"):
+            store.append([], [films, films])
+        assert list(store.bandits()) == ["songs"]
+        assert store.append([("games", {"n": 3}), ("songs", {"n": 4}), ("films", {"n": 5})], iter([films, games])) == 5
+        assert store.append([], [("plays", {})]) == 5
+        assert store.append([("games", {"n": 6})]) == 6
+        expected = {"songs": {"arms": ["a", "b"], "seed": 0}, "films": {"seed": 1}, "games": {}, "plays": {}}
+        assert store.bandits() == expected
+    with here.open() as store:
+        assert store.bandits() == expected
+        assert [event.payload["n"] for event in store.read("games")] == [3, 6]
+        assert says(store) == list(range(1, 7))
+        assert verify(store).problems == ()
+
+
 @pytest.mark.parametrize("name", ["", "a\nb", 7, None])
 def test_bad_names_are_refused(here: Place, name: Any) -> None:
     with started(here) as store, pytest.raises((InvalidValueError, InvalidTypeError), match="^bandit must be a string"):
@@ -108,6 +133,19 @@ def test_a_bandit_is_added_once_and_must_be_there(here: Place) -> None:
         for ask in (store.read, store.snapshot):
             with pytest.raises(InvalidValueError, match="bandit must be one of .'songs'., got 'film'"):
                 ask("film")
+
+
+def test_snapshots_come_newest_first(here: Place) -> None:
+    with started(here) as store:
+        assert list(store.snapshots("songs")) == []
+        store.append(numbered(1, 9))
+        for number in (3, 7):
+            store.save_snapshot("songs", number, {"at": number})
+        kept = list(store.snapshots("songs"))
+        assert kept[0] == store.snapshot("songs") == Snapshot(7, {"at": 7})
+        assert kept[1:] in ([], [Snapshot(3, {"at": 3})])  # a store may keep only the newest
+        with pytest.raises(InvalidValueError, match="bandit must be one of .'songs'., got 'film'"):
+            store.snapshots("film")
 
 
 def test_the_newest_snapshot_is_kept(here: Place) -> None:
@@ -156,6 +194,8 @@ def test_a_writer_that_lost_its_lock_is_refused(here: Place) -> None:
             first.save_snapshot("songs", 1, {})
         with pytest.raises(StoreLockedError):
             first.add_bandit("films", {})
+        with pytest.raises(StoreLockedError):
+            first.append([("films", {})], [("films", {})])
     with here.open() as third:
         assert says(third) == [1, 2]
         assert list(third.bandits()) == ["songs"]
@@ -200,6 +240,19 @@ def test_a_closed_store_says_so(here: Place) -> None:
             use()
     assert isinstance(StoreFailedError(), StoreError)
     del events
+
+
+def test_errors_have_a_reason_that_does_not_name_the_file(here: Place) -> None:
+    store = started(here)
+    with pytest.raises(StoreLockedError) as locked:
+        here.open()
+    store.close()
+    with pytest.raises(StoreFailedError) as closed:
+        store.flush()
+    assert (locked.value.reason, closed.value.reason) == ("is locked: another writer has it", "is closed: open it again")
+    assert str(closed.value).endswith(f" {closed.value.reason}")
+    twin = pickle.loads(pickle.dumps(closed.value))
+    assert (str(twin), twin.reason) == (str(closed.value), closed.value.reason)
 
 
 def test_threads_may_append_at_once(here: Place) -> None:

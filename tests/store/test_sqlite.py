@@ -1,7 +1,9 @@
 """A store in a file: what is damaged is refused, who is in the way is told, and snapshots are in nobody's way."""
 
+import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,15 @@ from rotting.errors import (
     InvalidValueError,
     StoreDamagedError,
     StoreFailedError,
+    StoreFullError,
     StoreLockedError,
 )
 from rotting.store import files, records, sqlite
+from rotting.store.protocol import Durability
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import numbered, run, says, sql
+from tests.helpers.stores import lose_lock, numbered, run, says, sql
 
 
 @pytest.mark.parametrize(("durability", "error"), [("tape", InvalidValueError), (3, InvalidTypeError)])
@@ -28,8 +32,8 @@ def test_durability_is_one_of_three(tmp_path: Path, durability: Any, error: type
         SQLiteStore(tmp_path / "songs.rot", durability=durability)
 
 
-def test_only_the_store_and_its_lock_stay(path: Path) -> None:
-    assert {each.name for each in path.parent.iterdir()} == {"songs.rot", "songs.rot-lock"}
+def test_only_the_store_its_lock_and_its_mark_stay(path: Path) -> None:
+    assert {each.name for each in path.parent.iterdir()} == {"songs.rot", "songs.rot-lock", "songs.rot-mark"}
     assert path.with_name("songs.rot-lock").stat().st_size == 0
 
 
@@ -111,6 +115,7 @@ def test_a_child_process_leaves_the_store_to_its_parent(path: Path) -> None:
     code = """
 import os, sys
 from rotting.errors import StoreFailedError
+from rotting.store.protocol import Durability
 from rotting.store.sqlite import SQLiteStore
 store = SQLiteStore(sys.argv[1])
 store.append([("songs", {"n": 91})])
@@ -186,33 +191,94 @@ def test_another_program_that_writes_is_waited_for_and_then_told(path: Path, mon
         assert says(store) == list(range(1, 96))
 
 
-def test_a_reader_who_stays_is_in_the_way_of_a_new_writer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "PATIENCE_MS", 20)
+@contextmanager
+def view_held_open(path: Path) -> Iterator[None]:
+    """A program that reads one view of the file for a long time."""
     reader = apsw.Connection(str(path))
-    with SQLiteStore(path) as store:
-        store.append(numbered(91, 91))
-        reader.execute("BEGIN")
-        reader.execute("SELECT count(*) FROM events").fetchall()
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM events").fetchall()
+    try:
+        yield
+    finally:
+        reader.close()
+
+
+def test_a_writer_starts_beside_a_reader_that_holds_its_view(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "_TAKE_OVER_PATIENCE_MS", 20)
+    store = SQLiteStore(path)
+    store.append(numbered(91, 91))
+    with view_held_open(path):
         store.append(numbered(92, 92))
         store.close()
-        with pytest.raises(StoreLockedError, match="is locked: a reader has been reading for 5 s$"):
-            SQLiteStore(path)
-    reader.close()
+        with SQLiteStore(path) as store:
+            assert store.append(numbered(93, 93)) == 93
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 93))
+        assert says(store) == list(range(1, 94))
+        assert verify(store).problems == ()
+
+
+def test_a_writer_does_not_start_beside_a_reader_after_a_failed_sync(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "PATIENCE_MS", 20)
+    with failing_disk() as disk:
+        store = SQLiteStore(path)
+        store.append(numbered(91, 91))
+        with view_held_open(path):
+            disk.syncs_fail = True
+            with pytest.raises(StoreFailedError, match="could not be read or written"):
+                store.append(numbered(92, 92))
+            store.close()
+            disk.syncs_fail = False
+            why = "is locked: the last writer could not synchronise it, and a reader keeps its -wal file from being copied$"
+            with pytest.raises(StoreLockedError, match=why):
+                SQLiteStore(path)
+        with SQLiteStore(path) as store:
+            assert says(store)[:91] == list(range(1, 92))
+
+
+def test_a_stalled_reader_bounds_the_write_ahead_log_and_appends_go_on_after_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "WAL_LIMIT_BYTES", 400_000)
+    monkeypatch.setattr(sqlite, "_CHECK_BYTES", 1)
+    wal = path.with_name("songs.rot-wal")
+    with SQLiteStore(path, durability="os") as store:
+        with view_held_open(path):
+            last = append_until_full(store)
+            assert last == store.last
+            with pytest.raises(StoreFullError, match="a reader keeps its write-ahead log from being reset"):
+                store.append(numbered(last + 1, last + 2))
+            with pytest.raises(StoreFullError):
+                store.save_snapshot("songs", last, {"n": last})
+            assert 400_000 < wal.stat().st_size < 600_000
+        assert store.append(numbered(last + 1, last + 1)) == last + 1
+        assert wal.stat().st_size < 100_000
+        store.check_file()
+    with SQLiteStore(path, readonly=True) as store:
+        assert says(store) == list(range(1, last + 2))
+        assert verify(store).problems == ()
+
+
+def append_until_full(store: SQLiteStore) -> int:
+    """Append until that is refused; return the number of the last event."""
+    while True:
+        before = store.last
+        try:
+            store.append(numbered(before + 1, before + 1))
+        except StoreFullError:
+            return before
 
 
 def test_a_writer_that_lost_its_lock_and_goes_on_is_not_overtaken(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recognise = SQLiteStore._recognise
-    with SQLiteStore(path) as first:
-        path.with_name("songs.rot-lock").unlink()
+    recognise = SQLiteStore._load_header
+    with SQLiteStore(path, durability="os") as first:
+        lose_lock(path)
 
         def meanwhile(second: SQLiteStore) -> None:
             recognise(second)
             first.append(numbered(91, 91))
 
         with monkeypatch.context() as patch:
-            patch.setattr(SQLiteStore, "_recognise", meanwhile)
+            patch.setattr(SQLiteStore, "_load_header", meanwhile)
             with pytest.raises(StoreLockedError, match="is locked: another writer has it$"):
                 SQLiteStore(path)
         first.append(numbered(92, 92))
@@ -234,8 +300,8 @@ def test_a_snapshot_does_not_mind_that_the_log_ahead_is_being_copied(path: Path,
                 copies.append(True)
                 raise apsw.BusyError
 
-        aside = store._aside
-        monkeypatch.setattr(store, "_aside", Busy())
+        aside = store._snapshot_db
+        monkeypatch.setattr(store, "_snapshot_db", Busy())
         monkeypatch.setattr(sqlite, "_PIECES", 2)
         store.save_snapshot("songs", 90, long(1))
         assert copies
@@ -380,12 +446,129 @@ def test_the_events_of_one_bandit_come_in_pieces_as_they_are(tmp_path: Path) -> 
         store.append([("ab"[k % 2], {"k": k}) for k in range(10)])
         found, after, left = [], 0, [5]
         while left[-1]:
-            payloads, after, more = store.contents("b", after, 2)
-            found += payloads
+            rows, after, more = store.contents("b", after, 2)
+            found += rows
             left.append(more)
-        assert found == [b'{"k":%d}' % k for k in (1, 3, 5, 7, 9)]
+        assert found == [(k + 1, 1, b'{"k":%d}' % k) for k in (1, 3, 5, 7, 9)]
         assert (after, left) == (10, [5, 3, 1, 0])
         assert store.contents("b", 10, 2) == ([], 10, 0)
         assert store.contents("none", 0, 2) == ([], 0, 0)
         with pytest.raises(InvalidValueError, match="^bandit must be one of"):
             store.contents("c", 0, 2)
+
+
+def test_a_page_of_events_ends_at_a_number_of_bytes(tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "songs.rot") as store:
+        store.append([("songs", {"k": "x" * size}) for size in (10, 10, 500, 10)], bandits=[("songs", {})])
+        for checked in (False, True):
+            pages, last, left = [], 0, 1
+            while left:
+                rows, last, left = store.contents("songs", last, 10, max_bytes=40, checked=checked)
+                pages.append([number for number, _, _ in rows])
+            assert pages == [[1, 2], [3], [4]]
+            assert len(store.contents("songs", 0, 3, checked=checked).rows) == 3
+        store.append([("songs", {"n": 5})])  # no page holds its view of the file
+        assert store.contents("songs", 4, 9, max_bytes=0) == ([(5, 1, b'{"n":5}')], 5, 0)
+
+
+@pytest.mark.parametrize(("change", "why"), TAMPERED[:3])
+def test_a_page_of_events_is_checked_on_request(path: Path, change: str, why: str) -> None:
+    sql(path, change)
+    with SQLiteStore(path, readonly=True) as store:
+        assert len(store.contents("songs", 0, 20).rows) == 20
+        with pytest.raises(StoreDamagedError, match=f"{why}|before event 8 one of 'songs' is missing"):
+            store.contents("songs", 0, 20, checked=True)
+
+
+def test_one_failed_read_of_a_reader_is_not_for_ever(path: Path) -> None:
+    with failing_disk() as disk, SQLiteStore(path, readonly=True) as reader:
+        assert reader.last == 90
+        disk.reads_fail = True
+        with pytest.raises(StoreFailedError, match=f"^{path} could not be read \\("):
+            reader.snapshot("songs")  # on pages that were not read before
+        disk.reads_fail = False
+        assert reader.snapshot("songs") == (90, {"n": 90})
+        assert says(reader) == list(range(1, 91))
+
+
+def test_nothing_in_memory_is_ahead_of_the_file_after_a_failed_write(path: Path) -> None:
+    with failing_disk() as disk, SQLiteStore(path) as store:
+        disk.full = True
+        for events in ([], numbered(91, 91), [("films", {"n": 91})]):
+            with pytest.raises(StoreFullError):
+                store.append(events, bandits=[("films", {})])
+            assert (store.last, list(store.bandits())) == (90, ["songs"])
+        with pytest.raises(InvalidValueError, match="bandit must be one of"):
+            store.append([("films", {"n": 91})])
+        disk.full = False
+        assert store.append([("films", {"n": 91}), ("songs", {"n": 92})], bandits=[("films", {})]) == 92
+        assert [event.number for event in store.read("films")] == [91]
+    with SQLiteStore(path) as store:
+        assert says(store) == list(range(1, 93))
+        assert verify(store).problems == ()
+
+
+def test_a_bandit_that_is_added_while_events_are_held_back_counts_what_is_in_the_file(path: Path, tmp_path: Path) -> None:
+    with SQLiteStore(path, durability="memory") as store:
+        store.append(numbered(91, 95))
+        store.add_bandit("films", {})
+        store.append(numbered(96, 99))
+        twin = tmp_path / "died" / "songs.rot"  # what is left if the process dies now
+        twin.parent.mkdir()
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{path}{suffix}", f"{twin}{suffix}")
+    with SQLiteStore(twin) as store:
+        assert (store.last, list(store.bandits())) == (95, ["songs", "films"])
+
+
+def test_a_replaced_writer_is_refused_for_ever_and_writes_nothing_when_it_is_closed(path: Path) -> None:
+    first = SQLiteStore(path, durability="memory")
+    first.append(numbered(91, 91))
+    lose_lock(path)
+    with SQLiteStore(path) as second:
+        second.append(numbered(91, 92))
+        for use in (
+            first.flush,
+            lambda: first.append(numbered(93, 93)),
+            lambda: first.append([], bandits=[("films", {})]),
+            lambda: first.save_snapshot("songs", 90, {}),
+            lambda: first.last,
+            first.check_file,
+        ):
+            with pytest.raises(StoreLockedError, match="the writer of epoch 3 has replaced that of epoch 2$"):
+                use()
+    before = {each.name: each.read_bytes() for each in path.parent.iterdir()}
+    with pytest.raises(StoreLockedError):  # also when the second one is gone
+        first.append(numbered(93, 93))
+    first.close()
+    after = {each.name: each.read_bytes() for each in path.parent.iterdir()}
+    assert {name: after[name] for name in after if not name.endswith("-shm")} == {
+        name: before[name] for name in before if not name.endswith("-shm")
+    }
+    with SQLiteStore(path) as third:
+        assert says(third) == list(range(1, 93))
+        assert verify(third).problems == ()
+
+
+@pytest.mark.parametrize("durability", ["disk", "os", "memory"])
+def test_on_the_disk_means_through_the_cache_of_the_drive(path: Path, durability: Durability) -> None:
+    with SQLiteStore(path, durability=durability) as store:
+        for connection in (store._db, store._snapshot_db):
+            for pragma in ("fullfsync", "checkpoint_fullfsync"):
+                assert connection.pragma(pragma) == (durability == "disk")
+
+
+def test_two_writers_that_open_a_store_at_once_do_not_share_an_epoch(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    take_over, others = SQLiteStore._take_over, list[SQLiteStore]()
+
+    def overtaken(store: SQLiteStore, **options: bool) -> None:
+        monkeypatch.setattr(SQLiteStore, "_take_over", take_over)
+        lose_lock(path)
+        others.append(SQLiteStore(path))
+        take_over(store, **options)
+
+    monkeypatch.setattr(SQLiteStore, "_take_over", overtaken)
+    with pytest.raises(StoreLockedError, match="another writer has it$"):
+        SQLiteStore(path)
+    with others[0] as store:
+        assert store.append(numbered(91, 91)) == 91

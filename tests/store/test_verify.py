@@ -33,11 +33,20 @@ def test_an_epoch_that_no_writer_had_is_a_problem() -> None:
 
 
 def test_every_event_is_played_again_in_order() -> None:
-    seen: list[int] = []
+    class Watcher:
+        """Says what it sees."""
 
-    def replay(event: Event) -> str:
-        seen.append(event.payload["n"])
-        return "arm 'b' was chosen, and 'a' is now" if event.number == 2 else ""
+        def __init__(self) -> None:
+            self.seen: list[int] = []
 
-    assert verify(log_of(1, 1, 1), replay).problems == ("event 2: arm 'b' was chosen, and 'a' is now",)
-    assert seen == [1, 2, 3]
+        def play(self, event: Event) -> list[str]:
+            self.seen.append(event.payload["n"])
+            return ["event 2: another arm"] if event.number == 2 else []
+
+        def finish(self) -> list[str]:
+            return [f"{len(self.seen)} events"]
+
+    watcher, steps = Watcher(), list[None]()
+    assert verify(log_of(1, 1, 1), watcher, lambda: steps.append(None)).problems == ("event 2: another arm", "3 events")
+    assert watcher.seen == [1, 2, 3]
+    assert len(steps) == 3

@@ -53,19 +53,13 @@ def _verify(store: "SQLiteStore", file: str) -> None:
     from rotting.store.durable import replaying
     from rotting.store.verify import verify
 
-    replay = replaying(store)
     with Progress(store.last, "events") as bar:
-
-        def counted(event: "Event") -> str:
-            bar.advance()
-            return replay(event)
-
-        found = verify(store, counted)
+        found = verify(store, replaying(store), progress=bar.advance)
     for problem in found.problems:
         print(problem)
     if found.problems:
         many = "1 problem" if len(found.problems) == 1 else f"{len(found.problems)} problems"
-        raise StoreDamagedError(f"{file} is damaged: {many}, events read: {found.events}")
+        raise StoreDamagedError(f"is damaged: {many}, events read: {found.events}", file)
     print(f"{file}: {found.events} events, all as they were written, and every choice the same again")
 
 
@@ -86,7 +80,7 @@ def _print(store: "SQLiteStore", events: "Iterable[Event]") -> None:
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(f"{'number':>8} {'epoch':>6}  {'bandit':{wide}}  {'event':{_EVENT}}  {'id':8}".rstrip())
     for event in events:
-        payload = dict(event.payload)
+        payload = {name: value for name, value in event.payload.items() if name not in {"answer", "body"}}
         what, key = str(payload.pop("event", "note" if "note" in payload else "")), str(payload.pop("id", ""))[:8]
         first: dict[str, Any] = {name: payload.pop(name) for name in ("arm", "reward") if name in payload}
         own = " ".join(f"{name}={_short(value)}" for name, value in {**first, **payload}.items() if value is not None)

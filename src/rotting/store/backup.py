@@ -11,7 +11,8 @@ from pathlib import Path
 from rotting.common.atomic_files import partial_path
 from rotting.common.progress import Progress
 from rotting.errors import PathExistsError, PathMissingError, StoreFailedError
-from rotting.store.files import look, remove, resolved, sync_folder, told
+from rotting.store.files import look, remove, resolved, sync_folder, to_store_error
+from rotting.store.open_files import OpenFile
 from rotting.store.sqlite import SQLiteStore
 
 import apsw  # isort: skip - after `files`, which says what to install
@@ -64,11 +65,12 @@ def _check_new(target: Path) -> None:
 
 def _copy_pages(source: Path, target: Path, progress: bool | None) -> None:
     """Copy all pages of one view of a store."""
-    try:
-        reader = look(source)
-    except apsw.Error as error:
-        raise told(source, error) from error
-    with closing(reader):
+    with closing(OpenFile(source)) as file:  # so that its locks outlive a store of this process that is closed meanwhile
+        try:
+            reader = file.keep(look(source))
+        except apsw.Error as error:
+            raise to_store_error(source, error) from error
+        file.attach()
         try:
             with closing(apsw.Connection(str(target))) as written:
                 written.pragma("journal_mode", "off")  # an unfinished copy is removed
@@ -81,5 +83,5 @@ def _copy_pages(source: Path, target: Path, progress: bool | None) -> None:
                         bar.advance(left - copying.remaining)
         except apsw.Error as error:
             if isinstance(error, apsw.FullError | apsw.CantOpenError | apsw.ReadOnlyError):
-                raise told(target, error) from error
-            raise StoreFailedError(f"{source} could not be copied to {target}: {error}") from error
+                raise to_store_error(target, error) from error
+            raise StoreFailedError(f"could not be copied: {error}", source) from error

@@ -1,22 +1,26 @@
 """A bandit that outlives its process: every change is in a store before the caller has the reply."""
 
+import logging
 import threading
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from rotting.common.rules import brief
-from rotting.errors import InvalidValueError, RottingError, StoreFailedError
+from rotting.errors import InvalidValueError, RottingError, StoreError, StoreFailedError
 from rotting.live.arms import check_iterable, restore_arm
 from rotting.live.bandit import Bandit
 from rotting.live.saved_state import Parts
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
-from rotting.store.protocol import Durability, Event, Payload, Store
-from rotting.store.records import check_name, is_note
-from rotting.store.verify import Replay
+from rotting.store.protocol import Durability, Event, Payload, Snapshot, Store
+from rotting.store.records import check_name, event_in
+
+_log = logging.getLogger("rotting.store")
+_UNREADABLE = (RottingError, ValueError, TypeError, LookupError, AttributeError)  # what reading a foreign state may raise
+AnyBandit = TypeVar("AnyBandit", bound=Bandit)
 
 _SNAPSHOT_EVERY = 100_000  # events: a second or two to play again when a store is opened; a snapshot takes time too
 
@@ -25,7 +29,7 @@ class DurableBandit(Bandit):
     """A bandit in a store; `rotting.open` makes one.
 
     It is used as a `Bandit` is, in a `with` block or with a `close` in the end. A reply means that what it tells is in the
-    store, as durable as was asked for. When the store refuses a change, so does the bandit, and it lets nobody in any more:
+    store, as durable as was asked for. When the store refuses a change, so does the bandit, and every later call fails:
     open it again. A copy, also in another process, is a bandit of its own, without a store.
     """
 
@@ -144,7 +148,7 @@ def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Hasha
         bandit = DurableBandit(policy, listed, **options)
         store.add_bandit(name, describe(bandit, options.get("seed", 0)))
     else:
-        bandit = resume(store, name, known[name])
+        bandit = resume(store, name, known[name], DurableBandit)
         _check_same(known[name], bandit, policy, listed, options)
     bandit._live_in(store, name)
     return bandit
@@ -161,20 +165,34 @@ def describe(bandit: Bandit, seed: int) -> Payload:
     }
 
 
-def _new(meta: Payload, kind: type[DurableBandit] = DurableBandit) -> DurableBandit:
+def _new(meta: Payload, kind: type[AnyBandit]) -> AnyBandit:
     """Return the bandit as it was before its first event."""
     arms = [restore_arm(arm) for arm in meta["arms"]]
     return kind(policy_from_json(meta["policy"]), arms, meta["seed"], meta["pending"], meta["max_pending"])
 
 
-def resume(store: Store, name: str, meta: Payload, kind: type[DurableBandit] = DurableBandit) -> DurableBandit:
-    """Return the fold of the events, from the last snapshot on."""
-    snapshot = store.snapshot(name)
-    bandit = _new(meta, kind) if snapshot is None else kind.from_state(snapshot.state)
-    assert isinstance(bandit, DurableBandit)
-    for event in store.read(name, after=0 if snapshot is None else snapshot.number):
-        if not is_note(event.payload):
-            bandit._apply(event.payload)
+def resume(store: Store, name: str, meta: Payload, kind: type[AnyBandit]) -> AnyBandit:
+    """Return the bandit that its events make, from the newest snapshot on that they can be applied to.
+
+    A snapshot that cannot be read back, or that the events after it contradict, is passed over: the log has everything.
+    """
+    for snapshot in store.snapshots(name):
+        try:
+            bandit = kind.from_state(snapshot.state)
+            assert isinstance(bandit, kind)
+            return _apply_events(bandit, store, name, snapshot.number)
+        except StoreError:
+            raise
+        except _UNREADABLE as error:
+            _log.warning("bandit %s: the snapshot at event %d is passed over: %s", name, snapshot.number, error)
+    return _apply_events(_new(meta, kind), store, name, 0)
+
+
+def _apply_events(bandit: AnyBandit, store: Store, name: str, after: int) -> AnyBandit:
+    for event in store.read(name, after):
+        change = event_in(event.payload)
+        if change is not None:
+            bandit._apply(change)
     return bandit
 
 
@@ -190,26 +208,62 @@ def _check_same(
             raise InvalidValueError(f"{key} must be that of the store, {meta[key]!r}, got {brief(value)}")
 
 
-def replaying(store: Store) -> Replay:
-    """Return what `verify` calls to play every event again and compare every choice, and every snapshot that is kept.
+def replaying(store: Store) -> "LogReplay":
+    """Return what `verify` needs to play every event again, and to compare every choice and every snapshot that is kept."""
+    return LogReplay(store)
 
-    What follows a difference follows from another state, so only the first of each bandit is told.
+
+class LogReplay:
+    """Plays the bandits of a store again beside the log.
+
+    What follows a difference follows from another state, so only the first one of each bandit is reported. A snapshot is
+    compared when the log has passed its number, whichever bandit the next event belongs to.
+
+    Args:
+        store: the store, also one that is being written to.
     """
-    twins: dict[str, Bandit | None] = {name: _new(meta) for name, meta in store.bandits().items()}
-    snapshots = {name: store.snapshot(name) for name in twins}
 
-    def replay(event: Event) -> str:
-        twin, snapshot = twins.get(event.bandit), snapshots.get(event.bandit)
-        if twin is None:
-            return ""
-        try:
-            if not is_note(event.payload):
-                twin._apply(event.payload)
-        except RottingError as error:
-            twins[event.bandit] = None
-            return str(error)
-        if snapshot is not None and snapshot.number == event.number and twin.get_state() != snapshot.state:
-            return "the snapshot of the state is not the state"
-        return ""
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._twins: dict[str, Bandit] = {name: _new(meta, DurableBandit) for name, meta in store.bandits().items()}
+        # Only their numbers: the states of many bandits may need more memory than there is.
+        self._due = [(snapshot.number, name) for name in self._twins for snapshot in store.snapshots(name)]
+        self._due.sort(reverse=True)
 
-    return replay
+    def play(self, event: Event) -> list[str]:
+        """Play an event again; return a sentence for each difference."""
+        problems = self._compare_snapshots(before=event.number)
+        twin, change = self._twins.get(event.bandit), event_in(event.payload)
+        if twin is not None and change is not None:
+            try:
+                twin._apply(change)
+            except RottingError as error:
+                del self._twins[event.bandit]
+                problems.append(f"event {event.number}: {error}")
+        return problems
+
+    def finish(self) -> list[str]:
+        """Compare the snapshots at the end of the log."""
+        return self._compare_snapshots()
+
+    def _compare_snapshots(self, before: int | None = None) -> list[str]:
+        problems = []
+        while self._due and (before is None or self._due[-1][0] < before):
+            number, name = self._due.pop()
+            twin = self._twins.get(name)
+            for snapshot in self._store.snapshots(name) if twin is not None else ():
+                if snapshot.number == number and twin is not None:
+                    problems += _difference(name, snapshot, twin)
+        return problems
+
+
+def _difference(name: str, snapshot: Snapshot, twin: Bandit) -> list[str]:
+    """Compare a snapshot with the bandit that the events up to its number make."""
+    if snapshot.state == twin.get_state():
+        return []
+    what = f"event {snapshot.number}: the snapshot of bandit {brief(name)}"
+    try:
+        Bandit.from_state(snapshot.state)
+    except _UNREADABLE as error:
+        return [f"{what} cannot be read back: {error}"]
+    return [f"{what} is not the state that the events up to it make"]

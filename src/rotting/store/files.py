@@ -6,6 +6,7 @@ before 3.51.3 can damage a file that is written ahead when one connection writes
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from rotting.common.atomic_files import partial_path
@@ -16,6 +17,8 @@ from rotting.errors import (
     NotAStoreError,
     PathMissingError,
     StoreDamagedError,
+    StoreError,
+    StoreFailedError,
     StoreFormatError,
     StoreFullError,
     StoreLockedError,
@@ -30,7 +33,7 @@ except ImportError as error:
 
 APPLICATION_ID = 0x524F5421  # "ROT!"
 FORMAT = 2
-PATIENCE_MS = 5_000  # how long to wait for a reader who is in the way
+PATIENCE_MS = 5_000  # how long to wait for another connection that is in the way
 # Notes are found by their names: SQLite keeps an index of the events that begin as they do, `{"note":`.
 IS_NOTE = "substr(payload, 1, 8) = x'7b226e6f7465223a'"
 NOTE_NAME = "json_extract(CAST(payload AS TEXT), '$.note')"
@@ -60,29 +63,40 @@ def resolved(path: object, name: str = "path") -> Path:
         raise InvalidTypeError(f"{name} must be the path of a file, got {path!r}") from None
 
 
-def told(path: Path, error: Exception) -> Exception:
+def to_store_error(path: Path, error: Exception) -> StoreError:
     """Return the library's own error for one of SQLite."""
     if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return StoreLockedError(f"{path} is locked by another program")
+        return StoreLockedError("is locked by another program", path)
     if isinstance(error, apsw.FullError):
-        return StoreFullError(f"{path} cannot grow: the disk is full, and nothing was written")
+        return StoreFullError("cannot grow: the disk is full, and nothing was written", path)
     if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError | apsw.CantOpenError):
-        return StoreReadOnlyError(f"{path} cannot be opened for this: {error}")
+        return StoreReadOnlyError(f"cannot be opened for this: {error}", path)
     if isinstance(error, apsw.NotADBError):
-        return NotAStoreError(f"{path} must be a store, but it is no database")
-    return StoreDamagedError(f"{path} is damaged: {error}")
+        return NotAStoreError("must be a store, but it is no database", path)
+    return StoreDamagedError(f"is damaged: {error}", path)
+
+
+def missing(path: Path) -> Exception:
+    """Return the error for a store that is not there; one whose write-ahead log is there was lost."""
+    with suppress(OSError):
+        if path.with_name(f"{path.name}-wal").stat().st_size > 0:
+            reason = (
+                "is missing, but its -wal file holds events that belong to it: restore the file, or move the -wal file away"
+            )
+            return StoreDamagedError(reason, path)
+    return PathMissingError(f"no such store: {path}")
 
 
 def look(path: Path) -> apsw.Connection:
     """Open a file for reading, if it is a store."""
     if path.is_dir():
-        raise NotAStoreError(f"{path} must be a store, but it is a folder")
+        raise NotAStoreError("must be a store, but it is a folder", path)
     try:
         size = path.stat().st_size
     except FileNotFoundError:
-        raise PathMissingError(f"no such store: {path}") from None
-    if size == 0:  # SQLite would take it for a new database, and drop the log ahead
-        raise NotAStoreError(f"{path} must be a store, but it is an empty file")
+        raise missing(path) from None
+    if size == 0:  # SQLite would take it for a new database, and drop the write-ahead log
+        raise NotAStoreError("must be a store, but it is an empty file", path)
     connection = open_file(str(path), apsw.SQLITE_OPEN_READONLY)
     try:
         _check_header(path, connection)
@@ -90,7 +104,7 @@ def look(path: Path) -> apsw.Connection:
         connection.close(True)
         if not isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError) or path.with_name(f"{path.name}-wal").exists():
             raise
-        # In a folder that cannot be written to there is no room for a log ahead: nobody writes, and the file is all there is.
+        # In a folder that cannot be written to there is no room for a write-ahead log: nobody writes, and the file has all.
         connection = open_file(f"{path.as_uri()}?immutable=1", apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         _check_header(path, connection)
     return connection
@@ -109,10 +123,10 @@ def open_file(name: str, flags: int) -> apsw.Connection:
 def _check_header(path: Path, connection: apsw.Connection) -> None:
     application, version = connection.pragma("application_id"), connection.pragma("user_version")
     if application != APPLICATION_ID:
-        raise NotAStoreError(f"{path} must be a store, but it is another program's database (application id {application})")
+        raise NotAStoreError(f"must be a store, but it is another program's database (application id {application})", path)
     if version != FORMAT:
         age = "a newer" if version > FORMAT else "an older"
-        raise StoreFormatError(f"{path} has format {version}, of {age} version; rotting {__version__} reads format {FORMAT}")
+        raise StoreFormatError(f"has format {version}, of {age} version; rotting {__version__} reads format {FORMAT}", path)
 
 
 def make(path: Path) -> None:
@@ -134,6 +148,31 @@ def make(path: Path) -> None:
         remove(partial)
 
 
+def empty_wal(connection: apsw.Connection, patience_ms: int) -> bool:
+    """Copy the write-ahead log into the file, synchronised, and truncate it; return whether that was possible.
+
+    It is not while a reader has a view of the file that is longer than the patience.
+    """
+    connection.set_busy_timeout(patience_ms)
+    try:
+        ((is_busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        connection.set_busy_timeout(PATIENCE_MS)
+    return not is_busy
+
+
+def sync_wal(path: Path) -> None:
+    """Synchronise the write-ahead log of a store."""
+    try:
+        handle = os.open(path.with_name(f"{path.name}-wal"), os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise StoreFailedError(f"could not be synchronised ({error.strerror})", path) from error
+
+
 def remove(path: Path) -> None:
     """Remove a file, and what SQLite keeps beside it."""
     for each in ("", "-wal", "-shm", "-journal"):
@@ -153,7 +192,8 @@ def sync_folder(folder: Path) -> None:
 def lock(path: Path) -> apsw.Connection:
     """Take the lock of the writer, which the operating system takes back when the process ends, however it ends.
 
-    It is a file of its own, locked by way of SQLite, which knows how on every system. The file stays empty.
+    It is a file of its own, locked by way of SQLite, which knows how on every system. The file stays empty. On Linux the writer
+    also locks the store itself, see `open_files`.
     """
     if not path.parent.is_dir():
         raise PathMissingError(f"no such folder: {path.parent}")
@@ -167,6 +207,6 @@ def lock(path: Path) -> apsw.Connection:
         if guard is not None:
             guard.close(True)
         if isinstance(error, apsw.BusyError):
-            raise StoreLockedError(f"{path} is locked: another writer has it") from None
-        raise StoreReadOnlyError(f"{path} cannot be written to: its lock {beside} cannot be had ({error})") from error
+            raise StoreLockedError("is locked: another writer has it", path) from None
+        raise StoreReadOnlyError(f"cannot be written to: its -lock file cannot be created or locked ({error})", path) from error
     return guard

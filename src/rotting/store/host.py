@@ -1,34 +1,44 @@
 """Many durable bandits in one store, for one process that serves them all.
 
-A bandit is a row of the store until it is used; then it is resumed, and stays in memory. What changes is gathered: the events
-of many calls, of any of the bandits, are one transaction. So a reply must wait until the batch that holds its events is written
-(`take`, then `write`, which may run in a thread while the next batch gathers). If that fails, nothing of the batch was kept,
-and nothing that was gathered since can stand on it: `undo` drops the bandits that are ahead of the store, and they are resumed
-when they are used again.
+A bandit stays a row of the store until it is used; then it is loaded and kept in memory. Its events are collected in a batch:
+the events of many calls, of any of the bandits, are written in one transaction. A response must wait until the batch that holds
+its events is written (`take`, then `write`, which may run in a worker thread while the next batch collects).
+
+After a failed write, no bandit in memory may be ahead of the store. So `fail` drops all of them, and `recover` opens the store
+again and reads everything anew.
 """
 
 import logging
-from collections import OrderedDict
-from collections.abc import Hashable, Iterable
-from contextlib import suppress
+import os
+import threading
+import time
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
-from rotting.errors import InvalidValueError, RottingError, StoreError, StoreFullError
+from rotting.errors import RottingError, StoreError, StoreFailedError, StoreFullError
 from rotting.live.arms import restore_arm
+from rotting.live.bandit import Bandit
+from rotting.live.saved_state import Parts
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
-from rotting.store.durable import DurableBandit, describe, resume
-from rotting.store.protocol import Durability, Event, Payload, Store
+from rotting.store.durable import describe, resume
+from rotting.store.files import resolved
+from rotting.store.name_filter import NameFilter
+from rotting.store.open_files import OpenFile
+from rotting.store.protocol import Durability, Payload
 from rotting.store.records import check_bandit, check_name
-from rotting.store.sqlite import SQLiteStore
+from rotting.store.sqlite import Contents, SQLiteStore
 
 ARCHIVED = "archived"
-"""The name of the note that says that a bandit decides no more."""
+"""The name of the note that says that a bandit makes no more decisions."""
 
 _log = logging.getLogger("rotting.service")
-_RECENT = 10_000  # notes that are found without asking the store
+_NAMES = 2_000  # of notes that are read at once
+_SNAPSHOT_EVERY = 100_000  # events of one bandit
+_SAVING = 5.0  # seconds that `close` spends on snapshots; what is not saved is replayed from the log
 
 
 @dataclass
@@ -37,75 +47,95 @@ class Batch:
 
     first: int
     """The number of the first event."""
-    made: list[tuple[str, Payload]] = field(default_factory=list)
+    bandits: list[tuple[str, Payload]] = field(default_factory=list)
+    """New bandits: name, and what describes it."""
     events: list[tuple[str, Payload]] = field(default_factory=list)
-    snapshots: list[tuple[str, int, Payload]] = field(default_factory=list)
+
+    @property
+    def last(self) -> int:
+        """The number of the last event."""
+        return self.first + len(self.events) - 1
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to write."""
-        return not (self.made or self.events or self.snapshots)
+        return not (self.bandits or self.events)
 
 
-class _Gatherer:
-    """What a bandit takes for its store: it gathers what the store shall write."""
+class _HostedBandit(Bandit):
+    """A bandit whose callers are elsewhere: warnings about their rewards go to the log of the process."""
 
-    def __init__(self, last: int) -> None:
-        self.batch = Batch(last + 1)
-
-    @property
-    def last(self) -> int:
-        return self.batch.first + len(self.batch.events) - 1
-
-    def append(self, events: Iterable[tuple[str, Payload]]) -> int:
-        self.batch.events.extend(events)
-        return self.last
-
-    def save_snapshot(self, bandit: str, number: int, state: Payload) -> None:
-        self.batch.snapshots.append((bandit, number, state))
-
-
-class _HostedBandit(DurableBandit):
-    """A bandit whose callers are elsewhere: what should be known of their rewards goes to the log of the process."""
+    hosted_name = ""
 
     def _warn(self) -> None:
         while self._warnings:
-            _log.warning("bandit %s: %s", self._name, self._warnings.pop())
+            _log.warning("bandit %s: %s", self.hosted_name, self._warnings.pop())
 
 
-@dataclass
 class Hosted:
-    """A bandit in use."""
+    """A bandit in use. Only one thread may use `bandit` at a time; `Host.collect` then takes over what happened."""
 
-    name: str
-    bandit: DurableBandit
-    archived: bool
-    meta: Payload
-    """What makes it again as it was at first."""
+    def __init__(
+        self, name: str, bandit: _HostedBandit, archived: bool, meta: Payload, generation: int, is_new: bool = False
+    ) -> None:
+        self.name, self.bandit, self.archived, self.meta = name, bandit, archived, meta
+        self.is_new = is_new
+        """Whether the bandit was made just now, and not loaded."""
+        self.generation = generation
+        """Which reading of the store it comes from; see `Host.generation`."""
+        self.events: list[Payload] = []
+        """What happened and was not collected yet."""
+        self.last_number = 0
+        """The number of its last event that was collected."""
+        self.unsaved = 0
+        """Events since its last snapshot."""
+        self.is_saving = False
+        self.new_notes = NameFilter()
+        """The notes that were added since the bandit was loaded."""
+        self.old_notes: NameFilter | None = None
+        """The notes that were there before; None until they are known."""
+        bandit.hosted_name = name
+        bandit._listen(self.events.extend)
 
     @property
     def retired(self) -> list[Hashable]:
-        """The arms that are not chosen any more, and of which is known what was learned."""
+        """The arms that are kept but not chosen any more."""
         return list(self.bandit._arms.retired)
 
     @property
-    def oldest_round(self) -> int | None:
-        """The round of the oldest decision that is waited for."""
-        oldest = self.bandit._ledger.oldest()
-        return None if oldest is None else oldest.round
+    def n_arms(self) -> int:
+        """How many arms may be chosen."""
+        return len(self.bandit._arms.active)
+
+    def is_active(self, arm: Hashable) -> bool:
+        """Return whether an arm may be chosen."""
+        return arm in self.bandit._arms.active
+
+    def is_retired(self, arm: Hashable) -> bool:
+        """Return whether an arm is kept but not chosen any more."""
+        return arm in self.bandit._arms.retired
+
+    def has_no_note(self, note: str) -> bool:
+        """Return whether it is certain that there is no note of a name; False if the store must be asked."""
+        return self.old_notes is not None and not (self.new_notes.may_have(note) or self.old_notes.may_have(note))
 
     @property
-    def is_saved(self) -> bool:
-        """Whether the last snapshot has it all."""
-        return not self.bandit._unsaved
+    def oldest_round(self) -> int | None:
+        """The round of the oldest pending decision."""
+        oldest = self.bandit._ledger.oldest()
+        return None if oldest is None else oldest.round
 
 
 class Host:
     """The bandits of a store, of which this process is the writer.
 
+    All methods but `load`, `learn_notes`, `make`, `read`, `reader`, `write`, `save_snapshot`, `check_file` and `recover` must
+    be called from one thread.
+
     Args:
-        path: the file, which is made if it is not there.
+        path: the file.
         durability: what it means that a batch is written, as for `rotting.open`.
+        create: make the file if it is missing; it is never made later.
 
     Example:
         >>> import tempfile
@@ -115,164 +145,336 @@ class Host:
         >>> hosted = host.adopt(host.make("songs", rotting.UCB1(), ["jazz", "rock"]))
         >>> [hosted.bandit.decide().arm for _ in range(2)]
         ['jazz', 'rock']
+        >>> host.collect(hosted)
         >>> host.write(host.take())  # both decisions are on the disk now
         >>> host.close()
         >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | PathLike[str], durability: Durability = "disk") -> None:
+    def __init__(self, path: str | PathLike[str], durability: Durability = "disk", create: bool = True) -> None:
         self._path, self._durability = path, durability
-        self._store: Store = SQLiteStore(path, durability=durability)
-        self._reader: Store = SQLiteStore(path, readonly=True)
-        self._gatherer: Any = _Gatherer(self._store.last)  # a bandit asks nothing else of its store
+        self.is_new = create and not os.path.lexists(path)
+        """Whether the store was made just now."""
+        self._store = SQLiteStore(path, durability=durability, create=create)
+        self._id = self._store.id
+        self._file = OpenFile(resolved(path))
+        try:
+            self._file.attach()  # so that no other file can get its inode
+        except BaseException:
+            self._store.close()
+            raise
+        self._note_reader = self._new_reader()  # for the event loop alone, which must not wait for another one
+        self._readers: list[SQLiteStore] = []
+        self._readers_lock = threading.Lock()
         self.metas = self._store.bandits()
-        """What was said of each bandit when it was made, by name; also of those that are not written yet."""
+        """What describes each bandit, by name, as it was made; also of bandits that are not written yet."""
         self.live: dict[str, Hosted] = {}
+        """The bandits in memory, by name."""
         self.trouble: StoreError | None = None
-        """Why nothing can be written, until `mend` finds that it can."""
-        self._lost: set[str] = set()  # bandits that were dropped
-        self._notes: OrderedDict[tuple[str, str], Payload] = OrderedDict()
+        """Why nothing can be written at present; `recover` clears it."""
+        self.generation = 0
+        """How often everything was dropped: what was loaded before must not be used."""
+        self._batch = Batch(self._store.last + 1)
+        self._unwritten: set[str] = set()  # bandits that the store does not have yet
+        self._notes: dict[tuple[str, str], Payload] = {}  # those that are not written yet
 
     # --- Bandits ----------------------------------------------------------------------------------------------------------
 
     def load(self, name: str) -> Hosted:
-        """Return a bandit as it is in the store, ready to decide; it may take seconds. `adopt` lets it be used."""
+        """Read a bandit from the store, which may take seconds; `adopt` then puts it to use."""
+        generation, meta = self.generation, self.metas[name]
         with self.reader() as reader:
-            bandit = resume(reader, name, self.metas[name], _HostedBandit)
+            bandit = resume(reader, name, meta, _HostedBandit)
             archived = reader.note(name, ARCHIVED) is not None
         bandit.warm_up()
-        return Hosted(name, bandit, archived, self.metas[name])
+        return Hosted(name, bandit, archived, meta, generation)
 
     def make(self, name: str, policy: Policy, arms: Iterable[Hashable], seed: int = 0, **options: Any) -> Hosted:
-        """Return a new bandit, ready to decide; it may take seconds. `adopt` puts it into the next batch."""
+        """Make a new bandit, which may take seconds; `adopt` then adds it to the next batch."""
+        generation = self.generation
         bandit = _HostedBandit(policy, arms, seed, **options)
         bandit.warm_up()
-        return Hosted(check_name(name), bandit, False, describe(bandit, seed))
+        hosted = Hosted(check_name(name), bandit, False, describe(bandit, seed), generation, is_new=True)
+        hosted.old_notes = NameFilter()
+        return hosted
 
     def adopt(self, hosted: Hosted) -> Hosted:
-        """Let a bandit be used, and return it; the one that is in use, if there is one."""
+        """Put a bandit to use and return it, or the one of this name that is in use already."""
         name = hosted.name
-        if name not in self.live:
-            if name not in self.metas:
-                self.metas[name] = hosted.meta
-                self._gatherer.batch.made.append((name, hosted.meta))
-            hosted.bandit._live_in(self._gatherer, name)
-            self.live[name] = hosted
-        return self.live[name]
+        if name in self.live:
+            return self.live[name]
+        if hosted.is_new and name in self.metas:
+            raise StoreFailedError(f"got bandit {name!r} from another request meanwhile: try again", self._path)
+        if hosted.generation != self.generation:
+            raise StoreFailedError("was opened again while the bandit was loaded: try again", self._path)
+        if name not in self.metas:
+            self._check_trouble()
+            self.metas[name] = hosted.meta
+            self._batch.bandits.append((name, hosted.meta))
+            self._unwritten.add(name)
+        self.live[name] = hosted
+        return hosted
 
     def is_same(self, name: str, policy: Policy, arms: list[Hashable], options: dict[str, Any]) -> bool:
-        """Tell whether a bandit was made with these arguments."""
+        """Return whether a bandit was made with these arguments."""
         meta = self.metas[name]
         made_with = [restore_arm(arm) for arm in meta["arms"]]
         same = policy == policy_from_json(meta["policy"]) and arms == made_with
         return same and all(meta[key] == value for key, value in options.items())
 
+    def check_current(self, hosted: Hosted) -> None:
+        """Raise a `StoreError` if a bandit was dropped: it must not be used any more."""
+        if hosted.generation != self.generation:
+            self._check_trouble()
+            raise StoreFailedError("was opened again meanwhile: try again", self._path)
+
+    def _check_trouble(self) -> None:
+        if self.trouble is not None:
+            raise self.trouble.with_traceback(None)
+
+    def collect(self, hosted: Hosted, note: Payload | None = None) -> None:
+        """Add what happened to a bandit to the batch that is written next.
+
+        Args:
+            hosted: the bandit.
+            note: a note to attach to the last event, which is then found by the note's name (field `note`).
+
+        Raises:
+            StoreError: if the bandit was dropped meanwhile; then nothing that happened to it counts.
+        """
+        self.check_current(hosted)
+        events = hosted.events
+        if not events:
+            return
+        self._check_trouble()
+        name = hosted.name
+        if note is not None:
+            events[-1] = {**note, **events[-1]}  # the name comes first, where the store looks for it
+            self._remember(name, note)
+        self._batch.events += [(name, event) for event in events]
+        hosted.last_number = self._batch.last
+        hosted.unsaved += len(events)
+        events.clear()
+
+    @property
+    def last_collected(self) -> int:
+        """The number of the last event that was collected; it may not be written yet."""
+        return self._batch.last
+
     # --- Notes ------------------------------------------------------------------------------------------------------------
 
     def note(self, name: str, note: str) -> Payload | None:
         """Return the newest note of a bandit with this name; also one that is not written yet."""
+        found = self._notes.get((name, note))
+        if found is not None:
+            return found
+        hosted = self.live.get(name)
+        if hosted is not None and hosted.has_no_note(note):
+            return None
         check_bandit(name, self.metas)
-        if (name, note) in self._notes:
-            return self._notes[name, note]
-        if any(name == made for made, _ in self._gatherer.batch.made):  # the store does not know it yet
+        if name in self._unwritten:
             return None
-        try:
-            found = self._reader.note(name, note)
-        except InvalidValueError:  # its row is under way
-            return None
-        return None if found is None else found.payload
+        event = self._note_reader.note(name, note)
+        return None if event is None else event.payload
 
     def add_note(self, name: str, note: str, **more: Any) -> None:
-        """Keep a note of a bandit with what was gathered for it."""
+        """Add a note of a bandit to the batch, after the events that were collected."""
+        self._check_trouble()
         payload = {"note": note, **more}
-        self._gatherer.append([(name, payload)])
-        self._notes[name, note] = payload
-        if len(self._notes) > _RECENT:
-            self._notes.popitem(last=False)
+        self._batch.events.append((name, payload))
+        if name in self.live:
+            self.live[name].last_number = self._batch.last
+        self._remember(name, payload)
+
+    def _remember(self, name: str, note: Payload) -> None:
+        """Remember a note until it is written, so that it can be found."""
+        self._notes[name, note["note"]] = note
+        if name in self.live:
+            self.live[name].new_notes.add(note["note"])
+
+    def learn_notes(self, hosted: Hosted) -> None:
+        """Read the names of all notes of a bandit that was loaded, in a worker thread: new names then need no look-up."""
+        found, after = NameFilter(), ""
+        while True:
+            with self.reader() as reader:
+                names = reader.note_names(hosted.name, after, _NAMES)
+            for name in names:
+                found.add(name)
+            if len(names) < _NAMES:
+                break
+            after = names[-1]
+        hosted.old_notes = found
 
     def archive(self, hosted: Hosted) -> None:
-        """Let a bandit decide no more."""
+        """Archive a bandit: it makes no more decisions."""
         if not hosted.archived:
             hosted.archived = True
             self.add_note(hosted.name, ARCHIVED)
 
-    # --- Reading ----------------------------------------------------------------------------------------------------------
-
-    def reader(self) -> SQLiteStore:
-        """Open the store for reading, in any thread: it has what is written."""
-        return SQLiteStore(self._path, readonly=True)
-
-    def read(self, name: str, after: int, limit: int) -> tuple[list[Event], int]:
-        """Return the events of a bandit after a number, so many at most, and the number up to which there are no others."""
-        check_bandit(name, self.metas)
-        with self.reader() as reader:
-            last, found = reader.last, []
-            if name in reader.bandits():
-                for event in reader.read(name, after):
-                    found.append(event)
-                    if len(found) == limit:
-                        return found, event.number
-        return found, max(last, after)
-
     def is_archived(self, name: str) -> bool:
-        """Tell whether a bandit decides no more."""
+        """Return whether a bandit makes no more decisions."""
         hosted = self.live.get(name)
         return self.note(name, ARCHIVED) is not None if hosted is None else hosted.archived
+
+    # --- Reading ----------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reader(self) -> Iterator[SQLiteStore]:
+        """Lend a reader of the store, in any thread: it sees what is written. A reader that fails is not lent again."""
+        generation = self.generation
+        with self._readers_lock:
+            reader = self._readers.pop() if self._readers else None
+        reader = reader or self._new_reader()
+        try:
+            yield reader
+        except StoreError:
+            reader.close()
+            raise
+        except BaseException:
+            self._give_back(reader, generation)
+            raise
+        else:
+            self._give_back(reader, generation)
+
+    def _new_reader(self) -> SQLiteStore:
+        reader = SQLiteStore(self._path, readonly=True)
+        if reader.id != self._id:
+            reader.close()
+            raise StoreFailedError("is another store than the one that is served", self._path)
+        return reader
+
+    def _give_back(self, reader: SQLiteStore, generation: int) -> None:
+        with self._readers_lock:
+            if generation == self.generation:
+                self._readers.append(reader)
+                return
+        reader.close()
+
+    def read(self, name: str, after: int, limit: int, max_bytes: int) -> Contents:
+        """Return events of a bandit after a number, as they are in the file: at least one, and as many as fit `max_bytes`."""
+        check_bandit(name, self.metas)
+        if name in self._unwritten:
+            return Contents([], after, 0)
+        with self.reader() as reader:
+            return reader.contents(name, after, limit, max_bytes, checked=True)
 
     # --- Writing ----------------------------------------------------------------------------------------------------------
 
     def take(self) -> Batch:
-        """Return what was gathered, and begin the next batch."""
-        batch: Batch = self._gatherer.batch
-        self._gatherer.batch = Batch(batch.first + len(batch.events))
+        """Return the batch that was collected, and begin the next one."""
+        batch = self._batch
+        self._batch = Batch(batch.last + 1)
         return batch
 
     def write(self, batch: Batch) -> None:
-        """Write a batch, all events of it or none; the batches are written in the order in which they were taken."""
-        for name, meta in batch.made:
-            self._store.add_bandit(name, meta)
-        if batch.events:
-            self._store.append(batch.events)
-        for snapshot in batch.snapshots:
-            with suppress(StoreFullError):  # the events are kept, which is what counts
-                self._store.save_snapshot(*snapshot)
+        """Write a batch, all of it or nothing. Batches are written in the order in which they were taken."""
+        self._store.append(batch.events, bandits=batch.bandits)
 
-    def undo(self, batch: Batch, trouble: StoreError) -> None:
-        """Go back to what the store has, after a batch was not written."""
-        since: Batch = self._gatherer.batch
-        self._gatherer = _Gatherer(0)  # a snapshot that is still being made goes to the old one, and is lost
-        for name, _ in (*batch.events, *since.events, *batch.made, *since.made):
-            if self.live.pop(name, None) is not None:
-                self._lost.add(name)
-        for hosted in self.live.values():
-            hosted.bandit._store = self._gatherer
-        self._notes.clear()
+    def written(self, batch: Batch) -> list[Hosted]:
+        """Note that a batch is written; return the bandits whose states should be saved, with `save_snapshot`."""
+        self._unwritten.difference_update(name for name, _ in batch.bandits)
+        if self._notes:
+            self._forget_notes(batch)
+        due = []
+        for name in {name for name, _ in batch.events}:
+            hosted = self.live.get(name)
+            if hosted is not None and hosted.unsaved >= _SNAPSHOT_EVERY and not hosted.is_saving:
+                hosted.unsaved, hosted.is_saving = 0, True
+                due.append(hosted)
+        return due
+
+    def _forget_notes(self, batch: Batch) -> None:
+        """Leave the notes of a batch to the store, but for those that were replaced meanwhile."""
+        for name, payload in batch.events:
+            note = payload.get("note")
+            if note is not None:
+                kept = self._notes.get((name, note))
+                if kept is not None and kept.get("cancelled") == payload.get("cancelled"):
+                    del self._notes[name, note]
+
+    def save_snapshot(self, hosted: Hosted, number: int, parts: Parts) -> None:
+        """Save the state of a bandit after the event with a number, which must be written; for a worker thread."""
+        if hosted.generation == self.generation:
+            self._store.save_snapshot(hosted.name, number, parts.to_json())
+
+    def check_file(self) -> None:
+        """Raise a `StoreError` if the store's file was deleted, replaced or truncated."""
+        self._store.check_file()
+
+    def fail(self, trouble: StoreError) -> None:
+        """Drop everything in memory after a failed write: some of it is ahead of the store."""
         self.trouble = trouble
+        for name in self._unwritten:
+            del self.metas[name]
+        self._drop_all()
+        self._batch = Batch(0)
 
-    def mend(self) -> list[Hosted]:
-        """Find out whether the store can be written to again; return the bandits that were dropped, as they are in the store.
+    def _drop_all(self) -> None:
+        """Forget everything that was read from the store; what still uses it is refused."""
+        self.generation += 1
+        self.live.clear()
+        self._notes.clear()
+        self._unwritten.clear()
+        self._close_readers()
 
-        They are saved, to see whether there is room, and because they had to be resumed. Nothing may be written meanwhile.
+    def recover(self) -> None:
+        """Open the store again, or raise an error that says why that is not possible yet.
+
+        It may run in a worker thread, while nothing else is written. Then `resume_writing` ends the trouble.
         """
         if not isinstance(self.trouble, StoreFullError):
             self._store.close()
-            self._store = SQLiteStore(self._path, durability=self._durability)
-        known, last = self._store.bandits(), self._store.last
-        found = [self.load(name) for name in sorted(self._lost & set(known))]
-        for hosted in found:
-            self._store.save_snapshot(hosted.name, last, hosted.bandit.get_state())
-        self.metas, self._gatherer.batch = known, Batch(last + 1)
-        self._lost, self.trouble = set(), None
-        return found
+            if not self._file.is_in_place:  # a backup, perhaps, which lacks events that were acknowledged
+                raise StoreFailedError("is not the file that was opened at the start: put that back, or restart", self._path)
+            store = SQLiteStore(self._path, durability=self._durability, create=False)
+            if store.id != self._id:
+                store.close()
+                raise StoreFailedError("is another store than the one that is served: it is not used", self._path)
+            self._store = store
+        self._store.check_file()
+        self._store.probe()
+        reader, self._note_reader = self._note_reader, self._new_reader()
+        reader.close()
+
+    def resume_writing(self) -> None:
+        """End the trouble after `recover`: what the store has is what counts, also if it got more of it meanwhile."""
+        self._drop_all()
+        self.metas = self._store.bandits()
+        self._batch = Batch(self._store.last + 1)
+        self.trouble = None
 
     def close(self) -> None:
-        """Save the states of all bandits and close the store; what was gathered and not taken is lost."""
+        """Save snapshots of the bandits, as far as time allows, and close the store.
+
+        A state that holds events which were never written is not saved. Raises a `StoreError` if something that was collected
+        was not written.
+        """
         try:
-            with suppress(RottingError):  # no room for a snapshot: the log has all that was told
-                last = self._store.last
-                for hosted in self.live.values():
-                    if not hosted.is_saved:
-                        self._store.save_snapshot(hosted.name, last, hosted.bandit.get_state())
+            if self.trouble is None:
+                saving = threading.Thread(target=self._save_all, args=(time.monotonic() + _SAVING,), daemon=True)
+                saving.start()
+                saving.join(2.0 * _SAVING)  # one large state may take longer: closing the store then ends it
         finally:
-            self._reader.close()
+            self._close_readers()
+            self._note_reader.close()
             self._store.close()
+            self._file.close()
+        if self.trouble is not None:
+            raise self.trouble
+        if not self._batch.is_empty:
+            raise StoreFailedError("lacks the last changes, which were not acknowledged", self._path)
+
+    def _save_all(self, deadline: float) -> None:
+        written = self._store.last
+        unsaved = [each for each in self.live.values() if each.unsaved and not each.events and each.last_number <= written]
+        with suppress(RottingError):  # the log has all events, which is what counts
+            for hosted in sorted(unsaved, key=lambda each: -each.unsaved):
+                if time.monotonic() > deadline:
+                    return
+                self._store.save_snapshot(hosted.name, hosted.last_number, hosted.bandit.get_state())
+
+    def _close_readers(self) -> None:
+        with self._readers_lock:
+            readers, self._readers = self._readers, []
+        for reader in readers:
+            reader.close()

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 from rotting.common.rules import nonnegative_int
 from rotting.errors import StoreDamagedError, StoreFailedError, StoreLockedError, StoreReadOnlyError
 from rotting.store.protocol import Event, Payload, Snapshot
-from rotting.store.records import check_bandit, check_new, check_snapshot, decode, digest, encode, is_note
+from rotting.store.records import check_bandit, check_new, check_snapshot, decode, digest, encode
 
 
 class _Record(NamedTuple):
@@ -60,7 +60,7 @@ class MemoryStore:
         with self._medium.lock:
             if not readonly:
                 if self._medium.written:
-                    raise StoreLockedError("the store is locked: another writer has it")
+                    raise StoreLockedError("is locked: another writer has it", "the store")
                 self._medium.epoch += 1
                 self._medium.written = True
             self._epoch = self._medium.epoch
@@ -88,16 +88,21 @@ class MemoryStore:
 
     def add_bandit(self, name: str, meta: Payload) -> None:
         """Add a bandit."""
-        content = encode("meta", meta)
-        with self._writing() as medium:
-            medium.bandits[check_new(name, medium.bandits)] = content
+        self.append((), [(name, meta)])
 
-    def append(self, events: Iterable[tuple[str, Payload]]) -> int:
-        """Append events, all or none."""
+    def append(self, events: Iterable[tuple[str, Payload]], bandits: Iterable[tuple[str, Payload]] = ()) -> int:
+        """Add bandits and append events, all or none."""
+        metas = [(name, encode("meta", meta)) for name, meta in bandits]
         given = [(name, encode("payload", payload)) for name, payload in events]
         with self._writing() as medium:
+            added: dict[str, bytes] = {}
+            for name, content in metas:
+                check_new(name, added)
+                added[check_new(name, medium.bandits)] = content
+            known = {*medium.bandits, *added}
             for name, _ in given:
-                check_bandit(name, medium.bandits)
+                check_bandit(name, known)
+            medium.bandits.update(added)
             before = medium.log[-1].digest if medium.log else digest(medium.id)
             for name, content in given:
                 before = digest(before, len(medium.log) + 1, self._epoch, name, content)
@@ -114,7 +119,7 @@ class MemoryStore:
 
     def note(self, bandit: str, name: str) -> Event | None:
         """Return the newest note of a bandit that has this name, or None."""
-        notes = [event for event in self.read(bandit) if is_note(event.payload) and event.payload["note"] == name]
+        notes = [event for event in self.read(bandit) if event.payload.get("note") == name]
         return notes[-1] if notes else None
 
     def _events(self, medium: Medium, bandit: str | None, start: int) -> Iterator[Event]:
@@ -125,7 +130,7 @@ class MemoryStore:
             record = medium.log[number - 1]
             before = digest(before, number, *record[:3])
             if before != record.digest:
-                raise StoreDamagedError(f"the store is damaged: event {number} is not what was written")
+                raise StoreDamagedError(f"is damaged: event {number} is not what was written", "the store")
             if bandit in {None, record.bandit}:
                 yield Event(number, record.epoch, record.bandit, decode(record.payload))
 
@@ -139,12 +144,16 @@ class MemoryStore:
             if kept is None or kept.number <= number:
                 medium.snapshots[bandit] = Snapshot(number, decode(content))
 
-    def snapshot(self, bandit: str) -> Snapshot | None:
-        """Return the newest snapshot, or None."""
+    def snapshots(self, bandit: str) -> Iterator[Snapshot]:
+        """Yield the one that is kept."""
         medium = self._open()
         check_bandit(bandit, medium.bandits)
         kept = medium.snapshots.get(bandit)
-        return None if kept is None else Snapshot(kept.number, decode(encode("state", kept.state)))
+        return iter(() if kept is None else (Snapshot(kept.number, decode(encode("state", kept.state))),))
+
+    def snapshot(self, bandit: str) -> Snapshot | None:
+        """Return the newest snapshot, or None."""
+        return next(self.snapshots(bandit), None)
 
     def flush(self) -> None:
         """Nothing is held back."""
@@ -171,7 +180,7 @@ class MemoryStore:
 
     def _open(self) -> Medium:
         if self._closed:
-            raise StoreFailedError("the store is closed: open it again")
+            raise StoreFailedError("is closed: open it again", "the store")
         return self._medium
 
     @contextmanager
@@ -179,10 +188,10 @@ class MemoryStore:
         """Nobody else changes the medium meanwhile, and no later writer has it."""
         medium = self._open()
         if self._readonly:
-            raise StoreReadOnlyError("the store was opened for reading: it cannot be written to")
+            raise StoreReadOnlyError("was opened for reading: it cannot be written to", "the store")
         with medium.lock:
             if medium.epoch != self._epoch:
                 raise StoreLockedError(
-                    f"the store is locked: the writer of epoch {medium.epoch} has replaced that of epoch {self._epoch}"
+                    f"is locked: the writer of epoch {medium.epoch} has replaced that of epoch {self._epoch}", "the store"
                 )
             yield medium

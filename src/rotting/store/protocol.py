@@ -45,7 +45,7 @@ class Store(Protocol):
 
     @property
     def id(self) -> str:
-        """The name of this store alone, given when it was made."""
+        """A unique id, assigned when the store was created."""
 
     @property
     def epoch(self) -> int:
@@ -61,20 +61,27 @@ class Store(Protocol):
     def add_bandit(self, name: str, meta: Payload) -> None:
         """Add a bandit whose events will follow."""
 
-    def append(self, events: Iterable[tuple[str, Payload]]) -> int:
-        """Append events, each with the name of its bandit, all of them or none; return the number of the last event.
+    def append(self, events: Iterable[tuple[str, Payload]], bandits: Iterable[tuple[str, Payload]] = ()) -> int:
+        """Add bandits and append events in one transaction, all of them or none; return the number of the last event.
 
         When this returns, they are as durable as was asked for. Many events at once cost hardly more than one.
+
+        Args:
+            events: the name of its bandit and the payload of each event.
+            bandits: the name and the description of each bandit that is new; events of it may follow in the same call.
         """
 
     def read(self, bandit: str | None = None, after: int = 0) -> Iterator[Event]:
         """Yield the events after a number, of one bandit or of all, in order; each is checked to be as it was written."""
 
     def note(self, bandit: str, name: str) -> Event | None:
-        """Return the newest note of a bandit that has this name, or None; see `records.is_note`."""
+        """Return the newest note of a bandit that has this name, or None; see `records.event_in`."""
 
     def save_snapshot(self, bandit: str, number: int, state: Payload) -> None:
         """Keep the state of a bandit after all its events up to `number`; few snapshots of each bandit are kept."""
+
+    def snapshots(self, bandit: str) -> Iterator[Snapshot]:
+        """Yield the snapshots that are intact, the newest first."""
 
     def snapshot(self, bandit: str) -> Snapshot | None:
         """Return the newest snapshot that is intact, or None."""
@@ -86,7 +93,7 @@ class Store(Protocol):
         """Look at everything but the events, and return a sentence for each damage."""
 
     def close(self) -> None:
-        """End the work with this store, and give it free for another writer. A second call does nothing."""
+        """Close the store and release its lock. A second call does nothing."""
 
     def __enter__(self) -> Self: ...
 

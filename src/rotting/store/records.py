@@ -67,14 +67,26 @@ def _refusal(what: str, payload: object, error: Exception) -> Exception:
     return InvalidValueError(f"{what} must hold {rule}, got {brief(payload)}")
 
 
-def is_note(payload: Payload) -> bool:
-    """Tell whether an event is a note: it changes no bandit, and is found again by its name, the first thing that it says.
+NOTE_FIELDS = frozenset({"note", "body", "answer", "cancelled"})
+"""What a payload holds that is only there to be found again by its name, the value of `note`."""
+
+
+def event_in(payload: Payload) -> Payload | None:
+    """Return the event of a bandit in a payload, or None if the payload is a note alone, which changes no bandit.
+
+    A payload whose first field is `note` is found again by that name. It may hold an event, too: a decision is found by its
+    idempotency key.
 
     Example:
-        >>> is_note({"note": "archived"}), is_note({"event": "retired", "arm": "a"})
-        (True, False)
+        >>> event_in({"note": "archived"})
+        >>> event_in({"note": "key:a", "body": "7f", "event": "retired", "arm": "a"})
+        {'event': 'retired', 'arm': 'a'}
     """
-    return "note" in payload
+    if "note" not in payload:
+        return payload
+    if "event" not in payload:
+        return None
+    return {name: value for name, value in payload.items() if name not in NOTE_FIELDS}
 
 
 def decode(text: bytes) -> Any:

@@ -1,13 +1,21 @@
-"""A whole log, read from its first event to its last: is it what was written, and does it make sense?"""
+"""Verifies a log: every event is what was written, and replaying it gives the same choices."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from rotting.errors import StoreDamagedError
 from rotting.store.protocol import Event, Store
 
-Replay = Callable[[Event], str]
-"""Plays an event again, after those before it; returns what differs in a sentence, or an empty string."""
+
+class Replay(Protocol):
+    """Plays a log again, and says what differs."""
+
+    def play(self, event: Event) -> list[str]:
+        """Play an event again, after those before it; return a sentence for each difference."""
+
+    def finish(self) -> list[str]:
+        """Return what can only be said after the last event."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +27,7 @@ class Verification:
     problems: tuple[str, ...]
 
 
-def verify(store: Store, replay: Replay | None = None) -> Verification:
+def verify(store: Store, replay: Replay | None = None, progress: Callable[[], object] | None = None) -> Verification:
     """Read the whole log.
 
     Every event must be what was written and follow the one before it, no epoch may be lower than one before it, and every page
@@ -27,16 +35,16 @@ def verify(store: Store, replay: Replay | None = None) -> Verification:
 
     Args:
         store: any store; a reader is enough.
-        replay: plays each event again, in order.
+        replay: plays each event again, in order; see `rotting.store.durable.replaying`.
+        progress: called after each event.
 
     Example:
         >>> from rotting.store.memory import MemoryStore
         >>> store = MemoryStore()
-        >>> store.add_bandit("songs", {})
-        >>> store.append([("songs", {"decided": arm}) for arm in "abx"])
-        3
-        >>> verify(store, lambda event: "" if event.payload["decided"] in "ab" else "no such arm")
-        Verification(events=3, problems=('event 3: no such arm',))
+        >>> store.append([("songs", {"decided": arm}) for arm in "ab"], bandits=[("songs", {})])
+        2
+        >>> verify(store)
+        Verification(events=2, problems=())
     """
     problems = store.damages()
     events, epoch = 0, 0
@@ -46,11 +54,14 @@ def verify(store: Store, replay: Replay | None = None) -> Verification:
             if event.epoch < epoch:
                 problems.append(f"event {event.number}: its epoch is {event.epoch}, after one of {epoch}")
             epoch = event.epoch
-            said = "" if replay is None else replay(event)
-            if said:
-                problems.append(f"event {event.number}: {said}")
+            if replay is not None:
+                problems += replay.play(event)
+            if progress is not None:
+                progress()
         if epoch > store.epoch:
             problems.append(f"event {events}: its epoch is {epoch}, and the latest writer had {store.epoch}")
+        if replay is not None:
+            problems += replay.finish()
     except StoreDamagedError as error:
         problems.append(str(error))
     return Verification(events, tuple(problems))

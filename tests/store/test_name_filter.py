@@ -1,0 +1,16 @@
+"""A name that was added is never denied, and few others are taken for known ones."""
+
+from rotting.store.name_filter import NameFilter
+
+
+def test_no_name_that_was_added_is_denied_and_few_others_are_not() -> None:
+    names = NameFilter()
+    for number in range(20_000):
+        names.add(f"key:{number}")
+    assert all(names.may_have(f"key:{number}") for number in range(20_000))
+    wrong = sum(names.may_have(f"other:{number}") for number in range(20_000))
+    assert wrong < 400  # about 1 in 400 for each of three parts; 2 % would be a fault of the filter
+
+
+def test_an_empty_filter_knows_no_name() -> None:
+    assert not any(NameFilter().may_have(f"key:{number}") for number in range(1_000))
