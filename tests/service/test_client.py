@@ -1,14 +1,21 @@
 """The client against a service in a process of its own, over connections that break."""
 
 import asyncio
+import gc
 import inspect
+import json
 import math
+import os
+import random
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,12 +23,20 @@ from typing import Any
 import pytest
 
 import rotting
-from rotting.errors import InvalidTypeError, InvalidValueError, ServiceDeniedError, ServiceUnreachableError
+from rotting.errors import (
+    InvalidTypeError,
+    InvalidValueError,
+    RottingError,
+    ServiceDeniedError,
+    ServiceError,
+    ServiceUnreachableError,
+)
 from rotting.service import calls
 from rotting.service.client import AsyncRemoteBandit, RemoteBandit
 from rotting.service.routes import ROUTES, match
-from rotting.service.tokens import Tokens, new_token
+from rotting.service.tokens import new_token
 from tests.helpers.services import Running, running, said, serving
+from tests.helpers.stub_service import Received, Reply, Stub, decisions, stub_service
 
 ARMS = ["jazz", "rock", "folk"]
 
@@ -31,6 +46,12 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A service in a process."""
     with serving(tmp_path_factory.mktemp("client") / "songs.rot", 0) as process:
         yield int(said(process, "serving").split("http://127.0.0.1:")[1].split(",")[0])
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses are tested on a fake clock, in `test_calls`."""
+    monkeypatch.setattr(calls, "PAUSE_UNIT", 0.01)
 
 
 @pytest.fixture
@@ -243,7 +264,7 @@ def test_nobody_there() -> None:
 def test_tokens(tmp_path: Path) -> None:
     token = new_token(tmp_path / "tokens", "reader", ["read"])
     found: Running
-    with running(tmp_path / "songs.rot", tokens=Tokens.load(tmp_path / "tokens")) as found:
+    with running(tmp_path / "songs.rot", token_file=tmp_path / "tokens") as found:
         with rotting.Client(at(found.port), token) as client:
             assert client.bandits().names == []
             with pytest.raises(ServiceDeniedError, match="^scope must be admin"):
@@ -254,11 +275,30 @@ def test_tokens(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "error"),
-    [(("127.0.0.1",), InvalidValueError), ((8000,), InvalidTypeError), (("http://x", b"t"), InvalidTypeError)],
+    [
+        (("127.0.0.1",), InvalidValueError),
+        (("http://",), InvalidValueError),
+        (("http://[::1",), InvalidValueError),
+        (("http://xn--a.",), InvalidValueError),
+        (("http://127.0.0.1:99999",), InvalidValueError),
+        ((8000,), InvalidTypeError),
+        (("http://x", b"t"), InvalidTypeError),
+        (("http://x", "two\nlines"), InvalidValueError),
+        (("http://x", "\u00e9"), InvalidValueError),
+    ],
 )
 def test_wrong_arguments(arguments: tuple[Any, ...], error: type[Exception]) -> None:
-    with pytest.raises(error, match="^(url|token) must be"):
-        rotting.Client(*arguments)
+    for kind in (rotting.Client, rotting.AsyncClient):
+        with pytest.raises(error, match="^(url|token) must be"):
+            kind(*arguments)
+
+
+@pytest.mark.parametrize("name", ["timeout", "deadline", "retries"])
+def test_wrong_limits(name: str) -> None:
+    limits: dict[str, Any] = {name: -1}
+    for kind in (rotting.Client, rotting.AsyncClient):
+        with pytest.raises(InvalidValueError, match=f"^{name} must be"):
+            kind("http://x", **limits)
 
 
 def test_without_httpx_one_sentence_says_what_to_install() -> None:
@@ -302,3 +342,473 @@ def test_verbs_have_words_and_signatures() -> None:
     for kind in (rotting.Client, rotting.AsyncClient):
         assert "the same again does nothing" in (kind.create.__doc__ or "")
         assert list(inspect.signature(kind.create).parameters)[:4] == ["self", "name", "policy", "arms"]
+
+
+# --- Forks ------------------------------------------------------------------------------------------------------------------
+
+forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+forks_among_threads = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+
+
+def start_child(work: Callable[[], bool]) -> int:
+    """Fork a process that ends with status 0 if the work returns True; a child that hangs is killed."""
+    process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            signal.alarm(60)
+            status = 0 if work() else 1
+        finally:
+            os._exit(status)
+    return process
+
+
+def all_succeeded(processes: list[int]) -> bool:
+    return [os.waitpid(each, 0)[1] for each in processes] == [0] * len(processes)
+
+
+def slowly(received: Received) -> Reply:
+    """Answer after a moment, so that requests of different processes overlap."""
+    time.sleep(0.001)
+    return decisions(received)
+
+
+def gets_its_own_answers(client: rotting.Client, name: str, count: int = 60) -> bool:
+    return all(client.bandit(name).decide().arm == name for _ in range(count))
+
+
+@forking
+@forks_among_threads
+def test_forked_processes_get_their_own_answers() -> None:
+    with stub_service(slowly) as stub, rotting.Client(stub.url, timeout=20.0, retries=0) as client:
+        assert gets_its_own_answers(client, "parent", 1)
+
+        def work(name: str) -> bool:
+            found = gets_its_own_answers(client, name)
+            client.close()
+            return found
+
+        children = [start_child(lambda name=f"child-{k}": work(name)) for k in range(4)]  # type: ignore[misc]
+        mine = gets_its_own_answers(client, "parent")
+        assert all_succeeded(children)
+        assert mine
+        assert gets_its_own_answers(client, "parent", 1)
+    assert len(stub.received) == 302
+    ports = {(each.bandit, each.port) for each in stub.received}
+    assert len(ports) == len({port for _, port in ports}) == 5  # one connection each, the parent's from beginning to end
+
+
+@forking
+@forks_among_threads
+def test_a_grandchild_gets_its_own_answers() -> None:
+    with stub_service(slowly) as stub, rotting.Client(stub.url, timeout=20.0, retries=0) as client:
+        assert gets_its_own_answers(client, "parent", 1)
+
+        def child() -> bool:
+            before = gets_its_own_answers(client, "child", 1)
+            grandchild = start_child(lambda: gets_its_own_answers(client, "grandchild"))
+            return before and gets_its_own_answers(client, "child") and all_succeeded([grandchild])
+
+        assert all_succeeded([start_child(child)])
+
+
+@forking
+@forks_among_threads
+def test_a_client_that_threads_use_can_be_forked_at_any_moment() -> None:
+    with stub_service(slowly) as stub, rotting.Client(stub.url, timeout=20.0, retries=0) as client:
+        with ThreadPoolExecutor(12) as pool:  # more connections than the threads below need: some are idle when it forks
+            assert all(pool.map(lambda _: gets_its_own_answers(client, "warm-up", 10), range(12)))
+        stop, wrong = threading.Event(), []
+
+        def keep_calling(name: str) -> None:
+            while not stop.is_set():
+                if not gets_its_own_answers(client, name, 1):
+                    wrong.append(name)
+
+        threads = [threading.Thread(target=keep_calling, args=(f"thread-{k}",)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        stub.wait(140)
+
+        def work(name: str) -> bool:
+            found: list[bool] = []
+            mine = [threading.Thread(target=lambda: found.append(gets_its_own_answers(client, name, 10))) for _ in range(3)]
+            for thread in mine:
+                thread.start()
+            for thread in mine:
+                thread.join()
+            return found == [True] * 3
+
+        children = [start_child(lambda name=f"child-{k}": work(name)) for k in range(6)]  # type: ignore[misc]
+        succeeded = all_succeeded(children)
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+        assert succeeded
+        assert wrong == []
+
+
+async def async_gets_its_own_answers(client: rotting.AsyncClient, name: str, count: int = 60) -> bool:
+    bandit = client.bandit(name)
+    return all(each.arm == name for each in await asyncio.gather(*(bandit.decide() for _ in range(count))))
+
+
+@forking
+@forks_among_threads
+def test_forked_processes_with_event_loops_of_their_own_get_their_own_answers() -> None:
+    with stub_service(slowly) as stub:
+        client = rotting.AsyncClient(stub.url, timeout=20.0, retries=0)
+
+        async def work(name: str) -> bool:
+            async with client:
+                return await async_gets_its_own_answers(client, name)
+
+        loop = asyncio.new_event_loop()
+        try:
+            assert loop.run_until_complete(async_gets_its_own_answers(client, "parent"))
+            children = [start_child(lambda name=f"child-{k}": asyncio.run(work(name))) for k in range(4)]  # type: ignore[misc]
+            mine = loop.run_until_complete(async_gets_its_own_answers(client, "parent"))
+            assert all_succeeded(children)
+            assert mine
+            loop.run_until_complete(client.close())
+        finally:
+            loop.close()
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+def test_an_async_client_may_be_used_in_one_event_loop_after_another() -> None:
+    with stub_service(decisions) as stub:
+        client = rotting.AsyncClient(stub.url, retries=0)
+        for _ in range(3):
+            assert asyncio.run(async_gets_its_own_answers(client, "songs", 2))
+        asyncio.run(client.close())
+        gc.collect()  # the connections of the loops that are closed
+
+
+# --- Calls that are given up ------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def stuck_service(before: Callable[[], object] = lambda: None) -> Iterator[Stub]:
+    """A service that makes decisions and never says so; `before` is called when a request for one has arrived."""
+    end = threading.Event()
+
+    def answer(received: Received) -> Reply:
+        if received.verb != "decisions":
+            return decisions(received)
+        before()
+        end.wait(60)
+        return None
+
+    with stub_service(answer) as stub:
+        try:
+            yield stub
+        finally:
+            end.set()
+
+
+async def time_out(bandit: AsyncRemoteBandit, stub: Stub) -> None:
+    """Ask for 20 decisions; the time is up when all requests have arrived."""
+    async with asyncio.timeout(None) as limit:
+        waiting = asyncio.gather(*(bandit.decide() for _ in range(20)))
+        await asyncio.to_thread(stub.wait, 20)
+        limit.reschedule(0.0)
+        await waiting
+
+
+@pytest.mark.parametrize("how", ["cancel", "timeout"])
+def test_cancelled_async_decisions_are_cancelled_on_the_service(how: str) -> None:
+    async def give_up(client: rotting.AsyncClient, stub: Stub) -> None:
+        bandit = client.bandit("songs")
+        if how == "timeout":
+            with pytest.raises(TimeoutError):
+                await time_out(bandit, stub)
+            return
+        tasks = [asyncio.create_task(bandit.decide()) for _ in range(20)]
+        await asyncio.to_thread(stub.wait, 20)
+        for task in tasks:
+            task.cancel("enough")
+        for task in tasks:
+            with pytest.raises(asyncio.CancelledError, match="^enough$"):
+                await task
+
+    async def work(stub: Stub) -> None:
+        async with rotting.AsyncClient(stub.url) as client:
+            await give_up(client, stub)
+
+    with stuck_service() as stub:
+        asyncio.run(work(stub))
+        assert len(stub.decided_keys) == 20
+        assert sorted(stub.cancelled_keys) == sorted(stub.decided_keys)
+
+
+def test_a_cancelled_decision_with_a_key_of_the_caller_stays() -> None:
+    async def work(stub: Stub) -> None:
+        async with rotting.AsyncClient(stub.url) as client:
+            task = asyncio.create_task(client.bandit("songs").decide(key="mine"))
+            await asyncio.to_thread(stub.wait, 1)
+            task.cancel()
+            await asyncio.wait([task])
+
+    with stuck_service() as stub:
+        asyncio.run(work(stub))
+        assert [each.verb for each in stub.received] == ["decisions"]
+
+
+def test_a_decision_that_was_cancelled_before_it_was_sent_is_not_cancelled_on_the_service() -> None:
+    connections = 100  # that the client opens at most; further calls wait for one of them
+
+    async def work(stub: Stub) -> None:
+        async with rotting.AsyncClient(stub.url) as client:
+            busy = [asyncio.create_task(client.bandit("songs").decide(key=f"{k}")) for k in range(connections)]
+            await asyncio.to_thread(stub.wait, connections)
+            waiting = asyncio.create_task(client.bandit("songs").decide())
+            await asyncio.sleep(0.05)
+            for task in (waiting, *busy):
+                task.cancel()
+                await asyncio.wait([task])
+
+    with stuck_service() as stub:
+        asyncio.run(work(stub))
+        assert len(stub.received) == connections
+
+
+def test_closing_does_not_wait_for_cleanups_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotting.service.client._CLOSING", 0.1)
+
+    async def work(stub: Stub) -> None:
+        async with rotting.AsyncClient(stub.url) as client:
+            task = asyncio.create_task(client.bandit("songs").decide())
+            await asyncio.to_thread(stub.wait, 1)
+            task.cancel()
+            await asyncio.wait([task])
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    end = threading.Event()
+
+    def answer(received: Received) -> Reply:
+        end.wait(60)
+        return None
+
+    with stub_service(answer) as stub:
+        asyncio.run(work(stub))
+        end.set()
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let SIGINT raise KeyboardInterrupt, also where a shell runs the tests in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there are no signals for threads")
+def test_an_interrupted_decision_is_cancelled_on_the_service(interruptible: None) -> None:
+    main = threading.main_thread().ident
+    assert threading.get_ident() == main
+
+    def interrupt() -> None:
+        signal.pthread_kill(main, signal.SIGINT)
+
+    with stuck_service(interrupt) as stub, rotting.Client(stub.url) as client:
+        with pytest.raises(KeyboardInterrupt):
+            client.bandit("songs").decide()
+        assert len(stub.decided_keys) == 1
+        assert stub.cancelled_keys == stub.decided_keys
+        with pytest.raises(KeyboardInterrupt):
+            client.bandit("songs").decide(key="mine")
+        assert len(stub.received) == 3
+
+
+def test_a_decision_whose_deadline_passes_is_cancelled_on_the_service() -> None:
+    told = r"within the deadline of 1 s \(1 attempt\); last heard: "
+
+    async def work(stub: Stub) -> None:
+        async with rotting.AsyncClient(stub.url, deadline=1.0) as client:
+            with pytest.raises(ServiceUnreachableError, match=told + "the response did not end within"):
+                await client.bandit("songs").decide()
+
+    with stuck_service() as stub:
+        with (
+            rotting.Client(stub.url, deadline=1.0) as client,
+            pytest.raises(ServiceUnreachableError, match=told + "ReadTimeout"),
+        ):
+            client.bandit("songs").decide()
+        stub.wait(2)
+        assert stub.cancelled_keys == stub.decided_keys
+        asyncio.run(work(stub))
+        stub.wait(4)
+        assert len(stub.decided_keys) == 2
+        assert stub.cancelled_keys == stub.decided_keys
+
+
+@contextmanager
+def dribbling_service() -> Iterator[str]:
+    """A service whose response body never ends: a byte comes every 20 milliseconds."""
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def dribble(connection: socket.socket) -> None:
+            with connection, suppress(OSError):
+                connection.recv(65_536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+                while not stop.wait(0.02):
+                    connection.sendall(b" ")
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    threading.Thread(target=dribble, args=(listener.accept()[0],), daemon=True).start()
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        try:
+            yield at(listener.getsockname()[1])
+        finally:
+            stop.set()
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join(60)
+
+
+def test_a_response_that_comes_byte_by_byte_does_not_outlast_the_timeout() -> None:
+    async def work(url: str) -> None:
+        async with rotting.AsyncClient(url, timeout=0.5, retries=0) as client:
+            with pytest.raises(ServiceUnreachableError, match=r"the response did not end within 0\.5 s$"):
+                await client.bandits()
+
+    with dribbling_service() as url:
+        with (
+            rotting.Client(url, timeout=0.5, retries=0) as client,
+            pytest.raises(ServiceUnreachableError, match=r"the response did not end within 0\.5 s$"),
+        ):
+            client.bandits()
+        asyncio.run(work(url))
+
+
+# --- Answers of other programs ----------------------------------------------------------------------------------------------
+
+
+def garbage(chance: random.Random) -> Reply:
+    """What something that is not the service might answer."""
+    body = chance.choice(
+        [
+            b"",
+            b"{}",
+            b"[]",
+            b"null",
+            b"<html>not here</html>",
+            chance.randbytes(chance.randrange(200)),
+            json.dumps({"decisions": chance.choice([None, [], [{}], {"id": 1}, "no"])}).encode(),
+            json.dumps({"detail": chance.choice([None, "no", ["no"]])}).encode(),
+        ]
+    )
+    right = b"%d" % len(body)
+    status = chance.choice([b"200 OK", b"302 Found", b"404 x", b"%d x" % chance.randrange(100, 1000), chance.randbytes(5)])
+    length = chance.choice([right, right, right, right, right, b"%d" % (len(body) + 10), b"-1", b"many", b"9" * 30])
+    extra = chance.choice(
+        [
+            *[b""] * 9,
+            b"Location: http://[\r\n",
+            b"Location: ../%ff\r\n",
+            b"Content-Encoding: gzip\r\n",
+            b"Transfer-Encoding: chunked\r\n",
+            b"Retry-After: \xb2\r\n",
+            b"Set-Cookie: \xff=;;=\r\n",
+            b"X: " + b"y" * 200_000 + b"\r\n",
+            b"no colon\r\n",
+        ]
+    )
+    whole = b"HTTP/1.1 " + status + b"\r\nContent-Length: " + length + b"\r\n" + extra + b"\r\n" + body
+    return chance.choice([*[whole] * 9, whole[: chance.randrange(len(whole) + 1)], chance.randbytes(100), None])
+
+
+def test_whatever_is_answered_only_exceptions_of_the_library_are_raised() -> None:
+    chance = random.Random(7)
+    met: Counter[str] = Counter()
+
+    def note(error: RottingError) -> None:
+        assert str(error)
+        met[type(error).__name__] += 1
+
+    async def work(stub: Stub) -> None:
+        async with rotting.AsyncClient(stub.url, retries=0) as client:
+            for _ in range(300):
+                with pytest.raises(RottingError) as caught:
+                    await client.bandit("songs").decide(key="mine")
+                note(caught.value)
+
+    with stub_service(lambda _: garbage(chance)) as stub:
+        with rotting.Client(stub.url, retries=0) as client:
+            for _ in range(300):
+                with pytest.raises(RottingError) as caught:
+                    client.bandit("songs").decide(key="mine")
+                note(caught.value)
+        asyncio.run(work(stub))
+    assert min(met["ServiceError"], met["ServiceUnreachableError"]) > 100
+
+
+def test_a_body_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "LONGEST_CONTENT", 1_000)
+    start = b"HTTP/1.1 200 OK\r\nContent-Length: 100000000000\r\n\r\n" + b" " * 2_000
+    with (
+        stub_service(lambda _: start) as stub,
+        rotting.Client(stub.url, retries=0) as client,
+        pytest.raises(ServiceError, match="^the service must answer with at most 1000 bytes, got more$"),
+    ):
+        client.bandits()
+
+
+# --- Closing ----------------------------------------------------------------------------------------------------------------
+
+
+def test_closing_twice_is_fine_and_a_closed_client_says_so() -> None:
+    async def work(stub: Stub) -> None:
+        client = rotting.AsyncClient(stub.url)
+        await client.bandit("songs").decide()
+        await client.close()
+        await client.close()
+        with pytest.raises(ServiceError, match="^the client is closed: make a new one$"):
+            await client.bandit("songs").decide()
+        unused = rotting.AsyncClient(stub.url)
+        await unused.close()
+        with pytest.raises(ServiceError, match="^the client is closed"):
+            await unused.bandits()
+
+    with stub_service(decisions) as stub:
+        client = rotting.Client(stub.url)
+        client.bandit("songs").decide()
+        client.close()
+        client.close()
+        with pytest.raises(ServiceError, match="^the client is closed: make a new one$"):
+            client.bandit("songs").decide()
+        asyncio.run(work(stub))
+        assert len(stub.received) == 2
+
+
+def close_during_calls(stub: Stub) -> list[str]:
+    """Close a client that eight threads use; return what they raise."""
+    client = rotting.Client(stub.url)
+    errors: list[str] = []
+
+    def keep_calling() -> None:
+        try:
+            gets_its_own_answers(client, "songs", 100_000)
+        except BaseException as error:  # noqa: BLE001 - the test looks at it
+            errors.append(f"{type(error).__name__}: {error}")
+
+    threads = [threading.Thread(target=keep_calling) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    stub.wait(100)
+    client.close()
+    for thread in threads:
+        thread.join(60)
+    return errors
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+def test_calls_during_which_another_thread_closes_the_client_raise_a_service_error() -> None:
+    with stub_service(slowly) as stub:
+        assert close_during_calls(stub) == ["ServiceError: the client is closed: make a new one"] * 8
+        gc.collect()  # connections that were being opened when the client was closed

@@ -1,0 +1,118 @@
+"""An HTTP server that answers as a test tells it to, for tests of the client."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+
+class Received(NamedTuple):
+    """A request; `port` is that of the client's end of the connection."""
+
+    method: str
+    path: str
+    body: Any
+    port: int
+
+    @property
+    def bandit(self) -> str:
+        return self.path.split("/")[3]
+
+    @property
+    def verb(self) -> str:
+        return self.path.split("/")[4].partition("?")[0]
+
+
+Reply = tuple[int, Any] | bytes | None
+"""Status and JSON; or all bytes of the response, after which the connection is closed; or None to close it without any."""
+
+
+def decisions(received: Received) -> Reply:
+    """Answer like the service, with decisions whose arm and id name the bandit that was asked."""
+    if received.verb != "decisions":
+        return 200, {"results": [{"id": "?", "outcome": "applied"}]}
+    reason = {"index": None, "mean": None, "window": 0, "width": None, "pulls": 0, "pending": 0}
+    key = f"{received.bandit} {received.body['idempotency_key']}"
+    made = {"id": key, "arm": received.bandit, "round": 1, "propensity": 1.0, "reason": reason}
+    return 200, {"decisions": [made] * received.body["count"]}
+
+
+class Stub:
+    """A server that runs; `received` lists the requests in order of arrival."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self.received: list[Received] = []
+        self._arrived = threading.Condition()
+
+    def add(self, received: Received) -> None:
+        with self._arrived:
+            self.received.append(received)
+            self._arrived.notify_all()
+
+    def wait(self, count: int) -> None:
+        """Wait until so many requests have arrived."""
+        with self._arrived:
+            assert self._arrived.wait_for(lambda: len(self.received) >= count, 60)
+
+    @property
+    def cancelled_keys(self) -> list[str]:
+        return [key for each in self.received if each.verb == "cancellations" for key in each.body["keys"]]
+
+    @property
+    def decided_keys(self) -> list[str]:
+        return [each.body["idempotency_key"] for each in self.received if each.verb == "decisions"]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Keep quiet when a client goes away."""
+
+
+@contextmanager
+def stub_service(answer: Callable[[Received], Reply]) -> Iterator[Stub]:
+    """Run a server that answers with `answer(received)`, each connection in a thread."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def _reply(self) -> None:
+            content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            body = json.loads(content) if content else None
+            received = Received(self.command, self.path, body, self.client_address[1])
+            found.add(received)
+            reply = answer(received)
+            if isinstance(reply, tuple):
+                told = json.dumps(reply[1]).encode()
+                self.send_response(reply[0])
+                self.send_header("Content-Length", str(len(told)))
+                self.end_headers()
+                self.wfile.write(told)
+                return
+            self.close_connection = True
+            if reply is not None:
+                self.wfile.write(reply)
+                with suppress(OSError):
+                    self.connection.shutdown(socket.SHUT_WR)
+
+        do_GET = do_PUT = do_POST = do_DELETE = _reply  # noqa: N815 - the names that http.server looks for
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as http.server calls it
+            """Log nothing."""
+
+    with _Server(("127.0.0.1", 0), Handler) as server:
+        found = Stub(server.server_address[1])
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield found
+        finally:
+            server.shutdown()
+            thread.join(60)
