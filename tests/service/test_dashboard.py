@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rotting.service.tokens import Tokens, new_token
+from rotting.service.tokens import new_token
 from tests.helpers.browsers import chromium, colours, overflow
 from tests.helpers.services import Client, Running, running
 
@@ -89,7 +89,7 @@ def test_it_shows_the_bandits_and_one_of_them(open_page: Open, played: Client) -
     shown(page)
     assert page.title() == "songs – rotting"
     assert page.evaluate(DECISIONS) == "120"
-    assert "was chosen because it could pay the most" in page.locator(".why").inner_text()
+    assert "was chosen because it had the highest estimate at that moment" in page.locator(".why").inner_text()
     assert page.locator("tbody tr").count() == 3
     assert page.locator(".layer").count() >= 3
     assert page.locator(".band").count() >= 1
@@ -132,6 +132,106 @@ def test_it_says_that_a_long_log_is_being_read(open_page: Open, played: Client) 
     page.locator(".why", has_text="In decision 120").wait_for()
     assert not page.locator(".notice").is_visible()
     page.unroute_all(behavior="wait")
+
+
+def hint(page: "Page") -> str:
+    return page.locator("section", has=page.locator("#arms")).locator(".hint").first.inner_text()
+
+
+def test_a_decision_does_not_contradict_the_arms_shown_beside_it(open_page: Open, client: Client) -> None:
+    client("PUT", BANDIT, {"policy": "ucb1", "params": {"sigma": 0.1}, "arms": ["a", "b"]})
+    for arm, value in (("a", 0.5), ("b", 0.45)):
+        (made,) = client("POST", f"{BANDIT}/decisions", {"allow": [arm]}).body["decisions"]
+        client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "value": value}])
+    page = shown(open_page("/#/songs"))
+    assert "wait for a reward" not in page.locator(".why").inner_text() + hint(page)
+    made = [client("POST", f"{BANDIT}/decisions").body["decisions"][0] for _ in range(3)]
+    rows = {row["arm"]: row for row in client("GET", f"{BANDIT}/arms").body["arms"]}
+    assert made[-1]["reason"]["index"] < min(row["index"] for row in rows.values())  # which nothing explained
+    page.locator(".why", has_text="In decision 5,").wait_for()
+    said = page.locator(".why").inner_text()
+    assert f"{made[-1]['arm']} was chosen because it had the highest estimate at that moment" in said
+    assert "Decisions that wait for a reward were counted: they make an arm less uncertain." in said
+    assert "Decisions that wait for a reward are not counted in these estimates." in hint(page)
+    assert "could pay" not in page.locator("main").inner_text()
+
+
+def test_it_says_that_not_all_arms_could_be_chosen(open_page: Open, played: Client) -> None:
+    page = shown(open_page("/#/songs"))
+    told = "Not all arms could be chosen."
+    assert told not in page.locator(".why").inner_text()
+    played("POST", f"{BANDIT}/decisions", {"allow": ["Harbour"]})
+    page.locator(".why", has_text="In decision 121").wait_for()
+    assert told in page.locator(".why").inner_text()
+
+
+def test_an_arm_that_waits_for_its_first_reward_was_tried(open_page: Open, client: Client) -> None:
+    client("PUT", BANDIT, {"policy": "ucb1", "params": {"sigma": 5.0}, "arms": ["a", "b"]})
+    made = [client("POST", f"{BANDIT}/decisions").body["decisions"][0] for _ in range(2)]
+    client("POST", f"{BANDIT}/rewards", [{"id": made[0]["id"], "value": 0.5}])
+    for _ in range(3):
+        client("POST", f"{BANDIT}/decisions", {"allow": ["a"]})
+    (last,) = client("POST", f"{BANDIT}/decisions").body["decisions"]
+    assert (last["arm"], last["reason"]["pulls"], last["reason"]["pending"]) == ("b", 0, 1)
+    page = shown(open_page("/#/songs"))
+    assert page.locator(".why").inner_text() == (
+        "In decision 6, b was chosen while 1 earlier decision for it waits for a reward: "
+        "until one comes, it counts as an average arm."
+    )
+
+
+def test_a_policy_that_draws_has_no_highest_estimate(open_page: Open, client: Client) -> None:
+    client("PUT", BANDIT, {**SONGS, "policy": "thompson-sampling", "params": {}})
+    play(client, 20)
+    page = shown(open_page("/#/songs"))
+    assert "was drawn with a chance of" in page.locator(".why").inner_text()
+    assert hint(page).startswith("The policy draws arms at random.")
+    assert "highest estimate" not in page.locator(".why").inner_text() + hint(page)
+
+
+BANDS = """async (given) => {
+  const { prepared } = await import("/dashboard/history.js");
+  const { length } = given.rewards, none = Array(length).fill(0);
+  const rest = { rounds: length, width: 1, plays: given.rewards, lost: none, arms: [], others: 0, other_plays: none };
+  const { low, high } = prepared({ ...rest, ...given }, 50);
+  return [low, high];
+}"""
+
+
+def test_a_band_stays_where_rewards_can_be(open_page: Open) -> None:
+    page = open_page()
+
+    def bands(**given: Any) -> Any:
+        return page.evaluate(BANDS, given)
+
+    clicks = {"lowest_reward": 0, "highest_reward": 1, "binary": True}
+    (none, one, every), highs = bands(rewards=[10, 18, 10], mean=[0, 1 / 18, 1], squares=[0, 17 / 18, 0], **clicks)
+    assert (none, highs[2]) == (0, 1)
+    square = 1.96**2
+    assert (highs[0], every) == (pytest.approx(square / (10 + square)), pytest.approx(10 / (10 + square)))
+    for end in (one, highs[1]):  # where a true rate has the observed one 1.96 standard deviations away
+        assert (end - 1 / 18) ** 2 == pytest.approx(square * end * (1 - end) / 18)
+    assert 0 < one < 1 / 18 < highs[1] < 1
+    amounts: dict[str, Any] = {"rewards": [2], "mean": [5.0], "squares": [50.0], "binary": False}
+    half = 1.96 * 5.0
+    assert bands(**amounts, lowest_reward=None, highest_reward=None) == [[5.0 - half], [5.0 + half]]
+    assert bands(**amounts, lowest_reward=0, highest_reward=None) == [[0], [5.0 + half]]
+    assert bands(**amounts, lowest_reward=0, highest_reward=10) == [[0], [10]]
+    assert bands(**amounts | {"rewards": [1]}, lowest_reward=0, highest_reward=10) == [[None], [None]]
+
+
+def test_a_click_rate_is_never_drawn_below_zero(open_page: Open, client: Client) -> None:
+    client("PUT", BANDIT, SONGS)
+    for k in range(20):
+        made = client("POST", f"{BANDIT}/decisions", {"count": 3}).body["decisions"]
+        client("POST", f"{BANDIT}/rewards", [{"id": each["id"], "value": float(k == 7)} for each in made[:2]])
+    page = shown(open_page("/#/songs", 390))
+    page.get_by_role("slider", name="What it paid").focus()
+    for _ in range(20):
+        found = re.search("likely between (.*) and (.*)", page.locator(".readout").nth(1).inner_text())
+        if found:
+            assert 0.0 <= float(found[1]) < float(found[2]) <= 1.0
+        page.keyboard.press("ArrowLeft")
 
 
 def test_names_are_text(open_page: Open, played: Client) -> None:
@@ -267,7 +367,7 @@ def test_no_window_scrolls_sideways(open_page: Open, played: Client) -> None:
 def test_a_token_is_asked_for_and_kept_in_the_tab(browser: "Browser", tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     reader, writer = new_token(tokens, "reader", ["read"]), new_token(tokens, "writer", ["admin", "decide", "reward"])
-    with running(tmp_path / "tokens.rot", tokens=Tokens.load(tokens)) as service:
+    with running(tmp_path / "tokens.rot", token_file=tokens) as service:
         client = service.client(writer)
         assert client("PUT", BANDIT, SONGS).status == 201
         play(client, 30)
@@ -399,7 +499,7 @@ def test_a_script_in_the_browser_can_do_everything(open_page: Open, client: Clie
         "outcomes": [["applied", "duplicate"], ["applied"], ["applied"]],
         "arms": {"arms": ["b", "c", "d/e"], "retired": ["a"]},
         "explained": ["b", "c", "d/e"],
-        "events": ["decided", "key:k", "decided", "decided", "rewarded", "cancelled", "expired", "added", "retired"],
+        "events": ["decided", "decided", "decided", "rewarded", "cancelled", "expired", "added", "retired"],
         "rounds": [3, 3],
         "found": ["d/e"],
         "hello": "retry: 1000\n\n",

@@ -88,6 +88,28 @@ def test_arms_in_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {each.name: each.plays for each in history.arms} == {arm: 12 + (1 <= arm <= 200) for arm in range(400)}
 
 
+def test_it_knows_where_rewards_lie() -> None:
+    history = History()
+    for rewards, lowest, highest, binary in (([1, 0.0], 0, 1, True), ([0.5], 0, 1, False), ([-2, 7.0], -2, 7, False)):
+        fed(history, [{"event": "learned", "arm": "a", "reward": reward} for reward in rewards])
+        assert (history.lowest, history.highest, history.binary) == (lowest, highest, binary)
+
+
+def test_it_knows_whether_every_arm_could_be_chosen() -> None:
+    bandit, told = rotting.Bandit(rotting.UCB1(), arms=["a", "b", "c"]), list[dict[str, Any]]()
+    bandit._listen(told.extend)
+    bandit.decide()
+    bandit.decide(["a", "b"])
+    bandit.decide(without=["a"])
+    bandit.decide(count=2)
+    history, restricted = History(), []
+    for event in told:
+        last = fed(history, [event]).last
+        assert last is not None
+        restricted.append(last.restricted)
+    assert restricted == [False, True, True, False, True]
+
+
 def test_an_arm_that_comes_again_is_a_new_one() -> None:
     events: list[dict[str, Any]] = [
         {"event": "decided", "id": "x", "round": 1, "arm": "a", "propensity": 1.0},

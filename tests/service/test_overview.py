@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from rotting.service.history import History
+from rotting.service.overview import of_history
 from tests.helpers.services import Client
 
 BANDIT = "/v1/bandits/many"
@@ -43,6 +45,44 @@ def test_the_top_arms_and_the_rest_are_all_decisions(many: Client) -> None:
     assert found["behind"] == 0
     assert found["last"]["arm"] == "Song 59"
     assert found["last"]["reason"]["pulls"] == 0
+
+
+@pytest.mark.parametrize(
+    ("rewards", "declared", "found"),
+    [
+        ([], None, (None, None, False)),
+        ([0.0, 1.0, 1.0], None, (0.0, 1.0, True)),
+        ([0.0, 0.5], None, (0.0, 1.0, False)),
+        ([0.0, 20.0], None, (0.0, None, False)),
+        ([-1.0, 1.0], None, (None, None, False)),
+        ([0.0, 1.0], (0.0, 10.0), (0.0, 10.0, False)),
+        ([], (-1.0, 1.0), (-1.0, 1.0, False)),
+    ],
+)
+def test_the_range_of_rewards_is_what_the_policy_declares_or_what_they_show(
+    rewards: list[float], declared: tuple[float, float] | None, found: tuple[float | None, float | None, bool]
+) -> None:
+    history = History()
+    for reward in rewards:
+        history.add(json.dumps({"event": "learned", "arm": "a", "reward": reward}).encode())
+    answer = of_history(history, 0, 8, None, declared)
+    assert (answer.lowest_reward, answer.highest_reward, answer.binary) == found
+
+
+def test_the_last_decision_says_whether_all_arms_could_be_chosen(many: Client) -> None:
+    for allow, restricted in ({}, False), ({"allow": ["Song 01"]}, True), ({"count": 2}, True), ({"count": 1}, False):
+        many("POST", f"{BANDIT}/decisions", allow)
+        assert many("GET", f"{BANDIT}/history").body["last"]["restricted"] is restricted
+
+
+def test_the_reason_of_a_decision_that_the_log_does_not_have_yet_is_told_without_its_arms() -> None:
+    reason = {"index": 0.5, "mean": 0.4, "window": 1, "width": 0.1, "pulls": 1, "pending": 0}
+    last = {"arm": "a", "round": 2, "propensity": 1.0, "reason": reason}
+    history = History()
+    history.add(b'{"event": "decided", "id": "x", "round": 1, "arm": "a", "arms": ["a"], "without": null, "propensity": 1.0}')
+    told = of_history(history, 1, 8, last).last
+    assert told is not None
+    assert (told.round, told.restricted) == (2, None)
 
 
 def test_the_arm_that_wears_out_is_marked(many: Client) -> None:

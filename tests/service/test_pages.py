@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rotting.service import pages
-from rotting.service.tokens import Tokens, new_token
+from rotting.service.tokens import new_token
 from tests.helpers.services import Client, running
 
 KINDS = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -49,7 +49,7 @@ def test_the_wheel_has_them() -> None:
     root = Path(__file__).parents[2]
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     # Then it has all files below the package that git does not ignore.
-    assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/rotting"]}
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["src/rotting"]
     files = [str(file.relative_to(root)) for file in (root / "src/rotting/service/dashboard").iterdir()]
     assert len(files) == len(pages.FILES)
     found = subprocess.run(["git", "check-ignore", *files], cwd=root, capture_output=True, text=True, check=False)
@@ -60,7 +60,7 @@ def test_the_wheel_has_them() -> None:
 
 def test_the_page_needs_no_token_and_what_it_shows_does(tmp_path: Path) -> None:
     new_token(tmp_path / "tokens", "reader", ["read"])
-    with running(tmp_path / "songs.rot", tokens=Tokens.load(tmp_path / "tokens")) as service:
+    with running(tmp_path / "songs.rot", token_file=tmp_path / "tokens") as service:
         client = service.client()
         assert client("GET", "/").status == 200
         assert client("GET", "/v1/bandits").status == 401

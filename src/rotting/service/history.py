@@ -26,9 +26,12 @@ MAX_BUCKETS = 200
 _MAX_CELLS = 300_000  # arms in buckets, over all buckets
 _RECENT = 10  # buckets that are "now"
 _KEPT = 16  # histories in memory
-_PATIENCE = 0.2  # seconds to read on; who asked gets what there is by then, and asks again
+_PATIENCE = 0.2  # seconds to read on; the caller gets what was read so far, and asks again
 _CHUNK = 256  # events that are read at once
 _WORK, _REST = 0.0005, 0.0002  # seconds to read, and to let decisions be made
+
+
+_NULL = msgspec.Raw(b"null")
 
 
 class _Told(msgspec.Struct, gc=False):
@@ -40,6 +43,8 @@ class _Told(msgspec.Struct, gc=False):
     arm: Any = None
     reward: float | None = None
     propensity: float | None = None
+    arms: msgspec.Raw = _NULL  # not decoded: of these two it only matters whether they are null
+    without: msgspec.Raw = _NULL
 
 
 _decode = msgspec.json.Decoder(_Told).decode
@@ -108,6 +113,8 @@ class LastDecision(NamedTuple):
     arm: Hashable
     round: int
     propensity: float | None
+    restricted: bool
+    """Whether only some of the arms could be chosen."""
 
 
 class History:
@@ -127,6 +134,10 @@ class History:
         self.rounds, self.width = 0, 1
         self.buckets: list[Bucket] = []
         self.arms: list[ArmTotals] = []
+        self.lowest, self.highest = math.inf, -math.inf
+        """The smallest and the largest reward."""
+        self.binary = True
+        """Whether every reward is 0 or 1."""
         self.lock = threading.Lock()
         self._last: _Told | None = None
         self._numbers: dict[Hashable, int] = {}  # of arms, in `arms`
@@ -142,7 +153,9 @@ class History:
     def last(self) -> LastDecision | None:
         """The newest decision."""
         told = self._last
-        return None if told is None else LastDecision(told.arm, told.round, told.propensity)
+        if told is None:
+            return None
+        return LastDecision(told.arm, told.round, told.propensity, told.arms != _NULL or told.without != _NULL)
 
     def totals(self, arm: Hashable) -> ArmTotals:
         """Return what is counted of an arm."""
@@ -207,6 +220,8 @@ class History:
         totals = self.arms[arm]
         totals.rewards += 1
         totals.total += reward
+        self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
+        self.binary = self.binary and reward in {0.0, 1.0}
 
     def _lose(self, arm: int, round: int) -> None:  # noqa: A002
         self._bucket(round).lost += 1
@@ -284,11 +299,11 @@ class Histories:
         with history.lock, self._host.reader() as reader:
             while True:
                 try:
-                    payloads, last, left = reader.contents(name, history.read, _CHUNK)
+                    rows, last, left = reader.contents(name, history.read, _CHUNK)
                 except InvalidValueError:  # its row is under way
                     return history, 0
                 try:
-                    for content in payloads:
+                    for _, _, content in rows:
                         history.add(content)
                         pause()
                 except (msgspec.MsgspecError, KeyError) as error:

@@ -31,13 +31,28 @@ def of_reason(reason: ArmExplanation) -> dict[str, Any]:
     }
 
 
-def of_history(history: History, behind: int, top: int, last: dict[str, Any] | None) -> m.HistoryAnswer:
-    """Return what happened, with the `top` arms that were chosen most; `last`: the newest decision, if its reason is known."""
+def of_history(
+    history: History,
+    behind: int,
+    top: int,
+    last: dict[str, Any] | None,
+    declared_range: tuple[float, float] | None = None,
+) -> m.HistoryAnswer:
+    """Return what happened so far.
+
+    Args:
+        history: what was read of the log.
+        behind: events that were not read yet.
+        top: how many of the arms that were chosen most are listed one by one.
+        last: the newest decision, if its reason is known.
+        declared_range: the rewards that the policy accepts, if it declares them.
+    """
     buckets, shown = history.buckets, history.most_chosen(top)
     plays = [each.plays for each in buckets]
     arms = [m.ArmHistory(history.arms[arm].name, history.plays_of(arm), history.means_of(arm)) for arm in shown]
     rewards, lost = sum(each.rewards for each in buckets), sum(each.lost for each in buckets)
     paid = sum(each.mean * each.rewards for each in buckets)
+    low, high = _reward_range(history, declared_range)
     return m.HistoryAnswer(
         rounds=history.rounds,
         width=history.width,
@@ -49,6 +64,9 @@ def of_history(history: History, behind: int, top: int, last: dict[str, Any] | N
         lost=[each.lost for each in buckets],
         mean=[each.mean if each.rewards else None for each in buckets],
         squares=[each.squares for each in buckets],
+        lowest_reward=low,
+        highest_reward=high,
+        binary=history.binary and (low, high) == (0.0, 1.0),
         arms=arms,
         others=len(history.arms) - len(shown),
         other_plays=[all_ - sum(each) for all_, *each in zip(plays, *(arm.plays for arm in arms), strict=True)],
@@ -56,9 +74,26 @@ def of_history(history: History, behind: int, top: int, last: dict[str, Any] | N
 
 
 def _last(history: History, last: dict[str, Any] | None) -> m.LastAnswer | None:
+    logged = history.last
     if last is not None:
-        return m.LastAnswer(last["arm"], last["round"], last["propensity"], m.ReasonAnswer(**last["reason"]))
-    return None if history.last is None else m.LastAnswer(*history.last, None)
+        restricted = logged.restricted if logged is not None and logged.round == last["round"] else None
+        return m.LastAnswer(last["arm"], last["round"], last["propensity"], m.ReasonAnswer(**last["reason"]), restricted)
+    if logged is None:
+        return None
+    return m.LastAnswer(logged.arm, logged.round, logged.propensity, None, logged.restricted)
+
+
+def _reward_range(history: History, declared: tuple[float, float] | None) -> tuple[float | None, float | None]:
+    """Return the smallest and the largest possible reward, None for what is not known.
+
+    Rewards that were all between 0 and 1 are taken for such rewards, and rewards that were never negative for amounts: what is
+    drawn of them must not go below 0.
+    """
+    if declared is not None:
+        return declared
+    if history.highest < history.lowest or history.lowest < 0.0:  # no reward yet, or a negative one
+        return None, None
+    return 0.0, 1.0 if history.highest <= 1.0 else None
 
 
 def _spark(plays: Sequence[int]) -> list[int]:

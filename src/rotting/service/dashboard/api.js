@@ -58,7 +58,7 @@ export async function watch(bandit, signal, { onEvents, onState }) {
   let wait = 1000;
   while (!signal.aborted) {
     try {
-      const response = await request(`/v1/events?bandit=${encodeURIComponent(bandit)}`, { signal });
+      const response = await request(`v1/events?bandit=${encodeURIComponent(bandit)}`, { signal });
       onState(true);
       wait = 1000;
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

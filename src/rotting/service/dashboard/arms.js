@@ -5,6 +5,9 @@ import { count, name, number, percent, plural } from "./words.js";
 
 const LIMIT = 20;
 const ORDERS = [["plays", "Chosen most"], ["share", "Chosen most now"], ["index", "Highest estimate"], ["overall", "Paid best"], ["worn", "Wearing out first"], ["name", "Name"]];
+const BY_ESTIMATE = "The policy chooses the arm with the highest estimate: what its newest rewards paid, plus what is uncertain about it. ";
+const AT_RANDOM = "The policy draws arms at random. ";
+const NOT_COUNTED = "Decisions that wait for a reward are not counted in these estimates. When the policy chooses, they make an arm less uncertain. ";
 const RULE = "An arm is marked as wearing out when its newest rewards pay less than all its rewards, by more than both uncertainties together.";
 
 function bar(row, low, high) {
@@ -48,14 +51,15 @@ export class Arms {
       changed();
     };
     this.body = h("tbody");
+    this.how = h("span");
     this.status = h("span", { role: "status" });
     this.earlier = h("button", { type: "button", onclick: () => set({ offset: Math.max(0, this.query.offset - LIMIT) }) }, "Previous");
     this.later = h("button", { type: "button", onclick: () => set({ offset: this.query.offset + LIMIT }) }, "Next");
     const key = (kind, text) => h("span", { class: "key" }, s("svg", { class: "bar", viewBox: "0 0 26 14", "aria-hidden": "true" }, s("rect", kind === "all" || kind === "tip" ? { class: kind, x: 11, width: kind === "all" ? 5 : 3, height: 14 } : { class: kind, y: 2, width: 26, height: 10 })), text);
     this.element = h("section", { "aria-labelledby": "arms" },
       h("h2", { id: "arms" }, "The arms now"),
-      h("p", { class: "hint" }, "The policy chooses the arm that could pay the most: what its newest rewards paid, and what is uncertain about it. ", RULE),
-      h("p", { class: "hint" }, key("has", "paid of late"), key("may", "uncertain"), key("tip", "could pay"), key("all", "paid over all")),
+      h("p", { class: "hint" }, this.how, RULE),
+      h("p", { class: "hint" }, key("has", "paid of late"), key("may", "uncertain"), key("tip", "estimate"), key("all", "paid over all")),
       h("div", { class: "controls" },
         h("label", { class: "grow" }, "Search", h("input", { type: "search", maxlength: 200, oninput: (event) => set({ search: event.target.value }) })),
         h("label", {}, "Order", h("select", { onchange: (event) => set({ order: event.target.value }) }, ORDERS.map(([value, label]) => h("option", { value }, label))))),
@@ -65,6 +69,13 @@ export class Arms {
       h("div", { class: "pager" }, this.status, h("span", {}, this.earlier, " ", this.later)));
   }
 
+  /** Say how the policy chooses; `countsWaiting`: whether decisions without a reward enter its choice, and there are some. */
+  explain(found, last, countsWaiting) {
+    const random = last !== null && last.propensity !== null && last.propensity < 1;
+    const byEstimate = !random && found.arms.some((row) => row.index !== null);
+    say(this.how, random ? AT_RANDOM : byEstimate ? BY_ESTIMATE + (countsWaiting ? NOT_COUNTED : "") : "");
+  }
+
   /** Remember which arms have a colour in the picture. */
   paint(arms) {
     this.colours = new Map(arms.map((each, k) => [name(each.arm), k]));
@@ -72,7 +83,7 @@ export class Arms {
 
   async fetch(signal) {
     const asked = new URLSearchParams({ ...this.query, limit: LIMIT });
-    const found = await get(`/v1/bandits/${this.bandit}/arms?${asked}`, signal);
+    const found = await get(`v1/bandits/${this.bandit}/arms?${asked}`, signal);
     if (found.matching && this.query.offset >= found.matching) {
       this.query.offset = 0;
       return this.fetch(signal);

@@ -106,7 +106,7 @@ export class BanditView {
   }
 
   async look(signal) {
-    const path = `/v1/bandits/${encodeURIComponent(this.bandit)}`;
+    const path = `v1/bandits/${encodeURIComponent(this.bandit)}`;
     this.shown ??= await this.introduce(await get(path, signal));
     const [history, arms] = await Promise.all([get(`${path}/history`, signal), this.arms.fetch(signal)]);
     this.behind = history.behind;
@@ -129,15 +129,16 @@ export class BanditView {
     this.tiles.waiting.set(compact(totals.waiting), "decisions without an answer so far");
     this.tiles.lost.set(percent(totals.decisions ? totals.lost / totals.decisions : 0), `${plural(totals.lost, "decision")} ended unanswered`);
     this.tiles.worn.set(history.behind ? "–" : compact(arms.worn), `of ${plural(arms.total, "arm")} pay less than they did`);
-    const { last } = history;
+    const { last } = history, countsWaiting = this.shown.pending_rule !== "ignore" && totals.waiting > 0;
     if (history.behind && !last?.reason) say(this.why, "The log is being read: the last decision comes last.");
     else if (last) {
-      const key = JSON.stringify(last);
-      if (key !== this.reason) this.why.replaceChildren(`In decision ${count(last.round)}, `, h("strong", {}, name(last.arm)), ` ${why(last)}`);
+      const key = JSON.stringify([last, countsWaiting]);
+      if (key !== this.reason) this.why.replaceChildren(`In decision ${count(last.round)}, `, h("strong", {}, name(last.arm)), ` ${why(last, countsWaiting)}`);
       this.reason = key;
     }
     if (history.plays.length) this.pictures.forEach((each) => each.update(history));
     this.arms.paint(history.arms);
+    this.arms.explain(arms, last, countsWaiting);
     this.arms.show(arms);
   }
 }

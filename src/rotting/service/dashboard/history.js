@@ -20,12 +20,23 @@ function pooled(means, weights) {
   return weight ? total / weight : null;
 }
 
-/** Half of a 95 % interval of the mean of rewards in several buckets; two rewards are the fewest that tell. */
-function halfOf(rewards, means, squares) {
-  const all = sum(rewards), mean = pooled(means, rewards);
-  if (all < 2) return null;
+const Z = 1.96; // for 95 %
+
+/** Wilson's interval of a share, such as a click rate: it stays between 0 and 1, and does not vanish where nobody clicked. */
+function wilson(share, size) {
+  const shrink = 1 + Z ** 2 / size, centre = (share + Z ** 2 / (2 * size)) / shrink;
+  const half = (Z / shrink) * Math.sqrt((share * (1 - share)) / size + (Z / (2 * size)) ** 2);
+  return [Math.max(0, centre - half), Math.min(1, centre + half)];
+}
+
+/** A 95 % interval of the mean of rewards in several buckets, within what rewards can be; two rewards are the fewest that tell. */
+function interval(rewards, means, squares, { binary, lowest_reward: lowest, highest_reward: highest }) {
+  const size = sum(rewards), mean = pooled(means, rewards);
+  if (size < 2) return [null, null];
+  if (binary) return wilson(mean, size);
   const apart = sum(rewards.map((number, k) => (number ? squares[k] + number * (means[k] - mean) ** 2 : 0)));
-  return 1.96 * Math.sqrt(apart / (all - 1) / all);
+  const half = Z * Math.sqrt(apart / (size - 1) / size);
+  return [Math.max(lowest ?? -Infinity, mean - half), Math.min(highest ?? Infinity, mean + half)];
 }
 
 /**
@@ -43,9 +54,9 @@ export function prepared(history, steps) {
   const sums = (list) => over((part) => sum(part(list)));
   const data = { rounds, others: history.others, size: groups.length, rewards: sums(history.rewards), plays: sums(plays), lost: sums(history.lost), other_plays: sums(history.other_plays) };
   data.mean = over((part) => pooled(part(history.mean), part(history.rewards)));
-  const half = over((part) => halfOf(part(history.rewards), part(history.mean), part(history.squares)));
-  data.low = data.mean.map((mean, k) => (half[k] === null ? null : mean - half[k]));
-  data.high = data.mean.map((mean, k) => (half[k] === null ? null : mean + half[k]));
+  const bands = over((part) => interval(part(history.rewards), part(history.mean), part(history.squares), history));
+  data.low = bands.map(([low]) => low);
+  data.high = bands.map(([, high]) => high);
   data.arms = history.arms.map((arm) => ({ arm: arm.arm, plays: sums(arm.plays), mean: over((part) => pooled(part(arm.mean), part(arm.plays))) }));
   data.starts = groups.map(([from]) => from * width + 1);
   data.ends = groups.map(([, to]) => Math.min(rounds, to * width));

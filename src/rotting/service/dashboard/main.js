@@ -65,7 +65,7 @@ async function list() {
   const more = h("button", { type: "button", hidden: true }, "Show more");
   let next = "";
   const load = async () => {
-    const found = await get(`/v1/bandits?after=${encodeURIComponent(next)}`);
+    const found = await get(`v1/bandits?after=${encodeURIComponent(next)}`);
     items.append(...found.bandits.map((row) => h("li", {}, h("a", { href: `#/${encodeURIComponent(row.name)}` },
       h("strong", {}, row.name), h("span", {}, policy(row)), row.archived ? h("span", { class: "badge off" }, "archived") : null))));
     next = found.next;

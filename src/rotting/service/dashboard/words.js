@@ -19,23 +19,25 @@ export function policy(row) {
 const rewards = (reason) =>
   reason.window >= reason.pulls ? `all its ${plural(reason.pulls, "reward")}` : `its newest ${plural(reason.window, "reward")}`;
 
-/** Say why a decision was taken: the words after the name of the arm. */
-export function why(last) {
+/** Say why a decision was taken: the words after the name of the arm; `countsWaiting`: whether decisions without a reward entered it. */
+export function why(last, countsWaiting) {
   const { reason, propensity } = last;
   if (!reason) return "was chosen. Its reason is not known any more: the service was started since.";
   if (propensity !== null && propensity < 1) {
     const paid = reason.mean === null ? "" : ` It paid ${number(reason.mean)} on average.`;
-    return `was drawn with a chance of ${percent(propensity)}: this policy chooses at random, and favours what pays.${paid}`;
+    return `was drawn with a chance of ${percent(propensity)}: this policy chooses at random.${paid}`;
   }
+  if (reason.pulls === 0 && reason.index !== null) return `was chosen while ${plural(reason.pending, "earlier decision")} for it ${reason.pending === 1 ? "waits" : "wait"} for a reward: until one comes, it counts as an average arm.`;
   if (reason.pulls === 0) return "was chosen because it has no reward yet: every arm is tried before the others are compared.";
   const waits = reason.pending ? ` ${plural(reason.pending, "earlier decision")} for it still ${reason.pending === 1 ? "waits" : "wait"}.` : "";
   if (reason.index === null || reason.mean === null) {
     const paid = reason.mean === null ? "" : ` It paid ${number(reason.mean)} on average of ${rewards(reason)}.`;
     return `was chosen by the rule of this policy.${paid}${waits}`;
   }
-  const adds = reason.width !== null && Math.abs(reason.mean + reason.width - reason.index) <= 1e-6 * (1 + Math.abs(reason.index));
-  const sum = adds
-    ? `${number(reason.mean)}, the mean of ${rewards(reason)}, plus ${number(reason.width)} for what is still uncertain`
-    : `it paid ${number(reason.mean)} on average of ${rewards(reason)}, and the rest is what is still uncertain`;
-  return `was chosen because it could pay the most of all arms there were to choose from: up to ${number(reason.index)} (${sum}).${waits}`;
+  const sum = reason.index < reason.mean
+    ? `it paid ${number(reason.mean)} on average of ${rewards(reason)}`
+    : `${number(reason.mean)}, the mean of ${rewards(reason)}, plus ${number(reason.index - reason.mean)} for what is still uncertain`;
+  const some = last.restricted ? " Not all arms could be chosen." : "";
+  const counted = countsWaiting ? " Decisions that wait for a reward were counted: they make an arm less uncertain." : "";
+  return `was chosen because it had the highest estimate at that moment: ${number(reason.index)} (${sum}).${some}${counted}${waits}`;
 }
