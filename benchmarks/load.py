@@ -1,15 +1,18 @@
-"""A load generator: `python -m benchmarks.load PORT BANDIT CONNECTIONS SECONDS`.
+"""A load generator: `python -m benchmarks.load PORT BANDIT CONNECTIONS SECONDS [keys]`.
 
 Each connection asks for a decision, waits for the answer, and asks again; one more sends the rewards of all of them. It runs
 beside the server on the same machine, so it must be light: sockets and `epoll`, a request made once, and of an answer only its
 status, its length and the id.
 """
 
+import itertools
 import json
+import secrets
 import select
 import socket
 import sys
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 _FEWEST, _MOST = 100, 1_000  # rewards in one request
@@ -46,9 +49,17 @@ def _connected(port: int) -> socket.socket:
     return client
 
 
-def run(port: int, bandit: str, connections: int, seconds: float) -> Load:
-    """Keep so many requests for decisions under way for so long."""
-    decide = post(f"/v1/bandits/{bandit}/decisions")
+def _requests(bandit: str, with_keys: bool) -> Iterator[bytes]:
+    """Yield requests for decisions; each with an idempotency key of its own, or all the same."""
+    path = f"/v1/bandits/{bandit}/decisions"
+    same, run = post(path), secrets.token_hex(4)
+    for number in itertools.count():
+        yield post(path, b'{"idempotency_key":"%b-%012d"}' % (run.encode(), number)) if with_keys else same
+
+
+def run(port: int, bandit: str, connections: int, seconds: float, with_keys: bool = False) -> Load:
+    """Keep so many requests for decisions running for so long."""
+    requests = _requests(bandit, with_keys)
     poll = select.epoll()
     opened = [_connected(port) for _ in range(connections + 1)]
     clients = {client.fileno(): client for client in opened}
@@ -61,7 +72,7 @@ def run(port: int, bandit: str, connections: int, seconds: float) -> Load:
     failed, began, cpu = 0, time.perf_counter(), time.process_time()
     sent = dict.fromkeys(clients, began)
     for client in opened[:-1]:
-        client.sendall(decide)
+        client.sendall(next(requests))
     now, under_way = began, connections
     while under_way or ids or not free:  # in the end every decision has its reward
         ready = poll.poll(1.0)
@@ -79,7 +90,7 @@ def run(port: int, bandit: str, connections: int, seconds: float) -> Load:
             took.append(now - sent[number])
             sent[number] = now
             if now < began + seconds:
-                clients[number].send(decide)
+                clients[number].send(next(requests))
             else:
                 under_way -= 1
             at = answer.index(b'"id":"') + 6
@@ -97,4 +108,5 @@ def run(port: int, bandit: str, connections: int, seconds: float) -> Load:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(run(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))._asdict()) + "\n")
+    found = run(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), with_keys="keys" in sys.argv[5:])
+    sys.stdout.write(json.dumps(found._asdict()) + "\n")

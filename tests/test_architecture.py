@@ -25,7 +25,7 @@ def names_in(body: list[ast.stmt]) -> set[str]:
     """What a file defines, with the methods, properties and fields of its classes."""
     found = set()
     for node in body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
             if isinstance(node, ast.ClassDef):
                 found |= {f"{node.name}.{each}" for each in names_in(node.body)}

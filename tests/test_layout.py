@@ -39,7 +39,10 @@ TESTED_WITH = {
     "kernels/refusals.py": "engines/test_kernel_errors.py",
     "live/explanations.py": "live/test_bandit.py",
     "live/young_arms.py": "live/test_under_way.py",
+    "service/handlers.py": "service/test_application.py",
     "service/messages.py": "service/test_application.py",
+    "service/requests.py": "service/test_application.py",
+    "service/workers.py": "service/test_bandits.py",
     "simulation/plan.py": "simulation/test_simulate.py",
 }
 """Modules that are tested with another one, whose file it is."""
@@ -55,6 +58,9 @@ OF_SEVERAL_MODULES = {
     "live/test_bad_input.py": "every verb of a bandit, and what it refuses",
     "live/test_growth.py": "every policy in a bandit that grows",
     "live/test_order_of_learning.py": "rewards of an arm, in the order of its decisions",
+    "service/test_chaos.py": "a service that is killed, stopped and robbed of its files under load",
+    "service/test_proxy.py": "a service behind nginx, and inside another application",
+    "service/test_hostile.py": "a service among hostile clients",
     "live/test_state_machine.py": "a bandit against a slow model, in any order of calls",
     "policies/families/test_detectors.py": "policies that detect changes",
     "policies/families/test_kl_and_thompson.py": "kl-UCB, RAW-UCB++, RAW-klUCB and Thompson sampling",

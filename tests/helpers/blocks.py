@@ -48,6 +48,9 @@ RUN_BY = {
     ("docs/guides/serving.md", "curl -sS -X PUT $site-of-may"): (
         "tests/docs/test_serving_page.py::test_the_commands_of_the_guide_work"
     ),
+    ("docs/guides/serving.md", "worker_processes"): (
+        "tests/service/test_proxy.py::test_the_service_works_behind_nginx_as_the_guide_configures_it"
+    ),
     ("docs/guides/serving.md", "import rotting"): "tests/docs/test_serving_page.py::test_the_clients_work",
     ("rotting.Client", "with rotting.Client"): "tests/docs/test_serving_page.py::test_the_clients_work",
     ("rotting.AsyncClient", "async with rotting.AsyncClient"): "tests/docs/test_serving_page.py::test_the_clients_work",
@@ -55,6 +58,7 @@ RUN_BY = {
 
 MABWISER, SMPYBANDITS = "MABWiser's code: it is compiled only", "SMPyBandits' code: it is compiled only"
 EXCUSED = {
+    ("docs/guides/serving.md", "from contextlib import asynccontextmanager"): "Starlette's code: it is compiled only",
     ("ARCHITECTURE.md", "cli "): "a drawing",
     ("docs/project.md", "@inproceedings"): "what to cite",
     ("docs/unknown-noise.md", "v_i = "): "a formula",

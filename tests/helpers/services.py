@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import random
 import re
 import socket
 import subprocess
@@ -13,10 +14,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rotting.service.application import Application
 from rotting.service.server import Service, Settings
 from rotting.store.host import Host
 
 SONGS = {"policy": "ucb1", "params": {"sigma": 0.5}, "arms": ["jazz", "rock", "folk"]}
+
+
+def free_port() -> int:
+    """Return a port that nobody uses, and that the system gives to no outgoing connection."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as found, suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
 
 
 class Answer(NamedTuple):
@@ -58,6 +69,10 @@ class Running:
         self.service = service
         self.port = service.port
         self._clients: list[Client] = []
+
+    @property
+    def application(self) -> Application:
+        return self.service.application
 
     @property
     def host(self) -> Host:

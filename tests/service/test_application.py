@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import rotting
-from rotting.service.tokens import Tokens, new_token
+from rotting.service.tokens import new_token
 from tests.helpers.services import SONGS, Answer, Client, Running, running
 
 BANDIT = "/v1/bandits/songs"
@@ -195,6 +195,45 @@ def test_a_key_is_remembered_by_the_next_process(tmp_path: Path) -> None:
         assert client("GET", BANDIT).body["rounds"] == 3
 
 
+def test_a_key_is_cancelled(songs: Client) -> None:
+    made = decide(songs, idempotency_key="k", count=2)
+    assert outcomes(songs, (made[0]["id"], 1.0)) == ["applied"]
+    for _ in range(2):
+        answer = songs("POST", f"{BANDIT}/cancellations", {"keys": ["k", "new"]})  # of which one was never used
+        assert answer.body["results"] == [{"id": key, "outcome": "applied"} for key in ("k", "new")]
+    assert songs("GET", BANDIT).body["pending"] == 0
+    for key, count in (("k", 2), ("new", 1)):
+        refused = songs("POST", f"{BANDIT}/decisions", {"idempotency_key": key, "count": count})
+        problem(refused, 409, "key-cancelled", field="idempotency_key", value=f'"{key}"')
+    for body in ({}, {"ids": ["a"], "keys": ["b"]}):
+        problem(songs("POST", f"{BANDIT}/cancellations", body), 422, "invalid-value", field="ids")
+
+
+def test_a_retired_arm_may_be_excluded(songs: Client) -> None:
+    songs("DELETE", f"{BANDIT}/arms/rock?keep=true")
+    assert decide(songs, exclude=["rock", "jazz"])[0]["arm"] == "folk"
+
+
+def test_a_page_of_the_log_is_bounded_in_bytes(client: Client) -> None:
+    arms = [f"{'long name ' * 15}{k}" for k in range(400)]
+    assert client("PUT", BANDIT, {**SONGS, "arms": arms}).status == 201
+    for _ in range(60):
+        decide(client, allow=arms[:190])
+    sizes, after = [], 0
+    while events := (page := client("GET", f"{BANDIT}/log?after={after}&limit=1000").body)["events"]:
+        sizes.append(len(json.dumps(page)))
+        after = page["next"]
+        assert [each["number"] for each in events] == list(range(events[0]["number"], after + 1))
+    assert after == 60
+    assert len(sizes) > 1
+    assert max(sizes) < 1.3 * (1 << 20)
+
+
+def test_bandits_are_not_called_like_folders(client: Client) -> None:
+    for name in (".", ".."):
+        problem(client("PUT", f"/v1/bandits/{name}", SONGS), 422, "invalid-value", field="name in the path")
+
+
 def test_every_outcome_of_a_reward(songs: Client) -> None:
     first, second, third = decide(songs, count=3)
     cancelled = songs("POST", f"{BANDIT}/cancellations", {"ids": [third["id"], "?"]})
@@ -206,7 +245,11 @@ def test_every_outcome_of_a_reward(songs: Client) -> None:
     assert expired.body["expired"] == 1
     decide(songs)
     decide(songs)
-    assert songs("POST", f"{BANDIT}/expirations", {"older_than_rounds": 0}).body == {"results": [], "expired": 1}
+    assert songs("POST", f"{BANDIT}/expirations", {"older_than_rounds": 0}).body == {
+        "results": [],
+        "expired": 1,
+        "more": False,
+    }
     for body in ({}, {"ids": ["a"], "older_than_rounds": 1}):
         problem(songs("POST", f"{BANDIT}/expirations", body), 422, "invalid-value", field="ids")
 
@@ -400,7 +443,7 @@ def test_head_is_get_without_a_body(shared_client: Client) -> None:
 def test_tokens_open_what_their_scopes_say(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     by_scope = {scope: new_token(file, scope, [scope]) for scope in ("decide", "reward", "admin", "read")}
-    with running(tmp_path / "songs.rot", tokens=Tokens.load(file)) as service:
+    with running(tmp_path / "songs.rot", token_file=file) as service:
         calls: dict[str, list[tuple[str, str, Any]]] = {
             "admin": [("PUT", BANDIT, SONGS), ("PUT", f"{BANDIT}/arms/pop", None), ("DELETE", f"{BANDIT}/arms/pop", None)],
             "decide": [("POST", f"{BANDIT}/decisions", None), ("POST", f"{BANDIT}/cancellations", {"ids": ["a"]})],
@@ -445,7 +488,7 @@ def test_who_asks_too_often_must_wait(tmp_path: Path) -> None:
         assert client("GET", "/v1/bandits").status == 200
         refused = client("GET", "/v1/bandits")
         problem(refused, 429, "too-many-requests", field="requests")
-        assert refused.headers["retry-after"] == "1"
+        assert refused.headers["retry-after"] == "60"
         assert client("GET", "/livez").status == 200
 
 

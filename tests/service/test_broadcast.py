@@ -1,11 +1,16 @@
 """Events as they happen; a slow reader misses some, and nobody waits for him."""
 
+import asyncio
 import http.client
 import json
 import socket
+import time
 from typing import Any
 
-from rotting.service.broadcast import Broadcast, Reader
+import pytest
+
+from rotting.service import broadcast as broadcast_module
+from rotting.service.broadcast import MAX_READERS, Broadcast
 from rotting.store.host import Batch
 from tests.helpers.services import SONGS, Client, Running
 
@@ -38,12 +43,12 @@ def test_events_are_told_as_they_happen(service: Running, songs: Client) -> None
     (made,) = songs("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"]
     songs("POST", f"{BANDIT}/rewards", [{"id": made["id"], "value": 1}])
     songs("POST", "/v1/bandits/more/decisions")
-    events = [next_event(answer) for _ in range(4)]
-    assert [each["event"] for each in events] == ["decided", "note", "rewarded", "decided"]
-    assert [each["id"] for each in events] == ["1", "2", "3", "4"]
+    events = [next_event(answer) for _ in range(3)]
+    assert [each["event"] for each in events] == ["decided", "rewarded", "decided"]
+    assert [each["id"] for each in events] == ["1", "2", "3"]
     assert events[0]["data"] == {"number": 1, "bandit": "songs", "payload": events[0]["data"]["payload"]}
     assert events[0]["data"]["payload"]["id"] == made["id"]
-    assert next_event(only_more)["data"]["number"] == 4
+    assert next_event(only_more)["data"]["number"] == 3
     connection.close()
     other.close()
     answer.close()
@@ -66,40 +71,50 @@ def batch(first: int, number: int) -> Batch:
 
 
 def test_what_a_reader_does_not_take_is_bounded_and_counted() -> None:
-    sent: list[bytes] = []
-    keeps_up = False
+    async def take() -> list[bytes]:
+        broadcast = Broadcast()
+        broadcast.publish(batch(1, 50))  # nobody watches yet
+        reader, other = broadcast.add_reader(None), broadcast.add_reader("more")
+        for first in range(51, 10_051, 100):
+            broadcast.publish(batch(first, 100))
+        found = [await reader.next_part()]
+        broadcast.publish(Batch(10_051, events=[("more", {"event": "decided"}), ("songs", {"note": "key:a"})]))
+        return [*found, await reader.next_part(), await other.next_part()]
 
-    def send(part: bytes) -> bool:
-        if keeps_up:
-            sent.append(part)
-        return keeps_up
-
-    broadcast = Broadcast()
-    reader = Reader(None, send)
-    broadcast.readers.add(reader)
-    for first in range(1, 10_001, 100):
-        broadcast.publish(batch(first, 100))
-        broadcast.deliver()
-    assert sent == []
-    keeps_up = True
-    broadcast.deliver()
-    parts = sent[0].split(b"\n\n")[:-1]
+    taken, second, third = asyncio.run(take())
+    parts = taken.split(b"\n\n")[:-1]
     assert parts[0] == b'event: skipped\ndata: {"count":9500}'
-    assert [int(part.split(b"\n")[0][4:]) for part in parts[1:]] == list(range(9_501, 10_001))
-    broadcast.publish(batch(10_001, 1))
-    broadcast.deliver()
-    assert sent[1].startswith(b"id: 10001\nevent: decided\ndata: {")
+    assert [int(part.split(b"\n")[0][4:]) for part in parts[1:]] == list(range(9_551, 10_051))
+    assert [part.split(b"\n")[:2] for part in second.split(b"\n\n")[:-1]] == [
+        [b"id: 10051", b"event: decided"],
+        [b"id: 10052", b"event: note"],
+    ]
+    assert third == b'id: 10051\nevent: decided\ndata: {"number":10051,"bandit":"more","payload":{"event":"decided"}}\n\n'
 
 
-def test_a_silent_stream_says_that_it_is_there() -> None:
-    sent: list[bytes] = []
+def test_an_event_with_many_arms_is_sent_without_them() -> None:
+    async def take() -> bytes:
+        broadcast = Broadcast()
+        reader = broadcast.add_reader("songs")
+        broadcast.publish(Batch(1, events=[("songs", {"event": "decided", "arms": ["a"] * 1_001})]))
+        return await reader.next_part()
 
-    def send(part: bytes) -> bool:
-        sent.append(part)
-        return True
+    assert asyncio.run(take()) == b'id: 1\nevent: decided\ndata: {"number":1,"bandit":"songs","payload":null}\n\n'
 
-    reader = Reader("songs", send)
-    reader.put(1, [("more", {"event": "decided"})])
-    for _ in range(100):
-        reader.deliver()
-    assert sent == [b":\n\n", b":\n\n"]
+
+def test_a_silent_stream_says_that_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broadcast_module, "_SILENCE", 0.01)
+    assert asyncio.run(Broadcast().add_reader("songs").next_part()) == b":\n\n"
+
+
+def test_places_of_readers_that_are_gone_are_free_again(service: Running) -> None:
+    for _ in range(3):
+        streams = [watching(service)[0] for _ in range(MAX_READERS)]
+        refused = service.client()("GET", "/v1/events")
+        assert refused.status == 429
+        for each in streams:
+            each.close()
+        deadline = time.monotonic() + 30.0
+        while service.application.broadcast.readers:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)

@@ -22,7 +22,7 @@ class Thing(msgspec.Struct, forbid_unknown_fields=True):
         (b'{"name": "a", "sizes": [-Infinity]}', 422, "sizes[0]", "be a finite number", "-Infinity"),
         (b'{"name": "a", "sizes": 1e999}', 422, "sizes", None, None),
         (b"{}", 422, "body", "have the field 'name'", "{}"),
-        (b'{"name": "a", "x": 1}', 422, "body", "have no other fields than those of the API, such as 'x'", None),
+        (b'{"name": "a", "x": 1}', 422, "body", "have fields of the API only, not 'x'", None),
         (b"[]", 422, "body", "be an object", "[]"),
         (b"NaN", 422, "body", "be a finite number", "NaN"),
         (b'{"\\ud800": [1e999]}', 422, "\\ud800[0]", "be a finite number", "Infinity"),

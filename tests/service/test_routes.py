@@ -25,8 +25,8 @@ def test_other_paths_are_not_found(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("/v1/bandits/a%20b", "name in the path must be 1 to 100 letters, digits or ._~-, got 'a b'"),
-        ("/v1/bandits/%00", r"name in the path must be 1 to 100 letters, digits or ._~-, got '\x00'"),
+        ("/v1/bandits/a%20b", "name in the path must be 1 to 100 letters, digits or ._~-, and not . or .., got 'a b'"),
+        ("/v1/bandits/%00", r"name in the path must be 1 to 100 letters, digits or ._~-, and not . or .., got '\x00'"),
         (f"/v1/bandits/a/arms/{'b' * 201}", "arm in the path must be 1 to 200 characters, got"),
     ],
 )

@@ -6,7 +6,6 @@
 import json
 import random
 import signal
-import socket
 import threading
 import time
 from collections import Counter
@@ -19,20 +18,15 @@ from typing import Any
 import pytest
 
 from rotting.errors import InvalidValueError
-from rotting.service.server import Service, Settings, bound, is_loopback
+from rotting.service.admission import is_loopback
+from rotting.service.server import Service, Settings, bound
 from rotting.store.sqlite import SQLiteStore
 from tests.conftest import STRESS
 from tests.helpers.command import process
-from tests.helpers.services import SONGS, Client, said, serving
+from tests.helpers.services import SONGS, Client, free_port, said, serving
 
 KILLS = 200 if STRESS else 4
 BANDIT = "/v1/bandits/songs"
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def test_a_service_starts_and_ends_in_order(tmp_path: Path) -> None:
@@ -216,7 +210,8 @@ def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
         payloads = [event.payload for event in store.read("songs")]
     ids = Counter(each["id"] for each in payloads if each.get("event") == "decided")
     assert set(ids.values()) == {1}
-    keys = {each["note"]: [made["id"] for made in each["decisions"]] for each in payloads if "note" in each}
+    noted = {each["note"]: json.loads(each["answer"])["decisions"] for each in payloads if "note" in each}
+    keys = {key: [made["id"] for made in decisions] for key, decisions in noted.items()}
     assert len(keys) == sum("note" in each for each in payloads)  # no key twice
     assert {f"key:{key}": found for key, found in decided.items()}.items() <= keys.items()
     assert {each for found in decided.values() for each in found} <= set(ids)

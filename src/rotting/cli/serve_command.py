@@ -22,13 +22,24 @@ def _serve(options: argparse.Namespace) -> None:
         option(*DURABILITIES).check("durability", options.durability)
     if port > 65_535:
         raise UserError(f"port must be at most 65535, got {port}")
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise UserError("tls-cert and tls-key must be given together, got one of them")
     try:
         from rotting.service.server import Settings, serve
-        from rotting.service.tokens import Tokens
 
+        settings = Settings(
+            host=options.host,
+            port=port,
+            token_file=options.token_file,
+            durability=options.durability,
+            create=not options.must_exist,
+            rate=rate,
+            access_log=options.access_log,
+            tls=None if options.tls_cert is None else (options.tls_cert, options.tls_key),
+            proxies=tuple(options.trusted_proxy),
+        )
         with refusing():
-            tokens = None if options.token_file is None else Tokens.load(Path(options.token_file))
-            serve(options.file, Settings(options.host, port, tokens, options.durability, rate), say)
+            serve(options.file, settings, say)
     except (MissingExtraError, PathMissingError, StoreError) as error:
         raise UserError(str(error)) from error
 
@@ -38,21 +49,33 @@ def _token(options: argparse.Namespace) -> None:
     from rotting.service.tokens import new_token
 
     with refusing():
-        print(new_token(Path(options.file), options.name, options.scopes.split(",")))
+        bandits = None if options.bandits is None else options.bandits.split(",")
+        print(new_token(Path(options.file), options.name, options.scopes.split(","), bandits))
     say(f"added to {options.file}, which holds its digest only; keep the token: it is shown once")
 
 
 def add(command: "Command") -> None:
     """Add the commands to the parser."""
-    more = "Stops in order at SIGTERM. The API describes itself at /openapi.json."
+    more = (
+        "SIGTERM shuts it down cleanly; SIGHUP reads the tokens again and reopens the access log. "
+        "The API describes itself at /openapi.json."
+    )
     serve = command("serve", _serve, "Serve the bandits of a store over HTTP", more)
     serve.add_argument("file", metavar="FILE", help="the store, such as songs.rot; it is made if it is not there")
+    serve.add_argument("--must-exist", action="store_true", help="refuse to start if the store is missing")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen at; default: 127.0.0.1, this machine alone")
     serve.add_argument("--port", default="8000", help="default: 8000; 0: any that is free")
     serve.add_argument("--token-file", metavar="F", help="who may do what; needed to listen to other machines")
     serve.add_argument("--durability", default="disk", help="what an answer means: disk (default), os or memory")
     serve.add_argument("--rate", metavar="N", help="requests a second of each token or address; default: any number")
+    serve.add_argument("--access-log", metavar="F", help="append a line for every request to this file; -: standard error")
+    serve.add_argument("--tls-cert", metavar="F", help="certificate for HTTPS, with --tls-key")
+    serve.add_argument("--tls-key", metavar="F", help="private key of the certificate")
+    serve.add_argument(
+        "--trusted-proxy", metavar="ADDRESS", action="append", default=[], help="believe X-Forwarded-For of this proxy"
+    )
     token = command("token", _token, "Add a token to a file, and print it", "The file holds its digest only.")
     token.add_argument("file", metavar="FILE", help="the token file; it is made if it is not there")
     token.add_argument("--name", default="unnamed", help="who will have it")
     token.add_argument("--scopes", default="decide,reward", help="of decide, reward, admin, read; default: decide,reward")
+    token.add_argument("--bandits", metavar="NAMES", help="only these bandits, such as songs,radio-*; default: all")

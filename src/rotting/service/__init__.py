@@ -1,5 +1,22 @@
 """Decisions over HTTP: one process, one event loop, one writer in front of the bandits of a store.
 
-`server` runs it, `application` answers requests, `routes` lists them, `commits` lets concurrent requests share a transaction,
-`http` speaks the protocol.
+`application` is the ASGI application, and `server` runs it on uvicorn. `routes` lists what can be requested, `handlers` has a
+method for each route, `admission` checks tokens and rates, `committer` lets concurrent requests share a transaction, and
+`connections` guards the server against slow and greedy clients.
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rotting.service.application import Application as Application
+
+__all__ = ["Application"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the application when it is used: the client needs none of it."""
+    if name != "Application":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rotting.service.application import Application  # noqa: PLC0415
+
+    return Application

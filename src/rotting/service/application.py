@@ -1,637 +1,399 @@
-"""What the service does with a request: who may, what is asked, what the bandits say.
+"""The service as an ASGI application: it admits requests, decodes them, calls their handlers and sends the responses.
 
-Everything happens in the event loop, one request after the other; what takes long (to resume a bandit, to compile a policy, to
-read a log) runs in a thread, and the request goes on when it is done. What changes a bandit is answered when it is written.
+`rotting serve` runs it on uvicorn. It can be mounted in an application of your own as well: run it inside `async with
+application`, or let the server send it lifespan events.
 """
 
-import copy
-import json
+import asyncio
 import logging
-import math
 import time
-from collections.abc import Callable, Hashable
-from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from rotting import registry
-from rotting.errors import InvalidTypeError, InvalidValueError, RottingError, StoreError, StoreFullError
-from rotting.live.decisions import Decision, Outcome
-from rotting.policy import Policy
+from rotting.errors import InvalidTypeError, InvalidValueError, StoreError, StoreFullError
 from rotting.service import messages as m
-from rotting.service import openapi, overview, pages, routes
+from rotting.service import routes
+from rotting.service.access_log import AccessLog
+from rotting.service.admission import Admission
+from rotting.service.bandits import Bandits
 from rotting.service.broadcast import MAX_READERS, Broadcast, Reader
+from rotting.service.committer import Committer
 from rotting.service.compiling import Compiling
-from rotting.service.history import Histories
-from rotting.service.http import EVENTS, JSON, TEXT, Exchange
+from rotting.service.handlers import Handlers
 from rotting.service.metrics import Metrics
-from rotting.service.problems import ProblemError, of_body, of_status
-from rotting.service.rates import Rates
+from rotting.service.problems import ProblemError, of_body
+from rotting.service.requests import (
+    JSON,
+    ByteBudget,
+    ClientGoneError,
+    Receive,
+    Reply,
+    Request,
+    Scope,
+    Send,
+    send_reply,
+    start_stream,
+)
 from rotting.service.routes import Route
-from rotting.service.tokens import ANYBODY, Holder, Tokens
+from rotting.service.tokens import TokenFile
 from rotting.store.host import Batch, Host, Hosted
-from rotting.store.records import digest
+from rotting.store.protocol import Durability
 
 _log = logging.getLogger("rotting.service")
 _PROBLEM = b"application/problem+json"
-_LOOPBACK = {b"localhost", b"127.0.0.1", b"[::1]"}
-
-
-class Reply(NamedTuple):
-    """An answer."""
-
-    body: bytes
-    status: int = 200
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-    kind: bytes = JSON
-
-
-class Later(NamedTuple):
-    """An answer that takes long: `work` runs in a thread, and what it returns goes to `then`, in the loop.
-
-    Args:
-        work: what takes long.
-        then: makes the answer.
-        for_page: whether it is for the dashboard, which may wait for other pages, and for which nothing else waits.
-    """
-
-    work: Callable[[], Any]
-    then: Callable[[Any], "Reply"]
-    for_page: bool = False
-
-
-class Asked(NamedTuple):
-    """What a handler gets to know of a request."""
-
-    parameters: dict[str, str]
-    body: Any
-    query: Any
-    exchange: Exchange
-
-
-class _AsleepError(Exception):
-    """The bandit is not in memory yet."""
-
-
-def _problem_of(error: Exception) -> ProblemError:
-    """Return how an error of the library is told."""
-    if isinstance(error, StoreFullError):
-        return ProblemError("store-full", f"{error}; nothing was changed, and the same can be tried again", retry_after="1")
-    if isinstance(error, StoreError):
-        return ProblemError("store-failed", str(error), retry_after="1")
-    return ProblemError("invalid-value", str(error))
-
-
-def _decision(decision: Decision) -> dict[str, Any]:
-    key, arm, number, propensity, reason = decision
-    return {"id": key, "arm": arm, "propensity": propensity, "round": number, "reason": overview.of_reason(reason)}
-
-
-def _revision(hosted: Hosted) -> bytes:
-    """Return the ETag of the arms: the same arms, in the same order, have the same."""
-    return b'"%b"' % digest(json.dumps([list(hosted.bandit.arms), hosted.retired])).hex().encode()
+_TICK = 0.5  # seconds between two checks of deadlines, the token file and the access log
+_STALLED = 5.0  # seconds after which a batch that is still being written makes the service not ready
+_MAX_REQUESTS = 512  # at the same time; more are refused
+_CLIENT_GONE = 499  # the status in the access log if nothing could be sent
+_MEMORY = 256 << 20  # bytes of request bodies, and as many of large responses, at the same time
+_LARGE = 65_536  # bytes from which on a response counts for that, and a request body is decoded in a worker thread
 
 
 class Application:
-    """Answers requests.
+    """The decision service of one store, an ASGI application.
+
+    Run it with any ASGI server, or mount it in an application of your own, which then runs it inside `async with`. Only one
+    process may serve a store: run one worker. `rotting serve` adds limits for connections to it.
 
     Args:
-        host: the bandits.
-        threads: runs what takes long.
-        pages: runs what takes long for the dashboard.
-        call_soon: calls a function in the loop, from any thread.
-        compiling: says what is compiled.
-        tokens: who may do what; None: whoever reaches the port may do everything.
-        rate: requests a second that each caller may make; None: any number.
+        path: the store.
+        durability: what a response means, as for `rotting.open`.
+        create: make the store if it is missing.
+        token_file: who may do what; None: every client that can connect may do everything.
+        rate: requests per second of each token, or of each address without tokens; None: any number.
+        deadline: seconds that a request may take, after which the client gets status 503.
+        max_body: bytes of a request body.
+        access_log: a file to which a line is appended for every request; `-` is standard error.
+        say: called with a line about what the service does, such as compiling a policy.
     """
 
     def __init__(
         self,
-        host: Host,
-        threads: Executor,
-        pages: Executor,
-        call_soon: Callable[..., object],
-        compiling: Compiling,
-        tokens: Tokens | None = None,
+        path: str | PathLike[str],
+        *,
+        durability: Durability = "disk",
+        create: bool = True,
+        token_file: str | PathLike[str] | None = None,
         rate: float | None = None,
+        deadline: float = 30.0,
+        max_body: int = 4 << 20,
+        access_log: str | None = None,
+        say: Callable[[str], None] = _log.info,
     ) -> None:
-        self._host, self._threads, self._pages, self._tokens = host, threads, pages, tokens
-        self._call_soon, self._compiling = call_soon, compiling
-        self._rates = None if rate is None else Rates(rate)
-        self.metrics = Metrics(host)
+        self._tokens = None if token_file is None else TokenFile(Path(token_file))
+        self._access_log = None if access_log is None else AccessLog(access_log)
+        self._deadline, self._max_body = deadline, max_body
+        self.host = Host(path, durability, create)
+        self.compiling = Compiling(say)
+        self.gauges: dict[str, Callable[[], float]] = {}
+        """Numbers of the server itself, for the metrics, by name."""
+        self._metrics = Metrics(self.host)
+        self._admission = Admission(self._tokens, rate)
         self.broadcast = Broadcast()
-        self._histories = Histories(host)
-        self._last: dict[str, dict[str, Any]] = {}  # the newest decision of each bandit, with its reason
-        # Set by who makes the loop: calls when all that was gathered is written, or with the reason why it is not.
-        self.hold: Callable[[Callable[[StoreError | None], None]], None]
-        self.draining = False
-        self._loading: dict[str, list[Callable[[Exception | None], None]]] = {}
+        self._memory = ByteBudget(_MEMORY)
+        self._responses = ByteBudget(_MEMORY)
+        self._bandits = Bandits(self.host, self.compiling)
+        self._handlers = Handlers(self._bandits, self._metrics, self._check_ready, self._measure)
+        self._by_route = {
+            route.handler: getattr(self._handlers, route.handler)
+            for route in (*routes.ROUTES, *routes.PAGES)
+            if route.handler != "watch"
+        }
         self._decoders = routes.decoders()
-        self._handlers: dict[str, Callable[[Asked], Reply | Later | None]] = {
-            route.handler: getattr(self, f"_{route.handler}") for route in (*routes.ROUTES, *routes.PAGES)
-        }
-        self._openapi = m.encode(openapi.document())
-        self.in_flight = 0
+        self._running: dict[asyncio.Task[Any], tuple[Request, float]] = {}
+        self._committer: Committer
+        self._ticking: asyncio.Task[None]
+        self._stopping = asyncio.Event()
 
-    def written(self, batch: Batch, seconds: float) -> None:
-        """Count and tell what is written."""
-        self.metrics.commit_seconds.observe(seconds)
-        self.metrics.commit_events.observe(len(batch.events))
-        if self.broadcast.readers:
-            self.broadcast.publish(batch)
+    # --- Life -------------------------------------------------------------------------------------------------------------
 
-    # --- Requests and answers ---------------------------------------------------------------------------------------------
+    async def __aenter__(self) -> Self:
+        self._committer = Committer(self.host, self._written)
+        self._bandits.commit = self._committer.commit
+        self._ticking = asyncio.ensure_future(self._tick())
+        return self
 
-    def handle(self, exchange: Exchange) -> None:
-        """Answer a request, now or later."""
-        self.in_flight += 1
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write what has collected, save the bandits and close the store; raises a `StoreError` if that fails."""
+        self.stop()
+        self._ticking.cancel()
         try:
-            route, parameters = routes.match(exchange.method, exchange.path)
-            self._admit(exchange, route)
-            asked = Asked(parameters, self._body(exchange, route), self._query(exchange, route), exchange)
-            self._run(route, asked)
-        except Exception as error:  # noqa: BLE001 - whatever it is, who asked must be told
-            self._refuse(exchange, error)
+            await self._bandits.finish()
+            await self._committer.close()
+            await self._bandits.close()
+            await self._handlers.close()
+            if self._access_log is not None:
+                self._access_log.close()
+        finally:
+            await asyncio.get_running_loop().run_in_executor(None, self.host.close)
 
-    def refuse(self, exchange: Exchange) -> None:
-        """Answer a request that could not be understood."""
-        self.in_flight += 1
-        assert exchange.refusal is not None
-        self._refuse(exchange, of_status(*exchange.refusal))
+    def stop(self) -> None:
+        """Report the service as not ready and end the event streams; other requests are still answered."""
+        self._stopping.set()
 
-    def _send(self, exchange: Exchange, reply: Reply) -> None:
-        self.in_flight -= 1
-        answers = self.metrics.answers
-        answers[reply.status] = answers.get(reply.status, 0) + 1
-        exchange.answer(reply.status, reply.body, reply.kind, reply.headers)
-
-    def _refuse(self, exchange: Exchange, error: Exception) -> None:
-        if isinstance(error, ProblemError):
-            problem = error
-        elif isinstance(error, StoreError | InvalidValueError | InvalidTypeError):
-            problem = _problem_of(error)
-        else:
-            _log.error("%s %s failed", exchange.method, exchange.path, exc_info=error)
-            problem = ProblemError("internal", f"something went wrong: {type(error).__name__}; see the log of the service")
-        self._send(exchange, Reply(problem.body(), problem.status, tuple(problem.headers), _PROBLEM))
-
-    def _run(self, route: Route, asked: Asked) -> None:
-        """Let the handler answer; raises what it raises."""
-        if route.writes and self._host.trouble is not None:
-            raise self._host.trouble
-        try:
-            reply = self._handlers[route.handler](asked)
-        except _AsleepError:
-            self._load(asked.parameters["name"], lambda error: self._go_on(route, asked, error))
-            return
-        if isinstance(reply, Later):
-            self._wait(route, asked, reply)
-        elif reply is not None:
-            self._finish(route, asked.exchange, reply)
-
-    def _finish(self, route: Route, exchange: Exchange, reply: Reply) -> None:
-        if not route.writes:
-            self._send(exchange, reply)
-            return
-
-        def written(trouble: StoreError | None) -> None:
-            if trouble is None:
-                self._send(exchange, reply)
-            else:
-                self._refuse(exchange, trouble)
-
-        self.hold(written)
-
-    def _go_on(self, route: Route, asked: Asked, error: Exception | None) -> None:
-        if error is not None:
-            self._refuse(asked.exchange, error)
-            return
-        try:
-            self._run(route, asked)
-        except Exception as caught:  # noqa: BLE001 - as above
-            self._refuse(asked.exchange, caught)
-
-    def _wait(self, route: Route, asked: Asked, later: Later) -> None:
-        def finish(result: Any, error: Exception | None) -> None:
-            error = error or (self._host.trouble if route.writes else None)
-            if error is not None:
-                self._refuse(asked.exchange, error)
-                return
-            try:
-                self._finish(route, asked.exchange, later.then(result))
-            except Exception as caught:  # noqa: BLE001 - as above
-                self._refuse(asked.exchange, caught)
-
-        self._in_thread(later.work, finish, self._pages if later.for_page else self._threads)
-
-    def _in_thread(self, work: Callable[[], Any], finish: Callable[[Any, Exception | None], None], threads: Executor) -> None:
-        def run() -> None:
-            try:
-                result, failed = work(), None
-            except Exception as error:  # noqa: BLE001 - as above
-                result, failed = None, error
-            self._call_soon(finish, result, failed)
-
-        threads.submit(run)
-
-    def _load(self, name: str, then: Callable[[Exception | None], None]) -> None:
-        """Resume a bandit, once for all who wait for it."""
-        waiting = self._loading.setdefault(name, [])
-        waiting.append(then)
-        if len(waiting) > 1:
-            return
-
-        def finish(hosted: Hosted | None, error: Exception | None) -> None:
-            if hosted is not None:
-                self._host.adopt(hosted)
-            for each in self._loading.pop(name):
-                each(error)
-
-        self._in_thread(lambda: self._host.load(name), finish, self._threads)
-
-    # --- Who may, and what is asked ---------------------------------------------------------------------------------------
-
-    def _admit(self, exchange: Exchange, route: Route) -> None:
-        """Refuse who may not do this, or does it too often."""
-        headers = exchange.headers
-        holder, host = ANYBODY, headers.get(b"host", b"")
+    def reload(self) -> None:
+        """Read the token file again, and open the access log again."""
         if self._tokens is not None:
-            holder = self._holder(exchange, route)
-        elif host not in _LOOPBACK and host.rpartition(b":")[0] not in _LOOPBACK:
-            # A page of another site may send the browser here by a name of its own.
-            told = f"Host must be localhost or its address, since no tokens are asked for, got {host.decode('latin-1')!r}"
-            raise ProblemError("forbidden", told)
-        origin = headers.get(b"origin")
-        if origin is not None and origin.partition(b"://")[2] != host:
-            raise ProblemError("forbidden", f"Origin must be this service, got {origin.decode('latin-1')!r}")
-        if self._rates is not None and route.scope is not None:
-            wait = self._rates.wait(holder.name or exchange.peer, time.monotonic())
-            if wait > 0.0:
-                raise ProblemError(
-                    "too-many-requests", f"requests must be fewer, got one {wait:.3g} s too early", retry_after="1"
-                )
+            self._tokens.reload()
+        if self._access_log is not None:
+            try:
+                self._access_log.reopen()
+            except InvalidValueError as error:
+                _log.error("the access log was not opened again: %s", error)
 
-    def _holder(self, exchange: Exchange, route: Route) -> Holder:
-        if route.scope is None:
-            return ANYBODY
-        assert self._tokens is not None
-        header, known = exchange.headers.get(b"authorization"), exchange.notes
-        holder: Holder | None
-        if header is not None and known.get("authorization") == header:
-            holder = known["holder"]  # of an earlier request of the same connection
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            try:
+                self._check_deadlines()
+                if self._tokens is not None:
+                    self._tokens.reload_if_changed()
+                if self._access_log is not None:
+                    self._access_log.flush()
+            except Exception:  # noqa: BLE001 - the deadlines of later requests must not depend on it
+                _log.exception("a regular check failed")
+
+    def _check_deadlines(self) -> None:
+        late = time.monotonic() - self._deadline
+        for task, (request, began) in list(self._running.items()):
+            if began < late and not (request.is_stream or request.timed_out):
+                request.timed_out = True
+                task.cancel()
+
+    def _check_ready(self) -> None:
+        """Raise an error if decisions cannot be kept."""
+        if self.host.trouble is not None:
+            raise self.host.trouble.with_traceback(None)
+        if self._committer.stalled > _STALLED:
+            raise ProblemError("store-failed", f"a write must end within {_STALLED:g} s, got one that is still under way")
+        if self._stopping.is_set():
+            raise ProblemError("stopping", "the service must be running, got a signal to end")
+
+    def _measure(self) -> dict[str, float]:
+        own = {"requests_running": float(len(self._running)), "commit_stalled_seconds": self._committer.stalled}
+        return own | {name: read() for name, read in self.gauges.items()}
+
+    def _written(self, batch: Batch, seconds: float, due: list[Hosted]) -> None:
+        """Count and publish a batch that was written, and save bandits that have changed much."""
+        for hosted in due:
+            self._bandits.save(hosted)
+        self._metrics.commit_seconds.observe(seconds)
+        self._metrics.commit_events.observe(len(batch.events))
+        self.broadcast.publish(batch)
+
+    # --- Requests ---------------------------------------------------------------------------------------------------------
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or a lifespan event of the server."""
+        if scope["type"] == "http":
+            request = Request(scope, receive)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
         else:
-            holder = None if header is None else self._tokens.holder(header)
-            known["authorization"], known["holder"] = header, holder
-        if holder is None:
-            why = "no token" if header is None else "one that is not known"
-            raise ProblemError(
-                "unauthorized",
-                f"Authorization must be Bearer and a token of this service, got {why}",
-                www_authenticate="Bearer",
-            )
-        if route.scope not in holder.scopes:
-            scopes = ", ".join(sorted(holder.scopes))
-            raise ProblemError("forbidden", f"scope must be {route.scope} for this, got a token for {scopes}")
-        return holder
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        began, task = time.monotonic(), asyncio.current_task()
+        assert task is not None
+        self._running[task] = (request, began)
+        reserved, status = 0, _CLIENT_GONE
+        try:
+            try:
+                reply = await self._answer(request, send)
+            except ClientGoneError:
+                return
+            except asyncio.CancelledError:
+                if request.is_stream or not (request.timed_out or self._stopping.is_set()):
+                    raise
+                reply = self._cut_off(request, task)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the client must get a response
+                reply = _refusal(request, error)
+            if reply is None:
+                status = 200
+                return
+            if len(reply.body) > _LARGE:
+                reserved = self._reserve_response(len(reply.body))
+                reply = reply if reserved else _refusal(request, _overloaded())
+            close = reply.status >= 400 and not await request.drop_body()
+            await send_reply(send, reply, close)
+            status = reply.status
+        except asyncio.CancelledError:
+            if not request.timed_out:
+                raise
+        finally:
+            self._responses.give_back(reserved)
+            del self._running[task]
+            self._count(request, status, began)
 
-    def _body(self, exchange: Exchange, route: Route) -> Any:
-        body = exchange.body
-        if not body:
-            if route.body is not None and route.needs_body:
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Start and stop when the server says so."""
+        await receive()
+        await self.__aenter__()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        try:
+            await self.__aexit__(None, None, None)
+        except StoreError as error:
+            await send({"type": "lifespan.shutdown.failed", "message": str(error)})
+        else:
+            await send({"type": "lifespan.shutdown.complete"})
+
+    def _reserve_response(self, size: int) -> int:
+        try:
+            self._responses.take(size)
+        except ProblemError:
+            return 0
+        return size
+
+    def _count(self, request: Request, status: int, began: float) -> None:
+        responses = self._metrics.responses
+        responses[status] = responses.get(status, 0) + 1
+        if self._access_log is not None:
+            self._access_log.add(request, status, time.monotonic() - began)
+
+    def _cut_off(self, request: Request, task: asyncio.Task[Any]) -> Reply:
+        """Return the response to a request that was cancelled: its deadline has passed, or the server stops."""
+        task.uncancel()
+        if not request.timed_out:
+            detail = "the service must be running, got a signal to end; the request may have been carried out"
+            return _refusal(request, ProblemError("stopping", detail, retry_after="1"))
+        if not request.body_read and request.has_body:
+            return _refusal(
+                request, ProblemError("too-slow", f"body must arrive within {self._deadline:g} s, got a part of it")
+            )
+        detail = f"response must be ready within {self._deadline:g} s, got none; the request may have been carried out"
+        return _refusal(request, ProblemError("timed-out", detail, retry_after="1"))
+
+    async def _answer(self, request: Request, send: Send) -> Reply | None:
+        """Check a request, call its handler, and wait until the changes are written. None: the response was a stream."""
+        request.check_headers()
+        route, request.parameters = routes.match(request.method, request.path)
+        self._admission.check(request, route, request.parameters.get("name"))
+        if len(self._running) > _MAX_REQUESTS and route.scope is not None:
+            raise _overloaded()
+        request.query = _query(request, route)
+        if request.has_body:
+            await self._read_body(request, route)
+        elif route.body is not None:
+            if route.needs_body:
                 raise ProblemError("malformed-json", "body must be JSON, got nothing")
-            return None if route.body is None else route.body()
+            request.body = route.body()
+        if route.handler == "watch":
+            return await self._stream(request, send)
+        if route.writes and self.host.trouble is not None:
+            raise self.host.trouble.with_traceback(None)
+        reply: Reply = await self._by_route[route.handler](request)
+        if route.writes:
+            await self._committer.commit()
+        return reply
+
+    async def _read_body(self, request: Request, route: Route) -> None:
         if route.body is None:
-            raise ProblemError("bad-request", f"body must be left out here, got {len(body)} bytes")
-        kind = exchange.headers.get(b"content-type", b"")
+            raise ProblemError("bad-request", "body must be left out here, got one")
+        kind = request.headers.get(b"content-type", b"")
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
-            raise ProblemError(
-                "unsupported-media-type", f"Content-Type must be application/json, got {kind.decode('latin-1')!r}"
-            )
+            detail = f"Content-Type must be application/json, got {kind.decode('latin-1')!r}"
+            raise ProblemError("unsupported-media-type", detail)
+        limit = min(route.max_body, self._max_body)
+        request.check_body_length(limit)
+        body = b""
         try:
-            return self._decoders[route.handler].decode(body)
-        except (ValueError, RecursionError) as error:
-            raise of_body(error, body) from error
+            body = await request.read_body(limit, self._memory)
+            decoder = self._decoders[route.handler]
+            if len(body) > _LARGE:
+                request.body = await self._bandits.in_thread(lambda: _decode(decoder, body))
+            else:
+                request.body = _decode(decoder, body)
+        finally:
+            self._memory.give_back(len(body))
 
-    def _query(self, exchange: Exchange, route: Route) -> Any:
-        if route.query is None:
-            if exchange.query:
-                raise ProblemError("invalid-value", f"query must be left out here, got {exchange.query[:60]!r}")
-            return None
-        try:
-            pairs = parse_qsl(exchange.query, keep_blank_values=True, strict_parsing=bool(exchange.query), errors="strict")
-        except ValueError as error:
-            raise ProblemError("bad-request", f"query must be name=value&name=value, got {exchange.query[:60]!r}") from error
-        if len(dict(pairs)) < len(pairs):
-            raise ProblemError("invalid-value", f"query must have each name once, got {exchange.query[:60]!r}")
-        try:
-            return msgspec.convert(dict(pairs), route.query, strict=False)
-        except msgspec.ValidationError as error:
-            raise of_body(error, m.encode(dict(pairs))) from error
-
-    # --- Bandits ----------------------------------------------------------------------------------------------------------
-
-    def _hosted(self, asked: Asked) -> Hosted:
-        """Return the bandit that is meant; raise `_AsleepError` if it must be resumed first."""
-        name = asked.parameters["name"]
-        hosted = self._host.live.get(name)
-        if hosted is None:
-            if name not in self._host.metas:
-                raise ProblemError("not-found", f"bandit must be one that was made, got {name!r}")
-            raise _AsleepError
-        return hosted
-
-    def _active(self, asked: Asked) -> Hosted:
-        hosted = self._hosted(asked)
-        if hosted.archived:
-            raise ProblemError("archived", f"bandit must be active, got {hosted.name!r}, which is archived")
-        return hosted
-
-    def _shown(self, hosted: Hosted, status: int = 200) -> Reply:
-        meta, bandit = hosted.meta, hosted.bandit
-        answer = m.BanditAnswer(
-            hosted.name,
-            meta["policy"]["policy"],
-            meta["policy"]["params"],
-            meta["seed"],
-            meta["pending"],
-            meta["max_pending"],
-            hosted.archived,
-            bandit.rounds,
-            bandit.pending,
-            list(bandit.arms),
-            hosted.retired,
-        )
-        return Reply(m.encode(answer), status, ((b"etag", _revision(hosted)),))
-
-    def _list_bandits(self, asked: Asked) -> Later:
-        after, limit = asked.query.after, asked.query.limit
-        names = sorted(name for name in self._host.metas if name > after)
-
-        def rows() -> m.BanditList:
-            found = []
-            for name in names[:limit]:
-                policy = self._host.metas[name]["policy"]
-                loaded = name in self._host.live
-                found.append(m.BanditRow(name, policy["policy"], policy["params"], self._host.is_archived(name), loaded))
-            return m.BanditList(found, found[-1].name if len(names) > limit else None)
-
-        return Later(rows, lambda found: Reply(m.encode(found)))
-
-    def _make_bandit(self, asked: Asked) -> Reply | Later:
-        name, given = asked.parameters["name"], self._arguments(asked.body)
-        policy, arms, options = given.pop("policy"), given.pop("arms"), given
-
-        def same() -> Reply | None:
-            if name not in self._host.metas:
-                return None
-            hosted = self._hosted(asked)
-            if not self._host.is_same(name, policy, arms, options):
-                raise ProblemError(
-                    "bandit-differs", f"bandit must be new or made with the same arguments, got {name!r}, which is not"
-                )
-            return self._shown(hosted)
-
-        def make() -> Hosted:
-            with self._compiling.of(policy):
-                return self._host.make(name, policy, arms, **options)
-
-        def then(hosted: Hosted) -> Reply:
-            return same() or self._shown(self._host.adopt(hosted), 201)
-
-        return same() or Later(make, then)
-
-    def _arguments(self, body: m.NewBandit) -> dict[str, Any]:
-        """Return the arguments of a new bandit: those of its template, and over them those that are given."""
-        given: dict[str, Any] = {
-            name: value for name, value in msgspec.structs.asdict(body).items() if value is not msgspec.UNSET
-        }
-        template = given.pop("like", None)
-        if template is not None and template not in self._host.metas:
-            raise ProblemError("not-found", f"like must be a bandit that was made, got {template!r}")
-        known = {} if template is None else self._host.metas[template]
-        params = given.pop("params", known.get("policy", {}).get("params", {}) if "policy" not in given else {})
-        word = given.pop("policy", known.get("policy", {}).get("policy"))
-        if word is None:
-            raise ProblemError("invalid-value", "policy must be the name of a policy, or like must be given, got neither")
-        policy = _policy(word, params)
-        arms = given.pop("arms", known.get("arms"))
-        if arms is None:
-            raise ProblemError("invalid-value", "arms must be the names of the arms, or like must be given, got neither")
-        options: dict[str, Any] = {name: known[name] for name in ("seed", "pending", "max_pending") if name in known}
-        return {"seed": 0, "pending": "young", "max_pending": 10_000, **options, **given, "policy": policy, "arms": arms}
-
-    def _show_bandit(self, asked: Asked) -> Reply:
-        return self._shown(self._hosted(asked))
-
-    def _archive(self, asked: Asked) -> Reply:
-        hosted = self._hosted(asked)
-        self._host.archive(hosted)
-        return Reply(m.encode(m.Archived(hosted.name, True)))
-
-    # --- Decisions and rewards --------------------------------------------------------------------------------------------
-
-    def _decide(self, asked: Asked) -> Reply | Later:
-        hosted, request = self._active(asked), asked.body
-        arms = None if request.allow is None and request.exclude is None else _available(hosted, request)
-        if request.dry_run:
-            return Later(lambda: copy.copy(hosted.bandit).decide(arms, count=request.count), _tried)
-        key, name = request.idempotency_key, hosted.name
-        body = "" if key is None else digest(json.dumps([request.count, request.allow, request.exclude])).hex()
-        if key is not None:
-            note = self._host.note(name, f"key:{key}")
-            if note is not None:
-                if note["body"] != body:
-                    told = m.encode(key).decode()
-                    raise ProblemError("key-reused", f"idempotency_key must be new for another request, got {told}")
-                return Reply(m.encode({"decisions": note["decisions"]}))
-        if request.count == 1:
-            made = [_decision(hosted.bandit.decide(arms))]
-        else:
-            made = [_decision(each) for each in hosted.bandit.decide(arms, count=request.count)]
-        if key is not None:
-            self._host.add_note(name, f"key:{key}", body=body, decisions=made)
-        self._last[name] = made[-1]
-        self.metrics.tally(name).decided(made[0]["round"], len(made))
-        return Reply(m.encode({"decisions": made}))
-
-    def _reward(self, asked: Asked) -> Reply:
-        hosted, rewards = self._active(asked), asked.body
-        try:
-            outcomes = hosted.bandit.reward_many((each.id, each.value) for each in rewards)
-        except InvalidValueError as error:
-            low, high = hosted.bandit.policy.reward_range or (-math.inf, math.inf)
-            at = next(k for k, each in enumerate(rewards) if not low <= each.value <= high)
-            raise ProblemError("invalid-value", str(error).replace("reward", f"[{at}].value", 1)) from error
-        tally = self.metrics.tally(hosted.name)
-        for each, outcome in zip(rewards, outcomes, strict=True):
-            tally.rewarded(outcome, each.value)
-        return _results([each.id for each in rewards], outcomes)
-
-    def _cancel(self, asked: Asked) -> Reply:
-        hosted, ids = self._active(asked), asked.body.ids
-        return _results(ids, [hosted.bandit.cancel(each) for each in ids])
-
-    def _expire(self, asked: Asked) -> Reply:
-        hosted, request = self._active(asked), asked.body
-        if (request.ids is None) == (request.older_than_rounds is None):
-            raise ProblemError("invalid-value", "ids must be given, or older_than_rounds, got both or none")
-        try:
-            if request.ids is None:
-                ended = hosted.bandit.expire(older_than_rounds=request.older_than_rounds, missing=request.missing)
-                return Reply(m.encode(m.ExpirationAnswer([], ended)))
-            outcomes: list[Outcome] = [hosted.bandit.expire(each, missing=request.missing) for each in request.ids]
-        except InvalidValueError as error:
-            raise ProblemError("invalid-value", str(error).replace("reward", "missing", 1)) from error
-        results = [m.Result(*each) for each in zip(request.ids, outcomes, strict=True)]
-        return Reply(m.encode(m.ExpirationAnswer(results, outcomes.count("applied"))))
-
-    # --- Arms -------------------------------------------------------------------------------------------------------------
-
-    def _changing(self, asked: Asked) -> tuple[Hosted, str]:
-        """Return the bandit and the arm that shall change, if the arms are those that the caller knows."""
-        hosted = self._active(asked)
-        wanted, found = asked.exchange.headers.get(b"if-match"), _revision(hosted)
-        if wanted is not None and wanted.strip() != b"*" and found not in {each.strip() for each in wanted.split(b",")}:
-            given = wanted.decode("latin-1")
-            raise ProblemError("arms-changed", f"If-Match must be {found.decode()}, the revision of the arms, got {given[:60]}")
-        return hosted, asked.parameters["arm"]
-
-    def _arms_shown(self, hosted: Hosted, status: int = 200) -> Reply:
-        answer = m.ArmsAnswer(list(hosted.bandit.arms), hosted.retired)
-        return Reply(m.encode(answer), status, ((b"etag", _revision(hosted)),))
-
-    def _put_arm(self, asked: Asked) -> Reply:
-        (hosted, arm), request = self._changing(asked), asked.body
-        if arm in hosted.bandit.arms:
-            return self._arms_shown(hosted)
-        if request.resume and arm not in hosted.retired:
-            raise ProblemError("invalid-value", f"resume must be for an arm that was removed with keep, got {arm!r}")
-        hosted.bandit.add_arm(arm, resume=request.resume, prior=request.prior)
-        return self._arms_shown(hosted, 201)
-
-    def _delete_arm(self, asked: Asked) -> Reply:
-        hosted, arm = self._changing(asked)
-        active = arm in hosted.bandit.arms
-        if not active and (asked.query.keep or arm not in hosted.retired):
-            raise ProblemError("not-found", f"arm must be one of the bandit {hosted.name!r}, got {arm!r}")
-        if active and len(hosted.bandit.arms) == 1:
-            raise ProblemError("last-arm", f"arm must not be the last one, got {arm!r}")
-        (hosted.bandit.retire if asked.query.keep else hosted.bandit.forget)(arm)
-        return self._arms_shown(hosted)
-
-    # --- Looking ----------------------------------------------------------------------------------------------------------
-
-    def _explain(self, asked: Asked) -> Later:
-        bandit = self._hosted(asked).bandit
-
-        def explained() -> m.ExplainAnswer:
-            number, arms = bandit.rounds + 1, bandit.explain()
-            return m.ExplainAnswer(number, [m.ArmAnswer(arm=arm, **overview.of_reason(each)) for arm, each in arms.items()])
-
-        return Later(explained, lambda found: Reply(m.encode(found)))
-
-    def _show_history(self, asked: Asked) -> Later:
-        name, top = self._hosted(asked).name, asked.query.top
-
-        def told() -> m.HistoryAnswer:
-            history, behind = self._histories.read_on(name)
-            with history.lock:
-                return overview.of_history(history, behind, top, self._last.get(name))
-
-        return Later(told, lambda found: Reply(m.encode(found)), for_page=True)
-
-    def _list_arms(self, asked: Asked) -> Later:
-        hosted, query = self._hosted(asked), asked.query
-
-        def listed() -> m.ArmList:
-            reasons = hosted.bandit.explain()
-            history, _ = self._histories.read_on(hosted.name)
-            with history.lock:
-                return overview.of_arms(history, reasons, hosted.retired, query)
-
-        return Later(listed, lambda found: Reply(m.encode(found)), for_page=True)
-
-    def _read_log(self, asked: Asked) -> Later:
-        name, query = asked.parameters["name"], asked.query
-        if name not in self._host.metas:
-            raise ProblemError("not-found", f"bandit must be one that was made, got {name!r}")
-
-        def read() -> m.LogAnswer:
-            events, last = self._host.read(name, query.after, query.limit)
-            return m.LogAnswer([m.LogEvent(each.number, each.epoch, each.payload) for each in events], last)
-
-        return Later(read, lambda found: Reply(m.encode(found)))
-
-    def _watch(self, asked: Asked) -> None:
-        bandit, readers = asked.query.bandit, self.broadcast.readers
-        if bandit is not None and bandit not in self._host.metas:
-            raise ProblemError("not-found", f"bandit must be one that was made, got {bandit!r}")
+    async def _stream(self, request: Request, send: Send) -> Reply | None:
+        """Send events as they happen, until the client goes or the service stops."""
+        bandit, readers = request.query.bandit, self.broadcast.readers
+        if request.holder.bandits is not None and (bandit is None or not request.holder.may_use(bandit)):
+            raise ProblemError("forbidden", f"query must name a bandit that the token is for, got {bandit!r}; add ?bandit=NAME")
+        if bandit is not None:
+            self._bandits.check_known(bandit)
         if len(readers) >= MAX_READERS:
             raise ProblemError("too-many-requests", f"readers must be at most {MAX_READERS}, got one more", retry_after="10")
-        if asked.exchange.method == "HEAD":
-            self._send(asked.exchange, Reply(b"", kind=EVENTS))
-            return
-        self.in_flight -= 1
-        send = asked.exchange.stream()
-        if send is not None:
-            reader = Reader(bandit, send)
-            readers.add(reader)
-            asked.exchange.on_gone(lambda: readers.discard(reader))
-            send(b"retry: 1000\n\n")
-
-    def _live(self, asked: Asked) -> Reply:
-        return Reply(m.encode(m.Health("alive")))
-
-    def _ready(self, asked: Asked) -> Reply:
-        if self._host.trouble is not None:
-            raise self._host.trouble
-        if self.draining:
-            raise ProblemError("store-failed", "the service must be running, got a signal to end")
-        return Reply(m.encode(m.Health("ready")))
-
-    def _show_metrics(self, asked: Asked) -> Reply:
-        return Reply(self.metrics.text(), kind=TEXT)
-
-    def _show_page(self, asked: Asked) -> Reply:
-        page = pages.FILES[asked.exchange.path]
-        return Reply(page.content, 200, pages.HEADERS, page.kind.encode())
-
-    def _show_openapi(self, asked: Asked) -> Reply:
-        return Reply(self._openapi)
+        request.is_stream = True
+        await start_stream(send)
+        if request.method != "HEAD":
+            reader = self.broadcast.add_reader(bandit)
+            ends = [asyncio.ensure_future(request.disconnected()), asyncio.ensure_future(self._stopping.wait())]
+            try:
+                await send({"type": "http.response.body", "body": b"retry: 1000\n\n", "more_body": True})
+                await _forward(reader, send, ends, lambda: self._admission.still_admits(request))
+            finally:
+                readers.discard(reader)
+                for each in ends:
+                    each.cancel()
+        await send({"type": "http.response.body", "body": b""})
+        return None
 
 
-def _policy(word: str, params: dict[str, float | str]) -> Policy:
-    kind = registry.find(word)
-    known = [each.name for each in kind.parameters()]
-    for name in params:
-        if name not in known:
-            raise ProblemError("invalid-value", f"params must be among {', '.join(known) or 'none'} for {word}, got {name!r}")
+def _overloaded() -> ProblemError:
+    return ProblemError("overloaded", "requests must be fewer, got too many at the same time", retry_after="1")
+
+
+async def _forward(reader: Reader, send: Send, ends: Sequence[asyncio.Future[Any]], is_admitted: Callable[[], bool]) -> None:
+    """Send what a reader gets, until one of `ends` is done or the client's token is revoked."""
+    while is_admitted():
+        part = asyncio.ensure_future(reader.next_part())
+        try:
+            await asyncio.wait([part, *ends], return_when=asyncio.FIRST_COMPLETED)
+            if any(each.done() for each in ends):
+                return
+            await send({"type": "http.response.body", "body": part.result(), "more_body": True})
+        finally:
+            part.cancel()
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     try:
-        return kind(**params)
-    except RottingError as error:
-        raise ProblemError("invalid-value", f"params.{error}") from error
+        return decoder.decode(body)
+    except (ValueError, RecursionError) as error:
+        raise of_body(error, body) from error
 
 
-def _available(hosted: Hosted, request: m.DecisionRequest) -> tuple[Hashable, ...]:
-    """Return the arms to choose from."""
-    active = hosted.bandit.arms
-    known = set(active)
-    for field, arms in (("allow", request.allow), ("exclude", request.exclude)):
-        for arm in arms or ():
-            if arm not in known:
-                raise ProblemError("invalid-value", f"{field} must name arms of the bandit, got {m.encode(arm).decode()[:60]}")
-    without = set(request.exclude or ())
-    left = tuple(arm for arm in request.allow or active if arm not in without)
-    if not left:
-        raise ProblemError("invalid-value", "exclude must leave an arm to choose, got all of them")
-    return left
+def _query(request: Request, route: Route) -> Any:
+    """Return what follows the question mark, checked."""
+    text = request.query_string
+    if route.query is None:
+        if text:
+            raise ProblemError("invalid-value", f"query must be left out here, got {text[:60]!r}")
+        return None
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
+    except ValueError as error:
+        raise ProblemError("bad-request", f"query must be name=value&name=value, got {text[:60]!r}") from error
+    if len(dict(pairs)) < len(pairs):
+        raise ProblemError("invalid-value", f"query must have each name once, got {text[:60]!r}")
+    try:
+        return msgspec.convert(dict(pairs), route.query, strict=False)
+    except msgspec.ValidationError as error:
+        raise of_body(error, m.encode(dict(pairs)), "query") from error
 
 
-def _tried(decisions: tuple[Decision, ...]) -> Reply:
-    return Reply(m.encode({"decisions": [{**_decision(each), "id": None} for each in decisions]}))
-
-
-def _results(ids: list[str], outcomes: list[Outcome]) -> Reply:
-    return Reply(m.encode(m.ResultsAnswer([m.Result(*each) for each in zip(ids, outcomes, strict=True)])))
+def _refusal(request: Request, error: Exception) -> Reply:
+    """Return the response to a request that failed."""
+    if isinstance(error, ProblemError):
+        problem = error
+    elif isinstance(error, StoreFullError):
+        problem = ProblemError("store-full", f"the store {error.reason}; nothing was changed", retry_after="1")
+    elif isinstance(error, StoreError):
+        problem = ProblemError("store-failed", f"the store {error.reason}", retry_after="1")
+    elif isinstance(error, InvalidValueError | InvalidTypeError):
+        problem = ProblemError("invalid-value", str(error))
+    else:
+        _log.error("%s %s failed", request.method, request.path, exc_info=error)
+        problem = ProblemError("internal", f"something went wrong: {type(error).__name__}; see the log of the service")
+    return Reply(problem.body(), problem.status, tuple(problem.headers), _PROBLEM)

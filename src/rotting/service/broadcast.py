@@ -1,68 +1,105 @@
-"""Events as they happen, for who watches: a bounded queue for each reader, and nobody waits for one who is slow."""
+"""Events as they happen, for clients that watch them. The latest events are kept once for all; a slow client misses some."""
 
-from collections import deque
-from collections.abc import Callable
+import asyncio
+from collections import Counter, deque
 
 from rotting.service.messages import encode
 from rotting.store.host import Batch
 from rotting.store.protocol import Payload
 
-EVERY = 0.2
-"""Seconds between two deliveries."""
 MAX_READERS = 100
-_HELD = 500  # events that wait for one reader; older ones are skipped, and he is told how many
-_SILENT = 50  # deliveries without an event, after which a comment keeps the connection open
+_HELD = 500  # events that are kept; a reader that is further behind misses those before
+_MANY = 1_000  # arms in an event whose payload is not kept: the log has it
+_PAUSE = 0.2  # seconds between two deliveries to one reader
+_SILENCE = 10.0  # seconds without an event, after which a comment keeps the connection open
 
 
-class Reader:
-    """Somebody who watches the events of one bandit, or of all."""
+class _Event:
+    """An event that was written, encoded when the first reader gets it."""
 
-    def __init__(self, bandit: str | None, send: Callable[[bytes], bool]) -> None:
-        self.bandit = bandit
-        self._send = send
-        self._held: deque[tuple[int, str, Payload]] = deque()
-        self._skipped, self._silent = 0, 0
+    __slots__ = ("_frame", "_number", "_payload", "name", "place")
 
-    def put(self, first: int, events: list[tuple[str, Payload]]) -> None:
-        """Hold events for the next delivery."""
-        held = self._held
-        for number, (name, payload) in enumerate(events, first):
-            if self.bandit in {None, name}:
-                held.append((number, name, payload))
-                if len(held) > _HELD:
-                    held.popleft()
-                    self._skipped += 1
+    def __init__(self, place: int, number: int, name: str, payload: Payload) -> None:
+        self.place, self.name = place, name
+        self._number, self._payload = number, payload
+        self._frame: bytes | None = None
 
-    def deliver(self) -> None:
-        """Send what is held, unless the reader has not taken what was sent before."""
-        if not self._held:
-            self._silent += 1
-            if self._silent >= _SILENT:
-                self._silent = 0
-                self._send(b":\n\n")
-            return
-        parts = [b'event: skipped\ndata: {"count":%d}\n\n' % self._skipped] if self._skipped else []
-        for number, name, payload in self._held:
-            kind = str(payload.get("event", "note"))
-            data = encode({"number": number, "bandit": name, "payload": payload})
-            parts.append(b"id: %d\nevent: %b\ndata: %b\n\n" % (number, kind.encode(), data))
-        if self._send(b"".join(parts)):
-            self._held.clear()
-            self._skipped = self._silent = 0
+    @property
+    def frame(self) -> bytes:
+        """The event as a server-sent event."""
+        if self._frame is None:
+            kind, arms = (
+                str(self._payload.get("event", "note")),
+                self._payload.get("arms") or self._payload.get("without") or (),
+            )
+            payload = None if len(arms) > _MANY else self._payload
+            data = encode({"number": self._number, "bandit": self.name, "payload": payload})
+            self._frame = b"id: %d\nevent: %b\ndata: %b\n\n" % (self._number, kind.encode(), data)
+        return self._frame
 
 
 class Broadcast:
-    """All readers."""
+    """The latest events, and the readers that watch them."""
 
     def __init__(self) -> None:
         self.readers: set[Reader] = set()
+        self._events: deque[_Event] = deque(maxlen=_HELD)
+        self._published: Counter[str | None] = Counter()  # events so far: of each bandit, and of all (None)
+
+    def add_reader(self, bandit: str | None) -> "Reader":
+        """Return a reader of the events of a bandit, or of all, from now on."""
+        reader = Reader(self, bandit)
+        self.readers.add(reader)
+        return reader
 
     def publish(self, batch: Batch) -> None:
-        """Tell the readers of events that are written."""
+        """Let the readers have the events of a batch that was written."""
+        if not self.readers:
+            return
+        published = self._published
+        for number, (name, payload) in enumerate(batch.events, batch.first):
+            published[None] += 1
+            published[name] += 1
+            self._events.append(_Event(published[None], number, name, payload))
         for reader in self.readers:
-            reader.put(batch.first, batch.events)
+            reader.arrived.set()
 
-    def deliver(self) -> None:
-        """Send what has come since the last time."""
-        for reader in list(self.readers):
-            reader.deliver()
+    def published(self, bandit: str | None) -> int:
+        """Return how many events of a bandit, or of all, were published while somebody watched."""
+        return self._published[bandit]
+
+    def events_after(self, place: int, bandit: str | None) -> list[_Event]:
+        """Return the events that are kept, of a bandit or of all, after the one that had a place among all."""
+        found = []
+        for event in reversed(self._events):
+            if event.place <= place:
+                break
+            if bandit in {None, event.name}:
+                found.append(event)
+        return found[::-1]
+
+
+class Reader:
+    """A client that watches the events of one bandit, or of all."""
+
+    def __init__(self, broadcast: Broadcast, bandit: str | None) -> None:
+        self._broadcast, self._bandit = broadcast, bandit
+        self._place, self._seen = broadcast.published(None), broadcast.published(bandit)
+        self.arrived = asyncio.Event()
+
+    async def next_part(self) -> bytes:
+        """Return what has come since the last call; wait if there is nothing."""
+        broadcast = self._broadcast
+        if broadcast.published(None) == self._place:
+            self.arrived.clear()
+            try:
+                async with asyncio.timeout(_SILENCE):
+                    await self.arrived.wait()
+            except TimeoutError:
+                return b":\n\n"
+        await asyncio.sleep(_PAUSE)
+        events = broadcast.events_after(self._place, self._bandit)
+        skipped = broadcast.published(self._bandit) - self._seen - len(events)
+        self._place, self._seen = broadcast.published(None), broadcast.published(self._bandit)
+        parts = [b'event: skipped\ndata: {"count":%d}\n\n' % skipped] if skipped else []
+        return b"".join([*parts, *(event.frame for event in events)])

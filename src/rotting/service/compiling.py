@@ -1,4 +1,4 @@
-"""Which policies were compiled, and how long who asked for them had to wait."""
+"""Records which policies were compiled and how long callers waited for them."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -33,5 +33,5 @@ class Compiling:
         yield
         if policy.name not in self._known:
             self._known.add(policy.name)
-            with suppress(OSError):  # who read it is gone
+            with suppress(OSError):  # nobody reads standard error any more
                 self._say(f"compiled {policy.name} in {time.perf_counter() - began:.2f} s")

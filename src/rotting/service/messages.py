@@ -5,17 +5,21 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from rotting.live.arms import MAX_PRIOR_WEIGHT
 from rotting.live.decisions import Outcome
 
+MAX_EXPIRED = 10_000
+"""Decisions that one request can expire by their age, at most."""
 MAX_COUNT = 1_000
 """Decisions or rewards in one request, at most."""
 NAME = r"^[A-Za-z0-9._~-]{1,100}\Z"
-"""What a bandit may be called: what a URL carries as it is."""
+"""What a bandit may be called, but for `.` and `..`: what a URL carries as it is."""
 
 _Arm = Annotated[str, Meta(min_length=1, max_length=200)]
 _Arms = Annotated[list[_Arm], Meta(min_length=1, max_length=100_000)]
 _Name = Annotated[str, Meta(pattern=NAME)]
 _Id = Annotated[str, Meta(min_length=1, max_length=100)]
+_IdempotencyKey = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class NewBandit(Struct, forbid_unknown_fields=True):
@@ -82,7 +86,7 @@ class DecisionRequest(Struct, forbid_unknown_fields=True):
     """The arms to choose from; all by default."""
     exclude: Annotated[list[_Arm], Meta(max_length=100_000)] | None = None
     """Arms not to choose."""
-    idempotency_key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    idempotency_key: _IdempotencyKey | None = None
     """The same key with the same request gives the same decisions again, for ever; with another request it is refused."""
     dry_run: bool = False
     """Say what would be decided, and change nothing; the ids are null."""
@@ -143,9 +147,11 @@ class ResultsAnswer(Struct):
 
 
 class Cancellation(Struct, forbid_unknown_fields=True):
-    """Decisions that were never shown."""
+    """Decisions that were never shown: those of `ids`, or those that were made with the idempotency keys `keys`."""
 
-    ids: Annotated[list[_Id], Meta(min_length=1, max_length=MAX_COUNT)]
+    ids: Annotated[list[_Id], Meta(min_length=1, max_length=MAX_COUNT)] | None = None
+    keys: Annotated[list[_IdempotencyKey], Meta(min_length=1, max_length=MAX_COUNT)] | None = None
+    """No decision can be made with these keys any more."""
 
 
 class Expiration(Struct, forbid_unknown_fields=True):
@@ -155,6 +161,8 @@ class Expiration(Struct, forbid_unknown_fields=True):
     older_than_rounds: Annotated[int, Meta(ge=0, le=2**53)] | None = None
     missing: Literal["drop"] | Annotated[float, Meta(ge=-1e100, le=1e100)] = "drop"
     """`drop`: learn nothing; or the reward to learn in its place."""
+    limit: Annotated[int, Meta(ge=1, le=MAX_EXPIRED)] = MAX_EXPIRED
+    """Of the decisions older than `older_than_rounds`, end at most so many, the oldest first."""
 
 
 class ExpirationAnswer(Struct):
@@ -162,6 +170,8 @@ class ExpirationAnswer(Struct):
 
     results: list[Result]
     expired: int
+    more: bool = False
+    """Whether there may be more decisions older than `older_than_rounds`: send the same request again."""
 
 
 class ArmRequest(Struct, forbid_unknown_fields=True):
@@ -169,7 +179,7 @@ class ArmRequest(Struct, forbid_unknown_fields=True):
 
     resume: bool = False
     """Let an arm that was retired be chosen again, with what was learned of it."""
-    prior: tuple[float, Annotated[int, Meta(ge=1, le=1_000_000)]] | Literal["like the others"] | None = None
+    prior: tuple[float, Annotated[int, Meta(ge=1, le=MAX_PRIOR_WEIGHT)]] | Literal["like the others"] | None = None
     """What to assume of a new arm: a mean and a weight."""
 
 
@@ -217,6 +227,8 @@ class LastAnswer(Struct):
     round: int
     propensity: float | None
     reason: ReasonAnswer | None
+    restricted: bool | None
+    """Whether only some of the arms could be chosen, as on a page of several; null until the log is read so far."""
 
 
 class TotalsAnswer(Struct):
@@ -260,6 +272,12 @@ class HistoryAnswer(Struct):
     """The mean reward."""
     squares: list[float]
     """The sum of the squared differences to it: divided by one less than the rewards, it is their variance."""
+    lowest_reward: float | None
+    """The smallest possible reward, as the policy declares it; else 0 if no reward was negative; else null."""
+    highest_reward: float | None
+    """The largest possible reward, as the policy declares it; else 1 if all rewards were between 0 and 1; else null."""
+    binary: bool
+    """Whether a reward is 0 or 1, as for clicks; a guess from all rewards so far."""
     arms: list[ArmHistory]
     """The arms that were chosen most."""
     others: int

@@ -1,8 +1,9 @@
-"""What is counted, for Prometheus. Times are those of a clock that is never set back."""
+"""Metrics for Prometheus. Times are those of a clock that is never set back."""
 
+import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
 from typing import get_args
 
 from rotting.errors import MissingExtraError
@@ -11,14 +12,26 @@ from rotting.store.host import Host
 
 try:
     from prometheus_client import CollectorRegistry, Histogram, generate_latest
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-    from prometheus_client.registry import Collector
 except ImportError as error:
     raise MissingExtraError("the service needs prometheus-client: pip install 'rotting[service]'") from error
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 _HOUR, _MINUTE = 60, 60.0
 _SAMPLES = 1_000  # of rounds and times, to tell how old a decision is
+_SHOWN = 1_000  # bandits with series of their own
+_SLICE = 50  # bandits whose lines are written before other requests have their turn
+_FAMILIES = {
+    "rotting_answers_total": ("counter", "Responses by status"),
+    "rotting_all_decisions_total": ("counter", "Decisions made by all bandits"),
+    "rotting_bandits": ("gauge", "Bandits of the store"),
+    "rotting_bandits_loaded": ("gauge", "Bandits in memory"),
+    "rotting_decisions_total": ("counter", "Decisions made"),
+    "rotting_rewards_total": ("counter", "Rewards by outcome"),
+    "rotting_pending": ("gauge", "Decisions without a reward"),
+    "rotting_pending_oldest_seconds": ("gauge", "Age of the oldest of them"),
+    "rotting_reward_mean": ("gauge", "Mean reward of an hour"),
+    "rotting_reward_change": ("gauge", "Mean reward of the last hour less that of the hour before: a proxy of regret"),
+}
 
 
 class Tally:
@@ -81,15 +94,19 @@ class Tally:
         return self._clock() - self._rounds[0][1] if self._rounds else 0.0
 
 
-class Metrics(Collector):
-    """Everything that is counted."""
+class Metrics:
+    """Everything that is counted, as text for Prometheus.
+
+    The series of a bandit are shown for the bandits that were used last, so that the text stays bounded; the totals count all.
+    """
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self.tallies: dict[str, Tally] = {}
+        self.tallies: OrderedDict[str, Tally] = OrderedDict()
+        """What is counted of each bandit, the one used last at the end."""
         self._registry = CollectorRegistry()
-        self._registry.register(self)
-        self.answers: dict[int, int] = {}
+        self.responses: dict[int, int] = {}
+        """How many responses had each status."""
         buckets = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
         what = "From the moment a batch is taken until it is written"
         self.commit_seconds = Histogram("rotting_commit_seconds", what, registry=self._registry, buckets=buckets)
@@ -101,38 +118,50 @@ class Metrics(Collector):
         found = self.tallies.get(name)
         if found is None:
             found = self.tallies[name] = Tally()
+        else:
+            self.tallies.move_to_end(name)
         return found
 
-    def text(self) -> bytes:
-        """Return all in the format of Prometheus."""
-        return generate_latest(self._registry)
+    async def text(self, gauges: Mapping[str, float]) -> bytes:
+        """Return everything in the format of Prometheus; other requests are served in between.
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield what is counted of the bandits."""
-        answers = CounterMetricFamily("rotting_answers", "Answers by status", labels=["status"])
-        for status, number in sorted(self.answers.items()):
-            answers.add_metric([str(status)], number)
-        decisions = CounterMetricFamily("rotting_decisions", "Decisions made", labels=["bandit"])
-        rewards = CounterMetricFamily("rotting_rewards", "Rewards by outcome", labels=["bandit", "outcome"])
-        pending = GaugeMetricFamily("rotting_pending", "Decisions without a reward", labels=["bandit"])
-        age = GaugeMetricFamily("rotting_pending_oldest_seconds", "Age of the oldest of them", labels=["bandit"])
-        reward = GaugeMetricFamily("rotting_reward_mean", "Mean reward of an hour", labels=["bandit", "hour"])
-        change = GaugeMetricFamily(
-            "rotting_reward_change",
-            "Mean reward of the last hour less that of the hour before: a proxy of regret",
-            labels=["bandit"],
-        )
-        for name, tally in sorted(self.tallies.items()):
-            decisions.add_metric([name], tally.decisions)
-            for outcome in OUTCOMES:
-                rewards.add_metric([name, outcome], tally.rewards[outcome])
-            means = tally.mean_rewards()
-            for hour, mean in zip(("last", "before"), means, strict=True):
-                if mean is not None:
-                    reward.add_metric([name, hour], mean)
-            if means[0] is not None and means[1] is not None:
-                change.add_metric([name], means[0] - means[1])
-        for name, hosted in sorted(self._host.live.items()):
-            pending.add_metric([name], hosted.bandit.pending)
-            age.add_metric([name], self.tally(name).age(hosted.oldest_round))
-        yield from (answers, decisions, rewards, pending, age, reward, change)
+        Args:
+            gauges: numbers of the server itself, by name.
+        """
+        families = {name: [f"# HELP {name} {what}\n# TYPE {name} {kind}\n"] for name, (kind, what) in _FAMILIES.items()}
+        shown = sorted(list(self.tallies)[-_SHOWN:])
+        for number, name in enumerate(shown):
+            self._add_bandit(families, name, self.tallies[name])
+            if number % _SLICE == _SLICE - 1:
+                await asyncio.sleep(0)
+        total = families["rotting_all_decisions_total"]
+        total.append(f"rotting_all_decisions_total {float(sum(each.decisions for each in list(self.tallies.values())))}\n")
+        families["rotting_bandits"].append(f"rotting_bandits {float(len(self._host.metas))}\n")
+        families["rotting_bandits_loaded"].append(f"rotting_bandits_loaded {float(len(self._host.live))}\n")
+        for status, count in sorted(self.responses.items()):
+            families["rotting_answers_total"].append(f'rotting_answers_total{{status="{status}"}} {float(count)}\n')
+        own = [f"# TYPE rotting_{name} gauge\nrotting_{name} {float(value)}\n" for name, value in gauges.items()]
+        lines = (line for family in families.values() for line in family)
+        return "".join([*lines, *own]).encode() + generate_latest(self._registry)
+
+    def _add_bandit(self, families: dict[str, list[str]], name: str, tally: Tally) -> None:
+        """Add the lines of one bandit; its name needs no escapes."""
+        label = f'bandit="{name}"'
+
+        def add(family: str, value: float, more: str = "") -> None:
+            families[family].append(f"{family}{{{label}{more}}} {float(value)}\n")
+
+        add("rotting_decisions_total", tally.decisions)
+        for outcome, count in tally.rewards.items():
+            add("rotting_rewards_total", count, f',outcome="{outcome}"')
+        hosted = self._host.live.get(name)
+        if hosted is not None:
+            add("rotting_pending", hosted.bandit.pending)
+            add("rotting_pending_oldest_seconds", tally.age(hosted.oldest_round))
+        last, before = tally.mean_rewards()
+        if last is not None:
+            add("rotting_reward_mean", last, ',hour="last"')
+        if before is not None:
+            add("rotting_reward_mean", before, ',hour="before"')
+        if last is not None and before is not None:
+            add("rotting_reward_change", last - before)

@@ -1,8 +1,9 @@
-"""ProblemError documents (RFC 9457): what is wrong with a request, with the field, the rule and the value."""
+"""Problem documents (RFC 9457): what is wrong with a request, with the field, the rule and the value."""
 
 import json
 import math
 import re
+from http import HTTPStatus
 from typing import Any
 
 from rotting.common.rules import brief
@@ -23,6 +24,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "too-slow": (408, "The request did not arrive in time"),
     "bandit-differs": (409, "There is another bandit of this name"),
     "key-reused": (409, "The idempotency key was used for another request"),
+    "key-cancelled": (409, "The idempotency key was cancelled"),
     "archived": (409, "The bandit is archived"),
     "last-arm": (409, "The last arm cannot be removed"),
     "arms-changed": (412, "The arms are not those that If-Match names"),
@@ -32,12 +34,15 @@ KINDS: dict[str, tuple[int, str]] = {
     "too-many-requests": (429, "Too many requests"),
     "headers-too-large": (431, "The headers are too large"),
     "internal": (500, "Something went wrong here"),
+    "overloaded": (503, "The service is too busy"),
+    "timed-out": (503, "The request took too long"),
+    "stopping": (503, "The service is shutting down"),
     "store-failed": (503, "The store cannot be used now"),
-    "store-full": (507, "The disk is full"),
+    "store-full": (507, "The store has no room"),
 }
 """Each kind of problem, with its status and its title."""
 
-_OF_STATUS = {400: "bad-request", 408: "too-slow", 413: "too-large", 431: "headers-too-large"}
+_EXPLAINED = 1 << 18  # bytes of a body that are parsed again to say which value is wrong
 _SENTENCE = re.compile(r"(?P<field>.+?) must (?P<rule>.+), got (?P<value>.*)", re.DOTALL)
 _PLACE = re.compile(r"(?P<what>.*) - at `(?P<path>\$.*)`", re.DOTALL)
 _STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<number>\d+)\]|\[\.\.\.\]")
@@ -73,6 +78,11 @@ class ProblemError(Exception):
         """The status of the answer."""
         return KINDS[self.kind][0]
 
+    @property
+    def status_line(self) -> str:
+        """The status with its phrase, such as `404 Not Found`."""
+        return f"{self.status} {HTTPStatus(self.status).phrase}"
+
     def body(self) -> bytes:
         """Return the document.
 
@@ -85,11 +95,6 @@ class ProblemError(Exception):
         parts = _SENTENCE.fullmatch(self.detail)
         named: dict[str, Any] = parts.groupdict() if parts else {}
         return msgspec.json.encode(ProblemDocument(f"urn:rotting:problem:{self.kind}", title, status, self.detail, **named))
-
-
-def of_status(status: int, detail: str) -> ProblemError:
-    """Return the problem with a request that could not be read."""
-    return ProblemError(_OF_STATUS[status], detail)
 
 
 def _shown(value: object) -> str:
@@ -123,25 +128,30 @@ def _nonfinite(data: Any, path: str = "") -> tuple[str, float] | None:
     return None
 
 
-def of_body(error: Exception, body: bytes) -> ProblemError:
-    """Return the problem with a body that could not be decoded."""
+def _parsed(body: bytes) -> Any:
+    """Return a body as Python reads it, to explain what is wrong with it; None if that would take long."""
+    if len(body) > _EXPLAINED:
+        return None
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def of_body(error: Exception, body: bytes, whole: str = "body") -> ProblemError:
+    """Return the problem with a body, or with another `whole`, that could not be decoded."""
     if not isinstance(error, msgspec.ValidationError):
-        try:
-            found = _nonfinite(json.loads(body))
-        except (ValueError, RecursionError):
-            found = None
+        found = _nonfinite(_parsed(body))
         if found is not None:
             place, number = found
             word = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
             return ProblemError("invalid-value", f"{place.lstrip('.') or 'body'} must be a finite number, got {word}")
-        return ProblemError("malformed-json", f"body must be JSON, got {brief(body)}: {error}")
+        return ProblemError("malformed-json", f"body must be JSON, got {brief(body[:100])}: {error}")
     parts = _PLACE.fullmatch(str(error))
     what, path = (parts["what"], parts["path"]) if parts else (str(error), "$")
-    place = path.removeprefix("$").removeprefix(".") or "body"
-    try:
-        value = _shown(_look_up(json.loads(body), path))
-    except (ValueError, RecursionError):
-        value = brief(body)
+    place = path.removeprefix("$").removeprefix(".") or whole
+    data = _parsed(body)
+    value = brief(body[:100]) if data is None else _shown(_look_up(data, path))
     return ProblemError("invalid-value", f"{place} must {_rule(what)}, got {value}")
 
 
@@ -152,7 +162,7 @@ def _rule(what: str) -> str:
         return f"have the field {missing[1]!r}"
     unknown = re.fullmatch(r"Object contains unknown field `(.+)`", what)
     if unknown:
-        return f"have no other fields than those of the API, such as {unknown[1]!r}"
+        return f"have fields of the API only, not {unknown[1]!r}"
     expected = re.fullmatch(r"Expected `(.+?)`(?:, got `.+`| (.+))", what)
     if expected:
         kind = " or ".join(_TYPES.get(each, f"an {each}") for each in expected[1].split(" | "))

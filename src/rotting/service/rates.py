@@ -1,4 +1,4 @@
-"""Limits of requests a second, for each who asks."""
+"""Rate limits: requests per second of each caller."""
 
 from collections import OrderedDict
 

@@ -10,12 +10,13 @@ from msgspec import Meta, Struct
 from rotting.common.rules import brief
 from rotting.service import messages as m
 from rotting.service import pages
-from rotting.service.http import decoded
 from rotting.service.problems import ProblemError
+from rotting.service.requests import decoded
 from rotting.service.tokens import Scope
 
 _NAMES = {"name": re.compile(m.NAME), "arm": re.compile(r"(?s).{1,200}\Z")}
-_RULES = {"name": "1 to 100 letters, digits or ._~-", "arm": "1 to 200 characters"}
+_RULES = {"name": "1 to 100 letters, digits or ._~-, and not . or ..", "arm": "1 to 200 characters"}
+_RESOLVED = {".", ".."}  # by clients and proxies, before the path arrives here
 PARAMETERS: dict[str, dict[str, Any]] = {
     "name": {"description": "The name of a bandit.", "schema": {"type": "string", "pattern": m.NAME.replace(r"\Z", "$")}},
     "arm": {"description": "The name of an arm.", "schema": {"type": "string", "minLength": 1, "maxLength": 200}},
@@ -84,6 +85,7 @@ class Route(NamedTuple):
         problems: kinds of problems of its own; those that every route has are added.
         writes: whether the answer waits until the changes are kept.
         conditional: whether If-Match is looked at.
+        max_body: bytes of the body.
     """
 
     method: str
@@ -99,8 +101,10 @@ class Route(NamedTuple):
     problems: tuple[str, ...] = ()
     writes: bool = False
     conditional: bool = False
+    max_body: int = 1 << 19
 
 
+_LISTS_OF_ARMS = 4 << 20  # bytes of a body that may name 100,000 arms
 _BANDIT = "/v1/bandits/{name}"
 _ARM = f"{_BANDIT}/arms/{{arm}}"
 _TO_BANDIT = ("not-found", "archived")
@@ -110,6 +114,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "PUT", _BANDIT, "make_bandit", "Make a bandit; the same again does nothing", "admin", body=m.NewBandit,
         answer=m.BanditAnswer, statuses=(200, 201), problems=("not-found", "bandit-differs"), writes=True,
+        max_body=_LISTS_OF_ARMS,
     ),
     Route("GET", _BANDIT, "show_bandit", "Show a bandit", "read", answer=m.BanditAnswer, problems=("not-found",)),
     Route(
@@ -118,7 +123,8 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST", f"{_BANDIT}/decisions", "decide", "Decide on an arm, or on several", "decide", body=m.DecisionRequest,
-        needs_body=False, answer=m.DecisionsAnswer, problems=(*_TO_BANDIT, "key-reused"), writes=True,
+        needs_body=False, answer=m.DecisionsAnswer, problems=(*_TO_BANDIT, "key-reused", "key-cancelled"), writes=True,
+        max_body=_LISTS_OF_ARMS,
     ),
     Route(
         "POST", f"{_BANDIT}/rewards", "reward", "Say what decisions paid: all or, if one is refused, none", "reward",
@@ -158,7 +164,7 @@ ROUTES: tuple[Route, ...] = (
         problems=("not-found",),
     ),
     Route(
-        "GET", "/v1/events", "watch", "Watch events as they happen (server-sent events); who is slow misses some", "read",
+        "GET", "/v1/events", "watch", "Watch events as they happen (server-sent events); slow readers miss some", "read",
         query=EventsQuery, answer="text/event-stream", problems=("not-found",),
     ),
     Route("GET", "/livez", "live", "Say whether the process is alive", None, answer=m.Health),
@@ -179,9 +185,18 @@ PAGES: tuple[Route, ...] = tuple(
 
 def problems_of(route: Route) -> list[str]:
     """Return the kinds of problems that a route may answer with."""
-    kinds = ["bad-request", "invalid-value", "too-many-requests", "forbidden", *route.problems]
+    kinds = [
+        "bad-request",
+        "invalid-value",
+        "too-many-requests",
+        "forbidden",
+        "overloaded",
+        "stopping",
+        "timed-out",
+        *route.problems,
+    ]
     kinds += ["unauthorized"] if route.scope is not None else []
-    kinds += ["malformed-json", "too-large", "unsupported-media-type"] if route.body is not None else []
+    kinds += ["malformed-json", "too-large", "too-slow", "unsupported-media-type"] if route.body is not None else []
     kinds += ["store-full", "store-failed"] if route.writes else []
     kinds += ["store-failed"] if "{name}" in route.path else []
     return sorted(set(kinds))
@@ -218,7 +233,7 @@ def match(method: str, path: str) -> tuple[Route, dict[str, str]]:
         if parameters is None:
             continue
         for name, value in parameters.items():
-            if not _NAMES[name].match(value):
+            if not _NAMES[name].match(value) or (name == "name" and value in _RESOLVED):
                 raise ProblemError("invalid-value", f"{name} in the path must be {_RULES[name]}, got {brief(value)}")
         route = pattern.routes.get("GET" if method == "HEAD" else method)
         if route is None:

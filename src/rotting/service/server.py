@@ -1,16 +1,15 @@
-"""The running service: it opens the store, compiles, listens, and ends in order when it is told to."""
+"""Runs the application on uvicorn: listens, handles signals, and shuts down cleanly."""
 
 import asyncio
+import contextlib
 import errno
-import ipaddress
+import gc
 import logging
 import os
 import signal
 import socket
-import sys
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import ssl
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from os import PathLike
 from typing import Any, NamedTuple
@@ -18,52 +17,53 @@ from typing import Any, NamedTuple
 from rotting.errors import InvalidValueError
 from rotting.live.bandit import Bandit
 from rotting.registry import from_json as policy_from_json
+from rotting.service.admission import is_loopback
 from rotting.service.application import Application
-from rotting.service.broadcast import EVERY
-from rotting.service.commits import Commits
-from rotting.service.compiling import Compiling
-from rotting.service.http import Connection, Limits, Server
-from rotting.service.tokens import Tokens
+from rotting.service.connections import ConnectionGuard, Limits, parse_networks
 from rotting.store.host import Host
 from rotting.store.protocol import Durability
 
-_log = logging.getLogger("rotting.service")
-_DRAIN = 10.0  # seconds that requests under way have to end
-_SWITCH = 0.0005  # seconds after which one thread lets another one go on: who waits for a disk should not wait for that, too
+import uvicorn  # isort: skip - after `connections`, which says what to install
+
+_DRAIN = 10.0  # seconds that running requests have to end after a signal
+
+_GARBAGE = 10_000  # new objects before Python looks for cycles: a request makes about a hundred objects and few cycles
 
 
 class Settings(NamedTuple):
     """How the service runs.
 
     Args:
-        host: the address to listen at; only this machine can reach the default.
-        port: 0: any that is free.
-        tokens: who may do what; without them the address must be one that only this machine can reach.
-        durability: what an answer means, as for `rotting.open`.
-        rate: requests a second that each token, or each address, may make; None: any number.
-        limits: what one connection may ask for.
+        host: the address to listen on; only this machine can reach the default.
+        port: 0: any free port.
+        token_file: who may do what; without it the address must be a loopback address.
+        durability: what a response means, as for `rotting.open`.
+        create: make the store if it is missing.
+        rate: requests per second of each token, or of each address without tokens; None: any number.
+        deadline: seconds that a request may take.
+        max_body: bytes of a request body.
+        access_log: a file for a line per request; `-` is standard error.
+        tls: files of the certificate and of its key, for HTTPS.
+        proxies: addresses or networks of proxies whose X-Forwarded-For is believed.
+        limits: what connections may use.
     """
 
     host: str = "127.0.0.1"
     port: int = 8000
-    tokens: Tokens | None = None
+    token_file: str | PathLike[str] | None = None
     durability: Durability = "disk"
+    create: bool = True
     rate: float | None = None
+    deadline: float = 30.0
+    max_body: int = 4 << 20
+    access_log: str | None = None
+    tls: tuple[str, str] | None = None
+    proxies: tuple[str, ...] = ()
     limits: Limits = Limits()
 
 
-def is_loopback(host: str) -> bool:
-    """Tell whether an address can be reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def bound(host: str, port: int) -> list[socket.socket]:
-    """Take a port: who cannot have it learns so before anything is made or compiled."""
+    """Bind a port, so that a port in use is reported before anything is made or compiled."""
     try:
         places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
@@ -86,92 +86,126 @@ def bound(host: str, port: int) -> list[socket.socket]:
     return found
 
 
-def compile_policies(host: Host, compiling: Compiling) -> None:
-    """Compile what the bandits of a store need, so that nobody waits for it."""
-    for policy in {policy_from_json(meta["policy"]) for meta in host.metas.values()}:
-        with compiling.of(policy):
+def _check_certificate(certificate: str, key: str) -> None:
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except OSError as error:
+        raise InvalidValueError(
+            f"tls-cert and tls-key must be a certificate and its key, got {certificate!r}: {error}"
+        ) from error
+
+
+def compile_policies(application: Application) -> None:
+    """Compile what the bandits of a store need, so that no request waits for it."""
+    for policy in {policy_from_json(meta["policy"]) for meta in application.host.metas.values()}:
+        with application.compiling.of(policy):
             Bandit(policy, arms=[0, 1]).warm_up()
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that leaves signals to its caller and says when it listens."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Install no handlers: the process ends with the status of the command, not with that of the signal."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        await super().startup(sockets)
+        self._ready()
 
 
 class Service:
     """A service in an event loop of its own process, or of a test."""
 
     def __init__(self, path: str | PathLike[str], settings: Settings, say: Callable[[str], None]) -> None:
-        if settings.tokens is None and not is_loopback(settings.host):
+        if settings.token_file is None and not is_loopback(settings.host):
             raise InvalidValueError(
                 f"host must be an address of this machine alone, such as 127.0.0.1, as long as there are no tokens, "
                 f"got {settings.host!r}; see rotting token"
             )
-        self._settings, self.compiling = settings, Compiling(say)
+        if settings.proxies and settings.token_file is None:
+            raise InvalidValueError("token file must be given with a trusted proxy, which lets other machines in, got none")
+        if settings.tls is not None:
+            _check_certificate(*settings.tls)
+        self._settings = settings
+        self._guard = ConnectionGuard(settings.limits, parse_networks(settings.proxies))
         self._sockets = bound(settings.host, settings.port)
+        self.port = self._sockets[0].getsockname()[1]
         try:
-            self._host = Host(path, settings.durability)
+            self.application = Application(
+                path,
+                durability=settings.durability,
+                create=settings.create,
+                token_file=settings.token_file,
+                rate=settings.rate,
+                deadline=settings.deadline,
+                max_body=settings.max_body,
+                access_log=settings.access_log,
+                say=say,
+            )
         except BaseException:
-            self._release()
+            for each in self._sockets:
+                each.close()
             raise
-        self._writer = ThreadPoolExecutor(1, "rotting-writer")
-        self._threads = ThreadPoolExecutor(4, "rotting-reader")
-        self._pages = ThreadPoolExecutor(1, "rotting-pages")
-        self.port = 0
-
-    async def run(self, ready: Callable[[], None], stop: asyncio.Event) -> None:
-        """Serve until `stop` is set, then end what is under way and save everything."""
-        loop, settings = asyncio.get_running_loop(), self._settings
-        application = Application(
-            self._host,
-            self._threads,
-            self._pages,
-            loop.call_soon_threadsafe,
-            self.compiling,
-            settings.tokens,
-            settings.rate,
-        )
-        commits = Commits(loop, self._host, self._writer, application.written)
-        application.hold = commits.hold
-        server = Server(application.handle, application.refuse, settings.limits)
-        try:
-            self.port = self._sockets[0].getsockname()[1]
-            listeners = [
-                await loop.create_server(lambda: Connection(server), sock=each, backlog=1_024) for each in self._sockets
-            ]
-            ready()
-            clocks = [
-                asyncio.ensure_future(_repeat(1.0, server.tick)),
-                asyncio.ensure_future(_repeat(EVERY, application.broadcast.deliver)),
-            ]
-            await stop.wait()
-            application.draining = True
-            for listener in listeners:
-                listener.close()
-            server.stop_listening()
-            until = time.monotonic() + _DRAIN
-            while (application.in_flight or not commits.is_idle) and time.monotonic() < until:
-                await asyncio.sleep(0.01)
-            for clock in clocks:
-                clock.cancel()
-            commits.stop()
-            await asyncio.sleep(0)  # the last answers are sent
-        finally:
-            self._release()
-            self._writer.shutdown()
-            for threads in (self._threads, self._pages):
-                threads.shutdown(cancel_futures=True)
-            self._host.close()
-
-    def _release(self) -> None:
-        for each in self._sockets:
-            each.close()
+        self.application.gauges |= {
+            "connections_refused": lambda: self._guard.refused,
+            "connections_timed_out": lambda: self._guard.timed_out,
+        }
 
     @property
     def bandits(self) -> Host:
         """The bandits that are served."""
-        return self._host
+        return self.application.host
 
+    def _config(self) -> uvicorn.Config:
+        certificate, key = self._settings.tls or (None, None)
+        return uvicorn.Config(
+            self.application,
+            http=self._guard.protocol(),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=bool(self._settings.proxies),
+            forwarded_allow_ips=list(self._settings.proxies),
+            backlog=2_048,
+            timeout_keep_alive=round(self._settings.limits.idle_seconds),
+            timeout_graceful_shutdown=round(_DRAIN),
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+        )
 
-async def _repeat(seconds: float, call: Callable[[], None]) -> None:
-    while True:
-        await asyncio.sleep(seconds)
-        call()
+    async def run(self, ready: Callable[[], None], stop: asyncio.Event) -> None:
+        """Serve until `stop` is set, then finish running requests and save everything."""
+        server = _Server(self._config(), ready)
+        async with self.application:
+            helpers = [asyncio.ensure_future(self._sweep()), asyncio.ensure_future(self._end(server, stop))]
+            try:
+                await server.serve(self._sockets)
+            finally:
+                for each in helpers:
+                    each.cancel()
+
+    async def _end(self, server: uvicorn.Server, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self.application.stop()
+        server.should_exit = True
+
+    async def _sweep(self) -> None:
+        """Close connections whose clients are too slow, once per second."""
+        while True:
+            await asyncio.sleep(1.0)
+            try:
+                self._guard.sweep()
+            except Exception:
+                logging.getLogger("rotting.service").exception("the check of slow connections failed")
 
 
 def _loop_factory() -> Callable[[], Any] | None:
@@ -183,28 +217,38 @@ def _loop_factory() -> Callable[[], Any] | None:
 
 
 def serve(path: str | PathLike[str], settings: Settings, say: Callable[[str], None]) -> None:
-    """Serve the bandits of a store until the process is told to end."""
+    """Serve the bandits of a store until the process is told to end; raises a `StoreError` if something was not saved."""
     service = Service(path, settings, say)
-    compile_policies(service.bandits, service.compiling)
-    sys.setswitchinterval(_SWITCH)
+    if service.bandits.is_new:
+        say(f"made {path}, a new store")
+    compile_policies(service.application)
+    gc.freeze()  # what is there by now stays
+    gc.set_threshold(_GARBAGE)
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # bad requests of clients would fill the log
 
     async def main() -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
-        def told(name: str) -> None:
+        def end(name: str) -> None:
             stop.set()
-            with suppress(OSError):  # who read it is gone
+            with suppress(OSError):  # nobody reads standard error any more
                 say(f"{name}: ending what is under way, then saving")
 
         for each in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(each, told, each.name)
+            loop.add_signal_handler(each, end, each.name)
+        if hasattr(signal, "SIGHUP"):
+            loop.add_signal_handler(signal.SIGHUP, service.application.reload)
 
         def ready() -> None:
             shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-            who = "without tokens, to this machine alone" if settings.tokens is None else "to who has a token"
-            say(f"serving {len(service.bandits.metas)} bandits of {path} at http://{shown}:{service.port}, {who}")
+            who = "without tokens, for this machine only" if settings.token_file is None else "for clients with a token"
+            scheme = "http" if settings.tls is None else "https"
+            say(f"serving {len(service.bandits.metas)} bandits of {path} at {scheme}://{shown}:{service.port}, {who}")
 
         await service.run(ready, stop)
+        for each in (signal.SIGTERM, signal.SIGINT):  # a second signal must not change how the process ends
+            loop.remove_signal_handler(each)
+            signal.signal(each, signal.SIG_IGN)
         with suppress(OSError):
             say(f"saved {path}")
 

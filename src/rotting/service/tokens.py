@@ -1,36 +1,63 @@
-"""Tokens: who may do what. A file holds their digests, so that nobody can use what he reads there.
+"""Tokens: who may do what. A file holds their digests, so that a reader of the file cannot use them.
 
-Each line is a digest, the scopes and a name, such as `9f86d0... decide,reward web shop`. A token has 256 random bits, so one
-round of SHA-256 is enough: there is nothing to guess.
+Each line is a digest, the scopes, the bandits if the token is for some of them only, and a name, such as
+`9f86d0... decide,reward bandits=songs,radio-* web shop`. A token has 256 random bits, so one round of SHA-256 is enough.
 """
 
 import hashlib
 import hmac
+import logging
 import os
 import re
 import secrets
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from rotting.errors import InvalidValueError, PathMissingError
+from rotting.common.rules import brief
+from rotting.errors import InvalidValueError, PathMissingError, RottingError
 
 Scope = Literal["decide", "reward", "admin", "read"]
-"""`decide`: ask for decisions, cancel them. `reward`: send rewards, expire decisions. `admin`: make and archive bandits, change
-arms. `read`: look at everything. None includes another."""
+"""`decide`: make and cancel decisions. `reward`: send rewards, expire decisions. `admin`: make and archive bandits, change
+arms. `read`: read everything. None includes another."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-_LINE = re.compile(r"(?P<digest>[0-9a-f]{64}) (?P<scopes>[a-z,]+) (?P<name>\S.*)")
+_LINE = re.compile(r"(?P<digest>[0-9a-f]{64}) (?P<scopes>[a-z,]+)(?: bandits=(?P<bandits>\S+))? (?P<name>\S.*)")
+_PATTERN = re.compile(r"[A-Za-z0-9._~-]+\*?|\*")
+_KNOWN = 1_000  # Authorization headers whose digest is not computed again
+
+_log = logging.getLogger("rotting.service")
 
 
 class Holder(NamedTuple):
-    """Who has a token."""
+    """The holder of a token.
+
+    Args:
+        name: of the token.
+        scopes: what it may do.
+        bandits: names of bandits, or beginnings of names that end in `*`; None: all bandits.
+        key: the digest of the token, which tells apart two tokens of one name.
+    """
 
     name: str
     scopes: frozenset[str]
+    bandits: tuple[str, ...] | None = None
+    key: str = ""
+
+    def may_use(self, bandit: str) -> bool:
+        """Return whether the token is for a bandit.
+
+        Example:
+            >>> holder = Holder("shop", frozenset({"decide"}), ("songs", "radio-*"))
+            >>> [holder.may_use(name) for name in ("songs", "radio-1", "news")]
+            [True, True, False]
+        """
+        return self.bandits is None or any(fnmatchcase(bandit, each) for each in self.bandits)
 
 
 ANYBODY = Holder("", frozenset(SCOPES))
+"""The holder used for every request if the service has no tokens."""
 
 
 def _digest(token: bytes) -> bytes:
@@ -48,51 +75,118 @@ def checked_scopes(scopes: Iterable[str]) -> list[str]:
     return [each for each in SCOPES if each in given]
 
 
-def new_token(path: Path, name: str, scopes: Sequence[str]) -> str:
-    """Append a new token to a file, which nobody else may read, and return it: it is written nowhere else."""
-    line_of = checked_scopes(scopes)
-    if not re.fullmatch(r"\S(.*\S)?", name) or not name.isprintable():
+def checked_bandits(bandits: Iterable[str]) -> tuple[str, ...]:
+    """Return names of bandits, or beginnings of names that end in `*`."""
+    given = tuple(bandits)
+    for each in given:
+        if not _PATTERN.fullmatch(each):
+            raise InvalidValueError(f"bandits must be names, or beginnings of names with a * behind, got {brief(each)}")
+    return given
+
+
+def new_token(path: Path, name: str, scopes: Sequence[str], bandits: Sequence[str] | None = None) -> str:
+    """Append a new token to a file that only its owner may read, and return it: it is stored nowhere else.
+
+    Args:
+        path: the token file; it is made if it is missing.
+        name: who will have it.
+        scopes: what it may do.
+        bandits: which bandits it is for; None: all.
+    """
+    fields = [",".join(checked_scopes(scopes))]
+    if bandits is not None:
+        fields.append(f"bandits={','.join(checked_bandits(bandits))}")
+    if not re.fullmatch(r"\S(.*\S)?", name) or not name.isprintable() or name.startswith("bandits="):
         raise InvalidValueError(f"name must be printable, without spaces around it, got {name!r}")
     token = f"rot_{secrets.token_urlsafe(32)}"
-    line = f"{_digest(token.encode()).hex()} {','.join(line_of)} {name}\n"
+    line = " ".join([_digest(token.encode()).hex(), *fields, name]) + "\n"
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as file:
         file.write(line)
     return token
 
 
 class Tokens:
-    """The tokens of a file, or nobody's."""
+    """Tokens, looked up by the header that carries them."""
 
     def __init__(self, holders: Sequence[tuple[bytes, Holder]]) -> None:
         self._holders = tuple(holders)
+        self._known: dict[bytes, Holder] = {}
 
     @classmethod
     def load(cls, path: Path) -> "Tokens":
-        """Read a file; empty lines and those that begin with # do not count."""
+        """Read a token file; empty lines and lines that begin with # are skipped."""
         try:
             lines = path.read_text("utf-8").splitlines()
         except FileNotFoundError:
             raise PathMissingError(f"no such token file: {path}; `rotting token {path}` makes one") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidValueError(f"token file must be a text file that can be read, got {path}: {error}") from error
         found = []
         for number, line in enumerate(lines, 1):
             if not line.strip() or line.startswith("#"):
                 continue
             parts = _LINE.fullmatch(line)
-            if parts is None:  # which is not shown: it may be a token
+            if parts is None:  # the line is not shown: it may be a token
                 raise InvalidValueError(f"line {number} of {path} must be a digest, scopes and a name, got something else")
             scopes = frozenset(checked_scopes(parts["scopes"].split(",")))
-            found.append((bytes.fromhex(parts["digest"]), Holder(parts["name"], scopes)))
+            bandits = None if parts["bandits"] is None else checked_bandits(parts["bandits"].split(","))
+            found.append((bytes.fromhex(parts["digest"]), Holder(parts["name"], scopes, bandits, parts["digest"])))
         if not found:
             raise InvalidValueError(f"token file must hold at least one token, got {path}")
         return cls(found)
 
     def holder(self, header: bytes) -> Holder | None:
-        """Return who sends a header `Authorization: Bearer ...`; it takes the same time whichever token it is."""
+        """Return the holder of the token in an `Authorization` header, or None; every token takes the same time."""
+        found = self._known.get(header)
+        if found is not None:
+            return found
         kind, _, token = header.partition(b" ")
         if kind.lower() != b"bearer":
             return None
-        given, found = _digest(token.strip()), None
+        given = _digest(token.strip())
         for digest, holder in self._holders:
             if hmac.compare_digest(digest, given):
                 found = holder
+        if found is not None and len(self._known) < _KNOWN:
+            self._known[header] = found
         return found
+
+
+class TokenFile:
+    """The tokens of a file that may change while the service runs.
+
+    Args:
+        path: the token file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen = self._stamp()
+        self._tokens = Tokens.load(path)
+
+    def holder(self, header: bytes) -> Holder | None:
+        """Return the holder of the token in an `Authorization` header, or None."""
+        return self._tokens.holder(header)
+
+    def _stamp(self) -> tuple[int, ...]:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return ()
+        return found.st_mtime_ns, found.st_ino, found.st_size
+
+    def reload_if_changed(self) -> None:
+        """Read the file again if it has changed."""
+        stamp = self._stamp()
+        if stamp != self._seen:
+            self._seen = stamp
+            self.reload()
+
+    def reload(self) -> None:
+        """Read the file again; if it cannot be read, the tokens stay as they are and the log says why."""
+        try:
+            self._tokens = Tokens.load(self._path)
+        except RottingError as error:
+            _log.error("the tokens were not read again: %s", error)
+        else:
+            _log.warning("the tokens were read again")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rotting.service import commits
+from rotting.service import committer
 from rotting.store.durable import replaying
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
@@ -21,7 +21,7 @@ BANDIT = "/v1/bandits/songs"
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be written is tried again soon."""
-    monkeypatch.setattr(commits, "_TRY_AGAIN", 0.05)
+    monkeypatch.setattr(committer, "_RETRY", 0.05)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_a_full_disk_refuses_writes_and_recovers_by_itself(tmp_path: Path, disk:
         outcome = client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "value": 1}]).body["results"][0]["outcome"]
         assert outcome == "applied"  # the refused one was not
         assert client("PUT", "/v1/bandits/more", SONGS).status == 201
-    assert checked(path) == 4
+    assert checked(path) == 3
 
 
 def test_what_was_gathered_after_a_commit_that_fails_fails_with_it(

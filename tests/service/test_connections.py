@@ -3,14 +3,18 @@
 import random
 import socket
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from rotting.service.http import Limits
+from rotting.service.connections import Limits
+from rotting.service.tokens import new_token
 from tests.helpers.services import SONGS, Client, Running, running
 
 GET = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+REWARDS = b"POST /v1/bandits/a/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 DECIDE = b"POST /v1/bandits/songs/decisions HTTP/1.1\r\nHost: localhost\r\n"
 
 
@@ -69,11 +73,11 @@ def test_an_old_client_gets_an_answer_and_is_let_go(service: Running) -> None:
         (b"GET /livez HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400),
         (b"GET /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
-        (b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 404),
+        (b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
         (b"GET /" + b"a" * 70_000, 431),
         (b"GET / HTTP/1.1\r\nA: " + b"a" * 70_000, 431),
-        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000000\r\n\r\n", 413),
+        (REWARDS + b"Content-Length: 5000000\r\n\r\n", 413),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 400),
     ],
 )
@@ -89,25 +93,119 @@ def test_another_protocol_is_not_spoken(shared: Running) -> None:
     assert statuses(shared.raw(asked + GET, until_closed=True)) == [200]
 
 
-def test_a_long_body_in_chunks_is_refused(tmp_path: Path) -> None:
-    with running(tmp_path / "songs.rot", limits=Limits(body=10)) as service:
+def test_an_upgrade_with_a_body_is_refused(service: Running, songs: Client) -> None:
+    head = DECIDE + b"Content-Type: application/json\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 12\r\n\r\n"
+    assert statuses(service.raw(head + b'{"count": 2}' + GET, until_closed=True)) == [400]
+    assert songs("GET", "/v1/bandits/songs").body["rounds"] == 0
+
+
+def test_a_target_may_be_a_whole_uri(shared: Running) -> None:
+    asked = b"GET http://localhost/livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    assert statuses(shared.raw(asked, until_closed=True)) == [200]
+
+
+def test_many_requests_sent_ahead_are_all_answered(service: Running, songs: Client) -> None:
+    last = GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    assert statuses(service.raw(GET * 400 + last, until_closed=True)) == [200] * 401
+    nowhere = GET.replace(b"livez", b"nope")
+    found = statuses(service.raw(DECIDE + b"\r\n" + nowhere * 1_000 + last, until_closed=True))
+    assert found == [200, *[404] * 1_000, 200]
+    assert songs("POST", "/v1/bandits/songs/decisions").status == 200
+
+
+def test_trailers_are_no_headers(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    token = new_token(file, "me", ["decide"]).encode()
+    chunked = (
+        DECIDE + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\n"
+    )
+    with running(tmp_path / "songs.rot", token_file=file) as service:
+        trailer = b"Authorization: Bearer %b\r\n\r\n" % token
+        assert statuses(service.raw(chunked + trailer, until_closed=True)) == [401]
+    with running(tmp_path / "more.rot") as service:
+        foreign = chunked.replace(b"Host: localhost", b"Host: evil.example")
+        assert statuses(service.raw(foreign + b"Host: localhost\r\n\r\n", until_closed=True)) == [403]
+        began = time.process_time()
+        service.raw(chunked + b"a: b\r\n" * 200_000 + b"\r\n", until_closed=True)
+        assert time.process_time() - began < 10.0  # 1 MB of them took 28 s
+        assert service.client()("GET", "/livez").status == 200
+
+
+def test_idle_connections_make_room_for_others(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot", limits=Limits(connections=6, per_client=4)) as service:
+        idle = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(20)]
+        try:
+            client = service.client()
+            for _ in range(3):
+                assert client("GET", "/livez").status == 200
+            dropped = 0
+            for each in idle:
+                each.settimeout(0.2)
+                try:
+                    dropped += each.recv(1) == b""
+                except ConnectionResetError:
+                    dropped += 1
+                except TimeoutError:
+                    pass
+            assert dropped == 17
+        finally:
+            for each in idle:
+                each.close()
+
+
+def test_a_busy_server_says_so_to_one_connection_too_many(service: Running, tmp_path: Path) -> None:
+    with running(tmp_path / "more.rot", limits=Limits(connections=2)) as busy:
+        streams = [socket.create_connection(("127.0.0.1", busy.port)) for _ in range(2)]
+        try:
+            for each in streams:
+                each.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert each.recv(100).startswith(b"HTTP/1.1 200 ")
+            found = busy.raw(GET, until_closed=True)
+            assert statuses(found) == [503]
+            assert b"\r\nretry-after: 1\r\n" in found
+        finally:
+            for each in streams:
+                each.close()
+
+
+def test_a_head_that_comes_too_slowly_is_refused(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot", limits=Limits(head_seconds=0.5)) as service:
+        assert statuses(service.raw(b"GET /livez HTTP/1.1\r\nHost:", until_closed=True)) == [408]
+        assert service.raw(b"", until_closed=True) == b""  # nothing was sent at all
+
+
+def test_a_client_that_does_not_read_is_dropped(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot", limits=Limits(write_seconds=0.5)) as service:
         client = service.client()
-        head = b"POST /v1/bandits/a/rewards HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        arms = [f"{'long ' * 30}{k}" for k in range(2_000)]
+        assert client("PUT", "/v1/bandits/songs", {**SONGS, "arms": arms}).status == 201
+        with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+            connection.sendall(b"GET /v1/bandits/songs HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
+            time.sleep(2.5)
+            found = 0
+            with suppress(ConnectionResetError):
+                while part := connection.recv(1 << 20):
+                    found += len(part)
+        assert found < 100 * 300_000  # not all of the responses were kept for it
+        assert client("GET", "/livez").status == 200
+
+
+def test_a_body_is_not_read_before_the_token_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    new_token(file, "me", ["reward"])
+    asked = REWARDS + b"Content-Length: 4000000\r\nExpect: 100-continue\r\n\r\n"
+    with running(tmp_path / "songs.rot", token_file=file) as service:
+        assert statuses(service.raw(asked, until_closed=True)) == [401]  # and not 100 Continue
+
+
+def test_a_long_body_in_chunks_is_refused(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot", max_body=10) as service:
+        client = service.client()
+        head = REWARDS + b"Transfer-Encoding: chunked\r\n\r\n"
         assert statuses(service.raw(head + b"6\r\n123456\r\n6\r\n123456\r\n", until_closed=True)) == [413]
         assert client("POST", "/v1/bandits/a/rewards", b"[         ]").status == 413
         client.close()
         assert client("POST", "/v1/bandits/a/rewards", b"[        ]").status == 422
-
-
-def test_too_many_connections_are_closed(tmp_path: Path) -> None:
-    with running(tmp_path / "songs.rot", limits=Limits(connections=2)) as service:
-        clients = [service.client(), service.client()]
-        assert [each("GET", "/livez").status for each in clients] == [200, 200]
-        assert service.raw(GET, until_closed=True) == b""
-        clients[0].close()
-        while service.raw(GET) == b"":  # until the server has seen it
-            pass
-        assert clients[1]("GET", "/livez").status == 200
 
 
 def test_who_goes_before_the_answer_harms_nobody(service: Running, songs: Client) -> None:

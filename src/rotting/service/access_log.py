@@ -1,0 +1,60 @@
+"""The access log: one line per request, with the time, the client, the name of its token, what it asked for, and the status."""
+
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from rotting.errors import InvalidValueError
+from rotting.service.requests import Request
+
+
+class AccessLog:
+    """Collects lines and writes them together; `flush` is called a few times per second.
+
+    Args:
+        path: the file, to which lines are appended; `-` is standard error.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path, self._lines = path, list[str]()
+        self._file = self._open()
+
+    def _open(self) -> TextIO:
+        if self._path == "-":
+            return sys.stderr
+        try:
+            return Path(self._path).open("a", encoding="utf-8")
+        except OSError as error:
+            raise InvalidValueError(f"access log must be a file that can be written to, got {self._path!r}: {error}") from error
+
+    def add(self, request: Request, status: int, seconds: float) -> None:
+        """Add a line for a response."""
+        when = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds")
+        caller = request.holder.name.replace(" ", "_") or "-"
+        path = request.path.encode("ascii", "backslashreplace").decode()
+        milliseconds = f"{1e3 * seconds:.1f}ms"
+        self._lines.append(f"{when} {request.peer or '-'} {caller} {request.method} {path} {status} {milliseconds}\n")
+
+    def flush(self) -> None:
+        """Write the lines that have come."""
+        if self._lines:
+            lines, self._lines = self._lines, []
+            try:
+                self._file.writelines(lines)
+                self._file.flush()
+            except OSError:  # a full disk must not stop the service
+                return
+
+    def reopen(self) -> None:
+        """Open the file again, after it was renamed by a program that rotates logs."""
+        file = self._open()
+        self.close()
+        self._file = file
+
+    def close(self) -> None:
+        """Write the rest and close the file."""
+        self.flush()
+        if self._file is not sys.stderr:
+            self._file.close()

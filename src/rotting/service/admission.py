@@ -1,0 +1,93 @@
+"""Decides whether a request is let in: its Host and Origin, its token with scope and bandits, and its rate."""
+
+import ipaddress
+import math
+import time
+from functools import lru_cache
+
+from rotting.service.problems import ProblemError
+from rotting.service.rates import Rates
+from rotting.service.requests import Request
+from rotting.service.routes import Route
+from rotting.service.tokens import Holder, TokenFile
+
+_WRONG_TOKENS = 100.0  # a second that one address may send
+
+
+@lru_cache(1_000)
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return False
+
+
+@lru_cache(1_000)
+def _names_this_machine(header: bytes) -> bool:
+    """Return whether a Host header names this machine, with or without a port."""
+    host = header.decode("latin-1")
+    name, _, port = host.rpartition(":")
+    return is_loopback(host) or (port.isdigit() and is_loopback(name))
+
+
+class Admission:
+    """Checks requests before anything of their bodies is read.
+
+    Args:
+        tokens: who may do what; None: every client may do everything.
+        rate: requests per second that each token, or each address without tokens, may make; None: any number.
+    """
+
+    def __init__(self, tokens: TokenFile | None, rate: float | None) -> None:
+        self._tokens = tokens
+        self._rates = None if rate is None else Rates(rate)
+        self._wrong = Rates(_WRONG_TOKENS)
+
+    def check(self, request: Request, route: Route, bandit: str | None) -> None:
+        """Refuse a request that may not be made, or that comes too often."""
+        host, caller = request.headers.get(b"host", b""), request.peer
+        if self._tokens is None:
+            if not _names_this_machine(host):  # a page of another site may reach this machine by a name of its own
+                detail = f"Host must be localhost or a loopback address without tokens, got {host.decode('latin-1')!r}"
+                raise ProblemError("forbidden", detail)
+        elif route.scope is not None:
+            holder = self._holder(request, self._tokens)
+            _check_scope(holder, route, bandit)
+            request.holder, caller = holder, holder.key
+        origin = request.headers.get(b"origin")
+        if origin is not None and origin.partition(b"://")[2] != host:
+            raise ProblemError("forbidden", f"Origin must be this service, got {origin.decode('latin-1')!r}")
+        if self._rates is not None and route.scope is not None:
+            wait = self._rates.wait(caller, time.monotonic())
+            if wait > 0.0:
+                raise ProblemError(
+                    "too-many-requests",
+                    f"requests must be fewer, got one {wait:.3g} s too early",
+                    retry_after=str(min(60, math.ceil(wait))),
+                )
+
+    def still_admits(self, request: Request) -> bool:
+        """Return whether the token of a request that was admitted is still valid."""
+        return self._tokens is None or self._tokens.holder(request.headers.get(b"authorization", b"")) == request.holder
+
+    def _holder(self, request: Request, tokens: TokenFile) -> Holder:
+        header = request.headers.get(b"authorization")
+        holder = None if header is None else tokens.holder(header)
+        if holder is not None:
+            return holder
+        if header is not None and self._wrong.wait(request.peer, time.monotonic()) > 0.0:
+            raise ProblemError("too-many-requests", "wrong tokens must be few, got too many from this address", retry_after="1")
+        why = "no token" if header is None else "one that is not known"
+        detail = f"Authorization must be Bearer and a token of this service, got {why}"
+        raise ProblemError("unauthorized", detail, www_authenticate="Bearer")
+
+
+def _check_scope(holder: Holder, route: Route, bandit: str | None) -> None:
+    if route.scope not in holder.scopes:
+        scopes = ", ".join(sorted(holder.scopes))
+        raise ProblemError("forbidden", f"scope must be {route.scope} for this, got a token for {scopes}")
+    if bandit is not None and not holder.may_use(bandit):
+        raise ProblemError("forbidden", f"bandit must be one that the token is for, got {bandit!r}")

@@ -1,0 +1,312 @@
+"""Guards the connections of the server against clients that would use up its memory, time or connections.
+
+uvicorn parses requests and has flow control, but no limit for the size of a head or of trailers, no timeout for a client that
+sends or reads slowly, and no limit for the connections of one client. This module adds them. It is the only one that knows how
+uvicorn's HTTP protocol works inside; the tests in `tests/service/test_connections.py` fail when that changes.
+"""
+
+import asyncio
+import ipaddress
+import time
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple, cast
+
+from rotting.errors import InvalidValueError, MissingExtraError
+from rotting.service.problems import ProblemError
+
+try:
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+except ImportError as error:
+    raise MissingExtraError("the service needs uvicorn and httptools: pip install 'rotting[service]'") from error
+
+_PIECE = 4_096  # bytes parsed at a time, since a client may pipeline many requests
+_MAX_PIPELINED = 16  # requests of a connection that wait for their turn; what follows them is not parsed yet
+_MAX_TRAILERS = 8_192  # bytes
+_MAX_BACKLOG = 1 << 20  # bytes that are received while earlier requests are still being answered
+_JOINED = 16_384  # bytes from which on a part of a response is sent at once
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class Limits(NamedTuple):
+    """What connections may use.
+
+    Args:
+        connections: at the same time.
+        per_client: connections of one address at the same time; trusted proxies may have any number.
+        head_bytes: of the request line and the headers.
+        head_seconds: until the head of a request is complete, from its first byte or from the start of the connection.
+        idle_seconds: between two requests.
+        write_seconds: that a client may take without reading any of a pending response.
+    """
+
+    connections: int = 1_024
+    per_client: int = 256
+    head_bytes: int = 65_536
+    head_seconds: float = 10.0
+    idle_seconds: float = 75.0
+    write_seconds: float = 20.0
+
+
+def parse_networks(addresses: Iterable[str]) -> tuple[Network, ...]:
+    """Return addresses of proxies as networks."""
+    found = []
+    for address in addresses:
+        try:
+            found.append(ipaddress.ip_network(address))
+        except ValueError:
+            raise InvalidValueError(f"trusted proxy must be an IP address or a network, got {address!r}") from None
+    return tuple(found)
+
+
+class ConnectionGuard:
+    """All connections of a server, and the limits they share.
+
+    Args:
+        limits: what connections may use.
+        proxies: networks of trusted proxies.
+    """
+
+    def __init__(self, limits: Limits, proxies: Iterable[Network] = ()) -> None:
+        self.limits = limits
+        self.refused = 0
+        """Connections that were refused or dropped because there were too many."""
+        self.timed_out = 0
+        """Connections that were closed because the client was too slow."""
+        self._proxies = tuple(proxies)
+        self._connections: set[GuardedProtocol] = set()
+        self._per_client: Counter[str] = Counter()
+
+    def admit(self, connection: "GuardedProtocol") -> bool:
+        """Admit a new connection, closing an idle one if there are too many; return whether it was admitted."""
+        address = connection.address
+        if self._per_client[address] >= self.limits.per_client and not self._is_proxy(address):
+            if not self._drop_idle(address):
+                return False
+        elif len(self._connections) >= self.limits.connections and not self._drop_idle(None):
+            return False
+        self._connections.add(connection)
+        self._per_client[address] += 1
+        return True
+
+    def _is_proxy(self, address: str) -> bool:
+        if not (self._proxies and address):
+            return False
+        found = ipaddress.ip_address(address)
+        return any(found in network for network in self._proxies)
+
+    def _drop_idle(self, address: str | None) -> bool:
+        """Close the connection that has been idle for longest, of one client or of all; return whether there was one."""
+        idle = [each for each in self._connections if each.idle_since is not None and address in {None, each.address}]
+        if not idle:
+            self.refused += 1
+            return False
+        self.refused += 1
+        oldest = min(idle, key=lambda each: cast("float", each.idle_since))
+        self.release(oldest)
+        oldest.transport.abort()
+        return True
+
+    def release(self, connection: "GuardedProtocol") -> None:
+        """Stop counting a connection; a second call does nothing."""
+        if connection in self._connections:
+            self._connections.discard(connection)
+            self._per_client[connection.address] -= 1
+            if not self._per_client[connection.address]:
+                del self._per_client[connection.address]
+
+    def sweep(self) -> None:
+        """Close connections whose clients are too slow; to be called every second."""
+        now = time.monotonic()
+        for connection in list(self._connections):
+            self.timed_out += connection.close_if_slow(now)
+
+    def protocol(self) -> "type[GuardedProtocol]":
+        """Return the protocol class that uvicorn makes for each connection."""
+        return cast("type[GuardedProtocol]", type("GuardedProtocol", (GuardedProtocol,), {"guard": self}))
+
+
+class _Trailers(list[tuple[bytes, bytes]]):
+    """Counts the bytes of trailers and drops them, so that they never become headers."""
+
+    size = 0
+
+    def append(self, item: tuple[bytes, bytes]) -> None:
+        self.size += len(item[0]) + len(item[1])
+        if self.size > _MAX_TRAILERS:
+            raise ValueError("the trailers are too long")  # the parser stops, and the client gets status 400
+
+
+class _JoiningTransport:
+    """A transport that sends the head and the body of a response together: one system call instead of two."""
+
+    __slots__ = ("_loop", "_parts", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def write(self, data: bytes) -> None:
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+        if len(data) >= _JOINED:  # so that the transport tells in time that the client does not read
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._parts:
+            data, self._parts = b"".join(self._parts), []
+            self._transport.write(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """A connection that keeps to the limits of its guard."""
+
+    guard: ClassVar[ConnectionGuard]
+    cycle: Any  # the request that is being answered, or None before the first one
+
+    address = ""
+    _backlog = b""  # bytes that were received and not parsed yet
+    _head_bytes = 0
+    _in_head = True
+    _waiting_since: float | None = None  # for the head of a request
+    _paused_since: float | None = None  # because the client does not read
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Register the connection, or refuse it."""
+        super().connection_made(cast("asyncio.Transport", _JoiningTransport(transport, self.loop)))
+        self.address = self.client[0] if self.client else ""
+        self._waiting_since = time.monotonic()
+        if not self.guard.admit(self):
+            limits = self.guard.limits
+            detail = f"connections must be at most {limits.connections}, and {limits.per_client} per client, got one more"
+            self._refuse(ProblemError("overloaded", detail, retry_after="1"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Release the connection."""
+        self.guard.release(self)
+        super().connection_lost(exc)
+
+    @property
+    def idle_since(self) -> float | None:
+        """Since when the connection has been waiting for a request; None while one is under way."""
+        return self._waiting_since if self.cycle is None or self.cycle.response_complete else None
+
+    def _refuse(self, problem: ProblemError) -> None:
+        """Send a problem document and close the connection."""
+        self._backlog = b""
+        body = problem.body()
+        headers = [
+            (b"content-type", b"application/problem+json"),
+            (b"content-length", b"%d" % len(body)),
+            *problem.headers,
+            *self.server_state.default_headers,
+            (b"connection", b"close"),
+        ]
+        head = b"".join(b"%b: %b\r\n" % header for header in headers)
+        self.transport.write(b"HTTP/1.1 %b\r\n%b\r\n%b" % (problem.status_line.encode(), head, body))
+        self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, as every other mistake is refused."""
+        self._refuse(ProblemError("bad-request", "request must be HTTP/1.1, got something else"))
+
+    # --- What the client sends --------------------------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what was received, as far as there is room for requests."""
+        if len(self._backlog) > _MAX_BACKLOG:
+            self.transport.abort()
+        elif self._backlog:
+            self._backlog += data
+        elif len(data) <= _PIECE:
+            self._parse(data)
+        else:
+            self._parse_all(data)
+
+    def _parse(self, data: bytes) -> None:
+        if self._in_head:
+            if self._head_bytes == 0:
+                self._waiting_since = time.monotonic()
+            self._head_bytes += len(data)
+            if self._head_bytes > self.guard.limits.head_bytes:
+                detail = f"head of the request must be at most {self.guard.limits.head_bytes} bytes, got more"
+                self._refuse(ProblemError("headers-too-large", detail))
+                return
+        super().data_received(data)
+
+    def _parse_all(self, data: bytes) -> None:
+        """Parse piece by piece; if requests wait for their turn, keep the rest for later."""
+        for start in range(0, len(data), _PIECE):
+            if self.transport.is_closing():
+                return
+            if len(self.pipeline) >= _MAX_PIPELINED:
+                self._backlog = data[start:]
+                self.flow.pause_reading()
+                return
+            self._parse(data[start : start + _PIECE])
+
+    def on_headers_complete(self) -> None:
+        """Hand the request over; what the parser calls headers from now on are trailers."""
+        super().on_headers_complete()
+        if self.parser.should_upgrade():  # to a protocol that is not spoken here: this request is the last one
+            self.cycle.keep_alive = False
+        self.headers = _Trailers()
+        self._in_head, self._head_bytes, self._waiting_since = False, 0, None
+
+    def on_message_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_message_complete()
+        self._in_head = True
+
+    # --- What the client gets ---------------------------------------------------------------------------------------------
+
+    def on_response_complete(self) -> None:
+        """Go on with the requests that were sent ahead, or wait for the next one."""
+        super().on_response_complete()
+        if self._backlog and not self.transport.is_closing():
+            data, self._backlog = self._backlog, b""
+            self._parse_all(data)
+        if not self.pipeline and (self.cycle is None or self.cycle.response_complete):
+            self._waiting_since = time.monotonic()
+
+    def pause_writing(self) -> None:
+        """Note since when the client has not been reading."""
+        self._paused_since = time.monotonic()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """Note that the client reads on."""
+        self._paused_since = None
+        super().resume_writing()
+
+    def close_if_slow(self, now: float) -> bool:
+        """Close the connection if the client sends or reads too slowly; return whether it was closed."""
+        limits = self.guard.limits
+        if self._paused_since is not None and now - self._paused_since > limits.write_seconds:
+            self.transport.abort()
+            return True
+        if self._waiting_since is None:
+            return False
+        is_idle = self.cycle is not None and self._in_head and self._head_bytes == 0
+        if now - self._waiting_since <= (limits.idle_seconds if is_idle else limits.head_seconds):
+            return False
+        if self.cycle is not None and not self.cycle.response_complete:
+            return False  # the request before it is still being answered
+        if self._head_bytes:
+            detail = f"head of the request must be complete within {limits.head_seconds:g} s, got a part of it"
+            self._refuse(ProblemError("too-slow", detail))
+        else:
+            self.transport.abort()
+        return True

@@ -1,0 +1,206 @@
+"""A request as the handlers see it, its response, and how both cross the ASGI interface."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
+
+from rotting.service.problems import ProblemError
+from rotting.service.tokens import ANYBODY
+
+JSON, TEXT, EVENTS = b"application/json", b"text/plain; charset=utf-8", b"text/event-stream"
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_PIECE = 65_536  # bytes of a response that are sent at once: a slow client does not make the server buffer more
+_COMMON = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+_ONCE = frozenset({b"authorization", b"content-length", b"content-type", b"host", b"if-match", b"origin"})
+_DRAIN = 4 << 20  # bytes of a refused body that are read and dropped, so that the client can read the response
+_DRAIN_SECONDS = 2.0  # for that
+
+
+class Reply(NamedTuple):
+    """A response."""
+
+    body: bytes
+    status: int = 200
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    kind: bytes = JSON
+
+
+class ClientGoneError(Exception):
+    """The client closed the connection before its request was complete."""
+
+
+class Request:
+    """A request: what its head says, and its body once it was read."""
+
+    __slots__ = (
+        "_head",
+        "_receive",
+        "body",
+        "body_read",
+        "has_body",
+        "headers",
+        "holder",
+        "is_stream",
+        "method",
+        "parameters",
+        "path",
+        "peer",
+        "query",
+        "query_string",
+        "timed_out",
+    )
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._receive = receive
+        self.method: str = scope["method"]
+        self.path = _route_path(scope)
+        """Where it goes, below the place where the application is mounted; with its escapes."""
+        self.query_string: str = scope["query_string"].decode("latin-1")
+        client = scope.get("client")
+        self.peer: str = client[0] if client else ""
+        """The address of the client."""
+        self._head: list[tuple[bytes, bytes]] = scope["headers"]
+        self.headers: dict[bytes, bytes] = dict(self._head)
+        self.has_body = self.headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in self.headers
+        """Whether a body follows the head."""
+        self.holder = ANYBODY
+        """The holder of the token that the client sent."""
+        self.parameters: dict[str, str] = {}
+        """What the path names, such as the bandit."""
+        self.query: Any = None
+        """What follows the question mark, decoded."""
+        self.body: Any = None
+        """The body, decoded."""
+        self.body_read = False
+        self.timed_out = False
+        self.is_stream = False
+
+    def check_headers(self) -> None:
+        """Refuse a header that must not be repeated, and a body that an upgrade of the protocol hides."""
+        if self.has_body and b"upgrade" in self.headers:
+            raise ProblemError("bad-request", "Upgrade must be left out of a request with a body, got both")
+        if len(self.headers) == len(self._head):
+            return
+        names = [name for name, _ in self._head]  # proxies may believe the first of two, and this server the last
+        for name in _ONCE:
+            if names.count(name) > 1:
+                raise ProblemError("bad-request", f"{name.decode()} must be sent once, got it {names.count(name)} times")
+
+    def check_body_length(self, limit: int) -> None:
+        """Refuse a body whose declared length is above the limit."""
+        length = self.headers.get(b"content-length", b"0")
+        if not length.isdigit() or len(length) > 18:
+            raise ProblemError("bad-request", f"Content-Length must be a whole number, got {length[:20]!r}")
+        if int(length) > limit:
+            raise ProblemError("too-large", f"body must be at most {limit} bytes, got {int(length)}")
+
+    async def read_body(self, limit: int, memory: "ByteBudget") -> bytes:
+        """Read the body, of at most `limit` bytes, which the caller gives back to the `memory` they are taken from."""
+        parts: list[bytes] = []
+        size = 0
+        try:
+            while not self.body_read:
+                part = await self._read_part()
+                memory.take(len(part))
+                size += len(part)
+                _check_size(size, limit)
+                parts.append(part)
+        except BaseException:
+            memory.give_back(size)
+            raise
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def _read_part(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        self.body_read = not message.get("more_body", False)
+        part: bytes = message.get("body", b"")
+        return part
+
+    async def drop_body(self) -> bool:
+        """Read what is left of a refused body and drop it; return False if it is too long or too slow for that."""
+        length = self.headers.get(b"content-length", b"")
+        if self.body_read or not self.has_body:
+            return True
+        if self.timed_out or not length.isdigit() or int(length) > _DRAIN or b"expect" in self.headers:
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                while not self.body_read:
+                    message = await self._receive()
+                    self.body_read = message["type"] == "http.disconnect" or not message.get("more_body", False)
+        return self.body_read
+
+    async def disconnected(self) -> None:
+        """Wait until the client closes the connection."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        raise ProblemError("too-large", f"body must be at most {limit} bytes, got more")
+
+
+def _route_path(scope: Scope) -> str:
+    """Return the path below the place where the application is mounted, with its escapes."""
+    root: str = scope.get("root_path", "")
+    raw = scope.get("raw_path")
+    path: str = quote(scope["path"], safe="/~!$&'()*+,;=:@-._") if raw is None else raw.decode("latin-1")
+    if not root:
+        return path
+    prefix = root.rstrip("/")
+    return path.removeprefix(quote(prefix)) if raw is not None and path.startswith(quote(prefix)) else path.removeprefix(prefix)
+
+
+async def send_reply(send: Send, reply: Reply, close: bool = False) -> None:
+    """Send a response."""
+    body = reply.body
+    headers = [(b"content-type", reply.kind), (b"content-length", b"%d" % len(body)), *_COMMON, *reply.headers]
+    if close:
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    if len(body) <= _PIECE:
+        await send({"type": "http.response.body", "body": body})
+        return
+    for start in range(0, len(body), _PIECE):
+        more = start + _PIECE < len(body)
+        await send({"type": "http.response.body", "body": body[start : start + _PIECE], "more_body": more})
+
+
+async def start_stream(send: Send) -> None:
+    """Begin a stream of server-sent events."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", EVENTS), *_COMMON]})
+
+
+def decoded(text: str) -> str:
+    """Return a part of a path or of a query without its escapes; raises a `UnicodeDecodeError` if it is not UTF-8."""
+    return unquote(text, errors="strict")
+
+
+class ByteBudget:
+    """Limits the bytes of large request and response bodies that are in memory at the same time.
+
+    Args:
+        limit: bytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._used = limit, 0
+
+    def take(self, size: int) -> None:
+        """Reserve bytes, or refuse the request because the server is too busy."""
+        if self._used + size > self._limit:
+            raise ProblemError("overloaded", "memory for request and response bodies must be free, got none", retry_after="1")
+        self._used += size
+
+    def give_back(self, size: int) -> None:
+        """Release bytes."""
+        self._used -= size

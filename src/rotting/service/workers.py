@@ -1,0 +1,39 @@
+"""Worker threads with a bounded queue."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from rotting.service.problems import ProblemError
+
+T = TypeVar("T")
+
+_QUEUE = 64  # jobs of one kind that run or wait
+
+
+class Workers:
+    """Threads that run what takes long. Too many jobs are refused; one that has not begun is dropped if it is cancelled.
+
+    Args:
+        name: of the threads.
+        threads: how many.
+    """
+
+    def __init__(self, name: str, threads: int) -> None:
+        self._pool = ThreadPoolExecutor(threads, name)
+        self._jobs = 0
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run work in a thread and return its result."""
+        if self._jobs >= _QUEUE:
+            raise ProblemError("overloaded", f"jobs that take long must be at most {_QUEUE}, got one more", retry_after="1")
+        self._jobs += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        finally:
+            self._jobs -= 1
+
+    async def close(self) -> None:
+        """End the threads when their jobs are done."""
+        await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)

@@ -1,0 +1,202 @@
+"""What takes long for one bandit does not keep the others waiting."""
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rotting.store.durable import replaying
+from rotting.store.sqlite import SQLiteStore
+from rotting.store.verify import verify
+from tests.helpers.services import SONGS, Client, Running, running
+
+BANDIT = "/v1/bandits/songs"
+
+
+def test_a_long_request_keeps_only_its_own_bandit_waiting(
+    service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert songs("PUT", "/v1/bandits/more", {**SONGS, "arms": [f"a{k}" for k in range(30)]}).status == 201
+    hosted, started, go_on = service.host.live["more"], threading.Event(), threading.Event()
+    decide = hosted.bandit.decide
+
+    def slow(*args: Any, **options: Any) -> Any:
+        if options.get("count"):
+            started.set()
+            assert go_on.wait(30)
+        return decide(*args, **options)
+
+    monkeypatch.setattr(hosted.bandit, "decide", slow)
+    rounds: dict[str, list[int]] = {}
+
+    def ask(name: str, body: dict[str, Any]) -> None:
+        own = Client(service.port)
+        made = own("POST", "/v1/bandits/more/decisions", body).body["decisions"]
+        rounds[name] = [each["round"] for each in made]
+        own.close()
+
+    page = threading.Thread(target=ask, args=("page", {"count": 25, "idempotency_key": "k"}))
+    page.start()
+    assert started.wait(30)
+    others = [
+        threading.Thread(target=ask, args=(name, body))
+        for name, body in (("one", {}), ("same", {"count": 25, "idempotency_key": "k"}))
+    ]
+    for each in others:
+        each.start()
+    for k in range(5):
+        assert songs("POST", f"{BANDIT}/decisions").body["decisions"][0]["round"] == k + 1
+    assert rounds == {}
+    go_on.set()
+    for each in (page, *others):
+        each.join()
+    assert rounds["page"] == rounds["same"] == list(range(1, 26))  # the second request with the key got the same page
+    assert rounds["one"] == [26]
+
+
+def test_a_request_that_takes_too_long_is_refused_and_carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(tmp_path / "songs.rot", deadline=1.5) as service:
+        client = service.client()
+        assert client("PUT", BANDIT, SONGS).status == 201
+        write, slow = service.host.write, threading.Event()
+
+        def write_slowly(batch: Any) -> None:
+            if not slow.is_set():
+                slow.set()
+                time.sleep(4.0)
+            write(batch)
+
+        monkeypatch.setattr(service.host, "write", write_slowly)
+        refused = client("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"})
+        assert (refused.status, refused.body["type"]) == (503, "urn:rotting:problem:timed-out")
+        assert refused.headers["retry-after"] == "1"
+        deadline = time.monotonic() + 30.0
+        while (again := client("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"})).status != 200:
+            assert time.monotonic() < deadline
+        assert again.body["decisions"][0]["round"] == 1
+        assert client("GET", BANDIT).body["rounds"] == 1
+
+
+def test_a_body_that_comes_too_slowly_is_refused(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot", deadline=0.3) as service:
+        head = b"POST /v1/bandits/a/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        found = service.raw(head + b"Content-Length: 10\r\n\r\n[", until_closed=True)
+        assert found.startswith(b"HTTP/1.1 408 ")
+
+
+def test_the_service_is_not_ready_while_a_write_does_not_end(
+    service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rotting.service import application
+
+    monkeypatch.setattr(application, "_STALLED", 0.2)
+    write, go_on = service.host.write, threading.Event()
+
+    def stuck(batch: Any) -> None:
+        assert go_on.wait(30)
+        write(batch)
+
+    monkeypatch.setattr(service.host, "write", stuck)
+    thread = threading.Thread(target=lambda: songs("POST", f"{BANDIT}/decisions"))
+    thread.start()
+    other = service.client()
+    deadline = time.monotonic() + 30.0
+    while other("GET", "/readyz").status != 503:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    go_on.set()
+    thread.join()
+    assert other("GET", "/readyz").status == 200
+
+
+def test_requests_for_a_bandit_wait_for_all_that_came_before_them(
+    service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three pages and single decisions in between: what a worker thread does is never mixed with the rest."""
+    assert songs("PUT", "/v1/bandits/more", {**SONGS, "arms": [f"a{k}" for k in range(30)]}).status == 201
+    hosted = service.host.live["more"]
+    decide, inside = hosted.bandit.decide, threading.Lock()
+
+    def alone(*args: Any, **options: Any) -> Any:
+        assert inside.acquire(blocking=False), "two requests use the bandit at the same time"
+        try:
+            time.sleep(0.05 if options.get("count") else 0.0)
+            return decide(*args, **options)
+        finally:
+            inside.release()
+
+    monkeypatch.setattr(hosted.bandit, "decide", alone)
+    found: list[tuple[int, list[int]]] = []
+
+    def ask(body: dict[str, Any]) -> None:
+        own = Client(service.port)
+        for _ in range(5):
+            answer = own("POST", "/v1/bandits/more/decisions", body)
+            found.append((answer.status, [each["round"] for each in answer.body["decisions"]]))
+        own.close()
+
+    threads = [threading.Thread(target=ask, args=({"count": count},)) for count in (21, 1, 22, 1, 23, 2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert {status for status, _ in found} == {200}
+    assert sorted(number for _, rounds in found for number in rounds) == list(range(1, 5 * (21 + 1 + 22 + 1 + 23 + 2) + 1))
+    assert all(rounds == list(range(rounds[0], rounds[0] + len(rounds))) for _, rounds in found)
+
+
+def test_states_are_saved_while_pages_are_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotting.store.host._SNAPSHOT_EVERY", 20)
+    path = tmp_path / "songs.rot"
+    with running(path) as service:
+        client = service.client()
+        assert client("PUT", BANDIT, {**SONGS, "arms": [f"a{k}" for k in range(60)]}).status == 201
+
+        def ask(count: int) -> None:
+            own = Client(service.port)
+            for _ in range(10):
+                assert own("POST", f"{BANDIT}/decisions", {"count": count}).status == 200
+            own.close()
+
+        threads = [threading.Thread(target=ask, args=(count,)) for count in (1, 30, 2, 50)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    with SQLiteStore(path, readonly=True) as store:
+        assert len(list(store.snapshots("songs"))) == 2
+        assert verify(store, replaying(store)).problems == ()
+        assert store.last == 10 * (1 + 30 + 2 + 50)
+
+
+def test_too_many_long_requests_are_refused(service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotting.service.workers._QUEUE", 2)
+    hosted, go_on = service.host.live["songs"], threading.Event()
+    explain = hosted.bandit.explain
+
+    def slow() -> Any:
+        assert go_on.wait(30)
+        return explain()
+
+    monkeypatch.setattr(hosted.bandit, "explain", slow)
+    statuses: list[int] = []
+
+    def ask() -> None:
+        own = Client(service.port)
+        statuses.append(own("GET", f"{BANDIT}/explain").status)
+        own.close()
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for each in threads:
+        each.start()
+    deadline = time.monotonic() + 30.0
+    while len(statuses) < 4:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert songs("POST", f"{BANDIT}/decisions").status == 200
+    go_on.set()
+    for each in threads:
+        each.join()
+    assert sorted(statuses) == [200, 200, 503, 503, 503, 503]

@@ -1,0 +1,145 @@
+"""The service behind nginx, with the configuration of the guide, and inside another ASGI application."""
+
+import asyncio
+import json
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rotting.service import Application
+from rotting.service.tokens import new_token
+from tests.helpers.blocks import blocks
+from tests.helpers.required import absent
+from tests.helpers.services import SONGS, Client, free_port, running
+
+BANDIT = "/v1/bandits/songs"
+
+
+@contextmanager
+def nginx(folder: Path, behind: int) -> Iterator[int]:
+    """Run nginx as the guide says, in front of a port; yield the port that it listens on."""
+    program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
+    if program is None:
+        absent("nginx is not installed")
+    (text,) = [each.text for each in blocks("docs/guides/serving.md") if each.language == "nginx"]
+    port = free_port()
+    config = folder / "nginx.conf"
+    config.write_text(text.replace("127.0.0.1:8080", f"127.0.0.1:{port}").replace("127.0.0.1:8000", f"127.0.0.1:{behind}"))
+    command = [program, "-p", str(folder), "-c", str(config), "-e", str(folder / "error.log"), "-g", "daemon off;"]
+    with subprocess.Popen(command) as server:
+        try:
+            deadline = time.monotonic() + 30.0
+            while True:
+                try:
+                    socket.create_connection(("127.0.0.1", port)).close()
+                    break
+                except ConnectionRefusedError:
+                    assert time.monotonic() < deadline, (folder / "error.log").read_text()
+                    time.sleep(0.02)
+            yield port
+        finally:
+            server.terminate()
+
+
+def test_the_service_works_behind_nginx_as_the_guide_configures_it(tmp_path: Path) -> None:
+    tokens, log = tmp_path / "tokens", tmp_path / "access.log"
+    token = new_token(tokens, "me", ["admin", "decide", "reward", "read"])
+    settings = {"token_file": tokens, "proxies": ("127.0.0.1",), "access_log": str(log)}
+    with running(tmp_path / "songs.rot", **settings) as service, nginx(tmp_path, service.port) as port:
+        client = Client(port, token)
+        assert client("PUT", BANDIT, SONGS).status == 201
+        (made,) = client("POST", f"{BANDIT}/decisions", X_Forwarded_For="6.6.6.6").body["decisions"]
+        assert client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "value": 1}]).status == 200
+        assert client("GET", f"{BANDIT}/arms?search=a%2Fb").status == 200
+        assert client("PUT", f"{BANDIT}/arms/a%2Fb").body["arms"][-1] == "a/b"
+        assert client("POST", f"{BANDIT}/rewards", b"[" + b" " * (5 << 20) + b"]").status == 413
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as watcher:
+            head = f"GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
+            watcher.sendall(head.encode())
+            found = b""
+            while b"retry: 1000" not in found:
+                found += watcher.recv(65_536)
+            other = Client(port, token)
+            assert other("POST", f"{BANDIT}/decisions").status == 200
+            while b"event: decided" not in found:  # it is not buffered
+                found += watcher.recv(65_536)
+            other.close()
+        client.close()
+    lines = log.read_text().splitlines()
+    assert {line.split()[1] for line in lines} == {"127.0.0.1"}  # the client's word is not believed
+
+
+def test_one_client_cannot_take_all_connections_of_nginx(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot") as service, nginx(tmp_path, service.port) as port:
+        slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(110)]
+        try:
+            for each in slow:  # requests whose bodies never end
+                each.sendall(b"POST /v1/bandits/a/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n[")
+            refused = Client(port)
+            assert refused("GET", "/livez").status == 429  # none of the hundred connections is left
+            refused.close()
+            direct = service.client()
+            assert direct("GET", "/livez").status == 200  # the service does not notice
+        finally:
+            for each in slow:
+                each.close()
+
+
+async def call(app: Any, method: str, path: str, root: str, body: bytes = b"") -> tuple[int, Any]:
+    """Send a request as an ASGI server does that has mounted an application below `root`."""
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    scope = {"type": "http", "method": method, "path": path, "root_path": root, "query_string": b"", "headers": headers}
+    await app(scope, receive, send)
+    return sent[0]["status"], json.loads(b"".join(each.get("body", b"") for each in sent[1:]))
+
+
+def test_the_application_can_be_mounted(tmp_path: Path) -> None:
+    async def use() -> list[Any]:
+        async with Application(tmp_path / "songs.rot") as app:
+            made = await call(app, "PUT", "/mine/v1/bandits/songs", "/mine", json.dumps(SONGS).encode())
+            decided = await call(app, "POST", "/mine/v1/bandits/songs/decisions", "/mine")
+            arm = await call(app, "PUT", "/v1/bandits/songs/arms/a b", "")
+            return [made[0], decided[0], decided[1]["decisions"][0]["round"], arm[1]["arms"][-1]]
+
+    assert asyncio.run(use()) == [201, 200, 1, "a b"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_lifespan_events_start_and_stop_the_application(tmp_path: Path, fails: bool) -> None:
+    app = Application(tmp_path / "songs.rot")
+
+    async def live() -> list[str]:
+        events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        sent: asyncio.Queue[Any] = asyncio.Queue()
+        task = asyncio.ensure_future(app({"type": "lifespan"}, events.get, sent.put))
+        await events.put({"type": "lifespan.startup"})
+        found = [(await sent.get())["type"]]
+        assert (await call(app, "PUT", "/v1/bandits/songs", "", json.dumps(SONGS).encode()))[0] == 201
+        if fails:
+            for each in tmp_path.iterdir():
+                each.unlink()
+            for method, path in (("POST", "/v1/bandits/songs/decisions"), ("GET", "/readyz")):
+                status, problem = await call(app, method, path, "")
+                assert (status, problem["detail"][:10]) == (503, "the store ")
+                assert str(tmp_path) not in json.dumps(problem)  # clients need not know where the files are
+        await events.put({"type": "lifespan.shutdown"})
+        found.append((await sent.get())["type"])
+        await task
+        return found
+
+    assert asyncio.run(live()) == ["lifespan.startup.complete", f"lifespan.shutdown.{'failed' if fails else 'complete'}"]
