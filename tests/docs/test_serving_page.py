@@ -43,7 +43,7 @@ def test_the_commands_of_the_guide_work(tmp_path: Path) -> None:
     assert [each["name"] for each in bandits["bandits"]] == ["songs", "songs-of-may"]
     assert [each["id"] for each in tried["decisions"]] == [None]
     assert [each["outcome"] for each in cancelled["results"]] == ["applied"]
-    assert expired == {"results": [], "expired": 0}
+    assert expired == {"results": [], "expired": 0, "more": False}
     assert removed["retired"] == ["blues"]
     assert "blues" in resumed["arms"]
     assert (history["totals"]["decisions"], history["totals"]["lost"]) == (3, 1)
