@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +82,12 @@ def test_one_client_cannot_take_all_connections_of_nginx(tmp_path: Path) -> None
         try:
             for each in slow:  # requests whose bodies never end
                 each.sendall(b"POST /v1/bandits/a/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n[")
-            refused = Client(port)
-            assert refused("GET", "/livez").status == 429  # none of the hundred connections is left
-            refused.close()
+            deadline = time.monotonic() + 30.0
+            with closing(Client(port)) as refused:
+                while refused("GET", "/livez").status != 429:  # until none of the hundred connections is left
+                    assert time.monotonic() < deadline
+                    refused.close()
+                    time.sleep(0.05)
             direct = service.client()
             assert direct("GET", "/livez").status == 200  # the service does not notice
         finally:
