@@ -56,6 +56,21 @@ def test_a_claim_of_another_machine_is_taken_over_when_it_falls_silent(tmp_path:
     mine.close()
 
 
+def test_claims_are_given_back_when_control_c_interrupts_the_start_of_the_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    mine, path = Claims(), tmp_path / "work.claim"
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(threading.Thread, "start", interrupted)
+        mine.take(path)
+    assert path.exists()
+    mine.close()
+    assert not path.exists()
+
+
 def test_a_claim_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "_BEAT", 0.01)
     path, mine = tmp_path / "work.claim", Claims()

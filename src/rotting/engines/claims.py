@@ -102,7 +102,8 @@ class Claims:
             self._stop.set()
             beating, mine = self._beating, list(self._mine)
         if beating is not None:
-            beating.join()
+            with suppress(RuntimeError):  # Ctrl-C interrupted its start: it ends by itself, since `_stop` is set
+                beating.join()
         for path in mine:
             self.drop(path)
 
