@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -31,13 +32,17 @@ class Latencies(NamedTuple):
     p99: float
 
 
-class Soak(NamedTuple):
-    """What honest clients saw without and with hostile ones, and by how many bytes the peak memory of the service grew."""
+class Round(NamedTuple):
+    """What honest clients saw at one rate, without hostile clients and right afterwards with them."""
 
     rate: float
     calm: Latencies
     hostile: Latencies
-    memory: int
+
+    @property
+    def ratio(self) -> float:
+        """How many times longer the 99th percentile was with hostile clients."""
+        return self.hostile.p99 / self.calm.p99
 
     def text(self) -> str:
         """Return the findings in one line."""
@@ -45,34 +50,55 @@ class Soak(NamedTuple):
         return (
             f"{self.rate:.0f} decisions a second: p50 {calm.p50 * 1e3:.3g} ms, p99 {calm.p99 * 1e3:.3g} ms of {calm.made}; "
             f"with hostile clients p50 {hostile.p50 * 1e3:.3g} ms, p99 {hostile.p99 * 1e3:.3g} ms of {hostile.made} "
-            f"({hostile.p99 / calm.p99:.3g} times), failed {calm.failed} and {hostile.failed}; "
-            f"memory grew by {self.memory / 2**20:.0f} MiB"
+            f"({self.ratio:.3g} times), failed {calm.failed} and {hostile.failed}"
         )
 
 
+class Soak(NamedTuple):
+    """The rounds, and by how many bytes the peak memory of the service grew after the first calm measurement."""
+
+    rounds: list[Round]
+    memory: int
+
+    @property
+    def ratio(self) -> float:
+        """The median of the ratios of the rounds."""
+        return statistics.median(each.ratio for each in self.rounds)
+
+    def text(self) -> str:
+        """Return the findings, one line for each round."""
+        total = f"median {self.ratio:.3g} times; memory grew by {self.memory / 2**20:.0f} MiB"
+        return "\n".join([*(each.text() for each in self.rounds), total])
+
+
 def soak(
-    folder: Path, seconds: float, calm_seconds: float, rate: float | None, hostile: int = 200, compiled: bool = False
+    folder: Path, *, rounds: int, seconds: float, rate: float | None = None, hostile: int = 200, compiled: bool = False
 ) -> Soak:
-    """Measure a new service; without a rate, at 70 % of its capacity."""
+    """Measure a new service without and with hostile clients in turns; without a rate, at 70 % of its capacity.
+
+    On a shared machine the capacity changes by a third within minutes, and a rate that was 70 % of it may soon be all of it.
+    So each round measures the capacity anew, and compares its own two measurements.
+    """
     port = free_port()
     with ServiceProcess(folder / "songs.rot", port, compiled=compiled) as service:
         service.wait_until_ready()
         with closing(Client(port)) as client:
             assert client("PUT", "/v1/bandits/songs", SONGS).status == 201
-        if rate is None:
-            rate = _SHARE * capacity(port)
-        calm = asyncio.run(_measure(port, rate, calm_seconds))
-        before = service.peak_memory
-        with hostile_crowd(port, hostile):
-            time.sleep(1.0)  # until most of them are there
-            beside = asyncio.run(_measure(port, rate, seconds))
+        found, before = [], 0
+        for number in range(rounds):
+            used = _SHARE * capacity(port) if rate is None else rate
+            calm = asyncio.run(_measure(port, used, seconds))
+            before = before or service.peak_memory
+            with hostile_crowd(port, hostile, number):
+                time.sleep(1.0)  # until most of them are there
+                found.append(Round(used, calm, asyncio.run(_measure(port, used, seconds))))
         memory = service.peak_memory - before
         assert service.is_ready(), service.said
         service.stop()
-    return Soak(rate, calm, beside, memory)
+    return Soak(found, memory)
 
 
-def capacity(port: int, seconds: float = 20.0) -> float:
+def capacity(port: int, seconds: float = 5.0) -> float:
     """Return how many durable decisions a second the service makes at most."""
     command = [sys.executable, "-m", "benchmarks.load", str(port), "songs", "64", str(seconds)]
     output = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=120).stdout
@@ -81,7 +107,7 @@ def capacity(port: int, seconds: float = 20.0) -> float:
 
 
 @contextmanager
-def hostile_crowd(port: int, count: int, seed: int = 25) -> Iterator[None]:
+def hostile_crowd(port: int, count: int, seed: int) -> Iterator[None]:
     """Hold hostile connections of all kinds, from a process of their own."""
     command = [sys.executable, "-m", "tests.helpers.hostile_clients", str(port), str(count), str(seed)]
     crowd = subprocess.Popen(command, cwd=ROOT)

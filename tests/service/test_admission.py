@@ -29,6 +29,28 @@ def test_addresses_of_this_machine_are_known() -> None:
     assert [is_loopback(each) for each in ("127.8.9.1", "::1", "0.0.0.0", "10.0.0.1")] == [True, True, False, False]
 
 
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        "http://evil{host}",
+        "http://evil.example/http://{host}",
+        "http://{host}.evil.example",
+        "http://{host}0",
+        "http://localhost",
+        "{host}",
+        "null",
+        "",
+    ],
+)
+def test_an_origin_is_this_service_or_refused(shared: Running, origin: str) -> None:
+    host = f"127.0.0.1:{shared.port}"
+    client = shared.client()
+    assert client("GET", "/v1/bandits", Origin=origin.format(host=host)).status == 403
+    for scheme in ("http", "https"):  # which of them is known only to a proxy in front of the service
+        assert client("GET", "/v1/bandits", Origin=f"{scheme}://{host}").status == 200
+
+
 def test_a_token_may_be_for_some_bandits(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     everything = new_token(file, "me", ["admin", "read"])

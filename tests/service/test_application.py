@@ -63,7 +63,15 @@ def test_a_bandit_is_made_once(client: Client) -> None:
     decide(client)
     again = client("PUT", BANDIT, SONGS)
     assert (again.status, again.body["rounds"]) == (200, 1)
-    for other in ({"policy": "uniform", "params": {}}, {"params": {"sigma": 0.25}}, {"arms": ["jazz"]}, {"seed": 1}):
+    for other in (
+        {"policy": "uniform", "params": {}},
+        {"params": {"sigma": 0.25}},
+        {"arms": ["jazz"]},
+        {"arms": ["rock", "jazz", "folk"]},  # their order decides between arms that are level
+        {"seed": 1},
+        {"pending": "ignore"},
+        {"max_pending": 9_999},
+    ):
         problem(client("PUT", BANDIT, {**SONGS, **other}), 409, "bandit-differs", field="bandit")
     assert client("GET", BANDIT).body["rounds"] == 1
 
@@ -178,6 +186,23 @@ def test_a_key_gives_the_same_decision(songs: Client) -> None:
     assert songs("PUT", "/v1/bandits/more", SONGS).status == 201
     assert songs("POST", "/v1/bandits/more/decisions", {"idempotency_key": "k"}).status == 200  # keys are those of a bandit
     assert sum("event" in each for each in events(songs)) == 4
+
+
+def test_a_key_stands_for_all_that_was_asked_for(songs: Client) -> None:
+    asked: dict[str, Any] = {"allow": ["jazz", "rock", "folk"], "exclude": ["jazz"], "count": 1, "idempotency_key": "k"}
+    plain: dict[str, Any] = {"idempotency_key": "l"}
+    made = [decide(songs, **asked), decide(songs, **plain)]
+    others: list[dict[str, Any]] = [
+        {"count": 2},
+        {"allow": ["jazz", "rock"]},
+        {"allow": None},
+        {"exclude": ["rock"]},
+        {"exclude": None},
+    ]
+    for other in (*({**asked, **each} for each in others), {**plain, "allow": asked["allow"]}, {**plain, "exclude": ["jazz"]}):
+        problem(songs("POST", f"{BANDIT}/decisions", other), 409, "key-reused", field="idempotency_key")
+    assert [decide(songs, **asked), decide(songs, **plain)] == made
+    assert songs("GET", BANDIT).body["rounds"] == 2
 
 
 def test_a_key_is_remembered_by_the_next_process(tmp_path: Path) -> None:
@@ -395,6 +420,10 @@ def test_bandits_are_listed_page_by_page(client: Client) -> None:
     assert ([each["name"] for each in first["bandits"]], first["next"]) == (["a", "b"], "b")
     second = client("GET", "/v1/bandits?limit=2&after=b").body
     assert ([each["name"] for each in second["bandits"]], second["next"]) == (["c"], None)
+    whole = client("GET", "/v1/bandits?limit=3").body
+    assert ([each["name"] for each in whole["bandits"]], whole["next"]) == (["a", "b", "c"], None)  # full, and the last one
+    beyond = client("GET", "/v1/bandits?limit=3&after=c").body
+    assert (beyond["bandits"], beyond["next"]) == ([], None)
 
 
 def test_a_bandit_is_a_row_until_it_is_used(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What takes long for one bandit does not keep the others waiting."""
 
+import asyncio
 import threading
 import time
 from pathlib import Path
@@ -7,7 +8,12 @@ from typing import Any
 
 import pytest
 
+import rotting
+from rotting.service.bandits import Bandits
+from rotting.service.committer import Committer
+from rotting.service.compiling import Compiling
 from rotting.store.durable import replaying
+from rotting.store.host import Host
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.services import SONGS, Client, Running, running
@@ -200,3 +206,43 @@ def test_too_many_long_requests_are_refused(service: Running, songs: Client, mon
     for each in threads:
         each.join()
     assert sorted(statuses) == [200, 200, 503, 503, 503, 503]
+
+
+def test_requests_no_longer_wait_in_line_once_a_long_one_has_ended(tmp_path: Path) -> None:
+    """Sixteen clients that never pause: their requests take the short way again, on which nothing else runs in between."""
+
+    async def run() -> list[bool]:
+        loop, host = asyncio.get_running_loop(), Host(tmp_path / "songs.rot")
+        bandits = Bandits(host, Compiling(lambda _: None))
+        committer = Committer(host, lambda *_: None)
+        bandits.commit = committer.commit
+        hosted = host.adopt(host.make("songs", rotting.UCB1(), ["jazz", "rock"]))
+        turns = 0  # of the event loop
+
+        def count() -> None:
+            nonlocal turns
+            turns += 1
+            loop.call_soon(count)
+
+        async def ask() -> list[bool]:
+            waited = []
+            for _ in range(50):
+                before = turns
+                await bandits.change(hosted, hosted.bandit.decide)
+                waited.append(turns > before)
+                await asyncio.sleep(0)
+            return waited
+
+        count()
+        long = asyncio.ensure_future(bandits.change(hosted, lambda: time.sleep(0.05), heavy=True))
+        await asyncio.sleep(0)
+        clients = [asyncio.ensure_future(ask()) for _ in range(16)]
+        await long
+        found = await asyncio.gather(*clients)
+        await bandits.finish()
+        await committer.close()
+        await bandits.close()
+        host.close()
+        return [any(waited[-40:]) for waited in found]
+
+    assert not any(asyncio.run(run()))

@@ -368,6 +368,10 @@ def test_no_answer_raises_a_foreign_exception(make: Callable[[], Call[Any]], ans
         (lambda: calls.create("n", arms=[{1}]), InvalidTypeError, "must hold only what JSON can"),  # type: ignore[list-item]
         (lambda: calls.decide("n", 3, 1, None, None), InvalidTypeError, "^arms must be a list"),  # type: ignore[arg-type]
         (lambda: calls.reward("n", [1]), InvalidTypeError, "^rewards must be pairs"),  # type: ignore[list-item]
+        (lambda: calls.reward("n", [(1, 1.0)]), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[list-item]
+        (lambda: calls.reward_one("n", 1, 1.0), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[arg-type]
+        (lambda: calls.cancel("n", b"4f"), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[arg-type]
+        (lambda: calls.expire("n", 1, None, "drop"), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[arg-type]
     ],
 )
 def test_arguments_that_cannot_be_sent_raise_exceptions_of_the_library(

@@ -135,6 +135,26 @@ def events(client: rotting.Client, name: str) -> Counter[str]:
     return Counter(event.payload["event"] for event in client.bandit(name).log() if "event" in event.payload)
 
 
+def test_a_decision_does_for_its_id(port: int, name: str) -> None:
+    said = ["applied", "conflict", "applied", "applied", ["applied", "expired"]]
+    with rotting.Client(at(port)) as client:
+        client.create(name, rotting.UCB1(), arms=ARMS)
+        bandit = client.bandit(name)
+        one, two, three, four = (bandit.decide() for _ in range(4))
+        answered = [bandit.reward(one, 0.5), bandit.reward(one, 0.25), bandit.cancel(two), bandit.expire(three, missing=0.0)]
+        assert [*answered, bandit.reward_many([(four, 1.0), (two, 1.0)])] == said
+
+    async def ask() -> list[object]:
+        async with rotting.AsyncClient(at(port)) as client:
+            bandit = client.bandit(name)
+            one, two, three, four = [await bandit.decide() for _ in range(4)]
+            answered: list[object] = [await bandit.reward(one, 0.5), await bandit.reward(one, 0.25), await bandit.cancel(two)]
+            answered.append(await bandit.expire(three, missing=0.0))
+            return [*answered, await bandit.reward_many([(four, 1.0), (two, 1.0)])]
+
+    assert asyncio.run(ask()) == said
+
+
 def test_every_verb(port: int, name: str) -> None:
     with rotting.Client(at(port)) as client:
         client.create(name, rotting.UCB1(sigma=0.5), arms=ARMS, seed=3)

@@ -1,6 +1,7 @@
 """The protocol, byte by byte."""
 
 import random
+import re
 import socket
 import threading
 import time
@@ -111,6 +112,23 @@ def test_many_requests_sent_ahead_are_all_answered(service: Running, songs: Clie
     found = statuses(service.raw(DECIDE + b"\r\n" + nowhere * 1_000 + last, until_closed=True))
     assert found == [200, *[404] * 1_000, 200]
     assert songs("POST", "/v1/bandits/songs/decisions").status == 200
+
+
+@pytest.mark.parametrize("part", [700, 60_000, 10_000_000])
+def test_requests_that_are_sent_ahead_in_parts_get_each_their_own_answer(shared: Running, part: int) -> None:
+    """More than waits for its turn at once, in parts that end anywhere: what was received and not parsed keeps its order."""
+    bodies = [b'[{"id": "%d",%b"value": 1}]' % (number, b" " * (number * 37 % 2_000)) for number in range(300)]
+    head = REWARDS.replace(b"/a/", b"/songs/")
+    asked = b"".join(head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies)
+    asked += GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    found = b""
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=30) as connection:
+        for start in range(0, len(asked), part):
+            connection.sendall(asked[start : start + part])
+        while received := connection.recv(1 << 20):
+            found += received
+    assert statuses(found) == [200] * 301
+    assert [int(each) for each in re.findall(rb'"id":"(\d+)"', found)] == list(range(300))
 
 
 def test_trailers_are_no_headers(tmp_path: Path) -> None:

@@ -302,10 +302,10 @@ def test_garbage_is_refused(tmp_path: Path) -> None:
 def test_honest_clients_are_served_among_200_hostile_connections(tmp_path: Path) -> None:
     """In full ten minutes at 70 % of capacity: the 99th percentile is at most three times that without hostile clients."""
     if STRESS:
-        found = soak(tmp_path, seconds=600.0, calm_seconds=120.0, rate=None, compiled=True)
+        found = soak(tmp_path, rounds=10, seconds=60.0, compiled=True)
     else:
-        found = soak(tmp_path, seconds=4.0, calm_seconds=1.0, rate=50.0)
+        found = soak(tmp_path, rounds=1, seconds=2.0, rate=50.0)
     print(found.text())
-    assert found.calm.failed == found.hostile.failed == 0
+    assert not any(each.calm.failed or each.hostile.failed for each in found.rounds)
     assert found.memory < 256 * MEGABYTE
-    assert not STRESS or found.hostile.p99 <= 3.0 * found.calm.p99
+    assert not STRESS or found.ratio <= 3.0

@@ -78,15 +78,17 @@ def test_the_service_works_behind_nginx_as_the_guide_configures_it(tmp_path: Pat
 
 def test_one_client_cannot_take_all_connections_of_nginx(tmp_path: Path) -> None:
     with running(tmp_path / "songs.rot") as service, nginx(tmp_path, service.port) as port:
-        slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(110)]
+        unfinished = b"POST /v1/bandits/a/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n["
+        slow: list[socket.socket] = []
         try:
-            for each in slow:  # requests whose bodies never end
-                each.sendall(b"POST /v1/bandits/a/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n[")
             deadline = time.monotonic() + 30.0
             with closing(Client(port)) as refused:
                 while refused("GET", "/livez").status != 429:  # until none of the hundred connections is left
                     assert time.monotonic() < deadline
                     refused.close()
+                    for _ in range(40):  # nginx ends those whose bodies it has waited for too long
+                        slow.append(socket.create_connection(("127.0.0.1", port)))
+                        slow[-1].sendall(unfinished)
                     time.sleep(0.05)
             direct = service.client()
             assert direct("GET", "/livez").status == 200  # the service does not notice

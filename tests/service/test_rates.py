@@ -1,5 +1,7 @@
 """Limits of requests a second."""
 
+import pytest
+
 from rotting.service.rates import Rates
 
 
@@ -10,6 +12,13 @@ def test_each_caller_has_a_limit_of_its_own() -> None:
     assert rates.wait("b", 0.0) == 0.0
     allowed = sum(rates.wait("a", number / 1_000) == 0.0 for number in range(1, 10_001))
     assert 99 <= allowed <= 101
+
+
+@pytest.mark.parametrize(("rate", "at_once"), [(10.0, 10), (2.5, 2), (0.1, 1)])
+def test_who_asks_rarely_saves_up_one_second_at_most(rate: float, at_once: int) -> None:
+    rates = Rates(rate)
+    for now in (0.0, 1_000.0, 1_000_000.0):
+        assert [rates.wait("a", now) == 0.0 for _ in range(at_once + 1)] == [True] * at_once + [False]
 
 
 def test_few_callers_are_remembered() -> None:

@@ -14,7 +14,7 @@ from rotting.store.durable import replaying
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import numbered, says
+from tests.helpers.stores import numbered, says, sql
 
 
 @pytest.fixture
@@ -142,3 +142,13 @@ def test_a_failed_synchronisation_leaves_no_copy(path: Path, tmp_path: Path) -> 
 def test_progress_is_shown_on_request(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     backup(path, tmp_path / "copy.rot", progress=True)
     assert "100 %" in capsys.readouterr().err
+
+
+def test_progress_counts_each_page_once(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a store that is copied in several steps."""
+    with SQLiteStore(path) as store:
+        store.save_snapshot("songs", 3_000, {"long": ["x" * 10_000] * 1_500})
+    backup(path, tmp_path / "copy.rot", progress=True)
+    pages = sql(tmp_path / "copy.rot", "PRAGMA page_count")[0][0]
+    assert pages > 2_000
+    assert f" {pages:,}/{pages:,} " in capsys.readouterr().err

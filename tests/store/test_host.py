@@ -128,6 +128,65 @@ def test_nothing_in_memory_is_ahead_of_the_store_after_a_failed_write(tmp_path: 
     assert checked(tmp_path / "songs.rot") == 12
 
 
+def test_nothing_of_the_next_batch_survives_a_failed_write(tmp_path: Path) -> None:
+    """All that was collected while the batch before it was being written: events, notes, bandits, an archive."""
+    path = tmp_path / "songs.rot"
+    host = Host(path)
+    first, second = made(host), made(host, "more")
+    play(host, first, 2)
+    write(host)
+    kept = first.bandit.get_state()
+    play(host, first, 1)
+    host.take()  # is not written
+    first.bandit.decide()
+    host.collect(first, {"note": "key:a", "body": "x", "answer": "y"})
+    play(host, made(host, "new"), 1)
+    host.add_note("new", "key:b", body="x")
+    host.archive(second)
+
+    def check() -> None:
+        assert host.take().is_empty
+        assert sorted(host.metas) == ["more", "songs"]
+        assert host.note("songs", "key:a") is None
+        assert not host.is_archived("more")
+
+    for _ in range(2):  # the second time there is nothing to drop
+        host.fail(StoreFullError("the disk is full"))
+        check()
+        host.recover()
+        host.resume_writing()
+        check()
+    assert host.last_collected == 4
+    back = host.adopt(host.load("songs"))
+    assert back.bandit.get_state() == kept
+    play(host, back, 1)
+    batch = host.take()
+    assert (batch.first, batch.bandits, [name for name, _ in batch.events]) == (5, [], ["songs", "songs"])
+    made(host, "new")  # its name is free
+    assert host.note("new", "key:b") is None
+    host.write(batch)
+    write(host)
+    host.close()
+    assert checked(path) == 6
+
+
+def test_what_came_to_the_disk_counts_though_the_write_failed(tmp_path: Path) -> None:
+    host = Host(tmp_path / "songs.rot")
+    play(host, made(host), 2)
+    batch = host.take()
+    host.write(batch)
+    host.fail(StoreFailedError("could not be synced"))  # after all of it was written
+    assert host.metas == {}
+    host.recover()
+    host.resume_writing()
+    assert list(host.metas) == ["songs"]
+    back = host.adopt(host.load("songs"))
+    assert back.bandit.rounds == 2
+    play(host, back, 1)
+    assert host.take().first == 5
+    host.close()
+
+
 def test_a_state_that_holds_events_which_were_not_written_is_never_saved(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     host = Host(path)

@@ -368,6 +368,18 @@ def test_others_append_while_a_snapshot_is_saved(path: Path, monkeypatch: pytest
         assert store.snapshot("songs") == (90, long(90))
 
 
+def test_a_snapshot_is_written_in_pieces_of_64_kib(path: Path) -> None:
+    """A longer piece would keep others waiting for the file."""
+    with SQLiteStore(path) as store:
+        store.save_snapshot("songs", 90, long(90))
+        newest = "snapshot = (SELECT max(snapshot) FROM snapshots)"
+        sizes = [size for (size,) in sql(path, f"SELECT length(content) FROM pieces WHERE {newest} ORDER BY piece")]
+        assert len(sizes) > 3
+        assert sizes[:-1] == [65_536] * (len(sizes) - 1)
+        assert 0 <= sizes[-1] < 65_536
+        assert store.snapshot("songs") == (90, long(90))
+
+
 def test_a_snapshot_that_cannot_be_finished_leaves_the_one_before(path: Path) -> None:
     with SQLiteStore(path) as store:
         before = sql(path, "SELECT snapshot, piece FROM pieces")
@@ -572,3 +584,14 @@ def test_two_writers_that_open_a_store_at_once_do_not_share_an_epoch(path: Path,
         SQLiteStore(path)
     with others[0] as store:
         assert store.append(numbered(91, 91)) == 91
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 127, 128, 129, 300])
+def test_batches_of_any_size_are_read_back_in_order(tmp_path: Path, count: int) -> None:
+    with SQLiteStore(tmp_path / "songs.rot") as store:
+        store.add_bandit("songs", {})
+        store.append([("songs", {"n": n}) for n in range(count)])
+        found = list(store.read())
+        assert [event.number for event in found] == list(range(1, count + 1))
+        assert [event.payload for event in found] == [{"n": n} for n in range(count)]
+        assert verify(store).problems == ()

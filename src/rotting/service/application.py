@@ -208,6 +208,9 @@ class Application:
         try:
             try:
                 reply = await self._answer(request, send)
+                if reply is not None and len(reply.body) > _LARGE:
+                    self._responses.take(len(reply.body))
+                    reserved = len(reply.body)
             except ClientGoneError:
                 return
             except asyncio.CancelledError:
@@ -219,9 +222,6 @@ class Application:
             if reply is None:
                 status = 200
                 return
-            if len(reply.body) > _LARGE:
-                reserved = self._reserve_response(len(reply.body))
-                reply = reply if reserved else _refusal(request, _overloaded())
             close = reply.status >= 400 and not await request.drop_body()
             await send_reply(send, reply, close)
             status = reply.status
@@ -245,13 +245,6 @@ class Application:
             await send({"type": "lifespan.shutdown.failed", "message": str(error)})
         else:
             await send({"type": "lifespan.shutdown.complete"})
-
-    def _reserve_response(self, size: int) -> int:
-        try:
-            self._responses.take(size)
-        except ProblemError:
-            return 0
-        return size
 
     def _count(self, request: Request, status: int, began: float) -> None:
         responses = self._metrics.responses
@@ -278,7 +271,7 @@ class Application:
         route, request.parameters = routes.match(request.method, request.path)
         self._admission.check(request, route, request.parameters.get("name"))
         if len(self._running) > _MAX_REQUESTS and route.scope is not None:
-            raise _overloaded()
+            raise ProblemError("overloaded", "requests must be fewer, got too many at the same time", retry_after="1")
         request.query = _query(request, route)
         if request.has_body:
             await self._read_body(request, route)
@@ -338,10 +331,6 @@ class Application:
                     each.cancel()
         await send({"type": "http.response.body", "body": b""})
         return None
-
-
-def _overloaded() -> ProblemError:
-    return ProblemError("overloaded", "requests must be fewer, got too many at the same time", retry_after="1")
 
 
 async def _forward(reader: Reader, send: Send, ends: Sequence[asyncio.Future[Any]], is_admitted: Callable[[], bool]) -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import time
+from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from rotting.errors import RottingError, StoreError
 from rotting.policy import Policy
@@ -16,20 +18,31 @@ from rotting.store.protocol import Payload
 T = TypeVar("T")
 
 _log = logging.getLogger("rotting.service")
+_SLICE = 0.005  # seconds for which queued changes are made before the event loop runs again
 
 
-def _retrieve(future: "asyncio.Future[None]") -> None:
+def _retrieve(future: asyncio.Future[Any]) -> None:
     """Take note of the error of a future that nobody waits for."""
     if not future.cancelled():
         future.exception()
 
 
-class _Turns:
-    """The requests that use a bandit one after the other."""
+class _Change(NamedTuple, Generic[T]):
+    """What a request does with a bandit; the fields are those of `Bandits.change`."""
 
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.users = 0
+    hosted: Hosted
+    work: Callable[[], T]
+    archived: bool
+    before: Callable[[], T | None] | None
+    note: Callable[[T], Payload] | None
+
+
+class _QueuedChange(NamedTuple):
+    """A change that waits for those before it."""
+
+    change: _Change[Any]
+    heavy: bool
+    done: asyncio.Future[Any]
 
 
 class Bandits:
@@ -51,7 +64,7 @@ class Bandits:
         self._loaders = Workers("rotting-loader", 2)  # so that no bandit waits for work on another one
         self._saver = Workers("rotting-snapshots", 1)
         self._loading: dict[str, asyncio.Task[Hosted]] = {}
-        self._busy: dict[str, _Turns] = {}  # bandits that a worker thread uses, or will use
+        self._queues: dict[str, deque[_QueuedChange]] = {}  # changes that wait for a worker thread, by bandit
         self._running: set[asyncio.Task[Any]] = set()
 
     def check_known(self, name: str) -> None:
@@ -122,19 +135,64 @@ class Bandits:
             before: called first, on the event loop; if it returns a result, nothing else is done.
             note: returns the note to attach to the last event, given the result.
         """
-        if heavy or hosted.name in self._busy:
-            return await asyncio.shield(self._start(self._change_alone(hosted, work, heavy, archived, before, note)))
-        self._check_usable(hosted, archived)
-        found = None if before is None else before()
-        if found is not None:
-            return found
+        change = _Change(hosted, work, archived, before, note)
+        if heavy or hosted.name in self._queues:
+            return await asyncio.shield(self._enqueue(change, heavy))
+        found = self._begin(change)
+        return self._finish(change, work) if found is None else found
+
+    def _begin(self, change: _Change[T]) -> T | None:
+        """Check that the bandit can be used; return the result if there is nothing to do."""
+        self._check_usable(change.hosted, change.archived)
+        return None if change.before is None else change.before()
+
+    def _finish(self, change: _Change[T], work: Callable[[], T]) -> T:
+        """Do the work, and collect what happened to the bandit even if it fails."""
         try:
             result = work()
         except BaseException:
-            self.host.collect(hosted)
+            self.host.collect(change.hosted)
             raise
-        self.host.collect(hosted, None if note is None else note(result))
+        self.host.collect(change.hosted, None if change.note is None else change.note(result))
         return result
+
+    def _enqueue(self, change: _Change[T], heavy: bool) -> asyncio.Future[T]:
+        """Return the future result of a change that must wait for its turn. It is made even if nobody waits for it."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        done.add_done_callback(_retrieve)
+        name = change.hosted.name
+        if name not in self._queues:
+            self._queues[name] = deque()
+            self._start(self._make_queued_changes(name, self._queues[name]))
+        self._queues[name].append(_QueuedChange(change, heavy, done))
+        return done
+
+    async def _make_queued_changes(self, name: str, queue: deque[_QueuedChange]) -> None:
+        """Make the queued changes of a bandit in order of arrival, until the queue is empty.
+
+        As many as possible are made before the event loop runs again. If it accepted new requests after each change, the queue
+        of a busy service would never become empty, and every later request would have to wait in it.
+        """
+        until = time.monotonic() + _SLICE
+        while queue:
+            change, heavy, done = queue.popleft()
+            try:
+                result = self._begin(change)
+                if result is None and heavy:
+                    job = asyncio.ensure_future(self.in_thread(change.work))
+                    await asyncio.wait([job])
+                    result = self._finish(change, job.result)
+                elif result is None:
+                    result = self._finish(change, change.work)
+            except Exception as error:  # noqa: BLE001 - the request reports it
+                done.set_exception(error)
+            else:
+                done.set_result(result)
+            self.commit().add_done_callback(_retrieve)  # also if the request that waits for it was cancelled
+            if time.monotonic() > until:
+                await asyncio.sleep(0)
+                until = time.monotonic() + _SLICE
+        del self._queues[name]
 
     def _check_usable(self, hosted: Hosted, archived: bool) -> None:
         """Refuse a bandit that was dropped, or archived, while the request waited."""
@@ -179,33 +237,3 @@ class Bandits:
         """End the worker threads."""
         for workers in (self._workers, self._loaders, self._saver):
             await workers.close()
-
-    async def _change_alone(
-        self,
-        hosted: Hosted,
-        work: Callable[[], T],
-        heavy: bool,
-        archived: bool,
-        before: Callable[[], T | None] | None,
-        note: Callable[[T], Payload] | None,
-    ) -> T:
-        turns = self._busy.setdefault(hosted.name, _Turns())
-        turns.users += 1
-        try:
-            async with turns.lock:
-                self._check_usable(hosted, archived)
-                found = None if before is None else before()
-                if found is not None:
-                    return found
-                try:
-                    result = await self.in_thread(work) if heavy else work()
-                except BaseException:
-                    self.host.collect(hosted)
-                    raise
-                self.host.collect(hosted, None if note is None else note(result))
-                return result
-        finally:
-            self.commit().add_done_callback(_retrieve)  # also if the request that waits for it was cancelled
-            turns.users -= 1
-            if not turns.users:
-                del self._busy[hosted.name]

@@ -17,11 +17,10 @@ _SILENCE = 10.0  # seconds without an event, after which a comment keeps the con
 class _Event:
     """An event that was written, encoded when the first reader gets it."""
 
-    __slots__ = ("_frame", "_number", "_payload", "name", "place")
+    __slots__ = ("_frame", "_payload", "name", "number")
 
-    def __init__(self, place: int, number: int, name: str, payload: Payload) -> None:
-        self.place, self.name = place, name
-        self._number, self._payload = number, payload
+    def __init__(self, number: int, name: str, payload: Payload) -> None:
+        self.number, self.name, self._payload = number, name, payload
         self._frame: bytes | None = None
 
     @property
@@ -33,8 +32,8 @@ class _Event:
                 self._payload.get("arms") or self._payload.get("without") or (),
             )
             payload = None if len(arms) > _MANY else self._payload
-            data = encode({"number": self._number, "bandit": self.name, "payload": payload})
-            self._frame = b"id: %d\nevent: %b\ndata: %b\n\n" % (self._number, kind.encode(), data)
+            data = encode({"number": self.number, "bandit": self.name, "payload": payload})
+            self._frame = b"id: %d\nevent: %b\ndata: %b\n\n" % (self.number, kind.encode(), data)
         return self._frame
 
 
@@ -56,11 +55,10 @@ class Broadcast:
         """Let the readers have the events of a batch that was written."""
         if not self.readers:
             return
-        published = self._published
         for number, (name, payload) in enumerate(batch.events, batch.first):
-            published[None] += 1
-            published[name] += 1
-            self._events.append(_Event(published[None], number, name, payload))
+            self._events.append(_Event(number, name, payload))
+        self._published[None] += len(batch.events)
+        self._published.update(name for name, _ in batch.events)
         for reader in self.readers:
             reader.arrived.set()
 
@@ -68,11 +66,16 @@ class Broadcast:
         """Return how many events of a bandit, or of all, were published while somebody watched."""
         return self._published[bandit]
 
-    def events_after(self, place: int, bandit: str | None) -> list[_Event]:
-        """Return the events that are kept, of a bandit or of all, after the one that had a place among all."""
+    @property
+    def last(self) -> int:
+        """The number of the last event that was published; 0 before the first."""
+        return self._events[-1].number if self._events else 0
+
+    def events_after(self, number: int, bandit: str | None) -> list[_Event]:
+        """Return the events that are kept, of a bandit or of all, after the one with a number."""
         found = []
         for event in reversed(self._events):
-            if event.place <= place:
+            if event.number <= number:
                 break
             if bandit in {None, event.name}:
                 found.append(event)
@@ -84,22 +87,23 @@ class Reader:
 
     def __init__(self, broadcast: Broadcast, bandit: str | None) -> None:
         self._broadcast, self._bandit = broadcast, bandit
-        self._place, self._seen = broadcast.published(None), broadcast.published(bandit)
+        self._last, self._seen = broadcast.last, broadcast.published(bandit)
         self.arrived = asyncio.Event()
 
     async def next_part(self) -> bytes:
         """Return what has come since the last call; wait if there is nothing."""
         broadcast = self._broadcast
-        if broadcast.published(None) == self._place:
+        if broadcast.last == self._last:
             self.arrived.clear()
             try:
                 async with asyncio.timeout(_SILENCE):
                     await self.arrived.wait()
             except TimeoutError:
                 return b":\n\n"
-        await asyncio.sleep(_PAUSE)
-        events = broadcast.events_after(self._place, self._bandit)
+        # All readers are served at the same moments: an event is encoded once, and not at all if every reader misses it.
+        await asyncio.sleep(_PAUSE - asyncio.get_running_loop().time() % _PAUSE)
+        events = broadcast.events_after(self._last, self._bandit)
         skipped = broadcast.published(self._bandit) - self._seen - len(events)
-        self._place, self._seen = broadcast.published(None), broadcast.published(self._bandit)
+        self._last, self._seen = broadcast.last, broadcast.published(self._bandit)
         parts = [b'event: skipped\ndata: {"count":%d}\n\n' % skipped] if skipped else []
         return b"".join([*parts, *(event.frame for event in events)])

@@ -25,7 +25,7 @@ from rotting.errors import (
     StoreFailedError,
     StoreFullError,
 )
-from rotting.live.decisions import Decision, Outcome
+from rotting.live.decisions import Decision, Outcome, id_of
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.policy import Policy
 from rotting.store.protocol import Event
@@ -456,23 +456,26 @@ def decide(
     return call._replace(cleanup=cancel_key(name, own_key)) if key is None and not dry_run else call
 
 
-def reward(name: str, rewards: Iterable[tuple[str, float]]) -> Call[list[Outcome]]:
+def reward(name: str, rewards: Iterable[tuple[str | Decision, float]]) -> Call[list[Outcome]]:
     """Report the rewards of decisions."""
     try:
-        body = [{"id": key, "value": value} for key, value in rewards]
+        pairs = [(decision, value) for decision, value in rewards]
     except (TypeError, ValueError):
-        raise InvalidTypeError(f"rewards must be pairs of an id and a reward, got {brief(rewards)}") from None
+        raise InvalidTypeError(f"rewards must be pairs of a decision and a reward, got {brief(rewards)}") from None
+    body = [{"id": id_of(decision), "value": value} for decision, value in pairs]
     return _call("POST", _bandit_path(name, "rewards"), lambda data: _outcomes(data, len(body)), body)
 
 
-def reward_one(name: str, key: str, value: float) -> Call[Outcome]:
+def reward_one(name: str, decision: str | Decision, value: float) -> Call[Outcome]:
     """Report the reward of one decision."""
-    return _call("POST", _bandit_path(name, "rewards"), lambda data: _outcomes(data, 1)[0], [{"id": key, "value": value}])
+    body = [{"id": id_of(decision), "value": value}]
+    return _call("POST", _bandit_path(name, "rewards"), lambda data: _outcomes(data, 1)[0], body)
 
 
-def cancel(name: str, key: str) -> Call[Outcome]:
+def cancel(name: str, decision: str | Decision) -> Call[Outcome]:
     """End a decision that was never shown."""
-    return _call("POST", _bandit_path(name, "cancellations"), lambda data: _outcomes(data, 1)[0], {"ids": [key]})
+    body = {"ids": [id_of(decision)]}
+    return _call("POST", _bandit_path(name, "cancellations"), lambda data: _outcomes(data, 1)[0], body)
 
 
 def cancel_key(name: str, key: str) -> Call[Outcome]:
@@ -482,15 +485,15 @@ def cancel_key(name: str, key: str) -> Call[Outcome]:
 
 def expire(
     name: str,
-    key: str | None,
+    decision: str | Decision | None,
     older_than_rounds: int | None,
     missing: float | Literal["drop"],
     limit: int | None = None,
 ) -> Call[Outcome | int]:
     """End a decision that will have no reward, or those that are older than some rounds."""
-    if key is None:
+    if decision is None:
         return _expire_older(name, older_than_rounds, missing, limit, so_far=0)
-    body = {"ids": [key], "older_than_rounds": older_than_rounds, "missing": missing}
+    body = {"ids": [id_of(decision)], "older_than_rounds": older_than_rounds, "missing": missing}
     return _call("POST", _bandit_path(name, "expirations"), lambda data: _outcomes(data, 1)[0], body)
 
 

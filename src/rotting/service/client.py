@@ -112,24 +112,24 @@ class _BanditVerbs:
         self._name, self._send = name, send
 
     @_Verb
-    def reward(self, id: str, reward: float) -> Call[Outcome]:  # noqa: A002 - what decisions call it
+    def reward(self, id: str | Decision, reward: float) -> Call[Outcome]:  # noqa: A002 - what decisions call it
         """Tell what a decision paid, as `Bandit.reward`. After a lost reply, the second attempt finds a "duplicate"."""
         return calls.reward_one(self._name, id, reward)
 
     @_Verb
-    def reward_many(self, rewards: Iterable[tuple[str, float]]) -> Call[list[Outcome]]:
+    def reward_many(self, rewards: Iterable[tuple[str | Decision, float]]) -> Call[list[Outcome]]:
         """Tell what several decisions paid: all or, if one is refused, none; 1,000 at most."""
         return calls.reward(self._name, rewards)
 
     @_Verb
-    def cancel(self, id: str) -> Call[Outcome]:  # noqa: A002
+    def cancel(self, id: str | Decision) -> Call[Outcome]:  # noqa: A002
         """End a decision that was never shown, as `Bandit.cancel`."""
         return calls.cancel(self._name, id)
 
     @_Verb
     def expire(
         self,
-        id: str | None = None,  # noqa: A002
+        id: str | Decision | None = None,  # noqa: A002
         *,
         older_than_rounds: int | None = None,
         missing: float | Literal["drop"] = "drop",

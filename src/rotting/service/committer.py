@@ -26,11 +26,10 @@ class Committer:
     Args:
         host: the bandits.
         written: called with every batch that was written, the seconds it took, and the bandits that should be saved.
-        retry: seconds between two attempts to recover from a failed write.
     """
 
-    def __init__(self, host: Host, written: Callable[[Batch, float, list[Hosted]], None], retry: float | None = None) -> None:
-        self._host, self._on_written, self._retry = host, written, _RETRY if retry is None else retry
+    def __init__(self, host: Host, written: Callable[[Batch, float, list[Hosted]], None]) -> None:
+        self._host, self._on_written = host, written
         self._loop = asyncio.get_running_loop()
         self._writer = ThreadPoolExecutor(1, "rotting-writer")
         self._waiting: list[asyncio.Future[None]] = []
@@ -103,7 +102,7 @@ class Committer:
     async def _recover(self) -> None:
         """Try again and again to open the store, until it can be written to."""
         while True:
-            await asyncio.sleep(self._retry)
+            await asyncio.sleep(_RETRY)
             try:
                 await self._loop.run_in_executor(self._writer, self._host.recover)
                 self._host.resume_writing()
@@ -118,7 +117,7 @@ class Committer:
     async def _watch_file(self) -> None:
         """Notice within seconds that the store's file was deleted, replaced or truncated."""
         while True:
-            await asyncio.sleep(self._retry)
+            await asyncio.sleep(_RETRY)
             if self._host.trouble is not None:
                 continue
             generation = self._host.generation

@@ -26,7 +26,6 @@ from rotting.store.protocol import Durability
 import uvicorn  # isort: skip - after `connections`, which says what to install
 
 _DRAIN = 10.0  # seconds that running requests have to end after a signal
-
 _GARBAGE = 10_000  # new objects before Python looks for cycles: a request makes about a hundred objects and few cycles
 
 

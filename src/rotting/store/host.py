@@ -163,7 +163,7 @@ class Host:
         except BaseException:
             self._store.close()
             raise
-        self._note_reader = self._new_reader()  # for the event loop alone, which must not wait for another one
+        self._note_reader = self._new_reader()  # always open: the event loop must not wait for a new one
         self._readers: list[SQLiteStore] = []
         self._readers_lock = threading.Lock()
         self.metas = self._store.bandits()
@@ -337,11 +337,14 @@ class Host:
             self._give_back(reader, generation)
 
     def _new_reader(self) -> SQLiteStore:
-        reader = SQLiteStore(self._path, readonly=True)
-        if reader.id != self._id:
-            reader.close()
-            raise StoreFailedError("is another store than the one that is served", self._path)
-        return reader
+        return self._checked(SQLiteStore(self._path, readonly=True))
+
+    def _checked(self, store: SQLiteStore) -> SQLiteStore:
+        """Return a store that was opened, unless another one has taken the place of the one that is served."""
+        if store.id != self._id:
+            store.close()
+            raise StoreFailedError("is another store than the one that is served: it is not used", self._path)
+        return store
 
     def _give_back(self, reader: SQLiteStore, generation: int) -> None:
         with self._readers_lock:
@@ -426,11 +429,7 @@ class Host:
             self._store.close()
             if not self._file.is_in_place:  # a backup, perhaps, which lacks events that were acknowledged
                 raise StoreFailedError("is not the file that was opened at the start: put that back, or restart", self._path)
-            store = SQLiteStore(self._path, durability=self._durability, create=False)
-            if store.id != self._id:
-                store.close()
-                raise StoreFailedError("is another store than the one that is served: it is not used", self._path)
-            self._store = store
+            self._store = self._checked(SQLiteStore(self._path, durability=self._durability, create=False))
         self._store.check_file()
         self._store.probe()
         reader, self._note_reader = self._note_reader, self._new_reader()

@@ -60,6 +60,12 @@ WAL_LIMIT_BYTES = 2**30
 """How large the WAL may grow behind a reader that keeps it from being reset, before appends are refused."""
 
 _APPEND = "INSERT INTO events SELECT ?1, ?2, ?3, ?4, ?5, ?6 FROM writer WHERE epoch = ?2"
+_MOST_ROWS = 128  # in one statement; a power of two
+_ROW = "(?, ?, ?, ?, ?, ?)"
+_INSERT_ROWS = {
+    count: f"INSERT INTO events VALUES {', '.join([_ROW] * count)}"  # noqa: S608 - no value of a user is in it
+    for count in (2**power for power in range(_MOST_ROWS.bit_length()))
+}
 _ADD_PIECE = "INSERT INTO pieces SELECT ?1, ?2, ?3 FROM writer WHERE epoch = ?4"
 _DIGEST_BEFORE = "(SELECT digest FROM events AS last WHERE last.number = events.number - 1)"
 _EVENTS = f"SELECT number, epoch, bandit, place, payload, digest, {_DIGEST_BEFORE} FROM events"  # noqa: S608
@@ -440,7 +446,7 @@ class SQLiteStore:
                 raise self._damaged("an event could not be inserted")
         else:
             with self._transaction():
-                self._db.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows)
+                self._insert_events(rows)
                 if added:
                     self._insert_bandits(added)
                     self._count(len(self._bandits) + len(added), last)
@@ -450,6 +456,20 @@ class SQLiteStore:
             self._mark.advance(last, len(self._bandits))
         if self._durability == "disk":  # what went into a file that was deleted meanwhile must not be acknowledged
             self._check_files()
+
+    def _insert_events(self, rows: list[_EventRow]) -> None:
+        """Insert events in as few statements as possible.
+
+        Each statement gives up the interpreter while it runs, and must wait for a busy event loop to get it back. With one
+        statement per event, a batch of a hundred would wait a hundred times.
+        """
+        start, count = 0, _MOST_ROWS
+        while start < len(rows):
+            if count <= len(rows) - start:
+                self._db.execute(_INSERT_ROWS[count], [value for row in rows[start : start + count] for value in row])
+                start += count
+            else:
+                count //= 2
 
     def _insert_bandits(self, added: dict[str, tuple[int, bytes]]) -> None:
         rows = [(slot, name, content, digest(self._id, slot, name, content)) for name, (slot, content) in added.items()]
