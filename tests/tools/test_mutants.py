@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutants import verdicts
-from tools.mutants.campaign import EQUIVALENT, EXCLUDED, FEWEST, is_target, repository, sample
+from tools.mutants import campaign, reach, verdicts
+from tools.mutants.campaign import EQUIVALENT, EXCLUDED, FEWEST, is_target, judge, repository, sample
 from tools.mutants.edits import Mutant, mutants
-from tools.mutants.reach import suites_of
+from tools.mutants.reach import Chosen, Reach, suites_of
 from tools.mutants.trial import Deadline, Job, attempt, run
 from tools.mutants.verdicts import Verdict
 
@@ -104,7 +104,7 @@ def test_letters_of_two_bytes_shift_nothing() -> None:
 
 
 def verdict(status: str, name: str = "m.py:2:11:unary") -> Verdict:
-    return Verdict(name, status, "", 0.0, 1)
+    return Verdict(name, status, "", 0.0, 2, 1)
 
 
 def test_equivalent_mutants_are_not_counted() -> None:
@@ -124,29 +124,109 @@ def test_the_report_names_survivors_and_reasons() -> None:
     one, other = mutants("m.py", "def f(a):\n    return -a\ndef g(a):\n    return not a\n")
     known = verdicts.Equivalent(*verdicts.key(other), why="nobody calls it")
     text = verdicts.report(
-        {one.id: one, other.id: other}, [verdict("survived"), verdict("equivalent", other.id)], {known.key: known}
+        {one.id: one, other.id: other},
+        [
+            verdict("survived"),
+            verdict("equivalent", other.id),
+            verdict("survived")._replace(executing=0, killer="test_f", left_out=3),
+        ],
+        {known.key: known},
     )
-    assert "2 mutants: 0.0% of those that are not equivalent died" in text
-    assert f"`{one.id}` in m.f, 1 tests\n  - `return -a`\n  - `return (a)`" in text
+    assert "3 mutants: 0.0% of those that are not equivalent died" in text
+    assert f"`{one.id}` in m.f, 2 tests, of which 1 execute it\n  - `return -a`\n  - `return (a)`" in text
+    assert f"`{one.id}` in m.f, 2 tests, of which none execute it (3 longer ones left out); test_f failed once\n" in text
     assert f"`{other.id}`: nobody calls it" in text
+
+
+SOURCE = "def twice(x):\n    return x + x\n"
+
+
+def repository_of(folder: Path, test: str) -> Mutant:
+    """Make a repository of one function and one test, and return its mutant."""
+    (folder / "src").mkdir()
+    (folder / "src/two.py").write_text(SOURCE)
+    (folder / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    (folder / "test_two.py").write_text(f"from pathlib import Path\nfrom two import twice\ndef test_two():\n    {test}\n")
+    (mutant,) = mutants("src/two.py", SOURCE)
+    return mutant
 
 
 @FORKS
 @pytest.mark.parametrize(("test", "status"), [("assert twice(2) == 4", 1), ("assert twice(0) == 0", 0)])
 def test_a_mutant_dies_by_the_test_that_sees_it(tmp_path: Path, test: str, status: int) -> None:
-    """In a repository of one function and one test."""
-    source = "def twice(x):\n    return x + x\n"
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src/two.py").write_text(source)
-    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
-    (tmp_path / "test_two.py").write_text(f"from two import twice\ndef test_two():\n    {test}\n")
-    (mutant,) = mutants("src/two.py", source)
-
-    work = functools.partial(attempt, chosen={"test_two.py": {"test_two.py::test_two": 0.1}}, killer=tmp_path / "killer")
-    job = Job("two", work, 60.0, mutant.path, mutant.applied(source))
+    mutant = repository_of(tmp_path, test)
+    work = functools.partial(attempt, chosen=[("test_two.py", {"test_two.py::test_two": 0.1})], killer=tmp_path / "killer")
+    job = Job("two", work, 60.0, mutant.path, mutant.applied(SOURCE))
     ((_, found, _),) = run([job], [tmp_path], tmp_path / "logs")
     assert found == status, (tmp_path / "logs/two.log").read_text()
-    assert (tmp_path / "src/two.py").read_text() == source
+    assert (tmp_path / "src/two.py").read_text() == SOURCE
+
+
+COUNTED = "n = len(list(Path().glob('run-*'))); Path(f'run-{n}').touch()"  # n: how often the test was run before
+
+
+@FORKS
+@pytest.mark.parametrize(
+    ("test", "executes", "status", "runs"),
+    [
+        ("assert twice(2) == 4", False, "killed", 2),
+        ("assert twice(2) == 4", True, "killed", 1),
+        ("assert n > 0", False, "survived", 2),
+        ("assert twice(0) == 0", False, "survived", 1),
+        ("import os; os.abort()", True, "killed", 1),
+    ],
+)
+def test_a_failure_without_the_mutant_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, test: str, executes: bool, status: str, runs: int
+) -> None:
+    monkeypatch.setattr(campaign, "ROOT", tmp_path)
+    monkeypatch.setattr(campaign, "FOLDER", tmp_path)
+    mutant = repository_of(tmp_path, f"{COUNTED}; {test}")
+    tests = [reach.Test("test_two.py::test_two", 0.1, False, {})]
+    name = mutant.id.replace("/", ".")
+    (found,) = judge({name: (mutant, Chosen(tests, []) if executes else Chosen([], tests))}, [tmp_path])
+    assert (found.status, found.tests, found.executing) == (status, 1, int(executes))
+    assert len(list(tmp_path.glob("run-*"))) == runs
+    assert found.killer == ("" if test == "assert twice(0) == 0" else "test_two.py::test_two")
+
+
+def test_a_mutant_meets_the_tests_that_execute_it_and_then_all_others_of_its_folder() -> None:
+    path = "src/rotting/live/arms.py"
+
+    def test(name: str, seconds: float, line: int | None = None, slow: bool = False) -> reach.Test:
+        return reach.Test(f"tests/{name}", seconds, slow, {} if line is None else {path: frozenset({line})})
+
+    tests = [
+        test("live/test_a.py::quick", 1.0),
+        test("live/test_a.py::slow", 1.0, slow=True),
+        test("live/test_a.py::elsewhere", 0.5, line=8),
+        test("live/test_b.py::executes", 5.0, line=7),
+        test("live/test_b.py::too long", 50.0, line=7),
+        test("store/test_c.py::executes", 2.0, line=7),
+        test("store/test_c.py::other", 2.0),
+        test("test_live.py::other", 2.0),
+        reach.Test("src/rotting/live/arms.py::rotting.live.arms", 0.1, False, {}),
+    ]
+    chosen = Reach(tests, {}).tests_of(mutant_of(path, 7), budget=10.0)
+    assert {each.id.rpartition("/")[2] for each in chosen.executing} == {"test_b.py::executes", "test_c.py::executes"}
+    assert [each.id.rpartition("/")[2] for each in chosen.others] == [
+        "test_b.py::too long",
+        "arms.py::rotting.live.arms",
+        "test_a.py::elsewhere",
+        "test_a.py::quick",
+    ]
+    assert chosen.left_out == 0
+    short = Reach(tests, {}).tests_of(mutant_of(path, 7), budget=10.0, rest=50.5)
+    assert [each.seconds for each in short.others] == [50.0, 0.1]  # those that execute it first, then the quickest
+    assert short.left_out == 2
+    at_import = Reach(tests, {path: [7]}).tests_of(mutant_of(path, 7), budget=10.0)
+    assert {each.id for each in tests} - {each.id for group in at_import[:2] for each in group} == {
+        "tests/live/test_a.py::slow"
+    }
+    beside = Reach([test("test_policy.py::a", 1.0), test("policies/test_a.py::b", 1.0)], {})
+    assert [each.id for each in beside.tests_of(mutant_of("src/rotting/policy.py", 1), 1.0).others] == [
+        "tests/test_policy.py::a"
+    ]
 
 
 @FORKS
@@ -184,9 +264,9 @@ def test_a_sample_has_some_of_every_file_and_does_not_depend_on_lines() -> None:
 
 def test_the_targets_are_what_decides_and_judges() -> None:
     judges = ("policies/fewa", "parts/tournament", "kernels/random_numbers", "live/bandit", "theory/upper", "report/claims")
-    problems = ("problems/oracle", "problems/noise", "problems/mean_table")
-    talk = ("report/page", "cli/parsers", "display/plots", "simulation/result", "problems/presets", "engines/compile")
-    assert all(is_target(f"src/rotting/{name}.py") for name in (*judges, *problems, "deep/down/new"))
+    more = ("problems/oracle", "problems/presets", "simulation/result", "store/host", "service/rates", "engines/game")
+    talk = ("report/page", "cli/parsers", "display/plots", "engines/compile")
+    assert all(is_target(f"src/rotting/{name}.py") for name in (*judges, *more, "deep/down/new"))
     assert not any(is_target(f"src/rotting/{name}.py") for name in talk)
     assert not is_target("tests/reference/windows.py")
 
@@ -201,6 +281,11 @@ def test_every_file_of_tests_is_recorded_alone() -> None:
     assert suites["tests.parts.test_tournament"] == ["tests/parts/test_tournament.py"]
     recorded = [file for name, files in suites.items() if name != "doctests" for file in files]
     assert sorted(recorded) == sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py"))
+    some = suites_of(repository(), ["live", "store"])
+    assert {name: files for name, files in suites.items() if name.startswith(("tests.live.", "tests.store."))} == {
+        name: files for name, files in some.items() if not name.startswith("doctests")
+    }
+    assert (some["doctests.live"], some["doctests.store"]) == (["src/rotting/live"], ["src/rotting/store"])
 
 
 def test_every_exclusion_names_a_file() -> None:

@@ -1,7 +1,8 @@
 """A mutation tester: change the code in one small place, and see whether a test fails.
 
-`make mutants` runs it. Tools that exist see nothing inside compiled kernels, so the tests run here without the compiler; each
-mutant meets only the tests that execute its line, in a process forked from one that has the slow imports behind it.
+`make mutants` runs it. Tools that exist see nothing inside compiled kernels, so the tests run here without the compiler. Each
+mutant meets the tests that execute its line, and then the others of the folder that mirrors its package, until one fails,
+in a process forked from one that has the slow imports behind it.
 
     edits.py        the small changes, found in the syntax tree and made in the text
     reach.py        which test executes which line

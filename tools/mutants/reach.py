@@ -5,11 +5,12 @@ import hashlib
 import importlib
 import itertools
 import json
+import math
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import coverage
@@ -129,10 +130,33 @@ def digest(root: Path, paths: Iterable[str]) -> str:
     return hashlib.sha256(f"{sys.version}\n{every}".encode()).hexdigest()[:16]
 
 
-def _quickest(tests: Iterable[Test], budget: float) -> list[Test]:
-    ordered = sorted((test for test in tests if not test.slow), key=lambda each: each.seconds)
+def _affordable(tests: Iterable[Test], budget: float, first: Collection[str] = ()) -> list[Test]:
+    """Return the quickest tests up to `budget` seconds, at least one; those whose ids are in `first` come first."""
+    ordered = sorted((test for test in tests if not test.slow), key=lambda each: (each.id not in first, each.seconds))
     spent = itertools.accumulate(test.seconds for test in ordered)
     return [test for test, so_far in zip(ordered, spent, strict=True) if so_far <= max(budget, ordered[0].seconds)]
+
+
+def mirrors(path: str) -> tuple[str, ...]:
+    """Return how the names of a module's own tests begin: those of its package's folder, or of a file beside the packages.
+
+    Example:
+        >>> mirrors("src/rotting/live/arms.py"), mirrors("src/rotting/policy.py")
+        (('tests/live/', 'src/rotting/live/'), ('tests/test_policy.py', 'src/rotting/policy.py'))
+    """
+    _, _, name, *inner = PurePath(path).parts
+    return (f"tests/{name}/", f"src/rotting/{name}/") if inner else (f"tests/test_{name}", path)
+
+
+class Chosen(NamedTuple):
+    """The tests that a mutant meets, in the order to run them."""
+
+    executing: list[Test]
+    """Those that execute it."""
+    others: list[Test]
+    """Those that may see it all the same: of processes that a test starts, no lines are recorded."""
+    left_out: int = 0
+    """How many of its folder it does not meet, since they take too long."""
 
 
 class Reach:
@@ -154,40 +178,64 @@ class Reach:
         """The share of the lines a test file executes that lie in one module: tests written for it come first."""
         return len(self._lines[file][path]) / sum(map(len, self._lines[file].values()))
 
-    def tests_of(self, mutant: Mutant, budget: float) -> list[Test]:
-        """Return the tests that execute the mutant, the quickest of them up to `budget` seconds, in the order to run them."""
+    def tests_of(self, mutant: Mutant, budget: float, rest: float = math.inf) -> Chosen:
+        """Return the tests that a mutant meets.
+
+        Args:
+            mutant: the mutant.
+            budget: seconds of tests that execute it, the quickest of them.
+            rest: seconds of all other tests of the folder that mirrors its package, the quickest of them.
+        """
         lines = {(mutant.path, line) for line in range(mutant.first, mutant.last + 1)}
         imported = not self._imported.isdisjoint(lines)
         if imported:  # what an import computes is there for every test of the module
             lines = {place for place in self._by_line if place[0] == mutant.path}
         found = {test.id: test for place in lines for test in self._by_line.get(place, ())}
-        chosen = _quickest(found.values(), budget)
-        chosen.sort(key=lambda each: (-self._devotion(each.file, mutant.path), each.file, each.seconds))
-        if imported:  # and a default or a flag may be read by tests that execute nothing there
-            others = _quickest((test for test in self.tests if test.id not in found), budget)
-            chosen += sorted(others, key=lambda each: (each.file, each.seconds))
-        return chosen
+        executing = _affordable(found.values(), budget)
+        executing.sort(key=lambda each: (-self._devotion(each.file, mutant.path), each.file, each.seconds))
+        met = {test.id for test in executing}
+        own = [test for test in self.tests if test.file.startswith(mirrors(mutant.path)) and test.id not in met]
+        chosen = {test.id: test for test in _affordable(own, rest, found)}
+        left_out = sum(not test.slow for test in own) - len(chosen)
+        if imported:  # a default or a flag may be read by tests of any folder that execute nothing there
+            chosen.update((test.id, test) for test in _affordable((t for t in self.tests if t.id not in found), budget))
+        others = sorted(chosen.values(), key=lambda each: (each.id not in found, each.file, each.seconds))
+        return Chosen(executing, others, left_out)
 
     def slow_tests_of(self, mutant: Mutant) -> list[Test]:
         """Return the tests that only run when compiled, of the files in which a test executes the mutant."""
-        files = {test.file for test in self.tests_of(mutant, float("inf"))}
+        files = {test.file for test in self.tests_of(mutant, math.inf).executing}
         return [test for test in self.tests if test.slow and test.file in files]
 
 
-def suites_of(files: Iterable[str]) -> dict[str, list[str]]:
-    """Return what is recorded together, by a name that a file can have: each file of tests, and all the doctests."""
-    tests = (file for file in files if file.startswith("tests/") and Path(file).match("test_*.py"))
-    return {**{file.removesuffix(".py").replace("/", "."): [file] for file in tests}, "doctests": ["src", "README.md"]}
+def suites_of(files: Iterable[str], packages: Sequence[str] | None = None) -> dict[str, list[str]]:
+    """Return what is recorded together, by a name that a file can have: each file of tests, and all the doctests.
+
+    With `packages`, the tests of their folders only, and their doctests.
+    """
+    folders = ("tests/",) if packages is None else tuple(f"tests/{each}/" for each in packages)
+    tests = (file for file in files if file.startswith(folders) and Path(file).match("test_*.py"))
+    doctests = {"doctests": ["src", "README.md"]}
+    if packages is not None:
+        doctests = {f"doctests.{each}": [f"src/rotting/{each}"] for each in packages}
+    return {**{file.removesuffix(".py").replace("/", "."): [file] for file in tests}, **doctests}
 
 
-def reach(root: Path, files: Sequence[str], slots: Sequence[Path], folder: Path, may_run: bool = True) -> Reach:
-    """Record the whole suite, file by file; a file whose lines were recorded for this very code is not run again.
+def reach(
+    root: Path,
+    files: Sequence[str],
+    slots: Sequence[Path],
+    folder: Path,
+    packages: Sequence[str] | None = None,
+    may_run: bool = True,
+) -> Reach:
+    """Record the suite, or that of some packages, file by file; what was recorded for this very code is not run again.
 
     Unless it `may_run`, as when this process compiles, all must have been recorded before.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    suites = suites_of(files)
-    own = {file for paths in suites.values() for file in paths}
+    suites = suites_of(files, packages)
+    own = {file for paths in suites_of(files).values() for file in paths}
     common = digest(root, (file for file in files if file not in own and file.startswith(("src/", "tests/"))))
     outputs, jobs = [], []
     for name, arguments in suites.items():

@@ -161,11 +161,14 @@ def end_group(child: int) -> None:
 
 
 class _Chosen:
-    """A plugin of pytest that keeps the chosen tests, in their order, and remembers the one that fails."""
+    """A plugin of pytest that keeps the chosen tests, in their order, and remembers the one that fails.
 
-    def __init__(self, seconds: Mapping[str, float], deadline: Deadline) -> None:
+    The name of the test that runs is always in the file `current`: it may hang, or end the process.
+    """
+
+    def __init__(self, seconds: Mapping[str, float], deadline: Deadline, current: Path) -> None:
         self._order = {name: k for k, name in enumerate(seconds)}
-        self._seconds, self._deadline = seconds, deadline
+        self._seconds, self._deadline, self._current = seconds, deadline, current
         self.killer = ""
 
     @pytest.hookimpl(trylast=True)
@@ -174,6 +177,7 @@ class _Chosen:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._deadline.set(SLACK + GRACE * self._seconds[nodeid])
+        self._current.write_text(nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -184,18 +188,18 @@ class _Chosen:
             self.killer = self.killer or report.nodeid
 
 
-def attempt(slot: Path, deadline: Deadline, chosen: Mapping[str, Mapping[str, float]], killer: Path) -> int:
+def attempt(slot: Path, deadline: Deadline, chosen: Sequence[tuple[str, Mapping[str, float]]], killer: Path) -> int:
     """Run tests in this process, which is in a slot, until one fails or hangs.
 
     Args:
         slot: the copy of the repository.
         deadline: put off test by test.
-        chosen: by file, the tests and how long they usually take.
+        chosen: files, each with the tests to run and how long they usually take.
         killer: where the name of the test that fails is written to.
     """
-    for file, seconds in chosen.items():
+    for file, seconds in chosen:
         deadline.set(IMPORTS)
-        plugin = _Chosen(seconds, deadline)
+        plugin = _Chosen(seconds, deadline, killer)
         status = pytest.main([*OPTIONS, str(slot / file)], plugins=[plugin])
         if plugin.killer:
             killer.write_text(plugin.killer)

@@ -21,10 +21,14 @@ class Verdict(NamedTuple):
     id: str
     status: str
     killer: str
-    """The test that failed."""
+    """The test that failed; of a survivor, one that failed once and not when it was repeated."""
     seconds: float
     tests: int
-    """How many tests execute it and were chosen."""
+    """How many tests it meets."""
+    executing: int
+    """How many of them execute it. If none does, only tests that are slow, or that start processes, can see it."""
+    left_out: int = 0
+    """How many tests of its folder it did not meet, since they take too long."""
 
 
 def read(path: Path) -> dict[str, Verdict]:
@@ -93,8 +97,11 @@ def report(mutants: Mapping[str, Mutant], verdicts: Sequence[Verdict], known: Ma
         for each in verdicts:
             if each.status == status:
                 mutant = mutants[each.id]
+                met = f"{each.tests} tests, of which {each.executing or 'none'} execute it"
+                met += f" ({each.left_out} longer ones left out)" if each.left_out else ""
+                once = f"; {each.killer} failed once" if each.killer else ""
                 lines += [
-                    f"- `{each.id}` in {mutant.scope}, {each.tests} tests",
+                    f"- `{each.id}` in {mutant.scope}, {met}{once}",
                     f"  - `{mutant.before}`",
                     f"  - `{mutant.after}`",
                 ]
