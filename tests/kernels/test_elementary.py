@@ -91,6 +91,28 @@ def test_compiled_the_same_to_the_last_bit(name: str) -> None:
         assert np.float64(fast(*arguments)).tobytes() == np.float64(function(*arguments)).tobytes(), arguments
 
 
+SPECIAL = [0.0, 5e-324, 1e-310, 2.0**-1022, 0.7071067811865475, 0.7071067811865476, 1.0, 1e308, math.inf]
+ARRAYS: dict[str, tuple[Callable[..., Any], list[float]]] = {
+    "log": (elementary.logs, SPECIAL),
+    "exp": (elementary.exps, [*SPECIAL, *(-x for x in SPECIAL), 709.782712893384, 709.79, -745.1332191019412, -745.14]),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_an_array_gives_what_its_entries_give(name: str) -> None:
+    function, special = ARRAYS[name]
+    given = special + [x for case in CASES if CASES[case][0] == name for (x,) in points(case)]
+    expected = np.array([getattr(elementary, name)(x) for x in given])
+    assert function(np.array(given)).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("y", [0.0, 1.0, -0.7, 1 / 3, 100.0, 1e300, -1e300, 5e-324])
+def test_powers_of_an_array_are_those_of_its_entries(y: float) -> None:
+    given = SPECIAL + [arguments[0] for case in CASES if CASES[case][0] in {"log", "power"} for arguments in points(case)]
+    expected = np.array([elementary.power(x, y) for x in given])
+    assert elementary.powers(np.array(given), y).tobytes() == expected.tobytes()
+
+
 def test_where_a_library_would_raise() -> None:
     assert elementary.log(0.0) == elementary.log1p(-1.0) == -math.inf
     assert math.isnan(elementary.log(-1.0))

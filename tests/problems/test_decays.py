@@ -169,6 +169,20 @@ def test_bad_decays_are_refused(build: Callable[[], Any], error: type[Exception]
         build()
 
 
+KNOWN = [decay for decay, _ in FORMULAS if not isinstance(decay, Function) and decay != Linear(-1.0, slope=0.5)]
+
+
+@pytest.mark.parametrize("decay", [*KNOWN, Linear(0.75, slope=0.0), Linear(0.75, slope=0.0, floor=0.5)], ids=repr)
+def test_a_limit_is_what_the_values_tend_to(decay: Decay) -> None:
+    far = decay.steps(decay.length or 100_000)[1][-1]
+    assert decay.limit == pytest.approx(far, abs=1e-4)
+
+
+@pytest.mark.parametrize("decay", [Linear(0.0, slope=1.0, floor=-1.0), Linear(0.0, slope=-1.0), Function(float)], ids=repr)
+def test_what_grows_for_ever_or_is_unknown_has_no_limit(decay: Decay) -> None:
+    assert decay.limit is None
+
+
 def test_slow_decays_do_not_rise_by_a_bit() -> None:
     slow = [Exponential(1.7, 6e-17, limit=1.0), Exponential(1.9, 2e-16, limit=1.5), Logistic(1, 0.7, at=1e5, width=1e13)]
     assert Problem.rested(slow, horizon=50_000).is_rotting()

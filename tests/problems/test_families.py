@@ -1,9 +1,14 @@
 """Random problems: functions of seed and run, of the kind that each family promises."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import rotting
+from rotting.common.arrays import Floats
 from rotting.problems import (
     DirichletDecay,
     FallingGaussianProcess,
@@ -12,10 +17,11 @@ from rotting.problems import (
     RandomBreakpoints,
     ReflectedWalk,
 )
-from rotting.problems.families import TableFamily, family_key
+from rotting.problems.families import TableFamily, family_key, generator
 from rotting.problems.mean_table import lookup
 from rotting.problems.noise import Bernoulli
 from rotting.theory import HardFamily
+from tests.reference.variates import falling_gaussian_process
 
 FALLING: list[TableFamily] = [
     RandomBreakpoints(4, 60, pieces=3),
@@ -72,6 +78,65 @@ def test_a_walk_leaps_by_its_step_and_stays_inside_its_walls() -> None:
     assert 0 <= rows.min() <= rows.max() <= 1
 
 
+@pytest.mark.parametrize("low", [0.0, -0.7])
+@pytest.mark.parametrize(("length", "spread"), [(0.1, 2.0), (2.0, 0.1), (1e-200, 1.0), (1e200, 5.0)])
+def test_a_gaussian_process_is_that_of_the_reference(low: float, length: float, spread: float) -> None:
+    for n_arms, horizon in ((1, 1), (2, 2), (3, 65), (2, 200)):
+        family = FallingGaussianProcess(n_arms, horizon, low=low, length=length, spread=spread)
+        expected = falling_gaussian_process(generator(5, 9), n_arms, horizon, low, 1.0, length, spread)
+        assert family.rows(generator(5, 9)).tolist() == expected
+
+
+@pytest.mark.parametrize("length", [0.05, 0.1, 0.5])
+def test_the_logarithm_of_a_rate_has_the_covariance_that_is_promised(length: float) -> None:
+    """With 65 ticks, each fall is the rate at a point of the grid. The variance of the ratio of two is 2 (k(0) - k(x))."""
+    family, spread = FallingGaussianProcess(1_000, 65, length=length, spread=1.5), 1.5
+    falls = np.concatenate([-np.diff(family.rows(generator(1, run)), axis=1) for run in range(10)])
+    logs = np.log(falls)
+    for lag in (1, 2, 4, 8, 16, 32):
+        drawn = logs[:, lag] - logs[:, 0]
+        expected = 2 * spread**2 * -np.expm1(-((lag / 64 / length) ** 2) / 2)
+        assert drawn.mean() == pytest.approx(0.0, abs=4 * (expected / drawn.size) ** 0.5)
+        assert drawn.var() == pytest.approx(expected, rel=4 * (2 / drawn.size) ** 0.5)
+
+
+DIGEST = """
+import hashlib
+from rotting.problems import Logistic, Polynomial, ten_arms
+from rotting.problems.families import family_key
+from tests.problems.test_families import FAMILIES
+
+hasher = hashlib.sha256()
+for family in FAMILIES:
+    for run in range(20):
+        for column in family.means(run, family_key(3), family.horizon):
+            hasher.update(column.tobytes())
+for decay in (Polynomial(1.0, power=0.7, scale=3.0), Logistic(1.0, 0.0, at=90, width=11)):
+    hasher.update(decay.steps(1_000)[1].tobytes())
+hasher.update(ten_arms().means().pull_values.tobytes())
+print(hasher.hexdigest())
+"""
+
+
+def test_means_are_the_same_on_every_processor() -> None:
+    """As one that lacks what NumPy and LAPACK have faster code for: they choose it by the processor, and other last bits."""
+    found = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
+    plain = {"NPY_DISABLE_CPU_FEATURES": " ".join(found), "OPENBLAS_CORETYPE": "Prescott"}
+    digests = [
+        subprocess.run([sys.executable, "-c", DIGEST], env={**os.environ, **more}, check=True, capture_output=True).stdout
+        for more in ({}, plain)
+    ]
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.25, 1.0), (-0.7, 0.4), (3.0, 5.5)])
+def test_a_walk_starts_anywhere_between_its_walls(low: float, high: float) -> None:
+    walk = ReflectedWalk(10, 1, low=low, high=high)
+    starts = np.sort([lookup(walk.means(run, family_key(0), 1), i, 1, 0) for run in range(100) for i in range(10)])
+    uniform = low + (high - low) * (np.arange(1_000) + 0.5) / 1_000
+    assert np.abs(starts - uniform).max() < 0.07 * (high - low)  # Kolmogorov and Smirnov: one in ten thousand is further off
+
+
 def test_jumps_of_a_dirichlet_decay_decide_how_even_it_is() -> None:
     """The largest single fall, as a share of the whole one."""
 
@@ -84,6 +149,19 @@ def test_jumps_of_a_dirichlet_decay_decide_how_even_it_is() -> None:
 
     assert largest(1.0) > 0.4
     assert largest(1e4) < 0.1
+
+
+def test_every_tick_of_a_dirichlet_decay_has_the_same_share_on_average() -> None:
+    """Also the first, which takes the whole fall where the shares are all too small for a number."""
+
+    def falls(family: DirichletDecay, run: int) -> Floats:
+        table = family.means(run, family_key(0), 11)
+        return -np.diff([[lookup(table, i, t, 0) for t in range(1, 12)] for i in range(4)])
+
+    even, tiny = DirichletDecay(4, 11, jumps=2.0), DirichletDecay(4, 11, jumps=1e-4)
+    shares = np.concatenate([each / each.sum(axis=1, keepdims=True) for each in (falls(even, run) for run in range(100))])
+    assert shares.mean(axis=0) == pytest.approx(np.full(10, 0.1), abs=0.05)  # six standard errors
+    assert all(np.all(falls(tiny, run).sum(axis=1) > 0.0) for run in range(20))
 
 
 def test_hard_instances_are_problems_of_their_family() -> None:

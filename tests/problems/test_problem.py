@@ -59,6 +59,11 @@ def bad_problems() -> list[Any]:
         (lambda: problem([]), ValueError, "arms must hold at least one arm, got none"),
         (lambda: problem([Rested(1), 0.5]), TypeError, r"arms\[1\] must be an arm such as Rested or Restless, got 0.5"),
         (lambda: problem("ab"), TypeError, "arms must be a sequence of arms, got 'ab'"),
+        (
+            lambda: problem([*Problem.by_function(lambda i, t, n: 0.5, 1).arms, Rested(1)]),
+            ValueError,
+            "arms must all be of one",
+        ),
         (lambda: rested(good, noise=1.0), TypeError, r"noise must be a noise such as Gaussian\(1.0\), got 1.0"),
         (lambda: rested(good, name=3), TypeError, "name must be a string or None, got 3"),
         (lambda: rested(good, horizon=0), ValueError, "horizon must be a whole number, 1 or more, got 0"),
@@ -161,6 +166,15 @@ def test_the_last_table_is_kept() -> None:
     problem = two_arms(horizon=100)
     assert problem.means() is problem.means(100)
     assert problem.mean(1, t=400, n=300) == -0.15  # beyond the table that is kept
+
+
+def test_a_mean_does_not_depend_on_the_tables_that_were_made_before() -> None:
+    arms = [Restless(Linear(1.0, slope=-0.125)), Rested(Linear(1.0, slope=-0.25))]
+    expected = [Problem(arms).mean(i, t, t - 1) for i in (0, 1) for t in (1, 4, 5, 9)]
+    assert expected == [1.0, 0.625, 0.5, 0.0, 1.0, 0.25, 0.0, -1.0]
+    problem = Problem(arms)
+    problem.means(4)
+    assert [problem.mean(i, t, t - 1) for i in (0, 1) for t in (1, 4, 5, 9)] == expected
 
 
 def test_a_problem_does_not_change() -> None:
@@ -284,10 +298,10 @@ def test_a_notebook_shows_the_means_of_every_kind_of_problem() -> None:
         shown = problem._repr_html_()
         assert f'aria-label="mean over round t: {", ".join(f"arm {i}" for i in range(problem.n_arms))}"' in shown
     assert "FixedDelay(lost=0.0, rounds=2)" in late._repr_html_()
-    assert "rounds of rest" in visits._repr_html_()
+    assert "or in its first one alone if it recovers" in visits._repr_html_()
     drawn = [visits._if_always_pulled(i, 4)[1].tolist() for i in range(3)]
     assert drawn[0] == [0.5] * 4
     assert drawn[1][1:3] == [0.9, 0.8]
     assert np.isnan(drawn[1]).tolist() == [True, False, False, True]
-    assert drawn[2] == rise
+    assert drawn[2] == [0.6, 0.0, 0.2, 0.4]  # at first it is fully rested
     assert Problem.by_function(mu, 3)._if_always_pulled(1, 3)[1].tolist() == [mu(1, t, t - 1) for t in (1, 2, 3)]

@@ -8,23 +8,32 @@ engines see to it.)
 
 They are correct to a unit in the last place, and in 97 of 100 cases to half of one: there, a library that rounds as well
 returns the same. Where it would raise (`log(0.0)`), they return what IEEE 754 has for it.
+
+`logs`, `exps` and `powers` return the same for every entry of an array, for tables of means. NumPy's functions would not do:
+which code they run, and so their last bit, depends on the processor.
 """
 
 import math
+from typing import TypeVar
 
 import numpy as np
+
+from rotting.common.arrays import Floats
+
+Number = TypeVar("Number", float, Floats)
+"""What a formula without branches takes: a number, or an array of them."""
 
 _SPLIT = 134217729.0  # 2**27 + 1: halves the digits of a number
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10  # the first has 33 bits: k times it is exact
 _LN2_SCALE = 1.4426950408889634  # 1 / ln 2
 _NORMAL = 2.0**-1022
-_HALF_ROOT = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
+_ROOT, _HALF_ROOT = 0.7071067811865476, 0x3FE6A09E667F3BCD  # sqrt(1/2) and its bits
 _LARGEST, _SMALLEST = 709.782712893384, -745.1332191019412  # beyond, exp is infinite or zero
 _THIRDS_LOW = 3.700743415417188e-17  # of 2 / 3
 _FAR = 600  # powers of two beyond are reached in two steps, of which the last alone rounds
 
 
-def _product(x: float, y: float) -> tuple[float, float]:
+def _product(x: Number, y: Number | float) -> tuple[Number, Number]:
     """Return the product of two numbers as high + low, exactly (Dekker)."""
     product = x * y
     a, b = _SPLIT * x, _SPLIT * y
@@ -33,7 +42,7 @@ def _product(x: float, y: float) -> tuple[float, float]:
     return product, ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
 
 
-def _atanh_series(z: float) -> float:
+def _atanh_series(z: Number) -> Number:
     """Return `2/3 + 2/5 z + 2/7 z^2 + ...` for `0 <= z < 0.0295`, to 2^-60 of the whole logarithm."""
     z2 = z * z
     low = (0.6666666666666666 + 0.4000000000000088 * z) + (0.2857142857080323 + 0.2222222239180047 * z) * z2
@@ -41,7 +50,7 @@ def _atanh_series(z: float) -> float:
     return low + high * (z2 * z2)
 
 
-def _ratio(f: float) -> tuple[float, float]:
+def _ratio(f: Number) -> tuple[Number, Number]:
     """Return `s = f / (2 + f)` as high + low."""
     d = 2.0 + f
     inverse = 1.0 / d
@@ -68,17 +77,19 @@ def _power_of_two(k: int) -> float:
 def _log_of(x: float, low: float) -> float:
     """Return `log(x + low)` of a positive finite x, where low is a last digit of x."""
     m, e = _fraction(x)
+    return _log_of_fraction(m, float(e), low / x if low != 0.0 else 0.0)
+
+
+def _log_of_fraction(m: Number, k: Number, low: Number) -> Number:
+    """Return `log(m 2^k) + low` for m from sqrt(1/2) to sqrt(2)."""
     # log(1 + f) = 2 atanh(s) = f - f^2/2 + s (f^2/2 + R), with s = f / (2 + f) and R = 2/3 s^2 + 2/5 s^4 + ...
     f = m - 1.0
     s = f / (2.0 + f)
     z = s * s
     half = 0.5 * f * f
-    k = float(e)
     base = k * _LN2_HIGH
     first = base + f
-    rest = (base - first) + f if e != 0 else 0.0
-    if low != 0.0:
-        rest += low / x
+    rest = ((base - first) + f) + low
     return first - (half - (s * (half + z * _atanh_series(z)) + (k * _LN2_LOW + rest)))
 
 
@@ -132,7 +143,7 @@ def log1p(x: float) -> float:
     return _log_of(total, (1.0 - (total - shadow)) + (x - shadow))
 
 
-def _exp_series(r: float) -> float:
+def _exp_series(r: Number) -> Number:
     """Return `1/2 + r/6 + r^2/24 + ...` for `|r| < 0.3466`, to 2^-60 of the whole exponential."""
     r2 = r * r
     low = (0.5 + 0.1666666666666667 * r) + (0.04166666666666667 + 0.008333333333326129 * r) * r2
@@ -141,14 +152,25 @@ def _exp_series(r: float) -> float:
     return low + (middle + high * (r2 * r2)) * (r2 * r2)
 
 
-def _exp_parts(x: float, low: float) -> tuple[float, float, int]:
-    """Return r, rest and k with `exp(x + low) = (1 + r + rest) 2^k`."""
-    k = floor(x * _LN2_SCALE + 0.5)
+def _nearest_power(x: float) -> int:
+    """Return the k for which `exp(x) 2^-k` is nearest to 1."""
+    return floor(x * _LN2_SCALE + 0.5)
+
+
+def _exp_parts(x: Number, low: Number, k: Number) -> tuple[Number, Number]:
+    """Return r and rest with `exp(x + low) = (1 + r + rest) 2^k`."""
     high = x - k * _LN2_HIGH
     tail = low - k * _LN2_LOW
     r = high + tail
     c = (high - r) + tail
-    return r, c + c * r + r * r * _exp_series(r), k
+    return r, c + c * r + r * r * _exp_series(r)
+
+
+def _exp_fraction(x: Number, low: Number, k: Number) -> Number:
+    """Return `exp(x + low) 2^-k`."""
+    r, rest = _exp_parts(x, low, k)
+    first = 1.0 + r
+    return first + ((r - (first - 1.0)) + rest)
 
 
 def _scaled(x: float, k: int) -> float:
@@ -164,9 +186,8 @@ def _exp_of(x: float, low: float) -> float:
     """Return `exp(x + low)`, where low is less than a last digit of x, or of 1."""
     if not _SMALLEST <= x <= _LARGEST:
         return 0.0 if x < 0.0 else (math.inf if x > 0.0 else math.nan)
-    r, rest, k = _exp_parts(x, low)
-    first = 1.0 + r
-    return _scaled(first + ((r - (first - 1.0)) + rest), k)
+    k = _nearest_power(x)
+    return _scaled(_exp_fraction(x, low, float(k)), k)
 
 
 def exp(x: float) -> float:
@@ -188,7 +209,8 @@ def expm1(x: float) -> float:
     """
     if not -38.0 < x <= _LARGEST:  # below, -1 is the nearest number
         return -1.0 if x < 0.0 else (math.inf if x > 0.0 else math.nan)
-    r, rest, k = _exp_parts(float(x), 0.0)
+    k = _nearest_power(x)
+    r, rest = _exp_parts(float(x), 0.0, float(k))
     if k == 0:
         return r + rest
     if k > 60:  # the 1 is less than half a last digit
@@ -220,7 +242,7 @@ def power(x: float, y: float) -> float:
     return _exp_of(product, error + low * y)
 
 
-def _atanh_rest(z: float) -> float:
+def _atanh_rest(z: Number) -> Number:
     """Return `2/5 + 2/7 z + 2/9 z^2 + ...` for `0 <= z < 0.0295`, to 2^-66 of the whole logarithm."""
     tail = 2.0 / 17.0 + z * (2.0 / 19.0 + z * (2.0 / 21.0 + z * (2.0 / 23.0 + z * (2.0 / 25.0))))
     return 2.0 / 5.0 + z * (2.0 / 7.0 + z * (2.0 / 9.0 + z * (2.0 / 11.0 + z * (2.0 / 13.0 + z * (2.0 / 15.0 + z * tail)))))
@@ -229,6 +251,11 @@ def _atanh_rest(z: float) -> float:
 def _log_pair(x: float) -> tuple[float, float]:
     """Return `log(x)` of a positive finite x as high + low, of 64 bits together."""
     m, e = _fraction(x)
+    return _log_pair_of_fraction(m, float(e))
+
+
+def _log_pair_of_fraction(m: Number, k: Number) -> tuple[Number, Number]:
+    """Return `log(m 2^k)` for m from sqrt(1/2) to sqrt(2) as high + low, of 64 bits together."""
     s, s_low = _ratio(m - 1.0)
     z, z_low = _product(s, s)
     z_low += 2.0 * s * s_low
@@ -236,12 +263,73 @@ def _log_pair(x: float) -> tuple[float, float]:
     cube_low += z_low * s + z * s_low
     third, third_low = _product(cube, 2.0 / 3.0)
     third_low += cube * _THIRDS_LOW + cube_low * (2.0 / 3.0)
-    k = float(e)
     base = k * _LN2_HIGH
     first = base + 2.0 * s
-    error = (base - first) + 2.0 * s if e != 0 else 0.0
+    error = (base - first) + 2.0 * s
     second = first + third
     error += (first - second) + third
     error += third_low + 2.0 * s_low + cube * z * _atanh_rest(z) + k * _LN2_LOW
     high = second + error
     return high, error - (high - second)
+
+
+# Over arrays.
+
+
+def _fractions(x: Floats) -> tuple[Floats, Floats]:
+    """Return what `_fraction` does of every entry."""
+    m, e = np.frexp(x)
+    small = m < _ROOT
+    return np.where(small, 2.0 * m, m), e.astype(np.float64) - small
+
+
+def _powers_of_two(k: Floats) -> Floats:
+    """Return what `_power_of_two` does of every entry."""
+    return ((k.astype(np.int64) + 1023) << 52).view(np.float64)
+
+
+def _exps_of(x: Floats, low: Floats) -> Floats:
+    """Return what `_exp_of` does of every entry; none of x is NaN."""
+    inside = np.clip(x, _SMALLEST, _LARGEST)
+    k = np.floor(inside * _LN2_SCALE + 0.5)
+    far = np.where(k < -_FAR, -_FAR, np.where(k > _FAR, _FAR, 0.0))
+    found = _exp_fraction(inside, low, k) * _powers_of_two(k - far) * _powers_of_two(far)
+    return np.where(x < inside, 0.0, np.where(x > inside, np.inf, found))
+
+
+def logs(x: Floats) -> Floats:
+    """Return the natural logarithm of every entry; none is negative or NaN.
+
+    Example:
+        >>> logs(np.array([10.0, 1.0, 0.0])).tolist()
+        [2.302585092994046, 0.0, -inf]
+    """
+    inside = (x > 0.0) & (x < np.inf)
+    found = _log_of_fraction(*_fractions(np.where(inside, x, 1.0)), np.zeros(x.shape))
+    return np.where(inside, found, np.where(x > 0.0, np.inf, -np.inf))
+
+
+def exps(x: Floats) -> Floats:
+    """Return the exponential of every entry; none is NaN.
+
+    Example:
+        >>> exps(np.array([1.0, -800.0, 800.0])).tolist()
+        [2.718281828459045, 0.0, inf]
+    """
+    with np.errstate(under="ignore"):
+        return _exps_of(x, np.zeros(x.shape))
+
+
+def powers(x: Floats, y: float) -> Floats:
+    """Return every entry to the power y; none is negative or NaN.
+
+    Example:
+        >>> powers(np.array([4.0, 1.0, 0.0]), -0.5).tolist()
+        [0.5, 1.0, inf]
+    """
+    inside = (x > 0.0) & (x < np.inf)
+    high, low = _log_pair_of_fraction(*_fractions(np.where(inside, x, 1.0)))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # of a product that is infinite, the error is unknown
+        product, error = _product(high, y)
+        found = _exps_of(product, error + low * y)
+    return np.where(inside, found, np.where(x > 0.0, power(math.inf, y), power(0.0, y)))

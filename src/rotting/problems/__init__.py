@@ -24,6 +24,7 @@ from rotting.problems.families import (
     RandomBreakpoints,
     ReflectedWalk,
 )
+from rotting.problems.oracle import optimal_rewards
 from rotting.problems.presets import list_problems, make, stationary, ten_arms, two_arms
 from rotting.problems.problem import Problem, Rotting
 
@@ -59,6 +60,7 @@ __all__ = [
     "Visiting",
     "list_problems",
     "make",
+    "optimal_rewards",
     "stationary",
     "ten_arms",
     "two_arms",

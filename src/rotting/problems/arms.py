@@ -10,10 +10,10 @@ from typing import SupportsFloat
 
 import numpy as np
 
-from rotting.common.rules import positive_int
+from rotting.common.rules import finite, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.decays import Decay, DecayLike, as_decay, checked_mean, name_of
-from rotting.problems.mean_table import PRODUCT, SUM, Means, arm_of, no_steps, one_arm, one_grid
+from rotting.problems.mean_table import PRODUCT, SUM, Means, arm_of, merge, no_steps, one_arm, one_grid
 
 MAX_CELLS = 10_000_000  # 80 MB of tables, and a few seconds of calls
 
@@ -253,24 +253,33 @@ class Visiting(Arm):
 class Recovering(Arm):
     """mu = rise(z), where z counts the rounds since the arm's last pull, without that of the pull: it recovers while it rests.
 
-    An arm that was never pulled is as rested as can be.
+    An arm that was never pulled is fully rested, in whatever round: its mean is `fresh`.
 
     Args:
         rise: the mean after z = 0, 1, ... rounds of rest; a decay that rises, a table or a callable.
+        fresh: the mean of an arm that was never pulled; by default the limit of `rise`, for a table its last value. It must be
+            given for a callable and for a line, of which no limit is known.
 
     Example:
         >>> from rotting.problems import Exponential
         >>> Recovering(Exponential(0.0, rate=0.1, limit=1.0))
-        Recovering(rise=Exponential(start=0.0, rate=0.1, limit=1.0))
+        Recovering(rise=Exponential(start=0.0, rate=0.1, limit=1.0), fresh=1.0)
 
     Reference:
         Kleinberg, Immorlica. Recharging bandits. FOCS 2018. Pike-Burke, Grunewalder. Recovering bandits. NeurIPS 2019.
     """
 
     rise: Decay
+    fresh: float
 
-    def __init__(self, rise: DecayLike) -> None:
-        object.__setattr__(self, "rise", as_decay("rise", rise))
+    def __init__(self, rise: DecayLike, fresh: float | None = None) -> None:
+        checked = as_decay("rise", rise)
+        if fresh is None:
+            fresh = checked.limit
+        if fresh is None:
+            raise InvalidValueError(f"fresh must be given, as the limit of {checked!r} is not known, got None")
+        object.__setattr__(self, "rise", checked)
+        object.__setattr__(self, "fresh", finite("fresh", fresh))
 
     @property
     def clocks(self) -> frozenset[str]:
@@ -284,12 +293,14 @@ class Recovering(Arm):
 
     @property
     def settles(self) -> int | None:
-        """The table's."""
-        return self.rise.settles
+        """One round more than the table's, that of the first pull."""
+        return None if self.rise.settles is None else self.rise.settles + 1
 
     def means(self, horizon: int) -> Means:
-        """Return pieces over the rounds of rest."""
-        return one_arm(SUM, no_steps(), self.rise.steps(horizon))
+        """Return pieces over the rounds since the last pull, which are 0 before the first."""
+        starts, values = self.rise.steps(max(1, horizon - 1))
+        ticks = merge(np.append(0, starts + 1), np.append(self.fresh, values))
+        return one_arm(SUM, no_steps(), ticks)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import finite, nonnegative_int, positive
 from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.kernels.elementary import exps, powers
 from rotting.problems.mean_table import Steps, merge
 
 
@@ -33,6 +34,11 @@ class Decay(ABC):
     @property
     def settles(self) -> int | None:
         """The number of ticks after which all its values have been seen; None if this is not known."""
+        return None
+
+    @property
+    def limit(self) -> float | None:
+        """The value that it tends to, for a table the last one; None if there is none or it is not known."""
         return None
 
     @property
@@ -105,6 +111,11 @@ class Constant(Decay):
         """One: it never changes."""
         return 1
 
+    @property
+    def limit(self) -> float:
+        """The value."""
+        return self.value
+
     def steps(self, length: int) -> Steps:
         """Return one piece."""
         return _cut([0], [self.value], length)
@@ -132,6 +143,11 @@ class Abrupt(Decay):
         """Constant from `at` on."""
         return self.at + 1
 
+    @property
+    def limit(self) -> float:
+        """The value from `at` on."""
+        return self.after
+
     def steps(self, length: int) -> Steps:
         """Return at most two pieces."""
         if self.at == 0:
@@ -158,6 +174,11 @@ class _Stored(Decay):
     def length(self) -> int | None:
         """The number of values of a table, None for pieces."""
         return self._length
+
+    @property
+    def limit(self) -> float:
+        """The last value."""
+        return float(self._values[-1])
 
     def steps(self, length: int) -> Steps:
         """Return the stored pieces that start within `length`."""
@@ -267,6 +288,13 @@ class Linear(Decay):
             if self.floor > self.start:
                 raise InvalidValueError(f"floor must be at most start = {self.start}, got {self.floor}")
 
+    @property
+    def limit(self) -> float | None:
+        """The floor of a line that falls, the start of one that is flat; any other has none."""
+        if self.slope == 0.0:
+            return self.start
+        return self.floor if self.slope < 0.0 else None
+
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
         with np.errstate(over="ignore"):  # refused below
@@ -306,7 +334,7 @@ class Polynomial(Decay):
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
         with np.errstate(over="ignore", under="ignore"):  # an infinite base has weight 0
-            weights = (1.0 + np.arange(length) / self.scale) ** -self.power
+            weights = powers(1.0 + np.arange(length) / self.scale, -self.power)
         return _between(self.start, self.limit, weights)
 
 
@@ -335,6 +363,7 @@ class Exponential(Decay):
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
         with np.errstate(over="ignore", under="ignore"):  # an infinite exponent has weight 0
+            # NumPy's last bit depends on the processor; with that of `exps`, games that are known by a digest would change.
             weights = np.exp(-self.rate * np.arange(length))
         return _between(self.start, self.limit, weights)
 
@@ -363,11 +392,15 @@ class Logistic(Decay):
         _check(self, finite, "before", "after", "at")
         _check(self, positive, "width")
 
+    @property
+    def limit(self) -> float:
+        """The plateau it ends at."""
+        return self.after
+
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
-        with np.errstate(over="ignore", under="ignore"):
-            # 1 / (1 + exp(z)) written so that it cannot overflow.
-            weights = 0.5 * (1.0 - np.tanh((np.arange(length) - self.at) / self.width / 2.0))
+        with np.errstate(over="ignore", under="ignore"):  # an infinite exponential has weight 0
+            weights = 1.0 / (1.0 + exps((np.arange(length, dtype=np.float64) - self.at) / self.width))
         return _between(self.before, self.after, weights)
 
 

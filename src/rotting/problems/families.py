@@ -1,5 +1,9 @@
 """Random problems: a new one in every run, a function of the seed and of the run's number alone.
 
+The library's own families draw the same means, to the last bit, on every machine: shards of a simulation that several machines
+played are those of one. So their arithmetic is made of operations that IEEE 754 rounds in one way, in a fixed order: no sum or
+product of matrices, whose order a processor chooses, and the logarithms and exponentials of `kernels/elementary.py`.
+
 A family is played in the place of a problem. Run r is a game on the problem of run r, and its regret is measured against that
 problem's own optimum, so the mean regret over the runs is the Bayesian regret, with the family as the prior.
 """
@@ -18,12 +22,14 @@ from rotting.common.arrays import Floats
 from rotting.common.html_parts import block, row
 from rotting.common.rules import finite, nonnegative_int, positive, positive_int, run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.kernels.elementary import exps
 from rotting.kernels.random_numbers import derive_key
 from rotting.problems.arms import Rested, Restless
 from rotting.problems.decays import Piecewise, name_of
 from rotting.problems.mean_table import Means, from_rows, pulls_of, rounds_of
 from rotting.problems.noise import Noise, check_kernel, no_noise
 from rotting.problems.problem import STANDARD, Problem
+from rotting.problems.variates import gammas, normals, uniforms
 
 _GRID = 65  # points of a Gaussian process between which it is a straight line
 _JITTER = 1e-6  # of the variance: keeps the covariance of smooth processes invertible
@@ -133,7 +139,7 @@ def generator(key: int, run: int) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class TableFamily(ProblemFamily, ABC):
-    """A family whose problems are tables of means over one clock, drawn in microseconds.
+    """A family whose problems are tables of means over one clock, drawn without making the problems.
 
     Args:
         n_arms: K.
@@ -219,7 +225,7 @@ class _Bounded(TableFamily):
 
     def _ends(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Return where each arm starts, and where it ends: two uniform numbers, the larger one first."""
-        both = rng.uniform(self.low, self.high, (2, self.n_arms))
+        both = uniforms(rng, self.low, self.high, (2, self.n_arms))
         return both.max(axis=0), both.min(axis=0)
 
 
@@ -255,7 +261,7 @@ class RandomBreakpoints(_Bounded):
 
     def rows(self, rng: np.random.Generator) -> Floats:
         """Return means that fall in jumps."""
-        values = -np.sort(-rng.uniform(self.low, self.high, (self.n_arms, self.pieces)), axis=1)
+        values = -np.sort(-uniforms(rng, self.low, self.high, (self.n_arms, self.pieces)), axis=1)
         breaks = np.sort(rng.random((self.n_arms, self.pieces - 1)) * (self.horizon - 1), axis=1).astype(np.int64) + 1
         ends = np.concatenate([breaks, np.full((self.n_arms, 1), self.horizon)], axis=1)
         lengths = np.diff(ends, axis=1, prepend=0)  # 0 where two breakpoints fall on one tick
@@ -297,10 +303,12 @@ class FallingGaussianProcess(_Bounded):
     def rows(self, rng: np.random.Generator) -> Floats:
         """Return means that fall smoothly."""
         start, end = self._ends(rng)
-        coarse = self.spread * np.einsum("gh,kh->kg", _root(self.length), rng.standard_normal((self.n_arms, _GRID)))
+        coarse = np.zeros((self.n_arms, _GRID))
+        for column, number in zip(_root(self.length).T, normals(rng, (_GRID, self.n_arms)), strict=True):
+            coarse += column * number[:, None]
         place = np.linspace(0, _GRID - 1, self.horizon)
         left = np.minimum(place.astype(np.int64), _GRID - 2)
-        rates = np.exp(coarse)
+        rates = exps(self.spread * coarse)
         rate = rates[:, left] + (place - left) * np.diff(rates, axis=1)[:, left]
         passed = np.cumsum(rate, axis=1)
         fallen = np.concatenate([np.zeros((self.n_arms, 1)), passed[:, :-1]], axis=1) / passed[:, -1:]
@@ -309,10 +317,18 @@ class FallingGaussianProcess(_Bounded):
 
 @cache
 def _root(length: float) -> Floats:
-    """Return the lower triangular root of the covariance of a process at the points of the grid."""
+    """Return the lower triangular root of the covariance of a process at the points of the grid (Cholesky)."""
     x = np.linspace(0, 1, _GRID)
-    covariance = np.exp(-(((x[:, None] - x) / length) ** 2) / 2)
-    return np.asarray(np.linalg.cholesky(covariance + _JITTER * np.eye(_GRID)), np.float64)
+    with np.errstate(over="ignore"):  # infinitely far apart, two points have nothing in common
+        far = (x[:, None] - x) / length
+        left = exps(-(far * far) / 2) + _JITTER * np.eye(_GRID)
+    root = np.zeros((_GRID, _GRID))
+    for j in range(_GRID):
+        root[j, j] = math.sqrt(left[j, j])
+        below = left[j + 1 :, j] / root[j, j]
+        root[j + 1 :, j] = below
+        left[j + 1 :, j + 1 :] -= below[:, None] * below
+    return root
 
 
 @dataclass(frozen=True)
@@ -346,8 +362,8 @@ class ReflectedWalk(_Bounded):
 
     def rows(self, rng: np.random.Generator) -> Floats:
         """Return means that walk."""
-        steps = self.step * rng.standard_normal((self.n_arms, self.horizon))
-        steps[:, 0] = rng.uniform(0.0, self.high - self.low, self.n_arms)
+        steps = self.step * normals(rng, (self.n_arms, self.horizon))
+        steps[:, 0] = uniforms(rng, 0.0, self.high - self.low, (self.n_arms,))
         room = self.high - self.low
         return np.asarray(self.low + (room - np.abs(np.cumsum(steps, axis=1) % (2 * room) - room)))
 
@@ -386,7 +402,7 @@ class DirichletDecay(_Bounded):
         """Return means that fall in random parts."""
         start, end = self._ends(rng)
         ticks = max(1, self.horizon - 1)
-        weights = rng.standard_gamma(self.jumps / ticks, (self.n_arms, ticks))
+        weights = gammas(rng, self.jumps / ticks, (self.n_arms, ticks))
         weights[:, 0] = np.maximum(weights[:, 0], math.ulp(0.0) / np.finfo(float).eps)  # of all zeros, the first is the jump
         parts = np.cumsum(weights, axis=1)
         fallen = np.concatenate([np.zeros((self.n_arms, 1)), parts / parts[:, -1:]], axis=1)[:, : self.horizon]

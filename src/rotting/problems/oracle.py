@@ -46,6 +46,31 @@ class Reference(NamedTuple):
     how: str
 
 
+def regret_against(*references: str) -> tuple[str, ...]:
+    """Return what regrets are measured against, in sentences that stand beside them, a line each.
+
+    Args:
+        references: the labels of the regrets' references, of which several may be the same.
+
+    Example:
+        >>> regret_against(OPTIMAL, OPTIMAL)
+        ('Regret against the optimal policy.',)
+        >>> for line in regret_against(OPTIMAL, GREEDY_RISING):
+        ...     print(line)
+        Regret against the optimal policy or greedy (not optimal: some arms rise with their pulls).
+        Regrets against different references cannot be compared.
+        Note: against a reference that is not the optimal policy, regret can be too small, even negative.
+    """
+    different = dict.fromkeys(references)
+    words = ["the optimal policy" if each == OPTIMAL else each for each in different]
+    lines = [f"Regret against {' or '.join(words)}."]
+    if len(different) > 1:
+        lines.append("Regrets against different references cannot be compared.")
+    if {*different} != {OPTIMAL}:
+        lines.append("Note: against a reference that is not the optimal policy, regret can be too small, even negative.")
+    return tuple(lines)
+
+
 def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: Sequence[int] | Ints | None = None) -> Reference:
     """Return the cumulative mean reward of the optimal policy at each of the horizons `checkpoints`.
 

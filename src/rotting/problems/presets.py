@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from rotting.common.rules import finite, nonnegative, positive_int, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.kernels.elementary import power
 from rotting.problems.arms import Rested
 from rotting.problems.decays import Abrupt, Constant
 from rotting.problems.noise import Gaussian, Noise
@@ -64,7 +65,7 @@ def ten_arms(horizon: int = 25_000, sigma: float = 1.0) -> Problem:
         >>> problem.mean(9, t=2_000, n=999), problem.mean(9, t=2_000, n=1_000)
         (10.0, -10.0)
     """
-    sizes = [0.001 * 10 ** (i / 2) for i in range(9)]
+    sizes = [0.001 * power(10.0, i / 2) for i in range(9)]
     arms = [Rested(Constant(0.0)), *(Rested(Abrupt(mu, -mu, at=1_000)) for mu in sizes)]
     return Problem(arms, Gaussian(sigma), horizon, "ten-arms")
 

@@ -283,6 +283,8 @@ class Problem:
     def tables(self, horizon: int | None = None) -> Means:
         """Return what `means` does, also where it is not the whole truth: without who is there, and with rests for pulls.
 
+        The pieces of an arm that recovers are over the rounds since its last pull, which are 0 before the first.
+
         Example:
             >>> Problem([Visiting(Rested(0.8), first=1, last=9), Rested(0.5)]).tables(20).pull_values.tolist()
             [0.8, 0.5]
@@ -401,13 +403,13 @@ class Problem:
             'the mean of each arm, if pulled in every round'
         """
         first = f"the first {SHOWN} arms" if self.n_arms > SHOWN else "each arm"
-        rests = ", or after so many rounds of rest if it recovers" if self.recovers().any() else ""
+        rests = ", or in its first one alone if it recovers" if self.recovers().any() else ""
         return f"the mean of {first}, if pulled in every round{rests}"
 
     def _if_always_pulled(self, i: int, rounds: int) -> tuple[Ints, Floats]:
         """Return some rounds, and the mean of arm i in each of them if it was pulled in all before in which it was there.
 
-        That of an arm which recovers is the one after as many rounds of rest.
+        An arm that recovers was pulled in the first of them alone.
         """
         some = np.unique(np.linspace(1, rounds, min(rounds, _DRAWN)).round().astype(np.int64))
         if self.formula is not None:
