@@ -121,7 +121,7 @@ def test_labels_of_the_library_are_short_and_differ() -> None:
         (make("raw-ucb"), "RAW-UCB 1.4"),
         (make("raw-ucb", alpha=4, sigma=0.5), "RAW-UCB 4, sigma=0.5"),
         (make("raw-ucb", sigma="estimate"), "RAW-UCB 1.4, sigma=estimate"),
-        (make("raw-ucb", alpha=1.4 + 1e-9), "RAW-UCB 1.400000001"),
+        (make("raw-ucb", alpha=1.4 + 1e-9, sigma=0.2**0.5), "RAW-UCB 1.4, sigma=0.4472"),
         (make("exp3-s", alpha=0.5), "Exp3.S, alpha=0.5"),
         (make("swa", horizon=100), "SWA, horizon=100"),
         (doubling(make("sw-ucb", horizon=100, breakpoints=2)), "doubling SW-UCB, horizon=100, breakpoints=2"),

@@ -1,7 +1,8 @@
 """What a policy is: plain functions for the compiler (`Kernel`), and a value for people (`Policy`)."""
 
+import math
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter as Argument
@@ -10,7 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
 from rotting.common.html_parts import block, table
-from rotting.common.rules import FINITE, NumberOrWord, Rule, suggest
+from rotting.common.rules import FINITE, NumberOrWord, Option, Rule, brief, suggest
+from rotting.common.short_numbers import DIGITS, short, short_texts
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import plain_function
 from rotting.kernels.refusals import check_arguments
@@ -32,7 +34,7 @@ class Kernel:
     Args:
         params: NamedTuple class of numbers, each field `Annotated[float, rule, "what it means"]`.
         init: `init(p, n_arms, capacity) -> state`, which can record `capacity` rounds. A state is a NamedTuple of arrays, or of
-            NamedTuples of arrays: one level deep, so that a policy can hold a structure of `rotting.parts` in a field. An array
+            NamedTuples of arrays: one level deep, so that a policy can hold a structure of `rotting.kit` in a field. An array
             that has an axis of arms has it first. A smaller state is the leading corner of a larger one: that is how live
             states grow.
         choose: `choose(p, s, t, key, arms) -> arm`, one of `arms` (increasing arm numbers, never empty).
@@ -133,12 +135,22 @@ def _read(hint: Any, name: str, defaults: dict[str, Any]) -> Parameter:
     return Parameter(name, defaults.get(name, Argument.empty), rule, doc)
 
 
-def _short(value: Any) -> str:
-    """Write a parameter with as few digits as tell it from others."""
-    if not isinstance(value, float):
-        return str(value)
-    text = f"{value:g}"
-    return text if float(text) == value else repr(value)
+def how_to_accept(policy: "Policy", least: float, most: float) -> str:
+    """Return which parameters let a policy take rewards from `least` to `most`, which its `reward_range` does not hold.
+
+    Example:
+        >>> from rotting.policies.kl_ucb import KLUCB
+        >>> how_to_accept(KLUCB(), -math.inf, math.inf)
+        "; give kind='gaussian' and its sigma, or outside='clip'"
+    """
+    rules = {each.name: each.rule for each in policy.parameters()}
+    kind = rules.get("kind")
+    ways = ["low and high that hold the rewards"] if math.isfinite(least) and math.isfinite(most) else []
+    if isinstance(kind, Option) and "gaussian" in kind.words:
+        ways.append("kind='gaussian' and its sigma")
+    if "outside" in rules:
+        ways.append("outside='clip'")
+    return f"; give {', or '.join(ways)}" if ways else ""
 
 
 defined: dict[str, "type[Policy]"] = {}
@@ -293,20 +305,26 @@ class Policy:
     def label(self) -> str:
         """The policy in a few words, for figures and tables: its title, alpha, and what differs from the defaults.
 
+        Numbers have four significant digits; `repr` has all. `Result.labels` have more where two policies would look the same.
+
         Example:
             >>> from rotting.policies.eff_raw_ucb import EffRAWUCB
-            >>> EffRAWUCB().label, EffRAWUCB(alpha=4, m=1.1).label
-            ('EFF-RAW-UCB 1.4', 'EFF-RAW-UCB 4, m=1.1')
+            >>> EffRAWUCB().label, EffRAWUCB(alpha=4, sigma=0.2**0.5, m=1.1).label
+            ('EFF-RAW-UCB 1.4', 'EFF-RAW-UCB 4, sigma=0.4472, m=1.1')
         """
+        return self._label(DIGITS)
+
+    def _label(self, digits: int) -> str:
+        """Return the label, with numbers of so many significant digits."""
         shown, words = self.shown_params(), [self.title]
         for k, each in enumerate(self._parameters):
             if each.name not in shown:
                 continue
             value = shown[each.name]
             if k == 0 and each.name == "alpha":  # the one number by which papers tell variants apart
-                words[0] += f" {_short(value)}"
+                words[0] += f" {short(value, digits)}"
             elif each.required or value != each.shown_default:
-                words.append(f"{each.name}={_short(value)}")
+                words.append(f"{each.name}={short(value, digits)}")
         return ", ".join(words)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -349,3 +367,38 @@ class Policy:
     def to_json(self) -> dict[str, Any]:
         """Return the policy as JSON-able data; `rotting.registry.from_json` reads it back."""
         return {"policy": self.name, "params": self.shown_params()}
+
+
+def check_policies(policies: object) -> tuple[Policy, ...]:
+    """Return one policy or several as a tuple.
+
+    Example:
+        >>> check_policies("raw-ucb")
+        Traceback (most recent call last):
+        ...
+        rotting.errors.InvalidTypeError: policies must be policies such as RAWUCB(alpha=1.4), got 'raw-ucb'
+    """
+    given: Any = [policies] if isinstance(policies, Policy | str) else policies
+    try:
+        one_by_one = iter(given)
+    except TypeError:
+        raise InvalidTypeError(f"policies must be policies such as RAWUCB(alpha=1.4), got {brief(policies)}") from None
+    listed = tuple(one_by_one)
+    if not listed:
+        raise InvalidValueError("policies must hold at least one policy, got none")
+    for each in listed:
+        if not isinstance(each, Policy):
+            raise InvalidTypeError(f"policies must be policies such as RAWUCB(alpha=1.4), got {brief(each)}")
+    return listed
+
+
+def labels_of(policies: Sequence[Policy]) -> list[str]:
+    """Return the label of each policy, in which numbers have as many digits as tell policies that differ apart.
+
+    Example:
+        >>> from rotting.policies.raw_ucb import RAWUCB
+        >>> labels_of([RAWUCB(sigma=0.33333), RAWUCB(sigma=1 / 3), RAWUCB(sigma=2 / 3)])
+        ['RAW-UCB 1.4, sigma=0.33333', 'RAW-UCB 1.4, sigma=0.333333', 'RAW-UCB 1.4, sigma=0.6667']
+    """
+    texts = short_texts(policies, lambda policy, digits: policy._label(digits))
+    return [texts[each] for each in policies]

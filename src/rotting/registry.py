@@ -1,4 +1,4 @@
-"""Finding policies by name: every module in `rotting.policies`, and every policy class that users define."""
+"""Finding policies by name: those of the library, and every policy class that users define."""
 
 import importlib
 import pkgutil

@@ -22,7 +22,7 @@ from rotting.policies.swa import SWA
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
-from tests.helpers.games import learners
+from tests.helpers.games import learners, taking_priors
 from tests.helpers.rewards import paid
 
 LEARNERS = learners()
@@ -216,6 +216,38 @@ def test_a_new_arm_may_begin_with_a_prior(name: str) -> None:
         assert reasons["c"].mean == reasons["d"].mean == 0.5
     told = Bandit.from_state(bandit.get_state())
     assert repr(told.explain()["c"]) == repr(reasons["c"])
+
+
+@pytest.mark.parametrize("policy", taking_priors(LEARNERS), ids=repr)
+def test_arms_with_priors_before_the_first_round_are_all_pulled(policy: Policy) -> None:
+    """None of them waits for a first pull, and ln(1) = 0 makes the bounds of round 1 as wide as nothing."""
+    bandit = Bandit(policy, arms=["gone"], seed=3)
+    bandit.add_arm("a", prior=(0.5, 1))
+    bandit.add_arm("b", prior=(0.5, 2))
+    bandit.forget("gone")
+    pulls: dict[Any, int] = {"a": 0, "b": 0}
+    for _ in range(60):
+        indices = [reason.index for reason in bandit.explain().values()]
+        assert len(set(np.isnan(indices))) == 1  # no arm alone is without an index
+        arm = bandit.pull()
+        pulls[arm] += 1
+        bandit.update(arm, paid(arm, pulls[arm]))
+    assert min(pulls.values()) >= 15
+
+
+@pytest.mark.parametrize("name", ["kl-ucb", "glr-kl-ucb", "discounted-ts", "thompson-sampling"])
+def test_a_prior_like_the_others_is_the_mean_of_the_rewards_as_they_are_learned(name: str) -> None:
+    """A policy that clips rewards learns from 7.0 what it learns from 1.0: the new arm must not begin above all others."""
+    rewards = [7.0, 0.25, -3.0, 0.5]
+    wild, tame = (Bandit(make(name, outside="clip"), arms=["a", "b"]) for _ in range(2))
+    for bandit, low, high in ((wild, -9.0, 9.0), (tame, 0.0, 1.0)):
+        inside = [min(max(each, low), high) for each in rewards]
+        for each in inside:
+            bandit.reward(bandit.decide().id, each)
+        bandit.learn([("ab"[k % 2], each) for k, each in enumerate(inside)])
+        bandit.add_arm("c", prior="like the others")
+    assert repr(wild.explain()) == repr(tame.explain())
+    assert wild.get_state()["rewards"] == tame.get_state()["rewards"] == [3.5 + 0.4375, 9]
 
 
 def test_who_weighs_by_propensity_has_no_prior() -> None:

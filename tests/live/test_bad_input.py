@@ -115,12 +115,12 @@ OTHERS: list[tuple[Callable[[Any, str], Any], type[RottingError], str]] = [
         InvalidTypeError,
         "older_than_rounds must be a whole number, 0 or more, got '1'",
     ),
-    (lambda b, i: b.reward_many(None), InvalidTypeError, "rewards must be pairs of an id and a reward, got None"),
-    (lambda b, i: b.reward_many(1.0), InvalidTypeError, "rewards must be pairs of an id and a reward, got 1.0"),
-    (lambda b, i: b.reward_many(i), InvalidTypeError, "rewards must be pairs of an id and a reward, got '"),
-    (lambda b, i: b.reward_many([(i, 1.0), (i,)]), InvalidTypeError, "rewards must be pairs of an id and a reward, got ('"),
-    (lambda b, i: b.reward_many({i: 1.0}), InvalidTypeError, "rewards must be pairs of an id and a reward, got '"),
-    (lambda b, i: b.reward_many([None]), InvalidTypeError, "rewards must be pairs of an id and a reward, got None"),
+    (lambda b, i: b.reward_many(None), InvalidTypeError, "rewards must be pairs of a decision and a reward, got None"),
+    (lambda b, i: b.reward_many(1.0), InvalidTypeError, "rewards must be pairs of a decision and a reward, got 1.0"),
+    (lambda b, i: b.reward_many(i), InvalidTypeError, "rewards must be pairs of a decision and a reward, got '"),
+    (lambda b, i: b.reward_many([(i, 1.0), (i,)]), InvalidTypeError, "rewards must be pairs of a decision and a reward, got ("),
+    (lambda b, i: b.reward_many({i: 1.0}), InvalidTypeError, "rewards must be pairs of a decision and a reward, got '"),
+    (lambda b, i: b.reward_many([None]), InvalidTypeError, "rewards must be pairs of a decision and a reward, got None"),
     (lambda b, i: b.add_arm("a"), InvalidValueError, "arm must be new, got 'a', which is there already"),
     (
         lambda b, i: b.add_arm("kept", resume=True, prior=(0.5, 1)),
@@ -205,7 +205,7 @@ def test_rewards(verb: str, bad: Any, error: type[RottingError], words: str) -> 
 @pytest.mark.parametrize("verb", IDS)
 @pytest.mark.parametrize("bad", BAD_IDS, ids=lambda each: type(each).__name__)
 def test_ids(verb: str, bad: Any) -> None:
-    words = f"id must be the id of a Decision, a string, got {bad!r}"
+    words = f"id must be a Decision or its id, a string, got {bad!r}"
     assert_refused(lambda bandit, made: IDS[verb](bandit, made, bad), InvalidTypeError, words)
 
 

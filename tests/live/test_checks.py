@@ -25,6 +25,7 @@ from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.greedy_oracle import GreedyOracle
 from rotting.policy import Kernel, Policy, defined
 from tests.conftest import INTERPRETED
+from tests.helpers.broken_policies import BROKEN, SOUND
 from tests.helpers.games import examples, some
 
 UCB1State, init_ucb1, update_ucb1 = ucb1.State, ucb1.init, ucb1.update  # kernels use no names of modules
@@ -77,6 +78,17 @@ def broken(**changes: Any) -> Policy:
 
 def test_a_sound_third_party_policy_passes() -> None:
     check_policy(broken())
+
+
+@pytest.mark.parametrize("policy", some(SOUND), ids=lambda each: each.name)
+def test_what_broken_policies_are_made_of_passes(policy: Policy) -> None:
+    check_policy(policy)
+
+
+@pytest.mark.parametrize(("policy", "rule"), some([*BROKEN.items()]), ids=lambda each: getattr(each, "name", ""))
+def test_a_policy_with_one_fault_is_caught(policy: Policy, rule: str) -> None:
+    with pytest.raises(CheckError, match=re.escape(rule)):
+        check_policy(policy)
 
 
 def test_a_policy_with_arms_missing_is_paid_in_the_unit_interval() -> None:
@@ -309,7 +321,7 @@ def too_much(p: ucb1.Params, s: ucb1.State, t: int, arms: Ints, out: Floats) -> 
 def test_propensities_must_sum_to_one() -> None:
     policy = broken(choose=draws_in_secret, propensities=too_much)
     type(policy).randomised = True
-    with pytest.raises(CheckError, match=r"propensities must sum to 1 \(\[0.5 0.5 0.5\]\)"):
+    with pytest.raises(CheckError, match=r"propensities must sum to 1 \(round 1, arms \[0 1 2\]: \[0.5 0.5 0.5\]\)"):
         check_policy(policy)
 
 
@@ -406,7 +418,8 @@ def two_swapped(p: ucb1.Params, s: ucb1.State, t: int, arms: Ints, out: Floats) 
 def test_propensities_must_be_right_for_every_arm() -> None:
     policy = broken(choose=with_chances, propensities=two_swapped)
     type(policy).randomised, type(policy).first_pulls = True, False
-    with pytest.raises(CheckError, match=r"propensities must be those of `choose` \(\[0.5 0.4 0.1\] against \[0.4\d* 0.09"):
+    told = r"propensities must be those of `choose` \(round 1, arms \[0 1 2\]: \[0.5 0.4 0.1\] against \[0.5\d* 0.09"
+    with pytest.raises(CheckError, match=told):
         check_policy(policy)
 
 

@@ -2,7 +2,8 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,8 @@ from rotting.live.bandit import Bandit
 from rotting.live.decisions import Entry, Key
 from rotting.policy import Policy
 from rotting.registry import make
+from rotting.store.durable import DurableBandit
+from rotting.store.durable import open as open_bandit
 from tests.helpers.games import affordable, learners
 from tests.helpers.rewards import paid
 
@@ -83,6 +86,30 @@ def test_each_reward_is_answered() -> None:
     assert bandit.cancel("?") == bandit.expire("?") == "unknown"
     assert bandit.get_state() == before
     assert (bandit.pending, bandit.rounds) == (0, 3)
+
+
+def answers(bandit: Bandit, pages: "Sequence[Decision | str]") -> list[object]:
+    """What all verbs that ask for the id of a decision say of five, given as such or by their ids."""
+    one, two, three, four, five = pages
+    said: list[object] = [bandit.reward(one, 0.5), bandit.reward(one, 0.25), bandit.cancel(two), bandit.expire(three)]
+    return [*said, bandit.expire(four, missing=0.5), bandit.reward_many([(five, 1.0), (four, 1.0)])]
+
+
+@pytest.mark.parametrize("durable", [False, True], ids=["in memory", "durable"])
+def test_a_decision_does_for_its_id(durable: bool, tmp_path: Path) -> None:
+    def new(name: str) -> Bandit:
+        policy, arms = make("ucb1"), ["a", "b", "c", "d", "e"]
+        return open_bandit(tmp_path / f"{name}.rot", policy, arms) if durable else Bandit(policy, arms)
+
+    by_decision, by_id = new("decision"), new("id")
+    said = answers(by_decision, by_decision.decide(count=5))
+    assert said == ["applied", "conflict", "applied", "applied", "applied", ["applied", "expired"]]
+    assert said == answers(by_id, [each.id for each in by_id.decide(count=5)])
+    assert (by_decision.explain(), by_decision.pending) == (by_id.explain(), 0)
+    assert by_decision.reward(by_id.decide(), 1.0) == "unknown"
+    for bandit in (by_decision, by_id):
+        if isinstance(bandit, DurableBandit):
+            bandit.close()
 
 
 def test_a_batch_is_answered_item_by_item() -> None:
@@ -159,6 +186,24 @@ def test_missing_rewards_are_dropped_or_replaced() -> None:
     assert replaced.explain()["a"].mean == 0.75
     assert (dropped.explain()["a"].pulls, replaced.explain()["a"].pulls, zero.explain()["a"].pulls) == (2, 3, 2)
     assert (dropped.pending, replaced.pending, zero.pending) == (0, 0, 1)
+
+
+@pytest.mark.parametrize("age", range(6))
+def test_a_decision_that_is_exactly_as_old_does_not_expire(age: int) -> None:
+    """Only decisions that were made more than so many rounds ago, and pulls of forgotten arms likewise."""
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    made = [bandit.decide(["b"]) for _ in range(5)]
+    pulled = Bandit(make("ucb1"), arms=["a", "b"])
+    for _ in range(5):
+        pulled.pull(["b"])
+    pulled.forget("b")
+    old = [each for each in made if bandit.rounds - each.round > age]
+    assert bandit.expire(older_than_rounds=age) == len(old) == max(0, 4 - age)
+    outcomes = [bandit.reward(each.id, 1.0) for each in made]
+    assert outcomes == ["expired"] * len(old) + ["applied"] * (5 - len(old))
+    pulled.expire(older_than_rounds=age)
+    left = list(range(len(old) + 1, 6))
+    assert pulled.get_state()["orphans"] == ([["b", left]] if left else [])
 
 
 def test_a_replaced_reward_waits_for_its_turn_and_is_expired() -> None:

@@ -124,6 +124,24 @@ def test_a_state_survives_json_whatever_the_ids(name: str, ids: list[Hashable], 
     assert [repr(bandit.pull()) for _ in range(5)] == [repr(twin.pull()) for _ in range(5)]
 
 
+def test_a_state_holds_nested_ids_as_json_has_them() -> None:
+    """Of arms that are active, retired and forgotten, so that a state equals what a file gives back."""
+    active, retired, forgotten = (("song", (k, ("a", ()))) for k in range(3))
+    bandit = Bandit(make("ucb1"), arms=[active, retired, forgotten])
+    bandit.pull(arms=[forgotten])
+    bandit.forget(forgotten)
+    bandit.retire(retired)
+    state = bandit.get_state()
+    assert [each["arm"] for each in state["arms"]] == [["song", [0, ["a", []]]], ["song", [1, ["a", []]]]]
+    assert state["orphans"] == [[["song", [2, ["a", []]]], [1]]]
+    twin = Bandit.from_state(json.loads(json.dumps(state)))
+    assert twin.arms == (active,)
+    twin.revive(retired)
+    twin.add_arm(forgotten)
+    twin.update(forgotten, 1.0)  # of the pull above, which was not of the new arm
+    assert {arm: each.pulls for arm, each in twin.explain().items()} == {active: 0, retired: 0, forgotten: 0}
+
+
 def test_a_store_opens_again_after_an_arm_with_a_tuple_as_id_was_forgotten(tmp_path: Path) -> None:
     arm = ("song", 1.0, ("a", -0.0))
     bandit = rotting.open(tmp_path / "bandit.db", rotting.UCB1(), arms=[arm, "b"])

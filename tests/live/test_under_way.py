@@ -14,6 +14,7 @@ from rotting.errors import KernelIndexError
 from rotting.live import under_way as under_way_module
 from rotting.live.arms import listed_slots
 from rotting.live.bandit import Bandit
+from rotting.live.explanations import ArmExplanation
 from rotting.live.learner import Learner
 from rotting.live.under_way import Choice, UnderWay, has_index
 from rotting.parts.doubling import doubling
@@ -21,12 +22,12 @@ from rotting.parts.tournament import MANY
 from rotting.policy import Kernel, Policy, Reason
 from rotting.registry import make
 from tests.conftest import INTERPRETED
-from tests.helpers.games import affordable, learners
+from tests.helpers.games import affordable, learners, some
 from tests.helpers.rewards import paid
 from tests.reference.under_way import SlowRule
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
 
     from rotting.live.decisions import Decision
 
@@ -240,6 +241,76 @@ def test_the_compiled_rule_is_the_slow_one_with_many_arms(name: str, few: int, m
             for key in [waiting.pop(int(rng.integers(len(waiting)))) for _ in range(3)]:
                 bandit.reward(key, float(rng.uniform()))
     assert bandit._under_way.waiting
+
+
+Rows = dict["Hashable", ArmExplanation]
+
+
+def competitors(rows: Rows) -> "list[Hashable]":
+    """The arms with rewards and decisions under way, and the best by the policy's index of those with nothing under way."""
+    free = [arm for arm, row in rows.items() if row.pending == 0]
+    best = [max(free, key=lambda arm: rows[arm].index)] if free else []
+    return [arm for arm, row in rows.items() if arm in best or (row.pending > 0 and row.pulls > 0)]
+
+
+def largest(values: "dict[Hashable, float]") -> "set[Hashable]":
+    """The arms with the largest value, but for rounding."""
+    return {arm for arm, value in values.items() if value >= max(values.values()) - 1e-12}
+
+
+def documented(rows: Rows, leader: "Hashable") -> "set[Hashable]":
+    """The arms that the five sentences of docs/delays.md allow to be chosen: several where indices tie."""
+    new = [arm for arm, row in rows.items() if row.pulls == row.pending == 0]
+    if new:
+        return {new[0]}
+    indices: dict[Hashable, float] = {}
+    for arm in competitors(rows):
+        row = rows[arm]
+        is_narrowed = row.pending > 0 and (arm != leader or row.pulls < row.pending)
+        narrowed = row.mean + row.width * math.sqrt(row.window / (row.window + row.pending))
+        indices[arm] = narrowed if is_narrowed else row.index
+    if not indices:
+        fewest = min(row.pending for row in rows.values())
+        return {next(arm for arm, row in rows.items() if row.pending == fewest)}
+    best = min(largest(indices), key=list(rows).index)
+    level = rows[best].width * math.sqrt(rows[best].window)
+    mean = float(np.mean([row.mean for row in rows.values() if row.pulls > 0]))
+    for arm, row in rows.items():
+        if row.pulls == 0:
+            indices[arm] = mean + level / math.sqrt(row.pending)
+    return largest(indices)
+
+
+def highest_mean(rows: Rows, arms: "Iterable[Hashable]") -> "Hashable":
+    """The arm with the highest mean, the lowest on a tie; None if there is no arm with a reward."""
+    return max((arm for arm in arms if rows[arm].pulls > 0), key=lambda arm: rows[arm].mean, default=None)
+
+
+@pytest.mark.parametrize("name", some(["ucb1", "raw-ucb"], 1))
+def test_the_rule_is_the_one_that_is_documented(name: str) -> None:
+    """In random games, by what `explain` tells alone; and the leader of the arms that compete is not that of all arms."""
+    rng, other_leader, differ = np.random.default_rng(11), 0, 0
+    for game in range(100):
+        bandit = Bandit(make(name, sigma=0.3), arms=range(int(rng.integers(2, 7))), seed=game)
+        means = rng.uniform(size=len(bandit.arms))
+        open_decisions: list[Decision] = []
+        answers = rng.uniform(0.2, 0.9)
+        for _ in range(40):
+            arms = [arm for arm in bandit.arms if rng.uniform() < 0.9] or list(bandit.arms)
+            rows = {arm: row for arm, row in bandit.explain().items() if arm in arms}
+            leader = highest_mean(rows, competitors(rows))
+            allowed = documented(rows, leader)
+            decision = bandit.decide(arms)
+            assert decision.arm in allowed
+            of_all = highest_mean(rows, rows)
+            other_leader += of_all != leader
+            differ += decision.arm not in documented(rows, of_all)
+            open_decisions.append(decision)
+            while open_decisions and rng.uniform() < answers:
+                answered = open_decisions.pop(int(rng.integers(len(open_decisions))))
+                bandit.reward(answered.id, float(np.clip(rng.normal(means[int(str(answered.arm))], 0.3), 0.0, 1.0)))
+    assert other_leader > 0
+    assert differ > 0
 
 
 class NoParams(NamedTuple):

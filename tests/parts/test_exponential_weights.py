@@ -133,7 +133,7 @@ def test_rewards_outside_the_range_are_refused_with_the_range(make: Callable[...
     bandit = Bandit(make(low=-1.0, high=2.0), arms=["a", "b"])
     before = bandit.get_state()
     for bad in (-1.001, 2.5):
-        with pytest.raises(ValueError, match=rf"^reward must be in \[-1\.0, 2\.0\].*got {bad}$"):
+        with pytest.raises(ValueError, match=rf"^reward must be in \[-1\.0, 2\.0\].*got {bad}; give low and high that hold"):
             bandit.update("a", bad)
     assert bandit.get_state() == before
     bandit.update("a", 2.0)

@@ -4,9 +4,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from rotting.errors import InvalidValueError
+from rotting.live.bandit import Bandit
 from rotting.parts.reward_scale import check_range, declared_range, in_reward_units, to_policy_scale, to_unit
 from rotting.policy import Policy, Reason
+from rotting.problems import Problem
+from rotting.problems.noise import Binomial, Gaussian, Noise
 from rotting.registry import make
+from rotting.simulation.plan import Simulation, plan
 from tests.helpers.games import examples
 
 ENDS = st.floats(-1e6, 1e6)
@@ -56,3 +61,34 @@ def test_no_policy_takes_an_empty_range(policy: Policy) -> None:
     needed = {each.name: 1_000 for each in policy.parameters() if each.required}
     with pytest.raises(ValueError, match=r"low must be below high, got low=2.0 and high=1.0"):
         make(policy.name, **needed, low=2, high=1)
+
+
+DECLARED = [each for each in examples() if each.reward_range is not None]
+
+
+@pytest.mark.parametrize(("noise", "bounded"), [(Gaussian(0.5), False), (Binomial(3), True)], ids=["gaussian", "binomial"])
+@pytest.mark.parametrize("policy", DECLARED, ids=lambda each: each.name)
+def test_a_refusal_names_all_that_lets_the_policy_take_the_rewards(policy: Policy, noise: Noise, bounded: bool) -> None:
+    problem = Problem.rested([[1.0, 0.5], [0.5, 0.5]], noise=noise)
+    remedies: dict[str, dict[str, str | float]] = {
+        "low and high": {"low": 0.0, "high": 3.0},
+        "kind='gaussian'": {"kind": "gaussian"},
+        "outside='clip'": {"outside": "clip"},
+    }
+    refusals = []
+    with pytest.raises(InvalidValueError, match="rewards must be in ") as simulated:
+        plan(Simulation(policy, problem, runs=1))
+    refusals.append((str(simulated.value), bounded))
+    with pytest.raises(InvalidValueError, match="reward must be in ") as live:
+        Bandit(policy, arms=["a"]).update("a", 2.5)
+    refusals.append((str(live.value), True))
+    for text, has_ends in refusals:
+        named = {name for name in remedies if name in text.partition("; give ")[2]}
+        assert ("low and high" in named) == has_ends
+        assert ("kind='gaussian'" in named) == ("kind" in policy.shown_params())
+        assert "outside='clip'" in named
+        for name in named:
+            mended = make(policy.name, **{**policy.shown_params(), **remedies[name]})
+            if has_ends == bounded:
+                plan(Simulation(mended, problem, runs=1))
+            Bandit(mended, arms=["a"]).update("a", 2.5)

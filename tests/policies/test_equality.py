@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from rotting.policy import Policy
 from rotting.registry import list_policies, make
 from tests.conftest import FEW, INTERPRETED
-from tests.helpers.games import ODD_SIZES, play, play_naive, tables, tied_tables
+from tests.helpers.games import ODD_SIZES, examples, play, play_naive, tables, taking_priors, tied_tables
 from tests.reference.by_name import NAIVE
 
 HORIZON = 60 if INTERPRETED else 250
@@ -47,6 +47,16 @@ def test_odd_sizes_equal_the_reference(policy: Policy) -> None:
 @given(table=tied_tables(40))
 def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> None:
     assert play(policy, table, 40) == play_naive(policy, table, 40)
+
+
+@pytest.mark.parametrize("policy", taking_priors(examples()), ids=repr)
+def test_choices_after_priors_equal_the_reference(policy: Policy) -> None:
+    """Round 1, where the level ln(t) of most bounds is 0, is no first pull then. Arms with equal priors tie."""
+    horizon, priors = 40, [(arm, mean) for arm, mean in enumerate([1 / 3, 1 / 3, 0.25]) for _ in range(2)]
+    for name, table in tables(3, horizon).items():
+        assert play(policy, table.tolist(), horizon, priors=priors) == play_naive(
+            policy, table.tolist(), horizon, priors=priors
+        ), name
 
 
 @pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa"])

@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ import pytest
 from hypothesis import given, settings
 
 from rotting import theory
+from rotting.common.rules import LARGEST
 from rotting.kernels.nested import flatten
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
+from rotting.parts import noise_scale
 from rotting.parts.doubling import doubling
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.glr_ucb import GLRUCB
@@ -28,6 +31,7 @@ from tests.helpers.games import ODD_SIZES, Player, changing_arms, play, play_nai
 from tests.reference.noise import estimated_sigma
 
 HORIZON = 60 if INTERPRETED else 250
+PAGE = (Path(__file__).parents[2] / "docs/unknown-noise.md").read_text("utf-8")
 
 ESTIMATED = [
     make(name, sigma="estimate")
@@ -100,6 +104,26 @@ def test_the_unit_of_the_rewards_changes_no_choice(policy: Policy, factor: float
     for name in ("noise", "falling", "coins", "constant", "tiny"):
         table = found[name]
         assert play(policy, table.tolist(), HORIZON) == play(policy, (factor * table).tolist(), HORIZON), name
+
+
+def documented_range(text: str | None) -> tuple[float, float]:
+    (ends,) = re.findall(r"0 or between (\S+) and (\S+) in size", text or "")
+    return float(ends[0]), float(ends[1])
+
+
+@pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
+def test_the_unit_changes_no_choice_up_to_both_ends_of_the_documented_range(policy: Policy) -> None:
+    """The smallest reward but 0 comes close to the lower end, and the largest to the upper one."""
+    smallest, largest = documented_range(PAGE)
+    for name, table in tables(4, HORIZON).items():
+        sizes, chosen = np.abs(table[table != 0.0]), play(policy, table.tolist(), HORIZON)
+        powers = math.ceil(math.log2(smallest / sizes.min())), math.floor(math.log2(largest / sizes.max()))
+        for power in powers:
+            assert play(policy, (2.0**power * table).tolist(), HORIZON) == chosen, (name, power)
+
+
+def test_the_range_of_rewards_is_documented_once() -> None:
+    assert documented_range(PAGE) == documented_range(noise_scale.__doc__) == (1e-100, LARGEST)
 
 
 @pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)

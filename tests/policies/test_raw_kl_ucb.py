@@ -49,7 +49,7 @@ SHARES = st.one_of(st.sampled_from([0.0, 1.0, 0.5, 1e-12, 1.0 - 1e-12]), st.floa
 @given(
     POLICIES,
     st.lists(SHARES, min_size=1, max_size=30),
-    st.integers(2, 10**9),
+    st.integers(1, 10**9),
     st.lists(st.floats(1.0, 1e9), min_size=1, max_size=8),
     st.sampled_from([0.0, 1e6, -1e9]),
 )

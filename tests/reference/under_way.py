@@ -14,6 +14,9 @@ from rotting.policy import Reason
 class SlowRule:
     """What is under way, and the rule for it.
 
+    The leader has the highest mean of the arms that compete: those with decisions under way, and the one that the policy chose
+    of the others.
+
     Args:
         pending: decisions of each slot without a reward.
         rewards: rewards of each slot.

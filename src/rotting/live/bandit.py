@@ -18,7 +18,7 @@ from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.arms import MAX_PRIOR_WEIGHT, AllBut, Arms, check_arm, listed_slots, restore_arm
 from rotting.live.choosing import Chooser
-from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Orphans, Outcome
+from rotting.live.decisions import Decision, Entry, Ids, Key, Ledger, Orphans, Outcome, id_of
 from rotting.live.events import Event, Listener, check_event, learned_many
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.live.history import Numbers, Unknown, read, settle_arms
@@ -29,7 +29,7 @@ from rotting.live.processes import Gate, own_stream, watch
 from rotting.live.reporting import Reporting
 from rotting.live.saved_state import Parts, unseal
 from rotting.live.under_way import UnderWay
-from rotting.policy import Policy
+from rotting.policy import Policy, how_to_accept
 from rotting.registry import from_json as policy_from_json
 
 _MAX_PENDING = 10_000
@@ -60,14 +60,8 @@ def _instead(reward: object) -> str:
 
 def _check_pair(pair: object) -> tuple[object, object]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise InvalidTypeError(f"rewards must be pairs of an id and a reward, got {brief(pair)}")
+        raise InvalidTypeError(f"rewards must be pairs of a decision and a reward, got {brief(pair)}")
     return pair[0], pair[1]
-
-
-def _check_id(id: object) -> str:  # noqa: A002 - the name of the argument
-    if not isinstance(id, str):
-        raise InvalidTypeError(f"id must be the id of a Decision, a string, got {brief(id)}")
-    return id
 
 
 class Bandit:
@@ -95,9 +89,9 @@ class Bandit:
         policy: any policy but an oracle.
         arms: ids of the arms: strings, numbers, None or tuples of these, each once, at least one.
         seed: seed of the policy's own randomness.
-        pending: "young": decisions under way count as if they had told something already, but for the arm with the highest
-            mean once it has as many rewards; so no arm is chosen again and again before its first rewards come. "ignore": they
-            do not count. What either costs is measured in docs/delays.md.
+        pending: "young": decisions under way count as if they had told something already, but for the leader of the arms that
+            compete, once it has as many rewards; so no arm is chosen again and again before its first rewards come. "ignore":
+            they do not count. The rule, and what either costs, is in docs/delays.md.
         max_pending: the most decisions that are waited for, or whose reward waits for that of an older one of the same arm.
             When there is one more, the oldest expires, without a reward. So many answers are remembered, too; a second reward
             for an older id is `unknown`.
@@ -377,7 +371,7 @@ class Bandit:
         The preview is exact as long as nothing else happens to the bandit: also for a policy that draws, and also if
         `max_pending` is reached, where deciding would expire the oldest decisions. It works on a copy of what was learned, so
         its cost depends on the number of arms, and not on the number of pending decisions. Other threads wait only while that
-        copy is made. `RemoteBandit.decide(dry_run=True)` does the same over HTTP.
+        copy is made. Over HTTP, the bandits of a `Client` do the same with `decide(dry_run=True)`.
 
         Args:
             arms: the arms available this time; all by default.
@@ -439,6 +433,7 @@ class Bandit:
         if not low <= value <= high:
             raise InvalidValueError(
                 f"{name} must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {brief(reward)}"
+                f"{how_to_accept(self._policy, value, value)}"
             )
         return value
 
@@ -536,7 +531,7 @@ class Bandit:
         if self._listener is not None:
             self._events += learned_many([self._arms.names[slot] for slot in places], which, rewards, propensities)
 
-    def reward(self, id: str, reward: float) -> Outcome:  # noqa: A002 - what decisions call it
+    def reward(self, id: str | Decision, reward: float) -> Outcome:  # noqa: A002 - what decisions call it
         """Learn what a decision paid, and return what became of it.
 
         "applied": it counts. "duplicate": the same reward came before, and nothing happens. "conflict": another reward came
@@ -546,11 +541,11 @@ class Bandit:
         **A reward of 0 must be reported too**: a decision without an answer is still waited for.
 
         Args:
-            id: that of the decision.
+            id: the decision, or its id.
             reward: a finite number; True and False are refused, since they are mostly the answer to another question.
         """
         value = reward if type(reward) is float and self._least <= reward <= self._most else self._checked(reward)
-        key = id if type(id) is str else _check_id(id)
+        key = id if type(id) is str else id_of(id)
         with self._lock:
             try:
                 outcome = self._reward(key, value)
@@ -561,21 +556,21 @@ class Bandit:
             self._warn()
         return outcome
 
-    def reward_many(self, rewards: Iterable[tuple[str, float]]) -> list[Outcome]:
+    def reward_many(self, rewards: Iterable[tuple[str | Decision, float]]) -> list[Outcome]:
         """Learn what many decisions paid, in this order, and return what became of each; all or, if one is refused, none.
 
         Args:
-            rewards: pairs of an id and a reward, as for `reward`.
+            rewards: pairs of a decision, or its id, and a reward, as for `reward`.
 
         Example:
             >>> from rotting.policies.uniform import Uniform
             >>> bandit = Bandit(Uniform(), arms=["a", "b", "c"])
-            >>> bandit.reward_many([(decision.id, 1.0) for decision in bandit.decide(count=2)])
+            >>> bandit.reward_many([(decision, 1.0) for decision in bandit.decide(count=2)])
             ['applied', 'applied']
         """
         if not isinstance(rewards, Iterable):
-            raise InvalidTypeError(f"rewards must be pairs of an id and a reward, got {brief(rewards)}")
-        pairs = [(_check_id(id), self._checked(reward)) for id, reward in map(_check_pair, rewards)]  # noqa: A001
+            raise InvalidTypeError(f"rewards must be pairs of a decision and a reward, got {brief(rewards)}")
+        pairs = [(id_of(id), self._checked(reward)) for id, reward in map(_check_pair, rewards)]  # noqa: A001
         with self._lock:
             try:
                 outcomes = [self._reward(key, value) for key, value in pairs]
@@ -661,16 +656,16 @@ class Bandit:
                     self._tell()
         return int(rows.which.size)
 
-    def cancel(self, id: str) -> Outcome:  # noqa: A002
+    def cancel(self, id: str | Decision) -> Outcome:  # noqa: A002
         """End a decision that was never shown: all goes on as if it had not been made, but the number of its round is used.
 
         Returns "applied"; or "conflict" if it was rewarded, "expired" if it had ended before, "unknown" as `reward` does.
 
         Args:
-            id: that of the decision.
+            id: the decision, or its id.
         """
         with self._lock:
-            return self._end_open(_check_id(id), "cancelled", None)
+            return self._end_open(id_of(id), "cancelled", None)
 
     def _end_open(self, id: str, event: str, value: float | None) -> Outcome:  # noqa: A002
         entry = self._ledger.entries.get(id)
@@ -683,14 +678,14 @@ class Bandit:
         return "applied"
 
     @overload
-    def expire(self, id: str, *, missing: float | Literal["drop"] = "drop") -> Outcome: ...
+    def expire(self, id: str | Decision, *, missing: float | Literal["drop"] = "drop") -> Outcome: ...
 
     @overload
     def expire(self, *, older_than_rounds: int, missing: float | Literal["drop"] = "drop", limit: int | None = None) -> int: ...
 
     def expire(
         self,
-        id: str | None = None,  # noqa: A002
+        id: str | Decision | None = None,  # noqa: A002
         *,
         older_than_rounds: int | None = None,
         missing: float | Literal["drop"] = "drop",
@@ -704,7 +699,7 @@ class Bandit:
         Returns what became of the decision, as `cancel` does; with `older_than_rounds`, how many decisions ended.
 
         Args:
-            id: that of the decision; or
+            id: the decision, or its id; or
             older_than_rounds: end all decisions that were made more than so many rounds ago.
             missing: "drop": learn nothing; or the reward to learn in its place, such as 0.0 if no answer means no click.
             limit: with `older_than_rounds`, end at most this many decisions, the oldest first. To end many without keeping
@@ -726,7 +721,7 @@ class Bandit:
         value = None if isinstance(missing, str) and missing == "drop" else self._checked(missing, "missing")
         with self._lock:
             if id is not None:
-                return self._end_open(_check_id(id), "expired", value)
+                return self._end_open(id_of(id), "expired", value)
             last = self._rounds - nonnegative_int("older_than_rounds", older_than_rounds) - 1
             old = self._ledger.open_until(last, most)
             try:

@@ -10,6 +10,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice, takewhile
 from typing import Any, Literal, NamedTuple
 
+from rotting.common.rules import brief
+from rotting.errors import InvalidTypeError
 from rotting.live.answers import Answer, Answers
 from rotting.live.arms import arm_to_json
 from rotting.live.early_rewards import EarlyRewards
@@ -31,7 +33,8 @@ class Decision(NamedTuple):
     """A choice that waits for its reward.
 
     Args:
-        id: what `Bandit.reward` asks for; nobody can guess it, and no other decision ever has it.
+        id: what to keep until the reward comes; nobody can guess it, and no other decision ever has it. All that asks for the
+            id of a decision, such as `Bandit.reward`, takes the decision itself, too.
         arm: the arm to play.
         round: the number of the decision, from 1.
         propensity: the probability with which this arm was chosen.
@@ -43,8 +46,8 @@ class Decision(NamedTuple):
         >>> decision = bandit.decide()
         >>> decision.arm, decision.round, decision.propensity, decision.reason.pending
         ('jazz', 1, 1.0, 0)
-        >>> bandit.reward(decision.id, 1.0)
-        'applied'
+        >>> bandit.reward(decision.id, 1.0), bandit.reward(decision, 1.0)
+        ('applied', 'duplicate')
     """
 
     id: str
@@ -52,6 +55,19 @@ class Decision(NamedTuple):
     round: int
     propensity: float
     reason: ArmExplanation
+
+
+def id_of(decision: object) -> str:
+    """Return the id of a decision, which may be given as such or by its id.
+
+    Example:
+        >>> id_of(Decision("4f", "jazz", 1, 1.0, ArmExplanation(0.0, 0.0, 0, 0.0, 0, 0))), id_of("4f")
+        ('4f', '4f')
+    """
+    key = decision.id if isinstance(decision, Decision) else decision
+    if not isinstance(key, str):
+        raise InvalidTypeError(f"id must be a Decision or its id, a string, got {brief(decision)}")
+    return key
 
 
 class Ids:

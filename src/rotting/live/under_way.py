@@ -7,8 +7,10 @@ changes meanwhile. So with `pending="young"`
 - the policy chooses among the arms with nothing under way, and those that have something join: with their index as if the
   decisions under way had paid what the rewards of the window did, `mean + width sqrt(h / (h + pending))`, where h is the arm's
   window;
-- but not so the leader, the arm with the highest mean: it is chosen because it is good, not in order to learn. Its index is
-  that of the policy, once it has as many rewards as decisions under way; before, it is young, and joins as the others do;
+- but not so the leader, the arm with the highest mean of those that compete, which are the arms with something under way and
+  the one that the policy chose. The leader is chosen because it is good, not in order to learn. Its index is that of the
+  policy, once it has as many rewards as decisions under way; before, it is young, and joins as the others do. The other arms
+  with nothing under way cannot win, so their means do not count, and need not be computed;
 - an arm without any reward has the mean of the arms' means, plus the width of a window of its decisions under way:
   `level / sqrt(pending)`, where `level = width sqrt(h)` is that of the best of the others;
 - the largest index wins, the lowest slot on a tie. If no arm has a reward, the one with the fewest decisions does.

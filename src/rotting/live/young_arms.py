@@ -91,7 +91,7 @@ def _mean_of_means(p: Any, s: Any, t: int, arms: Ints) -> float:
 
 
 class Entrant(NamedTuple):
-    """An arm that competes."""
+    """An arm that competes: one with decisions under way, or the one that the policy chose of the others."""
 
     slot: int
     value: float  # its index
@@ -99,7 +99,7 @@ class Entrant(NamedTuple):
 
 
 class Leader(NamedTuple):
-    """The arm with the highest mean, the lowest on a tie."""
+    """The arm with the highest mean of those that compete, the lowest on a tie."""
 
     mean: float
     leads: Entrant

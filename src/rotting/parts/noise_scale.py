@@ -7,7 +7,10 @@ arms are drawn towards the pool of all, which weighs as much as c pairs of their
     v_i = (D_i + 2 c V) / (2 (n_i + c)),    V = sum of D / (2 sum of n),    c = 150.
 
 Until two neighbours differ, V is the variance of the arms' first rewards, or the square of the largest of them if they are all
-alike, or 1 if they are all 0: some scale, so that no scale is 0. All of it scales with the rewards: none is assumed.
+alike, or 1 if they are all 0: some scale, so that no scale is 0.
+
+All of it scales with rewards that are 0 or between 1e-100 and 1e100 in size: no scale is assumed. Larger rewards are refused,
+and the squares of much smaller ones are rounded to 0: no scale is taken to be below 1e-150.
 
 No theorem covers an index with an estimated scale.
 """

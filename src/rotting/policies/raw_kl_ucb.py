@@ -90,13 +90,17 @@ def square(p: Params, level: float, limit: float) -> float:
 
 def search(p: Params, s: State, level: float, i: int, threshold: float) -> float:
     value = search_hull(p, s, level, i, threshold)
-    mean, slope = s.lines.mean[i], 0.0
-    if p.kind != BERNOULLI:
-        slope = (value - mean) / (2.0 * level)
-    elif value > mean:
-        slope = value * (1.0 - value) / ((value - mean) * line_window(s, i))
-    s.tangents.value[i], s.tangents.level[i], s.tangents.slope[i] = value, level, slope
+    s.tangents.value[i], s.tangents.level[i], s.tangents.slope[i] = value, level, slope_at(p, s, level, i, value)
     return value
+
+
+def slope_at(p: Params, s: State, level: float, i: int, value: float) -> float:
+    mean = s.lines.mean[i]
+    if level == 0.0:  # round 1, which is no first pull if there are priors; the bound rises from the mean like a square root
+        return math.inf
+    if p.kind != BERNOULLI:
+        return float((value - mean) / (2.0 * level))
+    return float(value * (1.0 - value) / ((value - mean) * line_window(s, i))) if value > mean else 0.0
 
 
 def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:

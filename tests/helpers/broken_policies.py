@@ -1,0 +1,411 @@
+"""Policies with one fault each, and the rule of `check_policy` that each breaks."""
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.kernels.random_numbers import uniform
+from rotting.policy import Kernel, Policy, Reason
+
+
+class NoParams(NamedTuple):
+    """No parameters."""
+
+
+def made(name: str, *functions: Callable[..., Any], **more: Any) -> Policy:
+    """Return a policy of these functions; `more` are other functions, and flags of its class."""
+    flags: dict[str, Any] = {flag: more.pop(flag) for flag in ("randomised", "first_pulls") if flag in more}
+    attributes = {"name": name, "listed": False, "kernel": Kernel(NoParams, *functions, **more), **flags}
+    policy: Policy = type(name, (Policy,), attributes)()
+    return policy
+
+
+# --- A sound policy: the arm with the largest mean of all its rewards ---------------------------------------------------
+
+
+class Sums(NamedTuple):
+    """What each arm paid."""
+
+    pulls: Ints  # [K]
+    total: Floats  # [K]
+
+
+def init(p: NoParams, n_arms: int, capacity: int) -> Sums:
+    return Sums(np.zeros(n_arms, np.int64), np.zeros(n_arms))
+
+
+def choose(p: NoParams, s: Any, t: int, key: int, arms: Ints) -> int:
+    best = arms[0]
+    for i in arms:
+        if s.pulls[i] == 0:
+            return int(i)
+        if s.total[i] / s.pulls[i] > s.total[best] / s.pulls[best]:
+            best = i
+    return int(best)
+
+
+def update(p: NoParams, s: Any, t: int, arm: int, reward: float) -> None:
+    s.pulls[arm] += 1
+    s.total[arm] += reward
+
+
+def explain(p: NoParams, s: Any, t: int, arms: Ints, arm: int) -> Reason:
+    if s.pulls[arm] == 0:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    mean = s.total[arm] / s.pulls[arm]
+    return Reason(mean, mean, s.pulls[arm], 0.0)
+
+
+# --- A sound policy that needs `forget`: the same for the rewards of the last rounds, which are in one log -----------------
+
+_TAU = 25
+
+
+class Window(NamedTuple):
+    """The rewards of the last rounds."""
+
+    pulls: Ints  # [K] in the window
+    total: Floats  # [K] of their rewards
+    marks: Ints  # [2] first entry of the log in the window, number of entries
+    rounds: Ints  # [capacity] of each entry
+    arms: Ints  # [capacity] -1 once the arm is forgotten
+    rewards: Floats  # [capacity]
+
+
+def init_window(p: NoParams, n_arms: int, capacity: int) -> Window:
+    return Window(
+        pulls=np.zeros(n_arms, np.int64),
+        total=np.zeros(n_arms),
+        marks=np.zeros(2, np.int64),
+        rounds=np.zeros(capacity, np.int64),
+        arms=np.zeros(capacity, np.int64),
+        rewards=np.zeros(capacity),
+    )
+
+
+def slide(s: Window, t: int) -> None:
+    while s.marks[0] < s.marks[1] and s.rounds[s.marks[0]] < t - _TAU:
+        i = s.arms[s.marks[0]]
+        if i >= 0:
+            s.pulls[i] -= 1
+            s.total[i] -= s.rewards[s.marks[0]]
+        s.marks[0] += 1
+
+
+def update_window(p: NoParams, s: Window, t: int, arm: int, reward: float) -> None:
+    slide(s, t)
+    e = s.marks[1]
+    s.rounds[e], s.arms[e], s.rewards[e] = t, arm, reward
+    s.marks[1] += 1
+    update(p, s, t, arm, reward)
+
+
+def choose_window(p: NoParams, s: Window, t: int, key: int, arms: Ints) -> int:
+    slide(s, t)
+    return choose(p, s, t, key, arms)
+
+
+def explain_window(p: NoParams, s: Window, t: int, arms: Ints, arm: int) -> Reason:
+    slide(s, t)
+    return explain(p, s, t, arms, arm)
+
+
+def forget_window(p: NoParams, s: Window, arm: int) -> None:
+    for e in range(s.marks[1]):
+        if s.arms[e] == arm:
+            s.arms[e] = -1
+
+
+def forget_rewards_alone(p: NoParams, s: Window, arm: int) -> None:
+    """Leave the number of the pulls."""
+    for e in range(s.marks[1]):
+        if s.arms[e] == arm:
+            s.rewards[e] = 0.0
+
+
+def forget_the_next(p: NoParams, s: Sums, arm: int) -> None:
+    """Forget the next arm, too."""
+    other = (arm + 1) % s.pulls.size
+    s.pulls[other], s.total[other] = 0, 0.0
+
+
+def forget_the_one_before(p: NoParams, s: Sums, arm: int) -> None:
+    """Forget the arm before it, too."""
+    s.pulls[arm - 1], s.total[arm - 1] = 0, 0.0
+
+
+def forget_all(p: NoParams, s: Window, arm: int) -> None:
+    """Strike out the rewards of all arms, whose sums stay."""
+    s.arms[:] = -1
+
+
+# --- A sound policy that draws ------------------------------------------------------------------------------------------
+
+
+def _weight(s: Any, i: int) -> float:
+    return float(0.5 + abs(s.total[i]))
+
+
+def draw(p: NoParams, s: Any, t: int, key: int, arms: Ints) -> int:
+    """Draw in proportion to what each arm paid."""
+    whole = 0.0
+    for i in arms:
+        whole += _weight(s, i)
+    left = uniform(key, t, 0) * whole
+    for i in arms:
+        left -= _weight(s, i)
+        if left < 0.0:
+            return int(i)
+    return int(arms[-1])
+
+
+def chances(p: NoParams, s: Any, t: int, arms: Ints, out: Floats) -> None:
+    whole = 0.0
+    for i in arms:
+        whole += _weight(s, i)
+    for k in range(arms.size):
+        out[k] = _weight(s, arms[k]) / whole
+
+
+def draw_window(p: NoParams, s: Window, t: int, key: int, arms: Ints) -> int:
+    slide(s, t)
+    return draw(p, s, t, key, arms)
+
+
+def chances_window(p: NoParams, s: Window, t: int, arms: Ints, out: Floats) -> None:
+    slide(s, t)
+    chances(p, s, t, arms, out)
+
+
+def chances_off(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+    """Tell the first arm's probability 0.1 too large, at the cost of the last."""
+    chances(p, s, t, arms, out)
+    moved = min(0.1, out[-1])
+    out[0] += moved
+    out[-1] -= moved
+
+
+def chances_at_the_start(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+    """Tell those of a state without rewards."""
+    out[:] = 1.0 / arms.size
+
+
+def chances_in_the_end(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+    """Tell the first arm's as 1 until each was pulled twice."""
+    if s.pulls.min() >= 2:
+        chances(p, s, t, arms, out)
+    else:
+        out[:] = 0.0
+        out[0] = 1.0
+
+
+def chances_of_all(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+    """Count the arms that are not available, too."""
+    whole = 0.0
+    for i in range(s.total.size):
+        whole += _weight(s, i)
+    for k in range(arms.size):
+        out[k] = _weight(s, arms[k]) / whole
+
+
+def chances_below_zero(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+    """Make the sum right by a number that is no probability."""
+    chances(p, s, t, arms, out)
+    out[0] += 1.0
+    out[-1] -= 1.0
+
+
+class Weighted(NamedTuple):
+    """Sums, and the probability of each arm's last draw."""
+
+    pulls: Ints  # [K]
+    total: Floats  # [K]
+    propensity: Floats  # [K]
+
+
+def init_weighted(p: NoParams, n_arms: int, capacity: int) -> Weighted:
+    return Weighted(np.zeros(n_arms, np.int64), np.zeros(n_arms), np.ones(n_arms))
+
+
+def draw_weighted(p: NoParams, s: Weighted, t: int, key: int, arms: Ints) -> int:
+    """Write the probability of the arm that is drawn."""
+    whole = 0.0
+    for i in arms:
+        whole += _weight(s, i)
+    i = draw(p, s, t, key, arms)
+    s.propensity[i] = _weight(s, i) / whole
+    return i
+
+
+def draw_unweighted(p: NoParams, s: Weighted, t: int, key: int, arms: Ints) -> int:
+    """Write the probability of a uniform draw."""
+    i = draw(p, s, t, key, arms)
+    s.propensity[i] = 1.0 / arms.size
+    return i
+
+
+def draw_in_the_first_rounds(p: NoParams, s: Sums, t: int, key: int, arms: Ints) -> int:
+    """Draw in secret, after each arm was pulled once and for a few rounds."""
+    k = int(uniform(key, t, 0) * arms.size)
+    return int(arms[k]) if 3 < t < 40 else choose(p, s, t, key, arms)
+
+
+def toss(p: NoParams, s: Sums, t: int, key: int, arms: Ints) -> int:
+    """Draw without a key."""
+    return int(arms[int(random.random() * arms.size)])
+
+
+# --- Other faults -------------------------------------------------------------------------------------------------------
+
+
+def init_alias(p: NoParams, n_arms: int, capacity: int) -> Any:
+    """Use one array for two fields."""
+    both = np.zeros(n_arms)
+    return Sums(both, both)  # type: ignore[arg-type]
+
+
+KEPT = np.zeros(1_000)
+
+
+def init_kept(p: NoParams, n_arms: int, capacity: int) -> Any:
+    """Use one array for all states."""
+    return Sums(np.zeros(n_arms, np.int64), KEPT[:n_arms])
+
+
+class Tuned(NamedTuple):
+    """Sums, and a number."""
+
+    pulls: Ints  # [K]
+    total: Floats  # [K]
+    capacity: Ints  # [1]
+
+
+def init_for_capacity(p: NoParams, n_arms: int, capacity: int) -> Tuned:
+    return Tuned(np.zeros(n_arms, np.int64), np.zeros(n_arms), np.array([capacity]))
+
+
+def count_alone(p: NoParams, s: Sums, t: int, arm: int, reward: float) -> None:
+    """Ignore the reward."""
+    s.pulls[arm] += 1
+    s.total[arm] += 0.5
+
+
+def credit_the_one_before(p: NoParams, s: Sums, t: int, arm: int, reward: float) -> None:
+    """Give the reward to another arm."""
+    s.pulls[arm] += 1
+    s.total[arm - 1] += reward
+
+
+class Noted(NamedTuple):
+    """Sums, and the last choice."""
+
+    pulls: Ints  # [K]
+    total: Floats  # [K]
+    chosen: Ints  # [1]
+
+
+def init_noted(p: NoParams, n_arms: int, capacity: int) -> Noted:
+    return Noted(np.zeros(n_arms, np.int64), np.zeros(n_arms), np.zeros(1, np.int64))
+
+
+def choose_and_note(p: NoParams, s: Noted, t: int, key: int, arms: Ints) -> int:
+    s.chosen[0] = choose(p, s, t, key, arms)
+    return int(s.chosen[0])
+
+
+def credit_the_last_choice(p: NoParams, s: Noted, t: int, arm: int, reward: float) -> None:
+    """Give the reward to the arm that was chosen last, whatever arm it is of."""
+    update(p, s, t, int(s.chosen[0]), reward)
+
+
+def explain_and_count(p: NoParams, s: Sums, t: int, arms: Ints, arm: int) -> Reason:
+    """Count a pull for each question."""
+    s.pulls[arm] += 1
+    return explain(p, s, t, arms, arm)
+
+
+def overwrite_arms(p: NoParams, s: Sums, t: int, key: int, arms: Ints) -> int:
+    """Use `arms` as working space."""
+    arms[0] = choose(p, s, t, key, arms)
+    return int(arms[0])
+
+
+def choose_zero_on_a_tie(p: NoParams, s: Sums, t: int, key: int, arms: Ints) -> int:
+    """Start the search with arm 0, available or not."""
+    best = 0
+    for i in arms:
+        if s.pulls[i] == 0:
+            return int(i)
+        if s.total[i] * s.pulls[best] > s.total[best] * s.pulls[i]:
+            best = i
+    return int(best)
+
+
+SOUND = [
+    made("greedy", init, choose, update, explain),
+    made("greedy-in-silence", init, choose, update),
+    made("windowed", init_window, choose_window, update_window, explain_window, forget=forget_window),
+    made("windowed-in-silence", init_window, choose_window, update_window, forget=forget_window),
+    made("drawn", init, draw, update, propensities=chances, randomised=True, first_pulls=False),
+    made(
+        "drawn-by-window",
+        init_window,
+        draw_window,
+        update_window,
+        propensities=chances_window,
+        forget=forget_window,
+        randomised=True,
+        first_pulls=False,
+    ),
+    made("weighted", init_weighted, draw_weighted, update, propensities=chances, randomised=True, first_pulls=False),
+]
+"""What the others are made of: each keeps every rule."""
+
+_USED_AGAIN = "an arm in the place of one that was removed must be as new"
+_UNUSED = "to forget an arm that was never pulled must change nothing"
+_MEAN = "the mean that explain tells must grow with the rewards of its arm"
+_CHANCES = "propensities must be those of `choose`"
+_DRAWN = {"randomised": True, "first_pulls": False}
+
+BROKEN = {
+    made("without-forget", init_window, choose_window, update_window, explain_window): _USED_AGAIN,
+    made("without-forget-in-silence", init_window, choose_window, update_window): _USED_AGAIN,
+    made("without-forget-drawn", init_window, draw_window, update_window, propensities=chances_window, **_DRAWN): _USED_AGAIN,
+    made(
+        "forgets-rewards-alone", init_window, choose_window, update_window, explain_window, forget=forget_rewards_alone
+    ): _USED_AGAIN,
+    made("forgets-the-next", init, choose, update, explain, forget=forget_the_next): _UNUSED,
+    made("forgets-the-next-in-silence", init, choose, update, forget=forget_the_next): _UNUSED,
+    made("forgets-the-one-before", init, choose, update, explain, forget=forget_the_one_before): _UNUSED,
+    made("forgets-all", init_window, choose_window, update_window, explain_window, forget=forget_all): _UNUSED,
+    made("chances-off", init, draw, update, propensities=chances_off, **_DRAWN): _CHANCES,
+    made("chances-at-the-start", init, draw, update, propensities=chances_at_the_start, **_DRAWN): _CHANCES,
+    made("chances-in-the-end", init, draw, update, propensities=chances_in_the_end, **_DRAWN): _CHANCES,
+    made("chances-of-all", init, draw, update, propensities=chances_of_all, **_DRAWN): "propensities must sum to 1",
+    made("chances-below-zero", init, draw, update, propensities=chances_below_zero, **_DRAWN): (
+        "propensities must lie between 0 and 1"
+    ),
+    made("unweighted", init_weighted, draw_unweighted, update, propensities=chances, **_DRAWN): (
+        "choose must write the propensity of the arm that it returns"
+    ),
+    made("draws-in-the-first-rounds", init, draw_in_the_first_rounds, update): (
+        "a policy that depends on its key must say `randomised = True`"
+    ),
+    made("tosses", init, toss, update): "must not use random",
+    made("alias", init_alias, choose, update): "each array of a state must have memory of its own",
+    made("kept", init_kept, choose, update): "a second game must equal the first",
+    made("for-capacity", init_for_capacity, choose, update): "a small state must be the corner of a large one",
+    made("counts-alone", init, choose, count_alone, explain): _MEAN,
+    made("credits-the-one-before", init, choose, credit_the_one_before, explain): _MEAN,
+    made("credits-the-last-choice", init_noted, choose_and_note, credit_the_last_choice, explain): _MEAN,
+    made("explains-and-counts", init, choose, update, explain_and_count): (
+        "explain must change nothing that a choice depends on"
+    ),
+    made("overwrites-arms", init, overwrite_arms, update): "choose and explain must leave `arms` as they are",
+    made("chooses-zero", init, choose_zero_on_a_tie, update): "an arm that is not available must not be chosen",
+}
+"""Each broken policy with the rule that it breaks, or the end of what is said of it."""
