@@ -21,6 +21,7 @@ from docs.make_hull import filled
 from docs.make_policies import table
 from rotting.common.arrays import Floats
 from rotting.common.statistics import mean_interval
+from rotting.display.tables import interval_text
 from rotting.engines.compile import compiled
 from rotting.experiments.unknown_noise import N_ARMS, fading_clicks
 from rotting.kernels.random_numbers import derive_key, reward_uniform
@@ -156,11 +157,8 @@ def measured(runs: int, horizon: int, workers: int) -> dict[str, list[Floats]]:
 
 
 def cell(values: Floats) -> str:
-    """Return a mean with half the length of its interval."""
-    mean, low, high = mean_interval(values)
-    assert low is not None
-    assert high is not None
-    return f"{mean:.1f} ± {(high - low) / 2:.1f}"
+    """Return a mean with its interval."""
+    return interval_text(mean_interval(values), ".1f")
 
 
 def parts(found: Mapping[str, list[Floats]], horizon: int, version: str) -> dict[str, str]:

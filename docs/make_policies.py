@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from rotting import registry
 from rotting.common.statistics import mean_interval
+from rotting.display.tables import interval_text
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Constant, Piecewise, Problem, stationary
 from rotting.problems.noise import Bernoulli
@@ -110,10 +111,7 @@ def regrets(classes: Sequence[type[Policy]], workers: int | None = None) -> dict
         players = [each(**given_to(each, setting)) for each in classes]
         result = simulate(players, setting.problem, runs=RUNS, seed=SEED, workers=workers, checkpoints=[], progress=False)
         for each, regret in zip(classes, result.regret[:, :, -1], strict=True):
-            mean, low, high = mean_interval(regret)
-            assert low is not None
-            assert high is not None
-            cells[each.__name__].append(f"{mean:.1f} ± {(high - low) / 2:4.1f}")
+            cells[each.__name__].append(interval_text(mean_interval(regret), ".1f"))
     return cells
 
 
@@ -215,8 +213,8 @@ def page(cells: Cells) -> str:
         _list(*map(_description, policies())),
         REGRETS,
         _wrapped(
-            f"The table shows the mean regret over {RUNS} runs of T = {HORIZON:,} rounds and, after ±, half of its 95 %"
-            " interval, in units of reward; less is better. Regret is the sum of the means that the optimal policy would have"
+            f"The table shows the mean regret over {RUNS} runs of T = {HORIZON:,} rounds and its 95 % interval, in"
+            " units of reward; less is better. Regret is the sum of the means that the optimal policy would have"
             f" collected, minus those of the arms pulled. Seed {SEED}. In a run every policy gets the same rewards, so"
             " differences between policies are more certain than their intervals suggest."
         ),
@@ -243,7 +241,7 @@ def page(cells: Cells) -> str:
 
 def read_regrets(text: str) -> dict[str, list[str]]:
     """Return the regrets that a page holds."""
-    rows = [line.split("|") for line in text.partition(REGRETS)[2].splitlines() if line.startswith("|") and "±" in line]
+    rows = [line.split("|") for line in text.partition(REGRETS)[2].splitlines() if line.startswith("|") and "]" in line]
     return {name.strip(): [cell.strip() for cell in cells] for _, name, _, *cells, _ in rows}
 
 

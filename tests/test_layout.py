@@ -18,7 +18,6 @@ NO_BEHAVIOUR = {
     "common/looks.py": "colours and line styles; display/test_plots.py checks that curves differ",
     "common/version.py": "one string; test_package.py compares it with the change log",
     "report/model.py": "data that the page and the writer are tested with",
-    "experiments/rested_ten_arms.py": "settings and claims as data; experiments/test_experiments.py runs every experiment",
 }
 """Modules that need no test file, and why."""
 
@@ -73,6 +72,7 @@ OF_SEVERAL_MODULES = {
     "service/test_fuzz.py": "requests that nobody thought of",
     "store/test_crashes.py": "stores that are killed, cut, damaged, full",
     "report/test_browser.py": "the page and its script, in a browser",
+    "simulation/test_prefixes.py": "games of every kind of problem, short and long",
     "simulation/test_unchanged_games.py": "digests of every policy's games",
     "test_architecture.py": "ARCHITECTURE.md",
     "test_layout.py": "this file",

@@ -20,6 +20,8 @@ import pytest
 
 from rotting.experiments import Experiment
 from rotting.registry import list_policies
+from rotting.service.client import RemoteBandit
+from rotting.store.durable import DurableBandit
 from tests.conftest import INTERPRETED
 
 rotting: Any = importlib.import_module("rotting")
@@ -160,6 +162,57 @@ def test_what_docstrings_refer_to_is_there() -> None:
     names = {*re.findall(r"`(rotting(?:\.\w+)+)`", text)}
     assert len(names) > 5
     assert [name for name in sorted(names) if pydoc.locate(name) is None] == []
+
+
+def public_docstrings() -> dict[str, str]:
+    """The docstrings that `help` shows, of all public modules, functions, classes and methods, without examples: those run."""
+    found: dict[str, str] = {}
+    left: list[tuple[str, Any]] = [("rotting", rotting), ("open", DurableBandit), ("Client.bandit", RemoteBandit)]
+    while left:
+        name, thing = left.pop()
+        if name in found:
+            continue
+        lines = (inspect.getdoc(thing) or "").splitlines()
+        found[name] = "\n".join(line for line in lines if not line.lstrip().startswith((">>>", "...")))
+        if isinstance(thing, ModuleType):
+            left += [(f"{name}.{part}", getattr(thing, part)) for part in public_names(thing)]
+        elif inspect.isclass(thing):
+            own = {part for kind in thing.__mro__ if kind.__module__.startswith("rotting.") for part in vars(kind)}
+            left += [(f"{name}.{part}", getattr(thing, part)) for part in own if not part.startswith("_")]
+    return found
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """What a module lists; of one that lists nothing, what it defines."""
+    defined = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+    return list(getattr(module, "__all__", [name for name in defined if not name.startswith("_")]))
+
+
+def is_reachable(name: str, classes: dict[str, type]) -> bool:
+    """Whether `import rotting` is all that a user needs for a dotted name, which may also begin with a public class."""
+    first, *rest = name.split(".")
+    thing: Any = rotting if first == "rotting" else classes.get(first)
+    for part in rest:
+        if inspect.isclass(thing) and part in thing.__annotations__:
+            return True  # a field, which is an attribute of the instances alone
+        if thing is None or (isinstance(thing, ModuleType) and part not in public_names(thing)) or not hasattr(thing, part):
+            return False
+        thing = getattr(thing, part)
+    return thing is not None
+
+
+def test_users_can_reach_every_dotted_name_in_a_public_docstring() -> None:
+    docstrings = public_docstrings()
+    modules = [each for each in map(pydoc.locate, docstrings) if isinstance(each, ModuleType)]
+    things = [getattr(module, name) for module in modules for name in public_names(module)]
+    classes = {each.__name__: each for each in things if inspect.isclass(each)}
+    named = {
+        (name, where)
+        for where, text in docstrings.items()
+        for name in re.findall(r"\brotting(?:\.[A-Za-z_]\w*)+|(?<=`)[A-Z]\w*[a-z]\w*(?:\.[A-Za-z_]\w*)+", text)
+    }
+    assert len({name for name, _ in named}) > 20
+    assert [(name, where) for name, where in sorted(named) if not is_reachable(name, classes)] == []
 
 
 @pytest.mark.parametrize(

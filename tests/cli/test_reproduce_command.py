@@ -1,16 +1,34 @@
 """`rotting reproduce`: a new folder each time, and everything without a name."""
 
+import csv
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from html import escape
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rotting import cli, experiments
+from rotting.cli import command_line
+from rotting.common.folders import cache_folder
+from rotting.common.machine import this_machine
+from rotting.engines.chunk_store import ChunkStore
 from rotting.errors import InvalidValueError
+from rotting.experiments import restless_nights
 from rotting.problems import two_arms
 from rotting.registry import make
+from rotting.report.about import day_text
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate
+from tests.helpers.tiny_experiments import REPORT
 
 
 @pytest.mark.usefixtures("tiny")
@@ -59,3 +77,79 @@ def test_reproduce_without_a_name_is_everything(capsys: pytest.CaptureFixture[st
     page = Path("mine/report.html").read_text()
     for name in experiments.list_experiments():
         assert experiments.find(name).title in page
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+def test_control_c_says_what_is_kept_and_the_same_command_goes_on() -> None:
+    """Once after a game was finished; then the same again, which begins with that game."""
+    for package in REPORT:
+        pytest.importorskip(package)
+    command = [sys.executable, "-m", "rotting", "reproduce", "rested-two-arms", "--workers", "1", "--no-progress"]
+    folder = Path.cwd() / "cache/rotting/games"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(Path.cwd() / "cache"), "NUMBA_DISABLE_JIT": "1"}
+    for sign in ("*.chunk", "*.claim"):  # of a finished game, and of one that is being played
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+            while not list(folder.rglob(sign)) and running.poll() is None:
+                time.sleep(0.05)
+            running.send_signal(signal.SIGINT)
+            out, err = running.communicate(timeout=60)
+        assert (running.returncode, out) == (130, ""), err
+        start, end = err.splitlines()
+        assert start.startswith("rested-two-arms: quick size.")
+        said = re.fullmatch(r"rotting: interrupted: ([\d,]+) of [\d,]+ games are kept in '(.+)': run it again .*", end)
+        assert said is not None, end
+        assert said[2] == str(folder)
+        found = [ChunkStore(folder).read(path.stem) for path in folder.rglob("*.chunk")]
+        assert int(said[1].replace(",", "")) == sum(len(chunk.regret) for chunk in found if chunk is not None) > 0
+    assert not Path("reproduced").exists()
+
+
+@pytest.mark.usefixtures("tiny")
+def test_control_c_after_the_games_names_their_folder(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiments, "write", interrupt)
+    assert cli.main(["reproduce", "rested-two-arms", "--no-progress"]) == command_line.INTERRUPTED
+    keep = Path.cwd() / "cache/rotting/games"
+    end = capsys.readouterr().err.splitlines()[-1]
+    assert end == f"rotting: interrupted: finished games are kept in '{keep}': run it again to go on from there"
+
+
+@pytest.mark.usefixtures("tiny")
+def test_reproduce_says_which_games_it_did_not_play(capsys: pytest.CaptureFixture[str]) -> None:
+    games = 2 * len(restless_nights.LABELS) * 3  # two nights, three runs
+    for out, words in (("first", f"All {games} games were played"), ("second", f"Of {games} games, 0 were played")):
+        assert cli.main(["reproduce", "runtime", "--out", out, "--no-progress"]) == 0
+        assert words in capsys.readouterr().out
+        assert words in Path(out, "report.html").read_text()
+    kept = f"{games} of {day_text(datetime.now(UTC))} ({escape(this_machine())})"
+    assert kept in Path("second/report.html").read_text()
+    assert "computed anew" not in Path("second/report.html").read_text()
+
+    assert cli.main(["reproduce", "runtime", "--out", "third", "--no-progress", "--fresh"]) == 0
+    assert f"All {games} games were played" in capsys.readouterr().out
+    for first, second in pairwise(Result.load(f"{out}/runtime/results/night-7") for out in ("first", "second", "third")):
+        assert first == second
+
+
+@pytest.mark.usefixtures("tiny")
+def test_times_are_measured_for_the_report_and_never_kept_ones() -> None:
+    """Kept games say that a round takes an hour: nothing of that is in any file of the report."""
+    assert cli.main(["reproduce", "--out", "first", "--no-progress"]) == 0
+    store = ChunkStore(cache_folder() / "games")
+    for path in store.folder.rglob("*.chunk"):
+        chunk = store.read(path.stem)
+        assert chunk is not None
+        store.write(path.stem, chunk._replace(seconds=3600.0 * chunk.pulls.sum()))
+    assert cli.main(["reproduce", "--out", "second", "--no-progress"]) == 0
+    for name in ("runtime/seconds-per-night.csv", "runtime/us-per-round.csv", "exact-windows/cost.csv"):
+        with Path("second", name).open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        columns = [each for each in ("us", *restless_nights.LABELS) if each in rows[0]]
+        assert columns
+        assert all(0 < float(row[column]) < 3.6e9 / 100 for row in rows for column in columns)
+    for saved in Path("second").rglob("result.json"):
+        assert np.isnan(Result.load(saved.parent).us_per_round).all()

@@ -93,7 +93,7 @@ def test_control_c_stops_games_under_way() -> None:
         time.sleep(0.3)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
-    assert (running.returncode, out, err) == (130, "", "rotting: interrupted\n")
+    assert (running.returncode, out, err) == (130, "", "rotting: interrupted: no games are kept\n")
     assert not list(Path.cwd().iterdir())
 
 

@@ -2,8 +2,8 @@
 
 from operator import itemgetter
 
-from rotting.common.statistics import Interval
-from rotting.display.tables import Column, Table, number_format
+from rotting.common.statistics import Interval, NoInterval
+from rotting.display.tables import Column, Table, interval_column, number_format
 
 
 def test_number_format_of_zeros() -> None:
@@ -35,3 +35,29 @@ def test_the_first_columns_are_aligned_to_the_left_wherever_they_are_written() -
     assert "| :-- | :-- | --: |" in table.to_markdown()
     assert r"\begin{tabular}{llr}" in table.to_latex()
     assert table._repr_html_().count("text-align: left") == 2 * 3
+
+
+def test_notes_are_part_of_the_table_wherever_it_is_written() -> None:
+    table = Table(("above",), (interval_column("ratio"),), [{"ratio": Interval(2.0, 1.0, 4.0)}], notes=("a < b", "5 %"))
+    assert str(table).splitlines()[-3:] == ["", "a < b", "5 %"]
+    assert table.to_markdown().endswith("|\n\na < b  \n5 %")
+    end = r"\end{tabular}"
+    assert table.to_latex().partition(end)[2].splitlines()[1:] == [
+        r"\par{\footnotesize a $<$ b\par}",
+        r"\par{\footnotesize 5 \%\par}",
+    ]
+    assert table._repr_html_().endswith("</table><p>a &lt; b<br>5 %</p>")
+    assert table.to_pandas().attrs == {"notes": ["a < b", "5 %"]}
+
+
+def test_a_missing_interval_is_marked_and_explained_wherever_the_table_is_written() -> None:
+    ratios = [Interval(2.0, 1.0, 4.0), *(NoInterval(3.0, why) for why in ("too few", "undefined", "too few"))]
+    rows = [{"ratio": each} for each in ratios]
+    table = Table((), (interval_column("ratio"),), rows)
+    reason = "No 95 % interval: too few; undefined."
+    assert str(table).splitlines()[2:] == ["2.0 [1.0, 4.0]", *["3.0 *         "] * 3, "", f"* {reason}"]
+    assert table.to_markdown().endswith(f"\\* {reason}")
+    assert table.to_latex().count("3.0 * ") == 3
+    assert reason.replace("%", r"\%") in table.to_latex()
+    assert f"<p>* {reason}</p>" in table._repr_html_()
+    assert table.to_pandas()["ratio_reason"].tolist()[1:] == ["too few", "undefined", "too few"]

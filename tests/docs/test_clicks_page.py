@@ -65,4 +65,4 @@ def test_the_script_fills_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     written = page.read_text("utf-8")
     assert re.findall(r"^\| `([^`]+)`", written, re.MULTILINE) == names
     assert "T = 50,000; 2 paired runs; River river 7." in written
-    assert "| `RAWUCB(sigma=1.0)`              |            1.0 ± 12.7 |                1.0 ± 0.0 |" in written
+    assert "| `RAWUCB(sigma=1.0)`              |     1.0 [-11.7, 13.7] |           1.0 [1.0, 1.0] |" in written

@@ -11,7 +11,7 @@ import pytest
 
 from docs import make_coverage as maker
 from rotting.common.arrays import Floats, Ints
-from rotting.common.statistics import Interval, NoInterval, resamples
+from rotting.common.statistics import Interval, NoInterval, mean_interval, resamples
 from rotting.datasets import Nights, synthetic_nights
 from rotting.experiments import (
     best_alpha,
@@ -42,6 +42,7 @@ def pools() -> maker.Pools:
         "night-7": np.cumsum(rng.gamma(4.0, 1.0, (len(restless_nights.LABELS), 3, RUNS)), axis=1),
         "curves": np.cumsum(rng.gamma(4.0, 1.0, (2, 4, len(marks), RUNS)), axis=2),
         "marks": marks,
+        "rare": rng.gamma(1.0, 1.0, RUNS),
     }
     pools["two-arms"][rested_two_arms.GRID.index(rested_two_arms.EASY)] = pools["easy"][:, -1]
     pools["nights"][list(synthetic_nights()).index(restless_nights.EASY)] = pools["night-7"][:, -1]
@@ -80,15 +81,15 @@ def test_cells_say_how_many_of_those_stated_cover() -> None:
 
 
 def test_every_claim_of_the_experiments_is_measured_or_said_not_to_be(pools: maker.Pools) -> None:
-    """Those of ten arms are measured as they come; those of the theorems are compared with the list in their own tests."""
+    """Those of the theorems are compared with the list in their own tests."""
     measured = [name for source in maker.sources(pools) for name in source.estimates(np.arange(RUNS))]
     stated = {
         *(each.id for each in rested_two_arms.STATEMENTS),
         *(each.id for each in unknown_noise.STATEMENTS),
         *(each.id for each in best_alpha.STATEMENTS + both_benchmarks.STATEMENTS),
         *(each.id for each in restless_nights.STATEMENTS + restless_nights.EASY_NIGHT_STATEMENTS),
+        *(each.id for each in restless_nights.TIME_STATEMENTS + rested_ten_arms.STATEMENTS),
         *(each.id for each in exact_windows.STATEMENTS),
-        *(name for name in measured if name.startswith("ten-arms-")),
     }
     assert len(measured) == len(set(measured))
     assert set(measured).isdisjoint(maker.NOT_MEASURED)
@@ -125,7 +126,22 @@ def test_other_intervals_are_tried_on_what_the_claims_are_measured_from(pools: m
 
 
 def test_means_are_measured(pools: maker.Pools) -> None:
-    assert {len(cells) for cells in maker.means(pools, {20: 2}).values()} == {1}
+    rows = maker.means(pools, {20: 4, 40: 4})
+    assert {len(cells) for cells in rows} == {4}
+    for name, label, *_ in rows:
+        assert f"| {name} | {label} | " in PAGE, STALE
+
+
+def test_other_intervals_of_means_are_those_of_their_definitions() -> None:
+    values = np.random.default_rng(3).gamma(1.0, 1.0, 30)
+    mean, error = values.mean(), values.std(ddof=1) / math.sqrt(30)
+    assert maker.student(values) == pytest.approx((mean, mean - 2.045230 * error, mean + 2.045230 * error), rel=1e-6)
+    drawn = [np.repeat(values, times) for times in np.concatenate(list(resamples(30))).astype(int)]
+    far = sorted((each.mean() - mean) / (each.std(ddof=1) / math.sqrt(30)) for each in drawn)
+    places = [round(0.025 * 998), round(0.975 * 998)]
+    assert maker.studentised_mean(values) == pytest.approx((mean, *(mean - far[k] * error for k in reversed(places))), rel=1e-9)
+    assert maker.unless_skewed(np.arange(9.0)) == mean_interval(np.arange(9.0))
+    assert isinstance(maker.unless_skewed(np.repeat([0.0, 1.0], [99, 1])), NoInterval)
 
 
 def test_no_claim_states_intervals_that_cover_too_seldom() -> None:
@@ -180,6 +196,7 @@ def test_the_page_is_written_from_games_that_are_played_once(monkeypatch: pytest
     monkeypatch.setattr(maker, "RUNS", dict.fromkeys(maker.RUNS, 5))
     monkeypatch.setattr(maker, "SAMPLES", {4: 4, 2_000: 4})
     monkeypatch.setattr(maker, "COMPARED", {4: 2, 2_000: 2})
+    monkeypatch.setattr(maker, "SKEWED", {4: 2, 2_000: 2})
     monkeypatch.setattr(maker, "PAGE", tmp_path / "intervals.md")
     pool = tmp_path / "new" / "pool.npz"
     monkeypatch.setattr(sys, "argv", ["make_coverage.py", str(pool)])

@@ -14,6 +14,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from rotting.engines.chunk_store import ChunkStore
 from rotting.engines.claims import Claims
 from rotting.engines.compile import compiled_for
 from rotting.engines.game import CANCEL
-from rotting.engines.task import Chunk, Game, Task, cut
+from rotting.engines.task import Chunk, Game, Origin, Task, cut
 from rotting.problems import Problem
 from rotting.problems.noise import Gaussian
 from rotting.registry import make
@@ -64,7 +65,9 @@ def test_kept_games_give_the_same_result(tmp_path: Path, runs: int) -> None:
     second = simulate(POLICIES, PROBLEM, runs=runs, seed=3, keep=tmp_path, workers=3)
     assert first == plain
     assert second == plain
-    assert second.us_per_round.tolist() == first.us_per_round.tolist()
+    assert np.isfinite(first.us_per_round).all()
+    assert np.isnan(second.us_per_round).all()  # all of these games were timed by another call
+    assert [row["us_per_round"] for row in second.table().rows] == [None] * len(POLICIES)
     assert files(tmp_path) == names
 
 
@@ -206,6 +209,52 @@ def test_the_time_of_a_chunk_is_shared_by_its_runs(tmp_path: Path) -> None:
     store.close()
 
 
+def test_the_time_of_a_round_is_that_of_the_games_played_by_this_call(tmp_path: Path) -> None:
+    """Of six runs four are kept, whose time is absurd."""
+    (playing,), _ = plan(Simulation(POLICIES[0], PROBLEM, runs=6)).games()
+    store = ChunkStore(tmp_path)
+    for task in cut(playing, 4):
+        store.write(task.digest, _played(task)._replace(seconds=1e9))
+    store.close()
+    result = simulate(POLICIES[0], PROBLEM, runs=6, keep=tmp_path)
+    assert result == simulate(POLICIES[0], PROBLEM, runs=6)
+    assert 0 < result.us_per_round[0] < 1e9
+    kept = simulate(POLICIES[0], PROBLEM, runs=6, keep=tmp_path)
+    more = simulate(POLICIES[0], PROBLEM, runs=2, first_run=6)
+    assert Result.merge(kept, more).us_per_round.tolist() == more.us_per_round.tolist()
+
+
+def test_games_that_were_reused_are_counted_by_day_and_machine(tmp_path: Path) -> None:
+    (playing,), _ = plan(Simulation(POLICIES[0], PROBLEM)).games()
+    tasks = sorted(cut(playing, 3), key=lambda task: task.first_run)
+    before = ChunkStore(tmp_path)
+    for task, origin in zip(tasks, [Origin("A", 86_399.0), Origin("A", 86_400.0), Origin("B", 86_401.0)], strict=True):
+        before.write(task.digest, _played(task)._replace(origin=origin))
+    before.close()
+    store = ChunkStore(tmp_path)
+    games = [Simulation(POLICIES[0], PROBLEM, runs=5), Simulation(POLICIES[:1], PROBLEM, runs=5)]
+    one, two = simulate_all(games, keep=store)
+    assert one == two
+    first, second = date(1970, 1, 1), date(1970, 1, 2)
+    assert store.reused == {(first, "A"): 2, (second, "A"): 2, (second, "B"): 2}  # the last two runs were played here
+
+
+def test_fresh_games_are_played_whatever_is_kept_and_replace_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = simulate(POLICIES, PROBLEM, runs=5, keep=tmp_path)
+    for path in files(tmp_path):
+        path.write_bytes(b"")
+    played = runs_played(monkeypatch)
+    for _ in range(2):
+        played.clear()
+        store = ChunkStore(tmp_path, fresh=True)
+        assert simulate_all([Simulation(POLICIES, PROBLEM, runs=5)], keep=store) == [plain]
+        assert len(played) == 5 * len(POLICIES)
+        assert not store.reused
+    played.clear()
+    assert simulate(POLICIES, PROBLEM, runs=5, keep=tmp_path) == plain
+    assert played == []
+
+
 def test_cancelled_games_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One chunk fails while another is at play, which is cancelled before its end."""
     at_play = threading.Event()
@@ -309,7 +358,7 @@ def test_what_is_no_chunk_is_redone(tmp_path: Path, what: str) -> None:
 
 def test_a_right_digest_alone_is_what_makes_a_chunk(tmp_path: Path) -> None:
     """The other side of the test above: its files are refused for what is in them."""
-    body = saved(np.savez, regret=REGRET, pulls=PULLS, seconds=0.5)
+    body = saved(np.savez, regret=REGRET, pulls=PULLS, seconds=0.5, machine="A", played=1.5)
     write_atomically(tmp_path / "ab" / "abc.chunk", signed(body))
     assert ChunkStore(tmp_path).read("abc") is not None
 
@@ -351,11 +400,12 @@ def test_keep_must_be_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_chunk_survives_the_disk(tmp_path: Path) -> None:
-    chunk = Chunk(np.array([[0.1, np.pi]]), np.array([[3, 4]]), 0.25)
+    chunk = Chunk(np.array([[0.1, np.pi]]), np.array([[3, 4]]), 0.25, origin=Origin("Größe 9, 2 cores", 1.7e9))
     ChunkStore(tmp_path / "new").write("abc", chunk)
     again = ChunkStore(tmp_path / "new").read("abc")
     assert again is not None
     assert (again.regret.tolist(), again.pulls.tolist(), again.seconds) == (chunk.regret.tolist(), [[3, 4]], 0.25)
+    assert again.origin == chunk.origin
     assert [path.name for path in files(tmp_path)] == ["abc.chunk"]
 
 
@@ -427,6 +477,28 @@ def test_killed_again_and_again_the_result_is_that_of_one_run(tmp_path: Path) ->
     assert not list(tmp_path.glob("killed*"))
     for L in "ab":
         assert Result.load(tmp_path / f"resumed{L}") == Result.load(tmp_path / f"whole{L}")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+def test_an_interrupt_says_in_one_sentence_how_many_games_are_kept(tmp_path: Path) -> None:
+    script = textwrap.dedent("""
+        import rotting, sys
+        problem = rotting.problems.two_arms(horizon=2_000)
+        rotting.simulate(rotting.UCB1(), problem, runs=1_000_000, checkpoints=[2_000], workers=1, keep=sys.argv[1])
+    """)
+    folder, environment = tmp_path / "kept", {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-c", script, str(folder)]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as running:
+        while not list(folder.rglob("*.chunk")) and running.poll() is None:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == -signal.SIGINT
+    chunks = [ChunkStore(folder).read(path.stem) for path in folder.rglob("*.chunk")]
+    games = sum(len(chunk.regret) for chunk in chunks if chunk is not None)
+    said = f"{games:,} of 1,000,000 games are kept in '{folder}': run it again to go on from there"
+    assert err.splitlines()[-1] == f"KeyboardInterrupt: {said}"
+    assert err.count("File ") == 3  # the script, `simulate` and `simulate_all`: nothing of the engine
 
 
 def test_what_another_process_works_on_is_left_to_it(tmp_path: Path) -> None:

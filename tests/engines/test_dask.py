@@ -75,7 +75,7 @@ def test_the_result_is_that_of_threads(client: Any) -> None:
 BEYOND: tuple[dict[str, Any], ...] = (
     {"problem": RandomBreakpoints(3, 60)},
     {"problem": PROBLEM.delayed(GeometricDelay(5, lost=0.1))},
-    {"problem": Problem([Recovering(Linear(0.0, slope=0.01)), Visiting(Rested(0.3), first=9, last=30)], horizon=60)},
+    {"problem": Problem([Recovering(Linear(0.0, slope=0.01), fresh=0.6), Visiting(Rested(0.3), first=9, last=30)], horizon=60)},
     {"problem": PROBLEM, "record": ("arms", "rewards")},
 )
 

@@ -33,7 +33,7 @@ from rotting.problems import (
     two_arms,
 )
 from rotting.problems.delays import Delay, from_json
-from rotting.problems.noise import Gaussian, Noiseless
+from rotting.problems.noise import Bernoulli, Gaussian, Noiseless
 from rotting.problems.oracle import GREEDY_FORMULA, GREEDY_LEAVING, GREEDY_RECOVERING, OPTIMAL, greedy_rewards
 from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.games import examples
@@ -227,7 +227,8 @@ def rise(z: int) -> float:
 
 
 RECOVERING = Problem(
-    [Restless(0.35), Recovering(rise), Visiting(Recovering(Linear(0.0, slope=0.02)), first=20)], horizon=HORIZON
+    [Restless(0.35), Recovering(rise, fresh=0.9), Visiting(Recovering(Linear(0.0, slope=0.02), fresh=0.7), first=20)],
+    horizon=HORIZON,
 )
 
 
@@ -236,8 +237,8 @@ def rested_means(arms: list[int]) -> list[float]:
     last: dict[int, int] = {}
     found = []
     for t, i in enumerate(arms, start=1):
-        z = t - 1 - last[i] if i in last else HORIZON - 1
-        found.append([0.35, rise(z), 0.02 * z][i])
+        z = t - 1 - last.get(i, 0)
+        found.append([0.35, rise(z), 0.02 * z][i] if i in last else [0.35, 0.9, 0.7][i])
         last[i] = t
     return found
 
@@ -258,6 +259,24 @@ def test_the_reference_of_recovering_arms_is_the_greedy_oracle() -> None:
     expected = np.cumsum(rested_means(arms)) - np.cumsum(played.mean)
     np.testing.assert_allclose(played.regret, expected, atol=1e-9)
     assert RECOVERING.kind == "recovering"
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 10])
+@pytest.mark.parametrize(
+    ("arm", "mean"),
+    [
+        (Recovering(Exponential(0.0, rate=0.1, limit=1.0)), 1.0),
+        (Recovering([0.0, 0.3, 0.6, *[0.8] * 7]), 0.8),
+        (Recovering(Linear(0.0, slope=0.1), fresh=0.7), 0.7),
+    ],
+    ids=repr,
+)
+def test_an_arm_that_was_never_pulled_is_fully_rested_at_any_horizon(arm: Recovering, mean: float, horizon: int) -> None:
+    late = Visiting(arm, first=horizon)
+    game_of = rotting.play(rotting.UCB1(), Problem([arm, Rested(0.1), late], Noiseless()), horizon=horizon)
+    assert game_of.means[0, 0] == game_of.means[-1, 2] == mean
+    assert game_of.regret[0] == 0.0  # so the oracle sees it
+    assert Problem([arm, Rested(0.1)], Noiseless()).reward_bounds(horizon)[1] >= mean
 
 
 # Means by a function.
@@ -310,6 +329,9 @@ def unknown(i: int, t: int, n: int) -> float:
         (lambda: FixedDelay(3, lost=2), "lost must be in [0, 1], got 2.0"),
         (lambda: UniformDelay(3, 2), "low must be at most high = 2, got 3"),
         (lambda: MIXED.delayed(3), "delay must be a delay such as GeometricDelay(100) or None, got 3"),  # type: ignore[arg-type]
+        (lambda: Recovering(rise), "fresh must be given, as the limit of Function(rise) is not known, got None"),
+        (lambda: Recovering(0.5, fresh=math.nan), "fresh must be a finite number, got nan"),
+        (lambda: Problem([Recovering(0.5, fresh=2.0)], Bernoulli(), 1), "arm 0: means must be a probability in [0, 1]"),
         (lambda: Visiting(0.5), "arm must be an arm such as Rested or Restless, got 0.5"),  # type: ignore[arg-type]
         (lambda: Visiting(Rested(0.5), 5, 4), "last must be at least first = 5, got 4"),
         (

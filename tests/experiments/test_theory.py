@@ -118,6 +118,15 @@ def test_the_claims_of_upper_bounds_take_the_worst_problem(plan: Plan, played: d
             claim = told[f"theory-upper-{label.lower()}"]
             assert claim.estimate.mean == pytest.approx(1 / share, rel=1e-12)
             assert claim.verdict == verdict
+            assert claim.remark.startswith(f"Slack: the bounds are {1 / share:.3g} to 2 times the mean regret.")
+
+
+def test_the_claims_of_upper_bounds_say_how_many_bounds_say_nothing(found: Findings) -> None:
+    rows = found.tables["upper-bounds"].rows
+    for place, label in enumerate(experiment.FOUR):
+        vacuous = sum(row["vacuous"] for row in rows[place::4])
+        said = f" {vacuous} of them say nothing: no play regrets so much." if vacuous else ""
+        assert claims(found)[f"theory-upper-{label.lower()}"].remark.endswith(f"the mean regret.{said}")
 
 
 # --- Hard instances -----------------------------------------------------------------------------------------
@@ -172,6 +181,7 @@ def test_the_claims_of_lower_bounds_take_the_smallest(kind: str, plan: Plan, pla
         claim = claims(experiment.findings(SMALL, plan, made))[f"theory-lower-{kind}"]
         assert claim.estimate.mean == pytest.approx(share, rel=1e-12)
         assert claim.verdict == verdict
+        assert claim.remark == f"Slack: the mean regrets are {share:g} to 3 times the bound."
 
 
 # --- What cannot be learned ---------------------------------------------------------------------------------
@@ -187,6 +197,7 @@ def test_the_claim_of_the_impossible_leaves_the_oracle_out(plan: Plan, played: d
     assert claim.estimate.mean == pytest.approx(2.0, rel=1e-12)
     assert claim.verdict == Verdict.HOLDS
     assert f"{len(experiment.LEARNERS)} policies" in claim.quantity
+    assert claim.remark == "Slack: the mean regrets are 2 to 3 times the floor."
 
 
 def test_what_is_played_is_what_is_said(plan: Plan, found: Findings) -> None:

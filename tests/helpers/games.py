@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rotting.common.arrays import Ints
+from rotting.common.rules import Option
 from rotting.engines.compile import compiled_for
 from rotting.experiments.theory import problems
 from rotting.kernels.random_numbers import uniform
@@ -51,6 +52,17 @@ def learners() -> list[Policy]:
     return [each for each in examples() if not each.sees_means and (INTERPRETED or each.name in KINDS)]
 
 
+def taking_priors(policies: Sequence[Policy]) -> list[Policy]:
+    """Those to which a bandit may add an arm with a prior, once for each word of their parameter `kind`."""
+    found: list[Policy] = []
+    for each in policies:
+        if not each.sees_means and "propensity" not in states.new_state(each, 1, 1)._fields:
+            rules = [every.rule for every in each.parameters() if every.name == "kind"]
+            words = [word for rule in rules if isinstance(rule, Option) for word in rule.words]
+            found += [type(each)(**{**each.shown_params(), "kind": word}) for word in words] or [each]
+    return found
+
+
 POSTERIORS = {"thompson-sampling", "discounted-ts", "sliding-window-ts"}
 
 
@@ -76,10 +88,19 @@ def reference(policy: Policy, n_arms: int) -> Reference:
 
 
 Available = Callable[[int], list[int]]  # round -> the arms that may be pulled
+Priors = Sequence[tuple[int, float]]  # arms, and what each is assumed to have paid before the first round
 
 
-def play_naive(policy: Policy, table: Sequence[Sequence[float]], horizon: int, available: Available | None = None) -> list[int]:
+def play_naive(
+    policy: Policy,
+    table: Sequence[Sequence[float]],
+    horizon: int,
+    available: Available | None = None,
+    priors: Priors = (),
+) -> list[int]:
     slow = reference(policy, len(table))
+    for arm, reward in priors:
+        slow.update(1, arm, reward)
     pulls = [0] * len(table)
     chosen = []
     for t in range(1, horizon + 1):
@@ -124,8 +145,11 @@ def play(
     horizon: int,
     fast: bool = True,
     available: Available | None = None,
+    priors: Priors = (),
 ) -> list[int]:
-    player = Player(policy, len(table), horizon, fast)
+    player = Player(policy, len(table), horizon + len(priors), fast)
+    for prior in priors:
+        player.update(1, *prior)
     arms = np.arange(len(table))
     pulls = [0] * len(table)
     chosen = []

@@ -1,6 +1,6 @@
 """A small report for tests: every kind of curve, table, note and claim, and text that HTML must not take at its word."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import numpy as np
 
@@ -89,7 +89,6 @@ def sections() -> list[Section]:
                 {"figure 4": "regret", "table 2": "regret-at-horizon"},
             ),
             {"horizon": 1000, "drops": [0.02, 0.2]},
-            75.4,
         ),
         Section("evil", EVIL, EVIL, Findings((EVIL,), (evil_figure,), notes=(EVIL,)), {"name": EVIL}),
     ]
@@ -104,4 +103,6 @@ ABOUT = About(
     {"rotting": "0.1.0", "Python": "3.11.9", "NumPy": "2.4.6", "Numba": "0.68.1"},
     {"processor": "A Processor", "cores": "2", "system": "Linux"},
     "rested-test",
+    games=1_200,
+    kept={(date(2024, 12, 31), "Another Processor, 4 cores, Linux"): 1_000, (date(2025, 1, 1), EVIL): 50},
 )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rotting import cli, experiments
+from rotting.report.model import Findings, Section
 from tests.helpers.blocks import ROOT
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def _rotting(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch
         extra: list[str] = []
         if arguments[0] == "reproduce":
             # It takes minutes: all but the games. tests/cli/test_reproduce_command.py plays small ones.
-            patched.setattr(experiments, "run", lambda *_: [])
+            found = Section("none", "Nothing", "", Findings(()), settings={"size": "quick", "seed": 0})
+            patched.setattr(experiments, "run", lambda *_: [experiments.Outcome(found, {})])
             patched.setattr(experiments, "write", lambda outcomes, out, *_, **__: out)
         elif arguments[0] == "serve":  # it would not end, and the port of the page may be taken
             _ends_when_ready(patched)

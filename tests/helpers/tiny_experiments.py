@@ -28,6 +28,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("ROTTING_DATA", str(tmp_path / "nothing"))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(experiments, "PROCESSES", 2)
     monkeypatch.setattr(restless_nights, "synthetic_nights", lambda: Nights((tiny_night(2), tiny_night(7))))
     for name in experiments.list_experiments():
         sizes = experiments.find(name).sizes
@@ -41,6 +42,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             "impossible_horizon": 20,
             "lengths": ((20, 3), (40, 2)),
             "scanned": 40,
+            "timed": 40,
+            "timed_rounds": 40,
             "rested": dataclasses.replace(rested_two_arms.SIZES["quick"], runs=3, horizon=40, drops=tiny_drops()),
             "restless": dataclasses.replace(restless_nights.SIZES["quick"], runs=3),
         }
@@ -50,6 +53,13 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def tiny_drops() -> tuple[float, ...]:
     return rested_two_arms.GRID[::4] + rested_two_arms.SIZES["full"].curves
+
+
+def time_plan(plan: Plan) -> Plan:
+    """The plan with the times of its timed games, from this process."""
+    results = simulate_all(list(plan.timed.values()), 1, progress=False)
+    times = {name: np.stack([result.us_per_round] * 2) for name, result in zip(plan.timed, results, strict=True)}
+    return dataclasses.replace(plan, times=times)
 
 
 def play_plan(plan: Plan) -> dict[str, Result]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rotting.common.statistics import Interval, NoInterval
-from rotting.report.claims import Claim, Statement, Verdict, claims_table
+from rotting.common.statistics import Interval, NoInterval, t_critical
+from rotting.report.claims import Claim, Statement, Verdict, claims_table, standing
 from rotting.simulation.comparisons import growth, spread_ratio
 from tests.helpers.claims import claim, claimed
 
@@ -135,3 +135,82 @@ def test_from_the_digits_shown_anyone_reaches_the_same_verdict(ends: list[float]
 
 def test_an_end_close_to_the_bound_gets_the_digits_that_tell_them_apart() -> None:
     assert claim_of(Interval(1.4, 0.996, 1.8), low=1.0).measured == "1.400 [0.996, 1.800]"
+
+
+@st.composite
+def measured_claims(draw: st.DrawFn) -> Claim:
+    """A claim with an interval, and a region with one end or two."""
+    low, mean, high = sorted(draw(st.tuples(FINITE, FINITE, FINITE)))
+    first, last = sorted(draw(st.tuples(FINITE, FINITE)))
+    kind = draw(st.sampled_from(["low", "high", "both"]))
+    region = {end: value for end, value in (("low", first), ("high", last)) if kind in {end, "both"}}
+    return claim_of(Interval(mean, low, high), **region)
+
+
+@given(claim=measured_claims(), moved=FINITE)
+def test_the_leeway_is_where_the_verdict_is_the_same(claim: Claim, moved: float) -> None:
+    """Either end may be moved to any place in it, and nowhere else, with the same verdict; an edge may be on either side."""
+    assert set(claim.leeway) == {end for end in ("low", "high") if math.isfinite(getattr(claim, end))}
+    for end, (first, last) in claim.leeway.items():
+        assert first <= getattr(claim, end) <= last
+        if moved not in {first, last}:
+            region: dict[str, Any] = {end: moved}
+            same = dataclasses.replace(claim, **region).verdict == claim.verdict
+            assert same == (first < moved < last)
+
+
+def test_the_leeway_in_words() -> None:
+    sure, between = Interval(3.9, 3.7, 4.1), Interval(1.1, 0.9, 1.3)
+    assert claim_of(sure, low=1.0).leeway_text == "the same with a bound up to 3.70"
+    assert claim_of(sure, low=5.0).leeway_text == "the same with a bound from 4.10 on"
+    assert claim_of(sure, high=5.0).leeway_text == "the same with a bound from 4.10 on"
+    assert claim_of(between, low=1.0).leeway_text == "the same with a bound from 0.90 to 1.30"
+    assert claim_of(sure, low=1.0, high=2.0).leeway_text == "the same with an upper end up to 3.70"
+    assert claim_of(sure, low=1.0, apart="other code").leeway_text == ""
+    assert claim_of(NoInterval(1.0, "too few runs"), low=0.5).leeway_text == ""
+
+
+@given(claim=measured_claims())
+def test_a_verdict_is_the_same_with_an_interval_that_is_stretched_less(claim: Claim) -> None:
+    mean, low, high = claim.estimate
+    assert low is not None
+    assert high is not None
+    decided = claim.verdict in {Verdict.HOLDS, Verdict.FAILS}
+    assert (claim.stretch >= 1) == decided
+    assume(decided and math.isfinite(claim.stretch))
+    factor = 0.999 * claim.stretch
+    wider = Interval(mean, mean - factor * (mean - low), mean + factor * (high - mean))
+    assert dataclasses.replace(claim, estimate=wider).verdict == claim.verdict
+
+
+def holm(claims: list[Claim]) -> set[str]:
+    """Holm's procedure as the textbook has it: from the surest claim on, until one is not sure enough."""
+    tested = sorted((each for each in claims if each.is_tested), key=lambda each: -each.stretch)
+    found = set()
+    for k, each in enumerate(tested):
+        if each.stretch * t_critical(19) < t_critical(19, 1 - 0.05 / (len(tested) - k)):
+            break
+        found.add(each.id)
+    return found
+
+
+@given(claims=st.lists(measured_claims(), max_size=8))
+def test_verdicts_stand_together_by_holms_procedure(claims: list[Claim]) -> None:
+    numbered = [dataclasses.replace(claim, id=str(k)) for k, claim in enumerate(claims)]
+    assert standing(numbered) == holm(numbered)
+
+
+def test_one_claim_stands_alone_and_twenty_that_barely_hold_do_not() -> None:
+    barely = [dataclasses.replace(claim_of(Interval(2.0, 1.01, 3.0), low=1.0), id=str(k)) for k in range(20)]
+    assert standing(barely[:1]) == {"0"}
+    assert standing(barely) == frozenset()
+    sure = claim_of(Interval(2.0, 1.6, 2.4), low=1.0)
+    assert standing([*barely, sure]) == {sure.id}
+    # Four values leave three degrees of freedom, and far longer tails.
+    assert standing([*barely, dataclasses.replace(sure, samples=4)]) == frozenset()
+
+
+def test_the_table_says_which_verdicts_stand_together() -> None:
+    barely, undecided = claim_of(Interval(2.0, 1.01, 3.0), low=1.0), claim_of(Interval(2.0, 0.9, 3.0), low=1.0)
+    text = claims_table([barely, dataclasses.replace(barely, id="two"), undecided], ("id", "decision", "together"))
+    assert [line.split()[-1] for line in str(text).splitlines()[-3:]] == ["stand", "stand", "undecided"]

@@ -56,7 +56,6 @@ def test_every_number_of_the_tables_and_every_setting_is_there(reader: Reader) -
         "appendix, figure 4",
         "What was done.",
         "These data are synthetic.",
-        "1 min 15 s",
     ):
         assert line in words
 
@@ -74,6 +73,14 @@ def test_how_it_was_made(reader: Reader) -> None:
     words = "\n".join(reader.words)
     for fact in ("0.1.0", "3.11.9", "2.4.6", "0.68.1", "A Processor", "Linux", "2 January 2025, 03:04 UTC", "1 h 2 min"):
         assert fact in words
+    assert "Of 1,200 games, 150 were played for this report, and 1,050 were kept from other runs: " in words
+    assert "1,000 of 31 December 2024 (Another Processor, 4 cores, Linux); 50 of 1 January 2025" in words
+
+
+def test_a_report_of_its_own_games_says_so() -> None:
+    written = page([Section("bare", "Bare", "nowhere", Findings(()))], dataclasses.replace(ABOUT, kept={}))
+    assert "All 1,200 games were played for this report." in written
+    assert 'role="note"' not in written
 
 
 def test_the_papers_numbers_look_different(reader: Reader) -> None:

@@ -29,6 +29,7 @@ def test_every_file_is_written(folder: Path) -> None:
     assert found == sorted(
         [
             "report.html",
+            "verdicts.json",
             *(f"claims.{kind}" for kind in ("csv", "parquet", "md")),
             *(f"rested-test/{name}" for name in ("regret.png", "regret.pdf", "settings.json")),
             *(f"rested-test/regret-at-horizon.{kind}" for kind in ("csv", "parquet", "md")),
@@ -150,7 +151,14 @@ def test_claims_for_programs(folder: Path) -> None:
     assert data["measured_high"].to_list() == [4.1, 1.3, 0.6, 2.1]
     assert data["claimed_low"].to_list() == [2.0, 1.0, None, 5.0]
     assert data["claimed_high"].to_list() == [8.0, None, 0.1, None]
-    assert "| 3.90 [3.70, 4.10] | between 2 and 8 | ✓ holds |" in (folder / "claims.md").read_text("utf-8")
+    assert data["same_low_to"].to_list() == [3.7, 1.3, None, None]
+    assert data["same_low_from"].to_list() == [None, 0.9, None, None]
+    assert data["same_high_from"].to_list() == [4.1, None, None, None]
+    assert data["same_high_to"].to_list() == [None, None, 0.4, None]
+    assert data["stands_together"].to_list() == [True, None, True, None]
+    same = "the same with a lower end up to 3.70 and an upper end from 4.10 on"
+    row = f"| 3.90 [3.70, 4.10] | between 2 and 8 | {same} | ✓ holds | stands |"
+    assert row in (folder / "claims.md").read_text("utf-8")
 
 
 def test_a_place_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ import builtins
 import dataclasses
 import hashlib
 import json
+import math
 import os
 import pickle
 import shutil
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rotting import errors, policy, problems, registry, theory
-from rotting.common.statistics import mean_interval
+from rotting.common.statistics import mean_interval, seen_in
 from rotting.policy import Policy
 from rotting.problems.oracle import GREEDY_BOTH, OPTIMAL
 from rotting.simulation import result as results
@@ -109,6 +110,26 @@ def test_a_field_of_another_type_is_refused(name: str, value: object) -> None:
         Result(**{**fields(), name: value})
 
 
+NUMBERS = [3, -1, 1.5, math.nan, True]
+WRONG: list[Any] = [None, "x", b"x", *NUMBERS, [], {}, ("x", "x"), [[1], [1, 2]], np.array("x"), object(), UCB1, make]
+
+
+@pytest.mark.parametrize("name", [each.name for each in dataclasses.fields(Result)])
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda each: f"{each!r:.12}")
+def test_a_wrong_field_is_refused_in_a_sentence_or_does_no_harm(name: str, wrong: Any) -> None:
+    refusal = ""
+    try:
+        result = Result(**{**fields(), name: wrong})
+    except errors.RottingError as error:
+        refusal = str(error)
+    if refusal:
+        assert refusal.partition(" must ")[0] in {each.name for each in dataclasses.fields(Result)}
+    else:
+        assert repr(result).startswith("Result(")
+        assert len(result.table().rows) == len(result.policies)
+        assert Result(**{**fields(), name: wrong}) == result
+
+
 def test_it_cannot_be_changed_through_what_it_was_made_from() -> None:
     given_fields = fields()
     result = Result(**given_fields)
@@ -133,6 +154,20 @@ def test_equality_is_bit_for_bit_and_leaves_out_the_speed() -> None:
     assert result != changed(result, policies=(UCB1, RAWUCB))
     assert result != changed(result, pulls=result.pulls[:, :, ::-1])
     assert result != "a result"
+
+
+def test_labels_are_short_and_tell_policies_apart() -> None:
+    close = [registry.make("raw-ucb", sigma=sigma) for sigma in (0.2**0.5, 0.2**0.5 + 1e-9, 1 / 3, 0.2**0.5)]
+    result = changed(make(policies=4), policies=tuple(close))
+    assert result.labels == (
+        "RAW-UCB 1.4, sigma=0.447213595",
+        "RAW-UCB 1.4, sigma=0.447213596",
+        "RAW-UCB 1.4, sigma=0.3333",
+        "RAW-UCB 1.4, sigma=0.447213595 (2)",
+    )
+    assert [row["policy"] for row in result.table().rows] == list(result.labels)
+    assert result.full_labels[0] == "RAWUCB(alpha=1.4, sigma=0.4472135954999579)"
+    assert changed(make(policies=1), policies=(close[0],)).labels == ("RAW-UCB 1.4, sigma=0.4472",)
 
 
 def test_labels_are_unique() -> None:
@@ -189,6 +224,9 @@ def test_table_text_is_aligned_and_names_everything() -> None:
     assert lines[0].split("  ")[0] == "policy"
     for name in ("mean regret", "95 % interval", "10 %", "90 %", "us per round"):
         assert name in lines[0]
+    *lines, blank, note = lines
+    assert blank == ""
+    assert note == seen_in(20)
     assert len(lines) == 6
     assert len({len(line) for line in lines}) == 1
     points = [line.rindex(".") for line in lines[2:]]
@@ -198,15 +236,17 @@ def test_table_text_is_aligned_and_names_everything() -> None:
 def test_table_says_when_the_reference_is_not_optimal() -> None:
     result = changed(make(), reference=GREEDY_BOTH)
     for table in (result.table(), result.differences(0)):
-        for text in (str(table), table.to_markdown(), table._repr_html_()):
+        written = table.to_latex().split(r"\end{tabular}")[1]  # a comment above would be invisible
+        for text in (str(table), table.to_markdown(), table._repr_html_(), written):
             assert GREEDY_BOTH in text
             assert "not the optimal policy" in text
 
 
 def test_a_reference_has_a_line_of_its_own_that_fits_a_page() -> None:
     for table in (changed(make(), reference=GREEDY_BOTH).table(), changed(make(), reference=GREEDY_BOTH).differences(0)):
-        assert table.lines[:2] == ("two-arms: horizon 500, 20 runs, seed 7", f"Regret against {GREEDY_BOTH}.")
-        assert max(map(len, table.lines)) <= 90
+        assert table.lines[0] == "two-arms: horizon 500, 20 runs, seed 7"
+        assert table.notes[0] == f"Regret against {GREEDY_BOTH}."
+        assert max(map(len, (*table.lines, *table.notes))) <= 110
 
 
 def test_a_problem_without_a_name_is_described() -> None:
@@ -219,7 +259,7 @@ def test_markdown_and_html() -> None:
     lines = table.to_markdown().splitlines()
     assert lines[2].startswith("| policy | mean regret |")
     assert lines[3] == "| :-- | --: | --: | --: | --: | --: |"
-    assert len(lines) == 6
+    assert lines[6:] == ["", seen_in(20)]
     assert table._repr_html_().count("<tr>") == 3
 
 
@@ -237,7 +277,7 @@ def test_tables_of_every_scale_are_narrow_and_keep_digits(scale: float) -> None:
     result = changed(result, regret=result.regret * scale)
     for table in (result.table(), result.differences(0)):
         assert max(map(len, str(table).splitlines())) < 130
-    written = str(result.table()).splitlines()[-1].split()[-6].replace(",", "")
+    written = str(result.table()).splitlines()[-3].split()[-6].replace(",", "")
     assert float(written) == pytest.approx(result.table().rows[1]["mean"], rel=1e-2)
 
 
@@ -311,11 +351,13 @@ def test_differences_need_two_policies() -> None:
 def test_one_run_works_everywhere(tmp_path: Path) -> None:
     result = make(runs=1)
     assert result.table().rows[0]["low"] is None
-    assert " - " in str(result.table())
-    assert "intervals are unknown" in str(result.table())
     assert "1 run," in str(result.table())
     assert result.differences(0).rows[0]["high"] is None
-    assert " - " in str(result.differences(0))
+    for table in (result.table(), result.differences(0)):
+        assert str(table).endswith("\n\n* No 95 % interval: a single run has no interval.")
+        assert " * " in str(table)
+        assert {row["reason"] for row in table.rows} == {"a single run has no interval"}
+        assert table.to_pandas()["reason"].tolist() == [row["reason"] for row in table.rows]
     assert json.loads(json.dumps(result.to_json(), allow_nan=False))["policies"][0]["low"] is None
     assert len(result.to_pandas()) == 2 * 5
     result.plot(path=tmp_path / "one.png")
@@ -342,7 +384,8 @@ def test_to_json_is_strict_and_names_the_policies() -> None:
 def test_to_pandas_is_long() -> None:
     result = make()
     frame = result.to_pandas()
-    assert list(frame.columns) == ["policy", "run", "round", "regret"]
+    assert list(frame.columns) == ["policy", "run", "round", "regret", "reference"]
+    assert frame["reference"].unique().tolist() == [OPTIMAL]
     assert len(frame) == 2 * 20 * 5
     one = frame[(frame["policy"] == result.labels[1]) & (frame["run"] == 3) & (frame["round"] == 200)]
     assert one["regret"].tolist() == [result.regret[1, 3, 1]]
@@ -458,6 +501,7 @@ def test_bands() -> None:
     assert len(result.plot(band=None).collections) == 0
     ax = result.plot(band="interval")
     assert "95 % interval of the mean" in ax.get_title(loc="left")
+    assert seen_in(20) in " ".join(ax.get_title(loc="left").split())
     ends = ax.collections[1].get_paths()[0].vertices
     _, low, high = mean_interval(result.regret[1, :, -1])
     assert {low, high} <= {*np.asarray(ends)[:, 1]}
@@ -750,6 +794,14 @@ def test_shards_merge_to_the_whole() -> None:
     part = Result.merge(shards[0], shards[2])
     assert (part.first_run, part.runs) == (5, 25)
     assert np.array_equal(part.regret, whole.regret[:, 5:])
+
+
+def test_the_time_of_a_round_is_that_of_all_merged_runs() -> None:
+    shards = [
+        changed(_shard(0, 5), us_per_round=np.array([1.0, 8.0])),
+        changed(_shard(5, 15), us_per_round=np.array([5.0, 0.0])),
+    ]
+    assert Result.merge(*shards).us_per_round.tolist() == Result.merge(*shards[::-1]).us_per_round.tolist() == [4.0, 2.0]
 
 
 def test_policies_and_runs_merge_to_the_whole() -> None:

@@ -178,7 +178,7 @@ def test_checkpoints() -> None:
         ({"policies": "raw-ucb"}, TypeError, "policies must be policies such as .* got 'raw-ucb'"),
         ({"policies": type(make("ucb1"))}, TypeError, "policies must be policies such as .* got <class"),
         ({"policies": []}, ValueError, "policies must hold at least one policy, got none"),
-        ({"policies": ["raw-ucb"]}, TypeError, "policies must hold policies such as .* got 'raw-ucb'"),
+        ({"policies": ["raw-ucb"]}, TypeError, "policies must be policies such as .* got 'raw-ucb'"),
         ({"problem": "two-arms"}, TypeError, "problem must be a Problem .* got str"),
         (
             {"engine": "thread"},

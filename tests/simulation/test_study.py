@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 import rotting
-from rotting.common.statistics import mean_interval
+from rotting.common.statistics import mean_interval, seen_in
+from rotting.display.tables import Table
+from rotting.problems.oracle import GREEDY_RISING
 from rotting.simulation.comparisons import mean_ratio
 from rotting.simulation.study import Study
 from tests.conftest import INTERPRETED
@@ -41,6 +44,86 @@ def test_the_table_has_every_policy_on_every_problem(study: Study) -> None:
         assert (row["mean"], row["low"], row["high"]) == tuple(mean_interval(regret))
     assert str(study.table()).startswith("Study(3 problems over L, 4 policies, 12 runs)")
     assert "RAW-UCB 1.4" in study._repr_html_()
+
+
+@pytest.fixture(scope="module")
+def mixed(study: Study) -> Study:
+    """A study whose optimum is too expensive on the last of its problems."""
+    *first, last = study.results
+    return Study(study.parameters, [*first, replace(last, reference=GREEDY_RISING)])
+
+
+def test_tables_say_what_regret_is_measured_against(study: Study, mixed: Study) -> None:
+    for make in (Study.table, Study.best, Study.best_overall):
+        one, two = make(study), make(mixed)
+        for each in (str, Table.to_markdown, Table.to_latex, Table._repr_html_):
+            assert "Regret against the optimal policy." in each(one)
+            assert f"Regret against the optimal policy or {GREEDY_RISING}." in each(two)
+            assert "Regrets against different references cannot be compared." in each(two)
+        assert "Regret against the optimal policy." in one.to_pandas().attrs["notes"]
+    for make in (Study.table, Study.best):
+        assert "reference" not in [column.head for column in make(study).columns]
+        table = make(mixed)
+        (place,) = (k for k, column in enumerate(table.columns) if column.head == "reference")
+        assert place < table.left
+        shown = [str(table.columns[place].write(row)) for row in table.rows]
+        assert shown == ["greedy" if row["L"] == SIZES[-1] else "optimal" for row in table.rows]
+        assert {row["reference"] for row in make(study).rows} == {"optimal"}
+        assert table.to_pandas()["reference"].tolist() == [row["reference"] for row in table.rows]
+        assert {row["reference"] for row in table.rows if row["L"] == SIZES[-1]} == {GREEDY_RISING}
+
+
+def test_a_notebook_says_what_regret_is_measured_against(study: Study, mixed: Study) -> None:
+    assert "Regret against the optimal policy." in study._repr_html_()
+    assert GREEDY_RISING in mixed._repr_html_()
+    assert "UCB1, against greedy" in mixed._repr_html_()
+
+
+def test_no_curve_joins_regrets_against_different_references(study: Study, mixed: Study) -> None:
+    drawn = curves(mixed.plot())
+    for label, k in zip(study.results[0].labels, range(4), strict=True):
+        means = [float(each.regret[k, :, -1].mean()) for each in study.results]
+        assert drawn[f"{label}, against optimal"].get_ydata().tolist() == pytest.approx(means[:2])
+        assert drawn[f"{label}, against greedy"].get_ydata().tolist() == pytest.approx(means[2:])
+    assert len(drawn) == 2 * 4
+    for picture, words in ((study.plot(), "Regret against the optimal policy."), (mixed.plot(), f"or {GREEDY_RISING}.")):
+        assert words in " ".join(" ".join(each.get_text() for each in picture.texts).split())
+    plt.close("all")
+
+
+def test_a_heat_map_hatches_what_is_not_measured_against_the_optimal_policy(study: Study, mixed: Study) -> None:
+    def hatched(picture: Any) -> list[tuple[float, float]]:
+        return [(each.get_x() + 0.5, each.get_y() + 0.5) for each in picture.axes[0].patches if each.get_hatch()]
+
+    assert hatched(study.heat_map()) == []
+    assert hatched(mixed.heat_map()) == [(2.0, k) for k in range(3)]
+    assert "Regret against the optimal policy." in study.heat_map().get_supxlabel()
+    assert "Hatched: not the optimal policy." in " ".join(mixed.heat_map().get_supxlabel().split())
+    problems = rotting.grid(rotting.problems.two_arms, L=[1.0, 2.0], horizon=[30, 60])
+    lengths = rotting.sweep(rotting.grid(rotting.UCB1, sigma=[0.5, 1.0]), problems, runs=3)
+    results = [replace(each, reference=GREEDY_RISING) if each.horizon == 60 else each for each in lengths.results]
+    with pytest.raises(ValueError, match="heat_map cannot take the mean of regrets against different references, got"):
+        Study(lengths.parameters, results).heat_map("L", "ucb1.sigma")
+    plt.close("all")
+
+
+def test_a_data_frame_has_the_reference_of_every_regret(study: Study, mixed: Study) -> None:
+    for each in (study, mixed):
+        frame = each.to_pandas()
+        found = dict(frame.groupby("L")["reference"].agg(set))
+        assert found == {L: {result.reference} for L, result in zip(SIZES, each.results, strict=True)}
+
+
+def test_plots_and_tables_say_what_the_intervals_rest_on(study: Study) -> None:
+    for table in (study.table(), study.best(), study.best_overall()):
+        assert seen_in(RUNS) in table.notes
+    assert seen_in(RUNS) in " ".join(" ".join(each.get_text() for each in study.plot().texts).split())
+    one = Study(study.parameters, [each.select(runs=slice(1)) for each in study.results])
+    assert "* No 95 % interval: a single run has no interval." in str(one.table())
+    caption = " ".join(" ".join(each.get_text() for each in one.plot().texts).split())
+    assert f"A run of {HORIZON} rounds." in caption
+    assert "interval" not in caption
+    plt.close("all")
 
 
 def test_parameters_that_vary_are_known(study: Study) -> None:
@@ -107,7 +190,7 @@ def test_what_is_no_study_is_not_loaded(study: Study, tmp_path: Path) -> None:
 
 def test_a_data_frame_has_the_parameters_first(study: Study) -> None:
     frame = study.to_pandas()
-    assert list(frame.columns) == ["L", "policy", "run", "round", "regret"]
+    assert list(frame.columns) == ["L", "policy", "run", "round", "regret", "reference"]
     assert len(frame) == sum(each.regret.size for each in study.results)
     end = frame[(frame["L"] == 1.0) & (frame["policy"] == "UCB1") & (frame["round"] == HORIZON)]
     assert end["regret"].tolist() == study.results[1].regret[3, :, -1].tolist()
@@ -170,6 +253,25 @@ def test_numbers_in_a_heat_map_have_as_many_digits_as_each_other(study: Study) -
     plt.close("all")
 
 
+def test_labels_are_short_and_no_two_curves_are_one() -> None:
+    roots = [0.2**0.5, 0.2**0.5 + 1e-9]
+    problems = rotting.grid(rotting.problems.two_arms, L=[1 / 3, 1.0], sigma=roots, horizon=20)
+    study = rotting.sweep(rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4], sigma=roots), problems, runs=3)
+    texts = "0.447213595", "0.447213596"
+    picture = study.plot("L")
+    policies = [f"RAW-UCB {alpha}, sigma={one}" for alpha in (0.5, 1.4) for one in texts]
+    assert sorted(curves(picture)) == sorted(f"{each}, sigma={one}" for each in policies for one in texts)
+    picture = study.plot("raw-ucb.alpha")
+    of_problems = [f"L={size}, sigma={one}" for size in ("0.3333", "1") for one in texts]
+    assert sorted(curves(picture)) == sorted(f"RAW-UCB, sigma={one}, {each}" for one in texts for each in of_problems)
+    heat = study.heat_map("L", "sigma", policy="raw-ucb").axes[0]
+    assert [each.get_text() for each in heat.get_xticklabels()] == ["0.3333", "1"]
+    assert [each.get_text() for each in heat.get_yticklabels()] == list(texts)
+    rows = [line.split()[:2] for line in str(study.table()).splitlines() if line.startswith("1 ")]
+    assert rows == [["1", text] for text in texts for _ in range(4)]
+    plt.close("all")
+
+
 def test_a_plot_says_how_long_the_games_are(study: Study) -> None:
     lengths = rotting.grid(rotting.problems.two_arms, horizon=[30, 60])
     pictures = [study.plot(), rotting.sweep(rotting.UCB1(), lengths, runs=3).plot()]
@@ -220,7 +322,8 @@ def test_parameters_with_the_names_of_columns_are_told_apart_from_them(tmp_path:
     assert swept.varying == ("problem.low",)
     assert swept.to_pandas().columns[0] == "problem.low"
     named = Study({"regret": [1.0, 2.0]}, swept.results)
-    assert list(named.to_pandas().columns) == ["problem.regret", "policy", "run", "round", "regret"]
+    assert list(named.to_pandas().columns) == ["problem.regret", "policy", "run", "round", "regret", "reference"]
+    assert Study({"reference": ["a", "b"]}, swept.results).table().rows[0]["problem.reference"] == "a"
     swept.save(tmp_path / "study")
     assert Study.load(tmp_path / "study") == swept
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 from typing import Any
 
 import pytest
@@ -94,6 +95,25 @@ def test_a_policy_without_a_guarantee_is_told_why(policy: Policy, why: str) -> N
     assert f"{policy.label}: {shown.rows[0]['why_not'][policy.label]}" in shown.lines
     assert [why in reason for reason in why_no_bounds(problem, policy)] == [True]
     assert theory.applicable(problem, make("fewa", alpha=4, sigma=0.5)).rows[0]["applies"]
+
+
+@pytest.mark.parametrize("policy", [make("ucb1"), make("raw-ucb"), make("raw-ucb", alpha=5)], ids=repr)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_bounds_say_of_each_theorem_what_it_promises_or_why_nothing(name: str, policy: Policy) -> None:
+    problem = PROBLEMS[name][0]
+    found, rows = theory.bounds(problem, policy), theory.applicable(problem, policy).rows
+    assert isinstance(found, tuple)
+    titles = {f"{row['theorem']}, {row['reference'].partition(' (')[0]}": row for row in rows}
+    assert [each.theorem for each in found] == [title for title, row in titles.items() if row["applies"]]
+    assert found.why_not == {title: row["why"] for title, row in titles.items() if not row["applies"]}
+    lines = repr(found).splitlines()
+    assert sorted(line.partition(":")[0] for line in lines) == sorted(titles)
+    for each in found:
+        assert f"{each.theorem}: expected regret of at most {each.values[-1]:,.4g} at round {problem.horizon}" in lines
+    for title, why in found.why_not.items():
+        assert f"{title}: does not apply: {why}" in lines
+    again = pickle.loads(pickle.dumps(found))
+    assert (repr(again), again.why_not) == (repr(found), found.why_not)
 
 
 def test_a_bound_that_equals_the_largest_regret_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,6 +240,12 @@ def test_a_plot_without_bounds_says_why() -> None:
         simulate([*policies, make("raw-ucb", alpha=5)], two_arms(horizon=20), runs=2).plot(bounds=True).get_title(loc="left")
     )
     assert title.endswith("and what is proved of it")
+    title = (
+        simulate(make("raw-ucb", alpha=5), two_arms(horizon=20), runs=2)
+        .plot(bounds=True, band="interval")
+        .get_title(loc="left")
+    )
+    assert "regret against the optimal policy, and what is proved of it The 95 % intervals rest" in " ".join(title.split())
 
 
 @pytest.mark.parametrize("means", [[0.5], [0.5, 0.5], [0.5, 0.25]])

@@ -15,11 +15,13 @@ plays a small part of the main figure by hand.
 #    rotting reproduce                         # the same where the library is installed, with the extra "report"
 #    rotting reproduce runtime theory          # some of the experiments
 #    rotting reproduce --full                  # the paper's sizes: hours
+#    rotting reproduce --fresh                 # without the games that earlier runs kept
 #
 # It prints the path of a report: one HTML file with interactive figures, the tables, and each claim of the paper with what
 # was measured, its interval and a verdict. Beside it are the figures as PDF and PNG, the tables as CSV and Parquet, and every
 # result. The quick size takes some minutes on two cores. Finished games are kept, so a run that was stopped goes on, and a
-# second one is quick.
+# second one is quick: the report says how many games it did not play itself, and when and where they were played. Times are
+# always measured anew.
 #
 # The experiments are:
 

@@ -70,8 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = end.code if isinstance(end.code, int) else FAILED
         if sys.stdout is not None:
             sys.stdout.flush()  # here, where a broken pipe is recognised
-    except KeyboardInterrupt:
-        return _end(INTERRUPTED, "rotting: interrupted")
+    except KeyboardInterrupt as stop:
+        return _end(INTERRUPTED, ": ".join(["rotting: interrupted", *map(str, stop.args)]))
     except BrokenPipeError:
         # Standard output is closed: write nothing more to it, also when the interpreter shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

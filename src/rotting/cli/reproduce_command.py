@@ -2,6 +2,8 @@
 
 import argparse
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +22,13 @@ if TYPE_CHECKING:
     from rotting.cli.parsers import Command
 
 
+_USES = {False: "a stopped run resumes from there", True: "all are played anew, and replace those that are there"}
+
+
 def _reproduce(options: argparse.Namespace) -> None:
     from rotting import experiments
     from rotting.common.folders import cache_folder
+    from rotting.engines.chunk_store import ChunkStore
     from rotting.report.claims import IN_SHORT, claims_table
 
     began = time.monotonic()
@@ -32,17 +38,28 @@ def _reproduce(options: argparse.Namespace) -> None:
     out = new_place("out", str(experiments.free_name(default)) if options.out is None else options.out)
     _needs_report()
     workers = read_workers(options)
-    keep = cache_folder() / "games"
-    with read_engine(options) as engine:
-        say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {keep}: a stopped run resumes from there.")
-        outcomes = experiments.run(names, options.size, workers, options.progress, keep, engine)
-    where = experiments.write(outcomes, out, began, numbered=options.out is None)
+    store = ChunkStore(cache_folder() / "games", fresh=options.fresh)
+    with read_engine(options) as engine, _naming(store.folder):
+        say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {store.folder}: {_USES[options.fresh]}.")
+        outcomes = experiments.run(names, options.size, workers, options.progress, store, engine)
+        about = experiments.about(outcomes, time.monotonic() - began, store.reused)
+        where = experiments.write(outcomes, out, about, numbered=options.out is None)
     claims = [claim for outcome in outcomes for claim in outcome.section.findings.claims]
     if claims:
         print(claims_table(claims, IN_SHORT))
-    for note in dict.fromkeys(note for outcome in outcomes for note in outcome.section.findings.notes):
+    for note in dict.fromkeys([about.games_text, *(note for outcome in outcomes for note in outcome.section.findings.notes)]):
         print(f"\nnote: {note}")
     print(f"\nreport: {where / 'report.html'}")
+
+
+@contextmanager
+def _naming(keep: Path) -> Iterator[None]:
+    """Let an interrupt before or after the games say where the finished ones are; during the games, it says how many."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        words = stop.args or (f"finished games are kept in '{keep}': run it again to go on from there",)
+        raise KeyboardInterrupt(*words) from None
 
 
 def _needs_report() -> None:
@@ -61,5 +78,7 @@ def add(command: "Command") -> None:
     sizes.add_argument("--quick", dest="size", action="store_const", const="quick", default="quick", help=quick)
     sizes.add_argument("--full", dest="size", action="store_const", const="full", help=full)
     reproduce.add_argument("--out", metavar="FOLDER", help="a new folder; default: the next free one in reproduced/")
+    fresh = "play every game anew, also those that earlier runs finished and kept"
+    reproduce.add_argument("--fresh", action="store_true", help=fresh)
     add_engine_options(reproduce)
     reproduce.add_argument("--no-progress", dest="progress", action="store_false", default=True, help="show no progress bar")

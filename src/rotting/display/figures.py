@@ -1,6 +1,6 @@
 """Figures as data: drawn by Matplotlib for print (`plots.py`), and by the HTML report as interactive charts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -146,22 +146,22 @@ def _band(runs: Floats, band: str | None) -> tuple[Floats, Floats] | tuple[None,
     if band == "quantiles":
         low, high = quantiles(runs, 0.1, 0.9)
         return low, high
-    ends = np.array([_ends(sample)[1:] for sample in runs.T])
-    return ends[:, 0], ends[:, 1]
+    _, low, high = _intervals(runs.T)
+    return (low, high) if low is not None and high is not None else (None, None)
 
 
 def mean_points(label: str, x: Sequence[float], samples: Sequence[Floats]) -> Curve:
-    """Return the means of samples and their 95 % intervals, as points over x.
+    """Return the means of samples and their 95 % intervals, as points over x; those of single runs have none.
 
     Example:
         >>> mean_points("UCB1", [1.0], [np.array([1.0, 3.0])]).y
         array([2.])
     """
-    intervals = np.array([_ends(sample) for sample in samples])
-    mean, low, high = intervals.T
+    mean, low, high = _intervals(samples)
     return Curve(label, np.array(x), mean, low, high, points=True)
 
 
-def _ends(sample: Floats) -> tuple[float, float, float]:
-    mean, low, high = mean_interval(sample)
-    return (mean, mean, mean) if low is None or high is None else (mean, low, high)
+def _intervals(samples: Iterable[Floats]) -> tuple[Floats, Floats | None, Floats | None]:
+    """Return the means of samples, and the ends of their 95 % intervals if each of them has one."""
+    mean, low, high = np.array([mean_interval(sample) for sample in samples], np.float64).T
+    return (mean, low, high) if np.isfinite(low).all() else (mean, None, None)

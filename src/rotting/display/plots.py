@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.looks import COLOURS, STYLES
 from rotting.common.rules import suggest
+from rotting.common.short_numbers import short_texts
 from rotting.display.figures import BANDS, Curve, Figure, Panel, regret_panel
 from rotting.errors import InvalidValueError, MissingExtraError, PathExistsError
 
@@ -197,6 +199,8 @@ def plot_heat(
     title: str,
     best_along: int | None = None,
     path: str | Path | None = None,
+    hatched: NDArray[np.bool_] | None = None,
+    note: str = "",
 ) -> "Picture":
     """Draw values over two parameters as colours, dark for small ones.
 
@@ -208,6 +212,8 @@ def plot_heat(
         title: above the picture.
         best_along: the axis of `values` along which the smallest is framed, if any.
         path: a new image file; its suffix sets the format.
+        hatched: which values `[y, x]` are measured otherwise than the rest, as the note says.
+        note: the text below the picture.
 
     Example:
         >>> picture = plot_heat(("L", [0.1, 1.0]), ("alpha", [0.5, 1.4]), np.array([[1.0, 2.0], [1.5, 1.0]]), "regret", "one")
@@ -226,25 +232,30 @@ def plot_heat(
 
         new_picture = plt.figure
     rows, columns = values.shape
-    size = min(12.0, 2.2 + 0.62 * columns), min(10.0, 1.3 + 0.42 * rows)
-    picture: Picture = new_picture(figsize=(max(4.0, size[0]), max(2.6, size[1])), layout="constrained")
+    width, height = max(4.0, min(12.0, 2.2 + 0.62 * columns)), max(2.6, min(10.0, 1.3 + 0.42 * rows))
+    below = _wrapped(note, width, SMALL)
+    picture: Picture = new_picture(figsize=(width, height + _height(below, SMALL) / INCH), layout="constrained")
     ax = picture.add_subplot()
     image = ax.imshow(values, origin="lower", aspect="auto", cmap="cividis")
     picture.colorbar(image, ax=ax, label=label)
     for axis, (name, ticks), set_label in ((ax.xaxis, x, ax.set_xlabel), (ax.yaxis, y, ax.set_ylabel)):
         every = -(-len(ticks) // 16)  # more labels would touch
-        axis.set_ticks(range(0, len(ticks), every), [_tick(each) for each in ticks[::every]])
+        texts = short_texts(ticks)
+        axis.set_ticks(range(0, len(ticks), every), [texts[each] for each in ticks[::every]])
         set_label(name)
     middle = (np.nanmin(values) + np.nanmax(values)) / 2
     for row, column in np.ndindex(rows, columns) if values.size <= _WRITTEN else ():
         value = float(values[row, column])
         ink = "white" if value < middle else "black"
         ax.text(column, row, "" if np.isnan(value) else _digits(value), ha="center", va="center", color=ink, size=SMALL)
+    for row, column in np.argwhere(hatched) if hatched is not None else ():
+        ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="///", edgecolor=SUBDUED, linewidth=0))
     if best_along is not None:
         for k, place in enumerate(np.nanargmin(values, axis=best_along)):
             corner = (k - 0.5, place - 0.5) if best_along == 0 else (place - 0.5, k - 0.5)
             ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=COLOURS[1], linewidth=2.2))
     ax.set_title(title, loc="left", fontsize="medium")
+    picture.supxlabel(below, fontsize=SMALL, color=SUBDUED)
     if path is not None:
         _write(picture, path)
     return picture
@@ -253,10 +264,6 @@ def plot_heat(
 def _digits(value: float) -> str:
     """Write three digits, zeros at the end too: numbers side by side are then as exact as each other."""
     return f"{value:#,.3g}".rstrip(".")
-
-
-def _tick(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _check_look(legend: object, band: object) -> None:

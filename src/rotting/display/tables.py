@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rotting.common.html_parts import table as html_table
-from rotting.common.statistics import Interval
+from rotting.common.statistics import Interval, NoInterval
 from rotting.errors import MissingExtraError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+NO_INTERVAL = "*"
+"""Stands in a table where an interval is missing; the note below says why."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Table:
         columns: the first are aligned to the left, the others to the right.
         rows: one dict per row.
         left: how many the first are.
+        notes: the text below the table, also in LaTeX. Why intervals are missing is added by itself: see `footnotes`.
 
     Example:
         >>> table = Table(("An example",), (Column("policy", lambda row: row["policy"]),), [{"policy": "FEWA 4"}])
@@ -47,6 +52,22 @@ class Table:
     columns: tuple[Column, ...]
     rows: list[dict[str, Any]]
     left: int = 1
+    notes: tuple[str, ...] = ()
+
+    @property
+    def footnotes(self) -> tuple[str, ...]:
+        """The notes, and the reasons of all intervals that are missing.
+
+        Example:
+            >>> Table((), (interval_column("ratio"),), [{"ratio": NoInterval(1.5, "a single run has no interval")}])
+            ratio
+            -----
+            1.5 *
+            <BLANKLINE>
+            * No 95 % interval: a single run has no interval.
+        """
+        reasons = dict.fromkeys(reason for row in self.rows for reason in _reasons(row))
+        return (*self.notes, *([f"{NO_INTERVAL} No 95 % interval: {'; '.join(reasons)}."] if reasons else []))
 
     def _cells(self) -> list[list[str]]:
         return [[column.write(row) for column in self.columns] for row in self.rows]
@@ -62,7 +83,8 @@ class Table:
             ]
             written.append("  ".join(aligned))
         written.insert(1, "-" * len(written[0]))
-        return "\n".join([*self.lines, *([""] if self.lines else []), *written])
+        below = ["", *self.footnotes] if self.footnotes else []
+        return "\n".join([*self.lines, *([""] if self.lines else []), *written, *below])
 
     __repr__ = __str__  # what a prompt shows
 
@@ -72,10 +94,13 @@ class Table:
         heads = [column.head for column in self.columns]
         rule = [":--" if k < self.left else "--:" for k in range(len(heads))]
         written = ["| " + " | ".join(cells) + " |" for cells in [heads, rule, *grid]]
-        return "\n".join(["  \n".join(self.lines), "", *written])
+        below = ["", "  \n".join(each.replace("*", "\\*") for each in self.footnotes)] if self.footnotes else []
+        return "\n".join(["  \n".join(self.lines), "", *written, *below])
 
     def to_latex(self) -> str:
-        r"""Return the table in LaTeX, with the rules of the package `booktabs`; what stands above it becomes comments.
+        r"""Return the table in LaTeX, with the rules of the package `booktabs`.
+
+        What stands above it becomes comments; its notes are small print below.
 
         Example:
             >>> columns = (Column("policy", lambda row: row["policy"]), Column("10 %", lambda row: f"{row['q10']:.1f}"))
@@ -95,12 +120,13 @@ class Table:
         comments = [f"% {each}" for line in self.lines for each in line.splitlines()]
         alignment = "l" * self.left + "r" * (len(self.columns) - self.left)
         above = [*comments, rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", head, r"\midrule"]
-        return "\n".join([*above, *body, r"\bottomrule", r"\end{tabular}"])
+        below = [rf"\par{{\footnotesize {_latex_text(note)}\par}}" for note in self.footnotes]
+        return "\n".join([*above, *body, r"\bottomrule", r"\end{tabular}", *below])
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the numbers of the rows as a data frame; an interval is three columns, `x`, `x_low` and `x_high`.
 
-        Needs the extra `rotting[pandas]`.
+        Where an interval is missing, `x_reason` says why. The notes are in `attrs["notes"]`. Needs the extra `rotting[pandas]`.
 
         Example:
             >>> rows = [{"policy": "UCB1", "ratio": Interval(1.5, 1.0, 2.0)}]
@@ -111,12 +137,16 @@ class Table:
             import pandas as pd  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise MissingExtraError("to_pandas needs pandas: pip install 'rotting[pandas]'") from error
-        return pd.DataFrame([dict(_flat(row)) for row in self.rows])
+        frame = pd.DataFrame([dict(_flat(row)) for row in self.rows])
+        frame.attrs["notes"] = list(self.footnotes)
+        return frame
 
     def _repr_html_(self) -> str:
         caption = "<br>".join(map(html.escape, self.lines))
         above = f"<p>{caption}</p>" if caption else ""
-        return above + html_table([column.head for column in self.columns], self._cells(), self.left)
+        notes = "<br>".join(map(html.escape, self.footnotes))
+        below = f"<p>{notes}</p>" if notes else ""
+        return above + html_table([column.head for column in self.columns], self._cells(), self.left) + below
 
 
 _LATEX = {
@@ -140,19 +170,47 @@ def _flat(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in row.items():
         if isinstance(value, Interval):
             yield from zip((name, f"{name}_low", f"{name}_high"), value, strict=True)
+            if isinstance(value, NoInterval):
+                yield f"{name}_reason", value.reason
         else:
             yield name, value
 
 
-def interval_text(interval: Interval, style: str = ",.1f") -> str:
-    """Write a mean and half of its interval.
+def _reasons(row: dict[str, Any]) -> Iterator[str]:
+    """Return why intervals of a row are missing; those of a row that has their ends as numbers are its `reason`."""
+    yield from (each.reason for each in row.values() if isinstance(each, NoInterval))
+    if row.get("reason"):
+        yield row["reason"]
+
+
+def mean_cells(interval: Interval) -> dict[str, float | str | None]:
+    """Return the cells of a row about one mean: `mean`, `low`, `high`, and `reason`, which is None where there is an interval.
 
     Example:
-        >>> interval_text(Interval(12.34, 12.14, 12.54)), interval_text(Interval(12.34, None, None))
-        ('12.3 ± 0.2', '12.3')
+        >>> mean_cells(Interval(2.0, 1.5, 3.0))
+        {'mean': 2.0, 'low': 1.5, 'high': 3.0, 'reason': None}
     """
-    mean, _, high = interval
-    return format(mean, style) if high is None else f"{mean:{style}} ± {high - mean:{style}}"
+    return {**interval._asdict(), "reason": interval.reason if isinstance(interval, NoInterval) else None}
+
+
+def ends_text(low: float | None, high: float | None, style: str) -> str:
+    """Write the ends of an interval, or the mark of one that is missing.
+
+    Example:
+        >>> ends_text(1.5, 2.5, ".1f"), ends_text(None, None, ".1f")
+        ('[1.5, 2.5]', '*')
+    """
+    return NO_INTERVAL if low is None or high is None else f"[{low:{style}}, {high:{style}}]"
+
+
+def interval_text(interval: Interval, style: str = ",.1f") -> str:
+    """Write a mean and its interval, which need not be symmetric.
+
+    Example:
+        >>> interval_text(Interval(12.34, 12.24, 12.64)), interval_text(NoInterval(12.34, "a single run has no interval"))
+        ('12.3 [12.2, 12.6]', '12.3 *')
+    """
+    return f"{interval.mean:{style}} {ends_text(interval.low, interval.high, style)}"
 
 
 def interval_column(head: str, style: str = ",.1f") -> Column:

@@ -9,8 +9,10 @@ import hashlib
 import io
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import numpy as np
 from rotting.common.atomic_files import write_atomically
 from rotting.engines.claims import Claims
 from rotting.engines.log import Log
-from rotting.engines.task import Chunk, Task
+from rotting.engines.task import Chunk, Origin, Task
 from rotting.errors import InvalidTypeError, InvalidValueError
 
 
@@ -28,6 +30,10 @@ class ChunkStore:
 
     Args:
         folder: made when the first chunk is written.
+        fresh: leave every task to be played, whatever is kept of it; what is played replaces what was kept.
+
+    Attributes:
+        reused: the games handed over instead of being played, counted by the day (UTC) and the machine that played them.
 
     Example:
         >>> import tempfile
@@ -38,15 +44,19 @@ class ChunkStore:
         (0.5, None)
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, fresh: bool = False) -> None:
         if not isinstance(folder, str | Path):
             raise InvalidTypeError(f"keep must be a folder, got {folder!r}")
         self.folder = Path(folder)
         if self.folder.is_file():
             raise InvalidValueError(f"keep must be a folder, got the file '{self.folder}'")
+        self.fresh = fresh
+        self.reused: Counter[tuple[date, str]] = Counter()
+        self._written: set[str] = set()  # what another simulation of this process may need, too
         self._untold = threading.Semaphore(1)  # taken by the one warning
         self._claims = Claims()
         self.elsewhere: list[Task] = []  # what other processes were at work on, when `missing` was asked last
+        self._games: dict[str, int] = {}  # in each chunk that was found, or was about to be written
 
     def _path(self, key: str, kind: str = "chunk") -> Path:
         return self.folder / key[:2] / f"{key}.{kind}"
@@ -63,6 +73,9 @@ class ChunkStore:
             take: called with a task and its chunk.
         """
         self.elsewhere = []
+        if self.fresh:
+            yield from tasks
+            return
         for each in tasks:
             task = each
             while task.runs > 0:
@@ -79,11 +92,20 @@ class ChunkStore:
                     self._claims.drop(claim)  # another has finished it since we looked
                 chunk = chunk.first(min(task.runs, len(chunk.regret)))
                 kept, task = task.split(len(chunk.regret))
+                self._games[kept.digest] = kept.runs
+                if kept.digest not in self._written:
+                    self.reused[datetime.fromtimestamp(chunk.origin.played, UTC).date(), chunk.origin.machine] += kept.runs
                 take(kept, chunk)
 
     def keep(self, task: Task, chunk: Chunk) -> None:
         """Keep what was played of a task."""
+        self._games[task.digest] = task.runs
         self.write(task.digest, chunk)
+
+    def describe(self, games: int) -> str:
+        """Return a sentence that says how many of the games are on disk, and how to go on."""
+        kept = sum(runs for key, runs in self._games.items() if self._path(key).is_file())
+        return f"{kept:,} of {games:,} games are kept in '{self.folder}': run it again to go on from there"
 
     def read(self, key: str) -> Chunk | None:
         """Return the chunk of that name, or None when there is none or the file is not one that `write` wrote."""
@@ -97,17 +119,20 @@ class ChunkStore:
         try:
             with np.load(io.BytesIO(body), allow_pickle=False) as file:
                 log = Log._make(file[name] for name in Log._fields) if Log._fields[0] in file else ()
-                chunk = Chunk(file["regret"], file["pulls"], file["seconds"].item(), log)
+                origin = Origin(file["machine"].item(), file["played"].item())
+                chunk = Chunk(file["regret"], file["pulls"], file["seconds"].item(), log, origin)
         except Exception:  # noqa: BLE001 (something else under a digest of its own: NumPy may raise anything)
             return None
-        kinds = [(chunk.regret.dtype, chunk.regret.ndim), (chunk.pulls.dtype, chunk.pulls.ndim), type(chunk.seconds)]
-        return chunk if kinds == [(np.float64, 2), (np.int64, 2), float] else None
+        kinds: list[object] = [(each.dtype, each.ndim) for each in (chunk.regret, chunk.pulls)]
+        kinds += [type(each) for each in (chunk.seconds, *chunk.origin)]
+        return chunk if kinds == [(np.float64, 2), (np.int64, 2), float, str, float] else None
 
     def write(self, key: str, chunk: Chunk) -> None:
         """Keep a chunk under that name; the first that cannot be written costs a warning."""
+        self._written.add(key)
         body = io.BytesIO()
-        log: dict[str, Any] = chunk.log._asdict() if isinstance(chunk.log, Log) else {}
-        np.savez(body, regret=chunk.regret, pulls=chunk.pulls, seconds=np.float64(chunk.seconds), **log)
+        more: dict[str, Any] = {**chunk.origin._asdict(), **(chunk.log._asdict() if isinstance(chunk.log, Log) else {})}
+        np.savez(body, regret=chunk.regret, pulls=chunk.pulls, seconds=np.float64(chunk.seconds), **more)
         try:
             write_atomically(self._path(key), hashlib.sha256(body.getvalue()).digest() + body.getvalue())
         except OSError as error:

@@ -19,7 +19,7 @@ from rotting.engines.cuda_device import ELSEWHERE, Device
 from rotting.engines.cuda_game import Boards, link_thread, own_arrays, runs_axis
 from rotting.engines.game import new_board
 from rotting.engines.kernel_errors import new_state
-from rotting.engines.task import Chunk, Game, Task, take
+from rotting.engines.task import Chunk, Game, Origin, Task, take
 from rotting.engines.threads import try_out
 from rotting.errors import EngineError
 from rotting.kernels.nested import flatten, unflatten
@@ -290,7 +290,8 @@ class _Batch:
         first, n = 0, len(self._regret)
         for task in self.tasks:
             part = slice(first, first + task.runs)
-            yield task, Chunk(self._regret[part].copy(), self._pulls[part].copy(), self.seconds * task.runs / n)
+            seconds = self.seconds * task.runs / n
+            yield task, Chunk(self._regret[part].copy(), self._pulls[part].copy(), seconds, origin=Origin.here_and_now())
             first += task.runs
 
 

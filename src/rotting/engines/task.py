@@ -6,16 +6,18 @@ some consecutive runs of a game, a `Chunk` what playing them gave.
 
 import hashlib
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.common.machine import this_machine
 from rotting.common.version import __version__
 from rotting.engines.game import link, means_of_run, optimum_of_run, own_means, own_optimum
 from rotting.engines.kernel_errors import blaming
@@ -31,6 +33,18 @@ _FEW_ROUNDS = 50_000  # work of the shortest task but the first: some millisecon
 _CHUNKS = 16  # a longer chunk is at most this share of the runs before it, so that few runs are shared out too
 
 
+class Origin(NamedTuple):
+    """Where and when games were played."""
+
+    machine: str
+    played: float  # seconds since 1970
+
+    @classmethod
+    def here_and_now(cls) -> Self:
+        """Return the origin of what this process plays now."""
+        return cls(this_machine(), time.time())
+
+
 class Chunk(NamedTuple):
     """Some runs of one game."""
 
@@ -38,11 +52,12 @@ class Chunk(NamedTuple):
     pulls: Ints  # [runs, K]
     seconds: float  # of CPU time that they took
     log: Log | tuple[()] = ()  # every round of them, if they are recorded
+    origin: Origin = Origin("", 0.0)
 
     def first(self, runs: int) -> "Chunk":
         """Return the first runs of the chunk, with their share of the time."""
         log = Log._make(array[:runs] for array in self.log) if isinstance(self.log, Log) else ()
-        return Chunk(self.regret[:runs], self.pulls[:runs], self.seconds * runs / len(self.regret), log)
+        return Chunk(self.regret[:runs], self.pulls[:runs], self.seconds * runs / len(self.regret), log, self.origin)
 
 
 class Draws(Protocol):
@@ -201,7 +216,7 @@ class Task:
         setting = self.game.setting
         regret = np.full((self.runs, setting.checkpoints.size), np.nan)
         log = new_log(setting.record, self.runs, setting.horizon, setting.n_arms)
-        return Chunk(regret, np.zeros((self.runs, setting.n_arms), np.int64), 0.0, log)
+        return Chunk(regret, np.zeros((self.runs, setting.n_arms), np.int64), 0.0, log, Origin.here_and_now())
 
     def split(self, runs: int) -> tuple["Task", "Task"]:
         """Return the first runs of the task, and the rest of it."""

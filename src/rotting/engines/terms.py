@@ -30,8 +30,6 @@ from rotting.policy import Policy
 from rotting.problems.delays import Delay
 from rotting.problems.mean_table import Means, mean_at, seek
 
-_NEVER = -(1 << 40)  # the last pull of an arm that was never pulled: it is as rested as can be
-
 
 class Terms(NamedTuple):
     """The means of all arms, as `Means` has them, and the terms on which they are played."""
@@ -48,7 +46,7 @@ class Terms(NamedTuple):
     grid_first: Ints
     first: Ints  # [K] the first round in which an arm is there
     last: Ints  # [K] the last one
-    recovers: Ints  # [K] 1 if the pieces over pulls are over the rounds since the last pull
+    recovers: Ints  # [K] 1 if the pieces over pulls are over the rounds since the last pull, which are 0 before the first
     delay: Floats  # the parameters of the delay
     lost: Floats  # [1] the share of the rewards that never come
     delay_key: Ints  # [1]
@@ -57,7 +55,7 @@ class Terms(NamedTuple):
 class Extra(NamedTuple):
     """What a game with terms has to remember."""
 
-    last_pull: Ints  # [K]
+    last_pull: Ints  # [K] its round, 0 before the first
     first_due: Ints  # [T + 1] the first of the pulls whose rewards are seen after a round, 0 if there is none
     last_due: Ints  # [T + 1] the last of them
     next_due: Ints  # [T + 1] the pull that follows, by pull
@@ -70,7 +68,7 @@ def new_extra(m: Any, n_arms: int, horizon: int) -> Any:
     """Return what is to be remembered of a game that begins; rewards need no room where none is late."""
     rounds = horizon + 1 if m.delay.size > 0 else 0
     return Extra(
-        np.full(n_arms, _NEVER),
+        np.zeros(n_arms, np.int64),
         np.zeros(rounds, np.int64),
         np.zeros(rounds, np.int64),
         np.zeros(rounds, np.int64),
@@ -87,7 +85,9 @@ def mean_on_terms(m: Any, b: Board, i: int, t: int) -> float:
     """Return the mean that arm i would pay at round t; an arm that is not there has none."""
     if t < m.first[i] or t > m.last[i]:
         return np.nan
-    ticks = t - 1 - b.extra.last_pull[i] if m.recovers[i] != 0 else b.pulls[i]
+    ticks = b.pulls[i]
+    if m.recovers[i] != 0 and ticks > 0:
+        ticks = t - b.extra.last_pull[i]
     b.round_piece[i] = seek(m.round_starts, b.round_piece[i], m.round_first[i + 1], t)
     b.pull_piece[i] = seek(m.pull_starts, b.pull_piece[i], m.pull_first[i + 1], ticks)
     return mean_at(m, i, b.round_piece[i], b.pull_piece[i])

@@ -8,28 +8,36 @@ import itertools
 import os
 import pkgutil
 import shutil
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rotting import report
 from rotting.common.arrays import Floats
 from rotting.common.atomic_files import partial_path
+from rotting.common.machine import machine
 from rotting.common.rules import suggest
 from rotting.display.tables import Table
+from rotting.engines.chunk_store import ChunkStore
 from rotting.errors import InvalidValueError, PathExistsError
+from rotting.report.about import Origins
 from rotting.report.model import Findings, Section
+from rotting.report.verdicts import KeptClaim, kept_claims, read
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate_all
+from rotting.simulation.timing import time_rounds
 
 Results = Mapping[str, Result]
 """The results of an experiment, by the names of its games."""
 
+
+PROCESSES = 5
+"""In how many processes times are measured."""
 
 ORDER = (
     *("RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4", "Exp3.S", "GLR-UCB", "EFF-RAW-UCB 1.4", "wSWA 0.02"),
@@ -46,11 +54,20 @@ class Plan:
         games: by a name that can be a folder's.
         notes: caveats, such as missing files.
         data: whatever else `findings` needs.
+        timed: games whose times are compared, by name; `run` has each of them played in several processes of their own.
+        times: the microseconds that a round of these takes, `[process, policy]`, as `run` hands them to `findings`.
     """
 
     games: Mapping[str, Simulation]
     notes: tuple[str, ...] = ()
     data: Any = None
+    timed: Mapping[str, Simulation] = field(default_factory=dict)
+    times: Mapping[str, Floats] = field(default_factory=dict)
+
+    @property
+    def processes(self) -> int:
+        """In how many processes the times were measured."""
+        return len(next(iter(self.times.values())))
 
 
 @dataclass(frozen=True)
@@ -123,7 +140,7 @@ def run(
     size: str = "quick",
     workers: int | None = None,
     progress: bool | None = None,
-    keep: str | Path | None = None,
+    keep: str | Path | ChunkStore | None = None,
     engine: Any = "threads",
 ) -> list[Outcome]:
     """Run experiments and return their outcomes, in the order of the report.
@@ -133,7 +150,7 @@ def run(
         size: "quick" or "full".
         workers: threads; all CPUs by default.
         progress: show a progress bar; by default when standard error is a terminal.
-        keep: a folder for finished games, from which an interrupted run resumes; None to keep nothing.
+        keep: a folder for finished games, from which an interrupted run resumes, or its store; None to keep nothing.
         engine: what plays the games, as for `rotting.simulate`.
     """
     wanted = set(map(check_id, names))
@@ -146,18 +163,20 @@ def run(
     plans = [plan_of(each.prepare, each.sizes[size]) for each in chosen]
     games = list(dict.fromkeys(game for plan in plans for game in plan.games.values()))
     played = dict(zip(games, simulate_all(games, workers, progress, keep, engine), strict=True))
+    timed = list(dict.fromkeys(game for plan in plans for game in plan.timed.values()))
+    times = dict(zip(timed, time_rounds(timed, PROCESSES, progress), strict=True))
     outcomes = []
     for experiment, plan in zip(chosen, plans, strict=True):
         settings = experiment.sizes[size]
         results = {name: played[game] for name, game in plan.games.items()}
-        found = experiment.findings(settings, plan, results)
+        timed_plan = replace(plan, times={name: times[game] for name, game in plan.timed.items()})
+        found = experiment.findings(settings, timed_plan, results)
         section = Section(
             experiment.id,
             experiment.title,
             experiment.reference,
             replace(found, notes=(*plan.notes, *found.notes)),
             settings={"size": size, **asdict(settings), "policies": _policies(results)},
-            seconds=sum(float(each.us_per_round.sum()) * each.runs * each.horizon / 1e6 for each in results.values()),
         )
         outcomes.append(Outcome(section, results))
     return outcomes
@@ -182,16 +201,17 @@ def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:
 
 
 def regret_table(result: Result, labels: Sequence[str], line: str) -> Table:
-    """Return the regrets at the horizon, with the labels of the figures.
+    """Return the regrets at the horizon, with the labels of the figures. Times of games that may be kept ones are left out.
 
     Args:
         result: of the games.
         labels: one per policy.
         line: the text above the table.
     """
-    table = result.table()
-    rows = [{**row, "policy": label} for row, label in zip(table.rows, labels, strict=True)]
-    return replace(table, lines=(line, *table.lines[1:]), rows=rows)
+    table = result.table(labels)
+    rows = [{name: value for name, value in row.items() if name != "us_per_round"} for row in table.rows]
+    columns = tuple(column for column in table.columns if column.head != "us per round")
+    return replace(table, lines=(line, *table.lines[1:]), columns=columns, rows=rows)
 
 
 def free_name(path: Path) -> Path:
@@ -200,7 +220,7 @@ def free_name(path: Path) -> Path:
     return next(name for name in names if not os.path.lexists(name))
 
 
-def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool = False) -> Path:
+def write(outcomes: Sequence[Outcome], path: Path, about: report.About, numbered: bool = False) -> Path:
     """Write a new folder with the report, and per experiment its figures, tables, settings and results; return where it is.
 
     The folder appears complete or not at all, and never replaces another.
@@ -208,7 +228,7 @@ def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool 
     Args:
         outcomes: what was run.
         path: the folder.
-        began: the start of the run, by `time.monotonic()`.
+        about: what the report says about itself.
         numbered: take the next free name if `path` exists, instead of refusing.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -219,7 +239,7 @@ def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool 
             for name, result in outcome.results.items():
                 result.save(partial / outcome.section.id / "results" / name)
         sections = [outcome.section for outcome in outcomes]
-        report.write(sections, partial, _about(sections, time.monotonic() - began))
+        report.write(sections, partial, about, full_size_claims() if sections[0].settings["size"] == "quick" else {})
         target = free_name(path) if numbered else path
         if os.path.lexists(target):  # a rename would silently replace an empty folder
             raise PathExistsError(f"path must be a new folder, but '{target}' exists")
@@ -229,12 +249,29 @@ def write(outcomes: Sequence[Outcome], path: Path, began: float, numbered: bool 
     return target
 
 
+FULL_SIZE = Path(__file__).with_name("full_size.json")
+"""The verdicts of the full size, as `python -m docs.make_verdicts` writes them; the file may be missing, or lack claims."""
+
+
+def full_size_claims() -> dict[str, KeptClaim]:
+    """Return the claims that a report of the full size decided, by their ids."""
+    return kept_claims(read(FULL_SIZE)) if FULL_SIZE.is_file() else {}
+
+
 OPENING = "rested-two-arms"
 """The experiment whose figure the report begins with."""
 
 
-def _about(sections: Sequence[Section], seconds: float) -> report.About:
-    size = sections[0].settings["size"]
+def about(outcomes: Sequence[Outcome], seconds: float = 0.0, kept: Origins = MappingProxyType({})) -> report.About:
+    """Return what the report of these outcomes says about itself.
+
+    Args:
+        outcomes: what was run.
+        seconds: how long that took.
+        kept: the games that were kept ones, as `ChunkStore.reused` counts them.
+    """
+    settings = outcomes[0].section.settings
+    results = {id(result): result for outcome in outcomes for result in outcome.results.values()}  # some share games
     sizes = {
         "quick": "This is the quick size, with fewer runs than the paper: intervals are wide, and claims may stay undecided.",
         "full": "This is the full size, with as many runs as in the paper.",
@@ -243,16 +280,18 @@ def _about(sections: Sequence[Section], seconds: float) -> report.About:
         title="A single algorithm for both restless and rested rotting bandits: reproduced",
         paragraphs=(
             (
-                "RAW-UCB plays arms that wear out, with time or with use; here the figures, tables and claims of its paper "
-                "(Seznec, Ménard, Lazaric and Valko, AISTATS 2020) are computed anew. "
-                "Every number comes from the runs behind this page, except those marked as the paper's. "
-                f"{sizes[size]}"
+                "RAW-UCB plays arms that wear out, with time or with use; here are the figures, tables and claims of its paper "
+                "(Seznec, Ménard, Lazaric and Valko, AISTATS 2020), from games of our own. "
+                "Every number comes from these games, except those marked as the paper's. "
+                f"{sizes[settings['size']]}"
             ),
         ),
-        seed=sections[0].settings["seed"],
+        seed=settings["seed"],
         date=datetime.now(UTC),
         seconds=seconds,
         versions=report.versions(),
-        machine=report.machine(),
+        machine=machine(),
         opening=OPENING,
+        games=sum(len(result.policies) * result.runs for result in results.values()),
+        kept=kept,
     )

@@ -49,6 +49,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
         Column("rested", lambda row: estimate_text(row["rested"])),
         Column("restless", lambda row: estimate_text(row["restless"])),
     )
+    fewest = min(settings.rested.runs, settings.restless.runs)
     title = "synthetic nights" if nights.synthetic else "nights"
     return Findings(
         paragraphs=(
@@ -64,7 +65,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
                 ("Mean regret of FEWA over RAW-UCB, geometric mean over the problems, with its 95 % interval",), columns, rows
             )
         },
-        claims=tuple(statement.decide(measured, nights.synthetic) for statement in STATEMENTS),
+        claims=tuple(statement.decide(measured, nights.synthetic, fewest) for statement in STATEMENTS),
     )
 
 

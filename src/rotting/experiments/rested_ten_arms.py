@@ -1,22 +1,24 @@
 """The rested ten-arm game of the paper before: every arm but one drops, from very little to very much."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from rotting import registry
 from rotting.common.arrays import Floats
+from rotting.common.statistics import Interval
 from rotting.display.figures import BAND, Figure, regret_panel
-from rotting.experiments import ORDER, Experiment, Plan, Results, regret_table
+from rotting.experiments import ORDER, Experiment, Plan, Results, regret_at, regret_table
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policies.sw_ucb import SWUCB
 from rotting.policy import Policy
 from rotting.problems import ten_arms
-from rotting.report.claims import Claim
+from rotting.report.claims import Statement, estimate_text
 from rotting.report.model import Findings
-from rotting.simulation.comparisons import mean_ratio
+from rotting.simulation.comparisons import growth, mean_ratio
 from rotting.simulation.plan import Simulation
 
 SIGMA = 1.0
@@ -59,16 +61,31 @@ def policies(horizon: int) -> dict[str, Policy]:
 LABELS = tuple(policies(25_000))
 
 
+GAME = "ten-arms"
+LONGER = (2, 4)  # times the horizon
+GROWING = (RAW, SW, D)  # what plays the longer games, tuned to each
+
+
+def longer_name(times: int) -> str:
+    """Return the name of the games of so many times the horizon."""
+    return f"{GAME}-{times}-times-as-long"
+
+
 def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
-    """Play the problem with every policy."""
+    """Play the problem with every policy, and with some of them for longer."""
+
+    def games(T: int, labels: tuple[str, ...], checkpoints: tuple[int, ...] | None = None) -> Simulation:
+        players = policies(T)
+        chosen = tuple(players[label] for label in labels)
+        return Simulation(chosen, ten_arms(T, SIGMA), runs=settings.runs, seed=settings.seed, checkpoints=checkpoints)
+
     T = settings.horizon
-    games = Simulation(tuple(policies(T).values()), ten_arms(T, SIGMA), runs=settings.runs, seed=settings.seed)
-    return Plan({"ten-arms": games})
+    return Plan({GAME: games(T, LABELS), **{longer_name(k): games(k * T, GROWING, (k * T,)) for k in LONGER}})
 
 
 def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
     """Return regret over time, a table, and the papers' claims."""
-    result = results["ten-arms"]
+    result = results[GAME]
     panel = regret_panel(f"T = {settings.horizon:,}, {settings.runs:,} runs", LABELS, result.checkpoints, result.regret)
     figure = Figure("regret", "Regret on the rested ten-arm game", f"The {BAND}.", (panel,), columns=1, first=ORDER)
     return Findings(
@@ -79,51 +96,90 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
                 "them unable to learn or less consistent: they play here. SW-UCB and D-UCB are given T and the number "
                 "of drops, and use the noise's scale as that of the rewards."
             ),
+            (
+                "What cannot learn regrets as much in every later round, so that its regret grows like t. That is measured "
+                "twice for SW-UCB and D-UCB: over the second half of this game, in which all arms but one are worn out, and "
+                f"over games {' and '.join(map(str, LONGER))} times as long, for each of which they are tuned anew: a window "
+                "that grows with T forgets less and less."
+            ),
         ),
         figures=(figure,),
         tables={"regret": regret_table(result, LABELS, f"Regret after {settings.horizon:,} rounds, {settings.runs:,} runs")},
-        claims=tuple(_claims(settings, results)),
+        claims=tuple(statement.decide(results) for statement in STATEMENTS),
     )
 
 
-def _claims(settings: Settings, results: Results) -> list[Claim]:
-    result = results["ten-arms"]
-    final = result.regret[:, None, :, -1]
-    where = "appendix, algorithms and parameters"
+def _final(results: Results, label: str) -> Floats:
+    """Return `[1, run]`, the regret of a policy at the end."""
+    return np.asarray(results[GAME].regret[[LABELS.index(label)], :, -1])
 
-    def regret(label: str) -> Floats:
-        return np.asarray(final[LABELS.index(label)])
 
-    forgetting = [
-        Claim(
-            f"ten-arms-{name}-does-not-learn",
+def _over_rounds(results: Results, label: str) -> Interval:
+    """Return how the regret of a policy grows in the last quarter of the game, over the quarter before."""
+    return growth(*regret_at(results[GAME], LABELS.index(label), 0.5, 0.75, 1.0))
+
+
+def _over_horizons(results: Results, label: str) -> Interval:
+    """Return how the regret of a policy at the end of a game grows from 2T to 4T, over how it grows from T to 2T."""
+    longer = [results[longer_name(times)].regret[GROWING.index(label), :, -1] for times in LONGER]
+    return growth(_final(results, label)[0], *longer)
+
+
+def _beside(measure: Callable[[Results, str], Interval], label: str) -> Callable[[Results], str]:
+    """Return how to write the same quantity of RAW-UCB, and the ratio of the regrets."""
+
+    def remark(results: Results) -> str:
+        ratio = mean_ratio(_final(results, label), _final(results, RAW))
+        return f"The same of {RAW}: {estimate_text(measure(results, RAW))}. Regret over that of {RAW}: {estimate_text(ratio)}."
+
+    return remark
+
+
+def _does_not_learn(name: str, label: str) -> tuple[Statement[Results], ...]:
+    words, where = f"{label} is unable to learn in the rested setting", "appendix, algorithms and parameters"
+    return (
+        Statement(
+            f"ten-arms-{name}-linear-in-rounds",
             where,
-            f"{label} is unable to learn in the rested setting.",
-            f"regret of {label} over RAW-UCB 1.4",
-            mean_ratio(regret(label), regret(RAW)),
-            low=4.0,
-        )
-        for name, label in (("sw-ucb", SW), ("d-ucb", D))
-    ]
-    return [
-        *forgetting,
-        Claim(
-            "ten-arms-raw-beats-fewa",
-            "appendix, result: RAW-UCB vs FEWA",
-            "RAW-UCB has better expected performance than FEWA on rested problems (theoretical tuning).",
-            "regret of FEWA 4 over RAW-UCB 4",
-            mean_ratio(regret(FEWA_4), regret(RAW_4)),
-            low=1.0,
+            f"{words}: its regret grows like t to the end of the game.",
+            f"regret of {label} from 3T/4 to T over T/2 to 3T/4: 1 for t, 0.84 for sqrt(t), 0.71 for log t",
+            lambda results: _over_rounds(results, label),
+            low=0.9,
+            compare=_beside(_over_rounds, label),
         ),
-        Claim(
-            "ten-arms-raw-beats-fewa-tuned",
-            "appendix, result: RAW-UCB vs FEWA",
-            "RAW-UCB has better expected performance than FEWA on rested problems (empirical tuning).",
-            "regret of FEWA 0.06 over RAW-UCB 1.4",
-            mean_ratio(regret(FEWA), regret(RAW)),
-            low=1.0,
+        Statement(
+            f"ten-arms-{name}-linear-in-horizons",
+            where,
+            f"{words}: its regret grows like T, though it is tuned to each T.",
+            f"regret of {label} in games of 4T less 2T rounds over 2T less T: 2 for T, 1.41 for sqrt(T), 1 for log T",
+            lambda results: _over_horizons(results, label),
+            low=1.7,
+            compare=_beside(_over_horizons, label),
         ),
-    ]
+    )
+
+
+VS_FEWA = "appendix, result: RAW-UCB vs FEWA"
+STATEMENTS: tuple[Statement[Results], ...] = (
+    *_does_not_learn("sw-ucb", SW),
+    *_does_not_learn("d-ucb", D),
+    Statement(
+        "ten-arms-raw-beats-fewa",
+        VS_FEWA,
+        "RAW-UCB has better expected performance than FEWA on rested problems (theoretical tuning).",
+        "regret of FEWA 4 over RAW-UCB 4",
+        lambda results: mean_ratio(_final(results, FEWA_4), _final(results, RAW_4)),
+        low=1.0,
+    ),
+    Statement(
+        "ten-arms-raw-beats-fewa-tuned",
+        VS_FEWA,
+        "RAW-UCB has better expected performance than FEWA on rested problems (empirical tuning).",
+        "regret of FEWA 0.06 over RAW-UCB 1.4",
+        lambda results: mean_ratio(_final(results, FEWA), _final(results, RAW)),
+        low=1.0,
+    ),
+)
 
 
 EXPERIMENT = Experiment(

@@ -1,6 +1,7 @@
 """The paper's table of running times: seconds per night and policy, ours and the authors'."""
 
-from rotting.display.tables import Column, Table
+from rotting.common.statistics import mean_interval
+from rotting.display.tables import Column, Table, interval_column
 from rotting.experiments import Experiment, Plan, Results, restless_nights
 from rotting.experiments.restless_nights import LABELS, PAPER_SECONDS, SIZES, Settings
 from rotting.report.model import Findings
@@ -9,23 +10,26 @@ from rotting.report.model import Findings
 def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
     """Return the table with our times and the paper's, and our times per round."""
     nights = plan.data
-    us = {number: dict(zip(LABELS, results[f"night-{number}"].us_per_round.tolist(), strict=True)) for number in nights}
+    us = {number: dict(zip(LABELS, plan.times[f"night-{number}"].T, strict=True)) for number in nights}  # [process]
     rows = [
         {
             "night": number,
             "T": night.horizon,
-            **{label: us[number][label] * night.horizon / 1e6 for label in LABELS},
+            **{label: mean_interval(us[number][label] * night.horizon / 1e6) for label in LABELS},
             **{label + MARK: float(value) for label, value in zip(LABELS, PAPER_SECONDS[number], strict=True)},
         }
         for number, night in nights.items()
     ]
-    pairs = [column for label in LABELS for column in (_column(label, ".3f"), _column(label + MARK, ",.0f"))]
+    pairs = [column for label in LABELS for column in (interval_column(label, ".3f"), _column(label + MARK, ",.0f"))]
     kind = "synthetic nights" if nights.synthetic else "nights"
     return Findings(
         paragraphs=(
             (
-                "CPU time of one game of a night on one core, with the drawing of rewards and without "
-                "compiling. Games from the cache count with the time they took when they were played. "
+                "CPU time of one game of a night on one core, with the drawing of rewards and without compiling. "
+                f"Each game is played in {plan.processes} processes, one after the other, for this table: the mean, and its "
+                "95 % interval over the processes."
+            ),
+            (
                 "The paper prints the average seconds of each policy in each experiment, in Python on other machines, and does "
                 "not say T."
             ),
@@ -41,8 +45,11 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             ),
             "us-per-round": Table(
                 (f"Microseconds per round ({kind})",),
-                (*_FIRST, *(_column(label, ".3f") for label in LABELS)),
-                [{"night": number, "T": night.horizon, **us[number]} for number, night in nights.items()],
+                (*_FIRST, *(interval_column(label, ".3f") for label in LABELS)),
+                [
+                    {"night": number, "T": night.horizon, **{label: mean_interval(us[number][label]) for label in LABELS}}
+                    for number, night in nights.items()
+                ],
             ),
         },
     )

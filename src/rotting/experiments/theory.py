@@ -1,5 +1,6 @@
 """The theorems and measured regret: upper bounds, hard instances, and what cannot be learned."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -168,7 +169,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             "impossible": impossible.table(),
         },
         claims=(
-            *_upper_claims(results, proved),
+            *_upper_claims(results, proved, rows),
             _lower_claim("theory-lower-pieces", "Lemma 5, Proposition 4", pieces, of_pieces),
             _lower_claim("theory-lower-budget", "Proposition 3", budgets, of_budget),
             _impossible_claim(impossible),
@@ -234,7 +235,7 @@ def _upper_table(rows: list[dict[str, Any]]) -> Table:
         Column("regret / bound", lambda row: f"{row['ratio']:.3f}"),
         Column("largest possible", lambda row: f"{row['largest']:,.0f}"),
     )
-    line = "Mean regret at the end (with half of its 95 % interval), the tightest bound that applies, and the largest possible"
+    line = "Mean regret at the end (with its 95 % interval), the tightest bound that applies, and the largest possible"
     starred = ("* This bound says nothing: no play has so much regret.",) * any(row["vacuous"] for row in rows)
     return Table((f"{line} regret", *starred), columns, rows)
 
@@ -289,7 +290,7 @@ def _hard_table(settings: Settings, what: str, families: list[Hard], regrets: di
         Column(LOWER, lambda row: f"{row['bound']:,.1f}"),
         *map(interval_column, regrets),
     )
-    line = f"Mean regret on the worst hard instance, with half of its 95 % interval; T = {settings.hard_horizon:,}"
+    line = f"Mean regret on the worst hard instance, with its 95 % interval; T = {settings.hard_horizon:,}"
     return Table((f"{line}, K = {settings.hard_arms}",), heads, rows)
 
 
@@ -317,11 +318,14 @@ def _hard_figure(
     return Figure("hard-instances", "Hard instances: regret and its lower bound", caption, panels, columns=2, first=ORDER)
 
 
-def _upper_claims(results: Results, proved: dict[str, list[Proved]]) -> list[Claim]:
+def _upper_claims(results: Results, proved: dict[str, list[Proved]], rows: list[dict[str, Any]]) -> list[Claim]:
     claims = []
     for place, label in enumerate(FOUR):
         regrets = [results[name].regret[place, :, -1] for name in proved]
         values = [float(tightest[place].values[-1]) for tightest in proved.values()]
+        vacuous = sum(row["vacuous"] for row in rows[place :: len(FOUR)])
+        say_nothing = f" {vacuous} of them say nothing: no play regrets so much." if vacuous else ""
+        slack = _slack("the bounds are", values, [float(regret.mean()) for regret in regrets], "the mean regret")
         claims.append(
             Claim(
                 f"theory-upper-{label.lower()}",
@@ -330,9 +334,18 @@ def _upper_claims(results: Results, proved: dict[str, list[Proved]]) -> list[Cla
                 f"the tightest bound that applies over the mean regret, smallest over {len(regrets)} problems",
                 smallest_ratio(_columns(values, len(regrets[0])), np.array(regrets)),
                 low=1.0,
+                remark=slack + say_nothing,
             )
         )
     return claims
+
+
+def _slack(subject: str, upper: Sequence[float], lower: Sequence[float], of: str) -> str:
+    """Return how far from equal the two sides of an inequality are."""
+    ratios = [a / b for a, b in zip(upper, lower, strict=True) if b > 0]
+    if not ratios:
+        return f"Slack: unknown, as {of} is 0."
+    return f"Slack: {subject} {min(ratios):,.3g} to {max(ratios):,.3g} times {of}."
 
 
 def _lower_claim(name: str, source: str, families: list[Hard], regrets: dict[str, list[Floats]]) -> Claim:
@@ -342,9 +355,10 @@ def _lower_claim(name: str, source: str, families: list[Hard], regrets: dict[str
         name,
         source,
         "On the worst of the hard problems, the regret of every policy is above the lower bound.",
-        f"mean regret over the bound, smallest over {len(families)} families and {len(regrets)} policies",
+        f"mean regret over the bound, smallest over the families and {len(regrets)} policies",
         smallest_ratio(measured, _columns(values, measured.shape[1])),
         low=1.0,
+        remark=_slack("the mean regrets are", measured.mean(axis=1).tolist(), values, "the bound"),
     )
 
 
@@ -359,6 +373,7 @@ def _impossible_claim(impossible: Unlearnable) -> Claim:
         f"mean regret on the worse problem over floor(T / 8), smallest over {len(learners)} policies",
         smallest_ratio(learners, _columns([floor] * len(learners), learners.shape[1])),
         low=1.0,
+        remark=_slack("the mean regrets are", learners.mean(axis=1).tolist(), [floor] * len(learners), "the floor"),
     )
 
 

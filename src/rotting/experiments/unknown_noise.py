@@ -168,7 +168,7 @@ def _table(settings: Settings, measured: _Measured) -> Table:
         for k, case in enumerate(cases(settings.horizon).values())
     ]
     first = (Column("problem", lambda row: str(row["problem"])), Column("true", lambda row: f"{row['true']:g}"))
-    line = f"Mean regret after {settings.horizon:,} rounds, and half of its 95 % interval, by sigma / true sigma"
+    line = f"Mean regret after {settings.horizon:,} rounds, and its 95 % interval, by sigma / true sigma"
     return Table((line,), (*first, *map(interval_column, heads.values())), rows)
 
 

@@ -3,7 +3,7 @@
 `write` takes sections, which are data, and knows nothing about the experiments behind them.
 """
 
-from rotting.report.about import About, machine, versions
+from rotting.report.about import About, versions
 from rotting.report.writer import write
 
-__all__ = ["About", "machine", "versions", "write"]
+__all__ = ["About", "versions", "write"]

@@ -1,12 +1,12 @@
 """Claims of a paper, decided by numbers: an estimate, its 95 % interval, the region claimed, a verdict."""
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from rotting.common.statistics import Interval, NoInterval
+from rotting.common.statistics import GROUPS, LEVEL, Interval, NoInterval, t_critical
 from rotting.display.tables import Column, Table
 
 
@@ -40,6 +40,7 @@ class Claim:
             paper's.
         apart: why what was measured here cannot be compared with what the paper speaks of; empty where it can.
         remark: further measurements to read beside the verdict.
+        samples: how many independent values the interval is made from; above 20, the groups of a jackknife, it does not matter.
 
     Example:
         >>> Claim("four", "appendix", "four times better", "ratio", Interval(3.9, 3.7, 4.1), low=2.0, high=8.0).verdict
@@ -62,6 +63,7 @@ class Claim:
     synthetic: bool = False
     apart: str = ""
     remark: str = ""
+    samples: int = GROUPS
 
     @property
     def verdict(self) -> Verdict:
@@ -75,6 +77,69 @@ class Claim:
         if self.low <= low and high <= self.high:
             return Verdict.HOLDS
         return Verdict.FAILS if high < self.low or low > self.high else Verdict.OPEN
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether an interval decides it, or leaves it undecided."""
+        return not self.apart and None not in self.estimate
+
+    @property
+    def leeway(self) -> dict[str, tuple[float, float]]:
+        """How far each end of the region can move, the other staying where it is, with the same verdict.
+
+        The keys are the ends that there are, "low" and "high"; none where no interval decides.
+
+        Example:
+            >>> Claim("four", "appendix", "four times better", "ratio", Interval(3.9, 3.7, 4.1), low=2.0, high=8.0).leeway
+            {'low': (-inf, 3.7), 'high': (4.1, inf)}
+        """
+        _, low, high = self.estimate
+        if not self.is_tested or low is None or high is None:
+            return {}
+        # Between these edges the verdict is the same; of an end at an edge, the value beside it says which side the edge is on.
+        edges = (-math.inf, low, high, math.inf)
+        within = {"low": (low, high, math.inf), "high": (-math.inf, low, high)}
+        found = {}
+        for end, values in within.items():
+            if math.isfinite(getattr(self, end)):
+                same = [k for k, value in enumerate(values) if self._moved(end, value).verdict == self.verdict]
+                found[end] = edges[same[0]], edges[same[-1] + 1]
+        return found
+
+    def _moved(self, end: str, value: float) -> "Claim":
+        return replace(self, low=value) if end == "low" else replace(self, high=value)
+
+    @property
+    def leeway_text(self) -> str:
+        """For which thresholds the verdict is the same, in words; empty where no interval decides."""
+        ends = self.leeway
+        names = {"low": "a lower end", "high": "an upper end"} if len(ends) > 1 else dict.fromkeys(ends, "a bound")
+        moves = [f"{names[end]} {self._range_text(*reach)}" for end, reach in ends.items() if any(map(math.isfinite, reach))]
+        return f"the same with {' and '.join(moves)}" if moves else ""
+
+    def _range_text(self, first: float, last: float) -> str:
+        shown = {end: _written(end, self._shown_decimals) for end in (first, last) if math.isfinite(end)}
+        if len(shown) == 2:
+            return f"from {shown[first]} to {shown[last]}"
+        return f"from {shown[first]} on" if first in shown else f"up to {shown[last]}"
+
+    @property
+    def stretch(self) -> float:
+        """How many times wider about its estimate the interval could be with the same verdict; below 1 where it is undecided.
+
+        It is the smaller of the factors on the linear and, of positive numbers, on the logarithmic scale.
+        """
+        mean, low, high = self.estimate
+        if self.verdict not in {Verdict.HOLDS, Verdict.FAILS} or low is None or high is None:
+            return 0.0
+        if self.verdict == Verdict.HOLDS:
+            return min(_factor(mean, low, self.low), _factor(mean, high, self.high))
+        return _factor(mean, high, self.low) if high < self.low else _factor(mean, low, self.high)
+
+    def stands_at(self, level: float) -> bool:
+        """Return whether the verdict would be the same with an interval of this level, if the errors are Student's."""
+        degrees = max(1, min(self.samples, GROUPS) - 1)
+        return self.stretch * t_critical(degrees) >= t_critical(degrees, level)
 
     @property
     def reason(self) -> str:
@@ -99,17 +164,61 @@ class Claim:
     @property
     def measured(self) -> str:
         """The estimate and its interval as text, with digits from which anyone would reach the same verdict."""
+        return estimate_text(self.estimate, self._shown_decimals)
+
+    @property
+    def _shown_decimals(self) -> int | None:
         mean, low, high = self.estimate
         if low is None or high is None or not math.isfinite(high - low):
-            return estimate_text(self.estimate)
+            return None
         for decimals in range(_decimals(mean, (high - low) / 2), MOST_DECIMALS):
             if self._verdict_of(round(low, decimals), round(high, decimals)) == self._verdict_of(low, high):
-                return estimate_text(self.estimate, decimals)
-        return estimate_text(self.estimate, MOST_DECIMALS)
+                return decimals
+        return MOST_DECIMALS
 
 
 MOST_DECIMALS = 6
 ROUNDING = 1e-12  # of a number: an interval so narrow has no width
+
+
+def _factor(mean: float, end: float, bound: float) -> float:
+    """Return how many times as far from the mean as an end of its interval a bound is; infinite where the end is the mean.
+
+    Example:
+        >>> _factor(4.0, 2.0, 1.0), _factor(4.0, 3.0, -2.0), _factor(4.0, 4.0, 1.0)
+        (1.5, 6.0, inf)
+    """
+    if math.isinf(bound) or end == mean:
+        return math.inf
+    linear = (bound - mean) / (end - mean)
+    if min(mean, end, bound) <= 0 or math.isinf(end):
+        return linear
+    return min(linear, math.log(bound / mean) / math.log(end / mean))
+
+
+def standing(claims: Sequence[Claim]) -> frozenset[str]:
+    """Return the ids of the claims whose verdicts stand if all of them are to be right together at 95 %.
+
+    This is Holm's procedure: of m claims that have an interval, the surest must be sure at a level of 1 - 0.05 / m, the next at
+    1 - 0.05 / (m - 1), and so on, until one is not.
+
+    Example:
+        >>> sure, bare = (Claim(id, "s", "w", "q", Interval(3.0, low, 4.0), low=1.0) for id, low in (("a", 2.9), ("b", 1.1)))
+        >>> sorted(standing([sure, bare])), sorted(standing([bare]))
+        (['a', 'b'], ['b'])
+
+    Reference:
+        Holm (1979), A simple sequentially rejective multiple test procedure.
+    """
+    tested = [claim for claim in claims if claim.is_tested]
+    found: list[Claim] = []
+    while len(found) < len(tested):
+        level = 1 - (1 - LEVEL) / (len(tested) - len(found))
+        more = [claim for claim in tested if claim.stands_at(level)]
+        if len(more) == len(found):
+            break
+        found = more
+    return frozenset(claim.id for claim in found)
 
 
 def _decimals(mean: float, half: float) -> int:
@@ -146,7 +255,8 @@ def estimate_text(estimate: Interval, decimals: int | None = None) -> str:
     return f"{_written(mean, decimals)} [{_written(low, decimals)}, {_written(high, decimals)}]"
 
 
-def _written(value: float, decimals: int) -> str:
+def _written(value: float, decimals: int | None) -> str:
+    decimals = MOST_DECIMALS if decimals is None else decimals
     return f"{round(value, decimals) + 0.0:,.{decimals}f}"  # + 0.0: no minus sign before a zero
 
 
@@ -173,11 +283,11 @@ class Statement(Generic[Data]):
     apart: str = ""
     compare: Callable[[Data], str] = lambda _: ""
 
-    def decide(self, data: Data, synthetic: bool = False) -> Claim:
+    def decide(self, data: Data, synthetic: bool = False, samples: int = GROUPS) -> Claim:
         """Return the claim, measured."""
         found, remark = self.measure(data), self.compare(data)
         words = (self.id, self.source, self.words, self.quantity)
-        return Claim(*words, found, self.low, self.high, synthetic, self.apart, remark)
+        return Claim(*words, found, self.low, self.high, synthetic, self.apart, remark, samples)
 
 
 # What a table of claims can show; the HTML page adds markup to some cells.
@@ -191,12 +301,21 @@ COLUMNS = {
     "decision": Column("verdict", lambda row: str(row["claim"].decision)),
     "marked decision": Column("verdict", lambda row: f"{row['claim'].verdict.mark} {row['claim'].decision}"),
     "remark": Column("beside it", lambda row: str(row["claim"].remark)),
+    "leeway": Column("if our reading were another", lambda row: str(row["claim"].leeway_text)),
+    "together": Column("all together", lambda row: str(row["together"])),
 }
 IN_SHORT = ("id", "measured", "region", "decision")
-IN_FULL = ("words", "source", "quantity", "measured", "region", "marked decision", "remark")
+IN_FULL = ("words", "source", "quantity", "measured", "region", "leeway", "marked decision", "together", "remark")
+TOGETHER = {True: "stands", False: "does not stand", None: ""}
+"""What `standing` says of a verdict, in words; None of one that is not decided."""
 
 
-def claims_table(claims: Iterable[Claim], shown: tuple[str, ...] = IN_FULL) -> Table:
+def stands(claim: Claim, surely: frozenset[str]) -> bool | None:
+    """Return whether the verdict of a claim is among those that stand; None where there is nothing that could."""
+    return claim.id in surely if claim.verdict in {Verdict.HOLDS, Verdict.FAILS} else None
+
+
+def claims_table(claims: Sequence[Claim], shown: tuple[str, ...] = IN_FULL) -> Table:
     """Return claims as a table for people.
 
     Args:
@@ -212,4 +331,6 @@ def claims_table(claims: Iterable[Claim], shown: tuple[str, ...] = IN_FULL) -> T
         four   3.90 [3.70, 4.10]   at least 1    holds
     """
     lines = ("Claims of the paper: what was measured, with its 95 % interval",)
-    return Table(lines, tuple(COLUMNS[name] for name in shown), [{"claim": claim} for claim in claims])
+    surely = standing(claims)
+    rows = [{"claim": claim, "together": TOGETHER[stands(claim, surely)]} for claim in claims]
+    return Table(lines, tuple(COLUMNS[name] for name in shown), rows)

@@ -91,8 +91,19 @@ def parquet_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return content.getvalue()
 
 
-def claim_row(section: str, claim: Claim) -> dict[str, Any]:
-    """Return a claim as a row; an end of the claimed region that is infinite is None."""
+def claim_row(section: str, claim: Claim, together: bool | None = None) -> dict[str, Any]:
+    """Return a claim as a row; what is infinite is None.
+
+    Args:
+        section: its section's id.
+        claim: measured.
+        together: whether its verdict stands if all are to be right together, as `stands` returns it.
+    """
+    same = {
+        f"same_{end}_{side}": value if math.isfinite(value) else None
+        for end in ("low", "high")
+        for side, value in zip(("from", "to"), claim.leeway.get(end, (-math.inf, math.inf)), strict=True)
+    }
     return {
         "section": section,
         "claim": claim.id,
@@ -103,6 +114,8 @@ def claim_row(section: str, claim: Claim) -> dict[str, Any]:
         "claimed_low": claim.low if math.isfinite(claim.low) else None,
         "claimed_high": claim.high if math.isfinite(claim.high) else None,
         "verdict": claim.verdict.value,
+        **same,
+        "stands_together": together,
         "reason": claim.reason,
         "remark": claim.remark,
         "synthetic": claim.synthetic,

@@ -41,7 +41,6 @@ class Section:
         reference: where the paper has it.
         findings: what the experiment found.
         settings: everything that decides the results, for JSON.
-        seconds: how long the experiment took; games from the cache count with the time they took when they were played.
     """
 
     id: str
@@ -49,7 +48,6 @@ class Section:
     reference: str
     findings: Findings
     settings: Mapping[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:

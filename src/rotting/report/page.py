@@ -7,15 +7,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
+from types import MappingProxyType
 
 from rotting.common.looks import COLOURS
 from rotting.display.figures import Figure
 from rotting.display.tables import Column, Table
 from rotting.errors import MissingExtraError
-from rotting.report.about import About
+from rotting.report.about import About, day_text
 from rotting.report.charts import chart_data, legend, panel_text
-from rotting.report.claims import COLUMNS, IN_FULL, Claim, Verdict
+from rotting.report.claims import COLUMNS, Claim, Verdict, standing, stands
 from rotting.report.model import Section, settings_text
+from rotting.report.verdicts import KeptClaim
 
 CLASSES = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails", Verdict.OPEN: "open", Verdict.APART: "apart"}
 COUNTED = {
@@ -28,15 +30,18 @@ COUNTED = {
 # The same hues for a dark page: lighter, and white in the place of black.
 DARK_COLOURS = ("#4A9FE8", "#FF7F3A", "#22C795", "#E59BC6", "#F4F4F4", "#F2B134", "#9AD7FA", "#9C9C9C")
 PAPER = "(paper)"  # in a column's head: its numbers are the paper's
+SHOWN = ("words", "source", "quantity", "measured", "region", "marked decision")  # the columns of the ledger
+FULL = "full size"
 LONG = 32  # characters from which on a cell may be wrapped
 
 
-def page(sections: Sequence[Section], about: About) -> str:
+def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim] = MappingProxyType({})) -> str:
     """Return the report's HTML. The same arguments give the same text.
 
     Args:
         sections: in the order of the page.
         about: what the page says about itself.
+        full: claims that a report of the full size decided, to be shown beside those of this one.
     """
     scripts = [_script(_plotly()), _script(_own("charts.js")), _script(_own("ledger.js"))]
     body = [
@@ -45,7 +50,7 @@ def page(sections: Sequence[Section], about: About) -> str:
         _contents(sections),
         '<main id="main">',
         _places(sections),
-        _claims(sections),
+        _claims(sections, full),
         *(_section(section, sections[:k], about) for k, section in enumerate(sections)),
         _colophon(about),
         "</main>",
@@ -154,14 +159,14 @@ def _places(sections: Sequence[Section]) -> str:
 def _header(sections: Sequence[Section], about: About) -> str:
     when = f'<time datetime="{about.date.isoformat()}">{_date(about)}</time>'
     experiments = f"{len(sections)} experiment{'s' if len(sections) != 1 else ''}"
-    line = f"{when} · {experiments} · {_duration(about.seconds)} · seed {about.seed}"
-    words = f'<h1>{escape(about.title)}</h1><p class="meta">{line}</p>{_paragraphs(about.paragraphs)}'
+    line = f"made on {when} · {experiments} · {_duration(about.seconds)} · seed {about.seed}"
+    games = _notes([about.games_text]) if about.kept else _paragraphs([about.games_text])
+    words = f'<h1>{escape(about.title)}</h1><p class="meta">{line}</p>{_paragraphs(about.paragraphs)}{games}'
     return f"<header>{words}{_opening(sections, about)}</header>"
 
 
 def _date(about: About) -> str:
-    zone = about.date.strftime("%Z")
-    return escape(f"{about.date.day} {about.date:%B %Y, %H:%M} {zone}".strip())
+    return escape(f"{day_text(about.date)}, {about.date:%H:%M} {about.date:%Z}".strip())
 
 
 def _duration(seconds: float) -> str:
@@ -188,7 +193,7 @@ def _count(verdict: Verdict, count: int) -> str:
     return f"{verdict.mark} {count} {COUNTED[verdict]}".replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _claims(sections: Sequence[Section]) -> str:
+def _claims(sections: Sequence[Section], full: Mapping[str, KeptClaim]) -> str:
     decided = [claim for section in sections for claim in section.findings.claims]
     if not decided:
         return '<section id="claims"><h2>Claims</h2><p>These experiments test no claim of the paper.</p></section>'
@@ -200,16 +205,20 @@ def _claims(sections: Sequence[Section]) -> str:
         f'<span class="count">{counts[verdict]}</span> {COUNTED[verdict]}</button></li>'
         for verdict in Verdict
     )
-    shown = [name for name in IN_FULL if name != "remark"]  # it stands beside the verdict
-    row = "".join(f'<th role="columnheader" scope="col">{COLUMNS[name].head}</th>' for name in shown)
-    bodies = "".join(_group(section, len(shown)) for section in sections if section.findings.claims)
+    beside = {claim.id: full[claim.id] for claim in decided if claim.id in full and full[claim.id].is_of(claim)}
+    surely = standing(decided)
+    heads = [*(COLUMNS[name].head for name in SHOWN), *([FULL] if beside else [])]
+    row = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in heads)
+    groups = [section for section in sections if section.findings.claims]
+    bodies = "".join(_group(section, len(heads), surely, beside) for section in groups)
     return (
         f'<section id="claims"><h2>Claims</h2><ul class="tiles">{tiles}</ul>'
         "<p>What the paper says, what was measured here with its 95 % interval, and the region in which we take the claim to "
         "hold, as the paper seldom gives numbers. A claim holds if the whole interval is in that region, and does not if "
         "none of it is; otherwise, or without an interval that can be trusted, it is undecided. Not comparable is what was "
-        "measured on other code than the paper speaks of. "
-        f"Of {len(decided)} intervals, one in twenty may miss.{_drawn(drawn)} "
+        "measured on other code than the paper speaks of. Below our reading stands how far it can move with the same verdict."
+        f"{_drawn(drawn)}</p>"
+        f"<p>{_family(decided, surely)}{_of_full_size(beside)} "
         '<span class="hint">A click on a verdict above shows its claims alone; another shows all.</span></p>'
         # The roles stay valid when a narrow window turns the rows into cards.
         f'<table class="ledger" role="table" aria-label="Claims"><thead role="rowgroup"><tr role="row">{row}</tr></thead>'
@@ -217,11 +226,35 @@ def _claims(sections: Sequence[Section]) -> str:
     )
 
 
-def _group(section: Section, columns: int) -> str:
+def _family(decided: Sequence[Claim], surely: frozenset[str]) -> str:
+    """Return how sure the verdicts are together."""
+    tested = sum(claim.is_tested for claim in decided)
+    verdicts = [claim for claim in decided if stands(claim, surely) is not None]
+    return (
+        f"{tested} of the {len(decided)} claims have an interval of 95 %, and {len(verdicts)} of these are decided by it: each "
+        "interval may miss, and of so many about one in twenty does. By Holm's correction, which keeps the chance that any "
+        f"verdict at all is wrong at 5 %, {len(surely)} of the {len(verdicts)} verdicts stand; the others are marked."
+    )
+
+
+def _of_full_size(beside: Mapping[str, KeptClaim]) -> str:
+    """Return where the verdicts of the full size come from."""
+    if not beside:
+        return ""
+    reports = dict.fromkeys((each.date, each.commit, each.machine) for each in beside.values())
+    made = "; ".join(f"{day_text(day)}, commit {commit or 'unknown'}, on {machine}" for day, commit, machine in reports)
+    return (
+        f" The last column has the verdicts of the full size. They are kept with the library, and were not computed for this "
+        f"page: {escape(made)}."
+    )
+
+
+def _group(section: Section, columns: int, surely: frozenset[str], beside: Mapping[str, KeptClaim]) -> str:
     """Return the claims of one section, below its title."""
     title = f'<a href="#{escape(section.id)}">{escape(section.title)}</a>'
     head = f'<tr role="row" class="group"><th role="rowheader" scope="rowgroup" colspan="{columns}">{title}</th></tr>'
-    return f'<tbody role="rowgroup">{head}{"".join(map(_claim, section.findings.claims))}</tbody>'
+    rows = "".join(_claim(claim, surely, beside) for claim in section.findings.claims)
+    return f'<tbody role="rowgroup">{head}{rows}</tbody>'
 
 
 def _drawn(counts: Mapping[Verdict, int]) -> str:
@@ -238,14 +271,27 @@ def _parts(measured: str) -> list[str]:
     return [estimate, f"[{ends}"] if bracket else [estimate]
 
 
-def _claim(claim: Claim) -> str:
-    cells = {name: escape(COLUMNS[name].write({"claim": claim})) for name in IN_FULL}
-    words, remark = cells.pop("words"), cells.pop("remark")
-    cells["measured"] = " ".join(f'<span class="number">{escape(part)}</span>' for part in _parts(claim.measured))
-    cells["region"] = f'<span class="number">{cells["region"]}</span>'
-    cells["marked decision"] = _verdict(claim) + (f' <span class="where">{remark}</span>' if remark else "")
+def _measured(claim: Claim) -> str:
+    return " ".join(f'<span class="number">{escape(part)}</span>' for part in _parts(claim.measured))
+
+
+def _small(text: str) -> str:
+    return f' <span class="where">{escape(text)}</span>' if text else ""
+
+
+def _claim(claim: Claim, surely: frozenset[str], beside: Mapping[str, KeptClaim]) -> str:
+    alone = "Not with Holm's correction." if stands(claim, surely) is False else ""
+    cells = {COLUMNS[name].head: escape(COLUMNS[name].write({"claim": claim})) for name in SHOWN}
+    words = cells.pop(COLUMNS["words"].head)
+    cells[COLUMNS["measured"].head] = _measured(claim)
+    region = COLUMNS["region"].head
+    cells[region] = f'<span class="number">{cells[region]}</span>{_small(claim.leeway_text)}'
+    cells[COLUMNS["marked decision"].head] = _verdict(claim) + _small(alone) + _small(claim.remark)
+    if beside:
+        kept = beside.get(claim.id)
+        cells[FULL] = "not there" if kept is None else f"{_verdict(kept.claim)} {_measured(kept.claim)}"
     # One element per cell: in a narrow window it stands beside the cell's head, in a grid.
-    rest = "".join(f'<td role="cell" data-head="{COLUMNS[name].head}"><div>{cell}</div></td>' for name, cell in cells.items())
+    rest = "".join(f'<td role="cell" data-head="{head}"><div>{cell}</div></td>' for head, cell in cells.items())
     return f'<tr role="row" class="{CLASSES[claim.verdict]}"><th role="rowheader" scope="row">{words}</th>{rest}</tr>'
 
 
@@ -269,7 +315,7 @@ def _section(section: Section, before: Sequence[Section], about: About) -> str:
         body = f'<details class="without"><summary>Left out: its data are not here</summary>{body}</details>'
     return (
         f'<section id="{escape(section.id)}"><h2>{escape(section.title)}</h2>'
-        f'<p class="meta">{escape(section.reference)} · {_duration(section.seconds)}{claims}</p>{body}</section>'
+        f'<p class="meta">{escape(section.reference)}{claims}</p>{body}</section>'
     )
 
 
@@ -345,13 +391,14 @@ def _table(section: str, name: str, table: Table) -> str:
         if any(PAPER in column.head for column in table.columns)
         else ""
     )
+    below = "".join(f"<p>{escape(note)}</p>" for note in table.footnotes)
     head = "".join(_head(column) for column in table.columns)
     rows = "".join(f"<tr>{''.join(_cell(k, column, row) for k, column in enumerate(table.columns))}</tr>" for row in table.rows)
     return (
         f'<div class="table" id="{escape(f"{section}-{name}")}"><h3 id="{label}">{escape(first)}</h3>{more}'
         f'<div class="scroll" role="region" aria-labelledby="{label}" tabindex="0"><table aria-labelledby="{label}">'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-        f"{paper}{_links(f'{section}/{name}', TABLE_KINDS)}</div>"
+        f"{below}{paper}{_links(f'{section}/{name}', TABLE_KINDS)}</div>"
     )
 
 
@@ -375,12 +422,15 @@ def _colophon(about: About) -> str:
         **about.versions,
         **{name.capitalize(): value for name, value in about.machine.items()},
         "Seed": str(about.seed),
-        "Date": _date(about),
-        "Total time": _duration(about.seconds),
+        "Made on": _date(about),
+        "Time it took": _duration(about.seconds),
+        "Games": f"{about.games:,}",
+        "Of them kept from other runs": f"{sum(about.kept.values()):,}",
     }
     rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
     return (
         f'<section id="made"><h2>How this was made</h2><dl>{rows}</dl>'
-        "<p>Every number on this page was computed by these experiments, except those marked as the paper's. "
-        "The same settings and seed give the same numbers; times depend on the machine.</p></section>"
+        f"<p>{escape(about.games_text)} Kept games have the settings, the seed and the code of those that are played, and so "
+        "the same regret, wherever and whenever they were played. Times depend on the machine: all on this page were measured "
+        "when it was made, on the machine that is named here.</p></section>"
     )

@@ -5,16 +5,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rotting.display.plots import draw_figure, picture_bytes
 from rotting.display.tables import Table
 from rotting.errors import InvalidValueError, PathExistsError
 from rotting.report.about import About
-from rotting.report.claims import claims_table
+from rotting.report.claims import claims_table, standing, stands
 from rotting.report.frames import claim_row, csv_bytes, parquet_bytes
 from rotting.report.model import Section, settings_text
 from rotting.report.page import page
+from rotting.report.verdicts import KeptClaim, to_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -23,7 +25,9 @@ Maker = Callable[[], bytes]
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
-def write(sections: Sequence[Section], folder: str | Path, about: About) -> Path:
+def write(
+    sections: Sequence[Section], folder: str | Path, about: About, full: Mapping[str, KeptClaim] = MappingProxyType({})
+) -> Path:
     """Write `report.html`, the claims, and a folder per section with its figures, tables and settings.
 
     Needs the extra `rotting[report]`. The same sections and the same `about` give the same bytes. Nothing is overwritten: if
@@ -31,9 +35,10 @@ def write(sections: Sequence[Section], folder: str | Path, about: About) -> Path
 
     Args:
         sections: what experiments found, in the order of the report.
-        folder: an existing folder. It gets `report.html`, `claims.csv`, `claims.parquet`, `claims.md`, and per section
-            `<id>/settings.json`, `<id>/<figure>.png` and `.pdf`, `<id>/<table>.csv`, `.parquet` and `.md`.
+        folder: an existing folder. It gets `report.html`, `claims.csv`, `claims.parquet`, `claims.md`, `verdicts.json`, and
+            per section `<id>/settings.json`, `<id>/<figure>.png` and `.pdf`, `<id>/<table>.csv`, `.parquet` and `.md`.
         about: what the report says about itself.
+        full: claims that a report of the full size decided, to be shown beside those of this one.
 
     Returns:
         The path of `report.html`.
@@ -44,7 +49,8 @@ def write(sections: Sequence[Section], folder: str | Path, about: About) -> Path
     _check_names(sections)
     makers = {name: make for section in sections for name, make in _section_files(section).items()}
     makers |= _claims_files(sections)
-    makers["report.html"] = lambda: page(sections, about).encode()
+    makers["verdicts.json"] = lambda: to_json(sections, about).encode()
+    makers["report.html"] = lambda: page(sections, about, full).encode()
     for name in makers:
         if os.path.lexists(folder / name):
             raise PathExistsError(f"folder must have no file of a report, but '{folder / name}' exists")
@@ -98,8 +104,9 @@ def _picture(draw: "Callable[[], Picture]", kind: str) -> bytes:
 
 def _claims_files(sections: Sequence[Section]) -> dict[str, Maker]:
     claims = [(section.id, claim) for section in sections for claim in section.findings.claims]
-    table = claims_table(claim for _, claim in claims)
-    rows = [claim_row(section, claim) for section, claim in claims]
+    table = claims_table([claim for _, claim in claims])
+    surely = standing([claim for _, claim in claims])
+    rows = [claim_row(section, claim, stands(claim, surely)) for section, claim in claims]
     return _table_files("claims", table, rows)
 
 

@@ -16,7 +16,7 @@ from rotting.engines.task import Game, Setting, beyond_tables
 from rotting.engines.terms import Rules, with_terms
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
-from rotting.policy import Policy
+from rotting.policy import Policy, check_policies, how_to_accept
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.families import family_key
 from rotting.problems.noise import Noiseless
@@ -118,7 +118,7 @@ def plan(simulation: Simulation) -> Plan:
         ...
         rotting.errors.InvalidValueError: runs must be a whole number, 1 or more, got 0
     """
-    policies, problem = _check_policies(simulation.policies), simulation.problem
+    policies, problem = check_policies(simulation.policies), simulation.problem
     runs, seed = positive_int("runs", simulation.runs), nonnegative_int("seed", simulation.seed)
     family = problem if isinstance(problem, ProblemFamily) else None
     if isinstance(problem, ProblemFamily):
@@ -167,18 +167,6 @@ def _check_checkpoints(checkpoints: Iterable[int], horizon: int) -> Ints:
     return np.unique(np.array([*rounds, horizon], np.int64))
 
 
-def _check_policies(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
-    if isinstance(policies, str | type) or not isinstance(policies, Policy | Iterable):
-        raise InvalidTypeError(f"policies must be policies such as RAWUCB(alpha=1.4), got {policies!r}")
-    listed = (policies,) if isinstance(policies, Policy) else tuple(policies)
-    if not listed:
-        raise InvalidValueError("policies must hold at least one policy, got none")
-    for each in listed:
-        if not isinstance(each, Policy):
-            raise InvalidTypeError(f"policies must hold policies such as RAWUCB(alpha=1.4), got {each!r}")
-    return listed
-
-
 def _check_fit(policy: Policy, problem: Problem, horizon: int, family: ProblemFamily | None) -> None:
     """Refuse a game longer than the policy is tuned for, or rewards outside the range it declares."""
     if policy.max_rounds is not None and horizon > policy.max_rounds:
@@ -193,6 +181,5 @@ def _check_fit(policy: Policy, problem: Problem, horizon: int, family: ProblemFa
         if not low <= least <= most <= high:
             raise InvalidValueError(
                 f"rewards must be in [{low!r}, {high!r}], the range that {policy!r} declares, "
-                f"got {problem.noise!r} noise, whose rewards lie in [{least!r}, {most!r}]; "
-                f"give low and high that hold them, or outside='clip'"
+                f"got {problem.noise!r} noise, whose rewards lie in [{least!r}, {most!r}]{how_to_accept(policy, least, most)}"
             )

@@ -20,19 +20,19 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
 from rotting.common.rules import brief, nonnegative_int, positive_int, suggest
-from rotting.common.statistics import mean_interval, quantiles
+from rotting.common.statistics import mean_interval, quantiles, seen_in
 from rotting.common.version import __version__
 from rotting.display.figures import BANDS
 from rotting.display.plots import plot_regret
-from rotting.display.tables import Column, Table, number_format
+from rotting.display.tables import Column, Table, ends_text, mean_cells, number_format
 from rotting.engines.log import arm_type
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
-from rotting.policy import Policy
+from rotting.policy import Policy, check_policies, labels_of
 from rotting.problems import Problem, delays
 from rotting.problems.families import DRAWN
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import from_json, known_kinds
-from rotting.problems.oracle import OPTIMAL
+from rotting.problems.oracle import OPTIMAL, regret_against
 from rotting.problems.problem import CODE
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ SETTINGS_FILE = "result.json"
 ARRAYS_FILE = "arrays.npz"
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 ARRAYS: dict[str, np.dtype[Any]] = {"checkpoints": INT, "regret": FLOAT, "pulls": INT, "us_per_round": FLOAT}
-UNKNOWN = "-"
 TITLE = 90  # characters per line above a plot
 _MEANS = "means_"  # before the name of each array of the problem's table
 # Two policies can collect the same rewards in another order; their regrets then differ by rounding only.
@@ -70,7 +69,7 @@ class Result:
         checkpoints: the C rounds at which regret is kept, increasing up to the horizon.
         regret: cumulative pseudo-regret `[P, R, C]`.
         pulls: pulls of each arm at the horizon, `[P, R, K]`.
-        us_per_round: microseconds of CPU time that a round took, `[P]`.
+        us_per_round: microseconds of CPU time that a round took, `[P]`; NaN where nothing was measured.
         reference: what regret is measured against.
         played: the problem itself, as `simulate` hands it over. Its means are saved: that of a loaded result has the same ones,
             up to the horizon, whatever they were made from. A pickled result has None where the problem cannot be pickled (a
@@ -113,18 +112,20 @@ class Result:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        put("policies", tuple(self.policies))
-        if not self.policies:
-            raise InvalidValueError("policies must hold at least one policy, got none")
+        put("policies", check_policies(self.policies))
         if not isinstance(self.problem, Mapping):
-            raise InvalidTypeError(f"problem must be a description (a dict), got {self.problem!r}")
+            raise InvalidTypeError(f"problem must be a description (a dict), got {brief(self.problem)}")
         try:
             # A copy as JSON returns it (lists, not tuples), so that a saved result equals the original.
             put("problem", json.loads(json.dumps(self.problem, allow_nan=False)))
         except (TypeError, ValueError) as error:
             raise InvalidValueError(f"problem must be a description that JSON can carry: {error}") from error
+        if not isinstance(self.reference, str):
+            raise InvalidTypeError(f"reference must be a text, got {brief(self.reference)}")
         if not self.reference:
             raise InvalidValueError(f"reference must say what regret is measured against, got {self.reference!r}")
+        if not isinstance(self.played, Problem | None):
+            raise InvalidTypeError(f"played must be a Problem or None, got {brief(self.played)}")
         put("horizon", positive_int("horizon", self.horizon))
         put("runs", positive_int("runs", self.runs))
         put("seed", nonnegative_int("seed", self.seed))
@@ -144,8 +145,9 @@ class Result:
             raise InvalidValueError(f"{rule}, got {np.array2string(rounds, threshold=20)}")
         if not np.all(np.isfinite(self.regret)):
             raise InvalidValueError("regret must be finite, got NaN or an infinite number")
-        if not np.all(np.isfinite(self.us_per_round) & (self.us_per_round >= 0)):
-            raise InvalidValueError(f"us_per_round must be finite, zero or more, got {self.us_per_round.tolist()}")
+        if not np.all(np.isnan(self.us_per_round) | (np.isfinite(self.us_per_round) & (self.us_per_round >= 0))):
+            rule = "us_per_round must be finite, zero or more, or NaN where nothing was measured"
+            raise InvalidValueError(f"{rule}, got {self.us_per_round.tolist()}")
         if np.any(self.pulls < 0) or np.any(self.pulls.sum(axis=2) != self.horizon):
             raise InvalidValueError(f"pulls must be zero or more and add up to the horizon {self.horizon} in every run")
         for name, kind in self._recorded(K).items():
@@ -240,7 +242,7 @@ class Result:
     @property
     def labels(self) -> tuple[str, ...]:
         """One short label per policy, such as `RAW-UCB 1.4`, with a number added when two are the same."""
-        return numbered([policy.label for policy in self.policies])
+        return numbered(labels_of(self.policies))
 
     @property
     def full_labels(self) -> tuple[str, ...]:
@@ -274,24 +276,25 @@ class Result:
         runs = f"{self.runs:,} runs" if self.runs > 1 else "1 run"
         runs += f" from run {self.first_run:,} on" if self.first_run else ""
         head = f"{self._problem_name}: horizon {self.horizon:,}, {runs}, seed {self.seed}"
-        notes = []
         if self.is_optimal:
             head += "; regret against the optimal policy"
-        else:  # in a line of its own: a reference that is not optimal says why
-            notes.append(f"Regret against {self.reference}.")
-            notes.append("Note: this reference is not the optimal policy; regret can be too small, even negative.")
-        if self.runs == 1:
-            notes.append("Note: a single run says nothing about the spread; the intervals are unknown.")
         if "family" in self.problem:
-            notes.append("Each run has a problem of its own: the mean is the Bayesian regret.")
-        return (head, *notes)
+            return head, "Each run has a problem of its own: the mean is the Bayesian regret."
+        return (head,)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """What stands below a table, also in a paper: a reference that is not optimal, and what the intervals rest on."""
+        against = () if self.is_optimal else regret_against(self.reference)
+        return (*against, *([seen_in(self.runs)] if self.runs > 1 else []))
 
     def table(self, labels: "str | Sequence[str] | None" = None) -> Table:
         """Return the regret at the horizon per policy: mean, 95 % interval, 10 % and 90 % quantiles, speed.
 
-        The rows have the keys `policy`, `mean`, `low`, `high` (None when there is a single run), `q10`, `q90` and
-        `us_per_round`. The intervals are Student's. They cover 95 % for most regrets, and less when there are few runs and a
-        rare one has much more regret than the others (measured in docs/intervals.md).
+        The rows have the keys `policy`, `mean`, `low`, `high`, `reason` (why there is no interval, or None), `q10`, `q90` and
+        `us_per_round` (None where it was not measured). The intervals are corrected for skewness, as a few regrets may be much
+        larger than the others. They know nothing of games that go wrong so rarely that none is among the runs: a note says how
+        rarely that is. How often they hold the mean is measured in docs/intervals.md.
 
         Args:
             labels: "full" for policies with all of their parameters, or a text of your own for each; short ones by default.
@@ -309,17 +312,18 @@ class Result:
         for label, regret, speed in zip(self._labels(labels), self.regret[:, :, -1], self.us_per_round, strict=True):
             interval = mean_interval(regret)
             q10, q90 = map(float, quantiles(regret, 0.1, 0.9))
-            rows.append({"policy": label, **interval._asdict(), "q10": q10, "q90": q90, "us_per_round": float(speed)})
+            us = None if np.isnan(speed) else float(speed)
+            rows.append({"policy": label, **mean_cells(interval), "q10": q10, "q90": q90, "us_per_round": us})
         style = _style(rows, ("mean", "q10", "q90"))
         columns = (
             Column("policy", lambda row: str(row["policy"])),
             Column("mean regret", lambda row: format(row["mean"], style)),
-            Column("95 % interval", lambda row: _interval(row, style)),
+            Column("95 % interval", lambda row: ends_text(row["low"], row["high"], style)),
             Column("10 %", lambda row: format(row["q10"], style)),
             Column("90 %", lambda row: format(row["q90"], style)),
-            Column("us per round", lambda row: format(row["us_per_round"], ",.3f")),
+            Column("us per round", lambda row: "-" if row["us_per_round"] is None else format(row["us_per_round"], ",.3f")),
         )
-        return Table(self._heading, columns, rows)
+        return Table(self._heading, columns, rows, notes=self._notes)
 
     def _repr_html_(self) -> str:
         curves = [
@@ -333,8 +337,8 @@ class Result:
         """Return every other policy's regret at the horizon minus the baseline's, run by run.
 
         Both policies play the same rewards in a run, so much of the noise cancels: compare policies by these intervals.
-        The rows have the keys `policy`, `mean`, `low`, `high`, `won` (the share of runs with less regret than
-        the baseline) and `tied` (with the same).
+        The rows have the keys `policy`, `mean`, `low`, `high`, `reason` (as in `table`), `won` (the share of runs with less
+        regret than the baseline) and `tied` (with the same).
 
         Args:
             baseline: a policy of this result, its label, or its index.
@@ -359,18 +363,18 @@ class Result:
             difference = final[k] - final[base]
             won, tied = np.mean(difference < -tie), np.mean(np.abs(difference) <= tie)
             interval = mean_interval(difference)
-            rows.append({"policy": label, **interval._asdict(), "won": float(won), "tied": float(tied)})
+            rows.append({"policy": label, **mean_cells(interval), "won": float(won), "tied": float(tied)})
         style = _style(rows, ("mean",))
         signed = "+" + style
         columns = (
             Column("policy", lambda row: str(row["policy"])),
             Column("mean difference", lambda row: format(row["mean"], signed)),
-            Column("95 % interval", lambda row: _interval(row, signed)),
+            Column("95 % interval", lambda row: ends_text(row["low"], row["high"], signed)),
             Column("runs won", lambda row: f"{row['won']:.1%}"),
             Column("runs tied", lambda row: f"{row['tied']:.1%}"),
         )
         below = f"Difference of regret to {named[base]}, run by run; below zero is better than it."
-        return Table((*self._heading, below), columns, rows)
+        return Table((*self._heading, below), columns, rows, notes=self._notes)
 
     def select(
         self,
@@ -517,6 +521,8 @@ class Result:
                 why for policy in self.policies for why in theory.theorems.why_no_bounds(known, policy, self.horizon)
             )
             described += "\n".join(["; no theorem applies", *(textwrap.fill(why, TITLE) for why in reasons)])
+        if band == "interval" and self.runs > 1:
+            described += f"\n{seen_in(self.runs)}"
         return plot_regret(
             named,
             self.checkpoints,
@@ -550,16 +556,17 @@ class Result:
         return known
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return a data frame with one row per policy, run and checkpoint: `policy`, `run`, `round`, `regret`.
+        """Return a data frame with one row per policy, run and checkpoint: `policy`, `run`, `round`, `regret`, `reference`.
 
-        Needs the extra `rotting[pandas]`.
+        The `reference` is what regret is measured against: frames of several results may have different ones. Needs the extra
+        `rotting[pandas]`.
 
         Example:
             >>> import rotting
             >>> both = [rotting.UCB1(), rotting.RAWUCB()]
             >>> result = rotting.simulate(both, rotting.problems.two_arms(horizon=100), runs=20)
             >>> result.to_pandas().shape
-            (4000, 4)
+            (4000, 5)
         """
         try:
             import pandas as pd  # noqa: PLC0415 - an extra
@@ -573,6 +580,7 @@ class Result:
                 "run": np.tile(np.repeat(self.first_run + np.arange(R), C), P),
                 "round": np.tile(self.checkpoints, P * R),
                 "regret": self.regret.ravel(),
+                "reference": pd.Categorical.from_codes(np.zeros(P * R * C, np.int8), pd.Index([self.reference])),
             }
         )
 
@@ -711,8 +719,20 @@ def _one_after_another(results: Sequence[Result]) -> Result:
             rule = "results must hold runs that follow one another"
             raise InvalidValueError(f"{rule}, got {before._runs_text} and {after._runs_text}")
     runs = np.array([each.runs for each in shards])
-    time = np.average([each.us_per_round for each in shards], axis=0, weights=runs)
+    times = np.array([each.us_per_round for each in shards])
+    weights = np.where(np.isnan(times), 0, runs[:, None])
+    time = mean_time((np.nan_to_num(times) * weights).sum(axis=0), weights.sum(axis=0))
     return replace(shards[0], runs=int(runs.sum()), us_per_round=time, **shards[0]._joined(shards[1:], axis=1))
+
+
+def mean_time(total: Floats, count: Floats) -> Floats:
+    """Return totals over counts; NaN, not measured, where nothing was counted.
+
+    Example:
+        >>> mean_time(np.array([6.0, 0.0]), np.array([3.0, 0.0]))
+        array([ 2., nan])
+    """
+    return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
 
 
 def _same_means(one: Result, two: Result) -> bool:
@@ -761,7 +781,10 @@ def _frozen(name: str, value: object, kind: np.dtype[Any]) -> NDArray[Any]:
 
     It is a copy, unless nobody can write into the one given: every round of every run may fill half of the memory.
     """
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        raise InvalidTypeError(f"{name} must be an array of {kind}, got {brief(value)}") from None
     if array.dtype == kind and array.flags.c_contiguous and array.base is None and not array.flags.writeable:
         return array
     if not np.can_cast(array.dtype, kind, casting="safe"):
@@ -779,10 +802,6 @@ def _check_shape(name: str, array: NDArray[Any], axes: str, shape: tuple[int, ..
 def _style(rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> str:
     values = [row[key] for row in rows for key in keys]
     return number_format(values, [row["high"] - row["mean"] for row in rows if row["high"] is not None])
-
-
-def _interval(row: dict[str, Any], style: str) -> str:
-    return UNKNOWN if row["low"] is None else f"[{row['low']:{style}}, {row['high']:{style}}]"
 
 
 def _settings_digest(settings: dict[str, Any]) -> str:

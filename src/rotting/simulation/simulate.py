@@ -26,7 +26,7 @@ from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.plan import Plan, Simulation, plan
-from rotting.simulation.result import Result
+from rotting.simulation.result import Result, mean_time
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -111,7 +111,9 @@ def simulate(
         progress: show a progress bar; by default on a terminal and in a notebook.
         keep: a folder for the games that are finished, so that the same call goes on where another was killed, and one with
             more runs plays only those that are new. They are known by a digest of the settings and of the code, and are never
-            taken for others. Several processes, on several machines too, may share the folder, and the work.
+            taken for others. Several processes, on several machines too, may share the folder, and the work. The time of a
+            round is measured on the games that this call plays, and not known where all of a policy's were kept. The message
+            of a `KeyboardInterrupt` says how many games are kept.
         engine: what plays the games, with the same result bit for bit: "threads" of this machine; "cuda", its GPU; "dask", a
             cluster, or the `dask.distributed.Client` of one; "auto", the GPU if there is one and the work is worth its start,
             else threads. See docs/engines.md.
@@ -128,8 +130,8 @@ def simulate(
     - for the means, 16 bytes per piece of equal value, and several times that while an arm is tabulated. `Constant`, `Abrupt`
       and `Piecewise` have the pieces that they are written with; the other decays, and callables, one per round of the horizon
       unless neighbours are equal; a `General` arm takes 8 bytes per pair of rounds;
-    - for the reference, next to nothing where it is known from the pieces; `rotting.problems.oracle.optimal_rewards` says
-      what it takes where arms rise or follow both clocks;
+    - for the reference, next to nothing where it is known from the pieces; `rotting.problems.optimal_rewards` says what it
+      takes where arms rise or follow both clocks;
     - on each worker, the state of one game. Per arm and round of the horizon: 20 bytes for the exact windows of RAW-UCB,
       RAW-UCB++, RAW-klUCB and FEWA and for the GLR policies, 24 for AdSwitch, 16 for SWA, wSWA and M-UCB; per round: 32 bytes
       for SW-UCB and Thompson sampling on a sliding window. The states of the others grow with the logarithm of the horizon, or
@@ -150,7 +152,7 @@ def simulate_all(
     simulations: Sequence[Simulation],
     workers: int | None = None,
     progress: bool | None = None,
-    keep: str | Path | None = None,
+    keep: str | Path | ChunkStore | None = None,
     engine: "str | Client" = "threads",
 ) -> list[Result]:
     """Return the results of several simulations, that share the engine and the progress bar.
@@ -161,7 +163,7 @@ def simulate_all(
         simulations: what to simulate.
         workers: threads; all CPUs by default.
         progress: show a progress bar; by default on a terminal and in a notebook.
-        keep: as for `simulate`.
+        keep: as for `simulate`, or the store of such a folder.
         engine: as for `simulate`.
 
     Example:
@@ -172,16 +174,26 @@ def simulate_all(
         [50, 50]
     """
     plans = [plan(each) for each in simulations]
+    store = _make_store(keep)
     playing = _make_engine(engine, workers, plans)
+    try:
+        return _play(plans, playing, store, progress)
+    except KeyboardInterrupt:
+        games = sum(len(each.policies) * each.runs for each in plans)
+        raise KeyboardInterrupt(store.describe(games)) from None  # where the games were stopped is of no use to anybody
+
+
+def _play(plans: Sequence[Plan], playing: Engine, store: "ChunkStore | _NoStore", progress: bool | None) -> list[Result]:
+    """Play what the store does not have, and return the results; close the engine and the store."""
     collected = _Collection(plans)
     with Progress(sum(each.rounds for each in plans), "rounds", show=progress) as bar:
 
         def take_kept(task: Task, chunk: Chunk) -> None:
-            collected.take(task, chunk)
+            collected.take(task, chunk._replace(seconds=np.nan))  # another process measured them
             bar.resume(task.rounds)
 
         tasks: Iterable[Task] = collected.tasks()
-        with closing(playing), closing(ChunkStore(keep) if keep is not None else _NoStore()) as store:
+        with closing(playing), closing(store):
             while tasks:
                 with closing(playing.play(store.missing(tasks, take_kept), bar)) as played:
                     for task, chunk in played:
@@ -196,6 +208,12 @@ def simulate_all(
     return collected.results()
 
 
+def _make_store(keep: str | Path | ChunkStore | None) -> "ChunkStore | _NoStore":
+    if keep is None:
+        return _NoStore()
+    return keep if isinstance(keep, ChunkStore) else ChunkStore(keep)
+
+
 class _NoStore:
     """Keeps nothing."""
 
@@ -206,7 +224,11 @@ class _NoStore:
         return tasks
 
     def keep(self, _task: Task, _chunk: Chunk) -> None:
-        """Let it go."""
+        """Do nothing."""
+
+    def describe(self, _games: int) -> str:
+        """Return that nothing is kept."""
+        return "no games are kept"
 
     def close(self) -> None:
         """Do nothing."""
@@ -221,7 +243,8 @@ class _Collection:
         self._regret = [np.full((len(each.policies), each.runs, each.checkpoints.size), np.nan) for each in plans]
         self._pulls = [np.zeros((len(each.policies), each.runs, each.problem.n_arms), np.int64) for each in plans]
         self._records = [_blank_records(each) for each in plans]
-        self._seconds = [np.zeros((len(each.policies), each.runs)) for each in plans]  # of a chunk, at its first run
+        self._seconds = [np.zeros(len(each.policies)) for each in plans]  # of the chunks played here
+        self._rounds = [np.zeros(len(each.policies)) for each in plans]  # in them
         self._places: WeakKeyDictionary[Game, tuple[int, int]] = WeakKeyDictionary()  # means are as large as a result
 
     def tasks(self) -> Iterator[Task]:
@@ -239,7 +262,9 @@ class _Collection:
         own = slice(first, first + task.runs)
         self._regret[k][index, own] = chunk.regret
         self._pulls[k][index, own] = chunk.pulls
-        self._seconds[k][index, first] = chunk.seconds
+        if not np.isnan(chunk.seconds):
+            self._seconds[k][index] += chunk.seconds
+            self._rounds[k][index] += task.rounds
         for name, array in self._records[k].items():
             array[index, own] = getattr(chunk.log, name)
 
@@ -259,7 +284,7 @@ class _Collection:
             checkpoints=played.checkpoints,
             regret=self._regret[k],
             pulls=self._pulls[k],
-            us_per_round=self._seconds[k].sum(axis=1) * 1e6 / (played.runs * played.horizon),
+            us_per_round=mean_time(self._seconds[k] * 1e6, self._rounds[k]),
             reference=self._references[k],
             played=played.problem if played.family is None else None,
             first_run=played.first_run,

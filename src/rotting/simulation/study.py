@@ -12,12 +12,14 @@ from rotting.common.arrays import Floats
 from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
 from rotting.common.rules import FINITE, suggest
-from rotting.common.statistics import mean_interval, quantiles
+from rotting.common.short_numbers import short_texts
+from rotting.common.statistics import mean_interval, quantiles, seen_in
 from rotting.display.figures import Curve, Figure, Panel, mean_points
 from rotting.display.plots import plot_figure, plot_heat
-from rotting.display.tables import Column, Table, interval_column, number_format
+from rotting.display.tables import Column, Table, ends_text, interval_column, mean_cells, number_format
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
-from rotting.policy import Policy
+from rotting.policy import Policy, labels_of
+from rotting.problems.oracle import OPTIMAL, regret_against
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
 from rotting.simulation.result import Result
 
@@ -33,7 +35,22 @@ Value = float | str
 """Of a parameter."""
 
 # The keys of the rows of all tables, and the columns of data frames.
-_COLUMNS = {"policy", "mean", "low", "high", "q10", "q90", "kind", "regret", "next", "behind", "run", "round"}
+_COLUMNS = {
+    "policy",
+    "mean",
+    "low",
+    "high",
+    "reason",
+    "q10",
+    "q90",
+    "kind",
+    "regret",
+    "next",
+    "behind",
+    "run",
+    "round",
+    "reference",
+}
 
 
 class _Point(NamedTuple):
@@ -42,11 +59,16 @@ class _Point(NamedTuple):
     problem: dict[str, Value]
     policy: Policy
     regret: Floats  # [runs] at the horizon
+    reference: str  # what it is measured against
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
     """The same policies on several problems, of which one parameter or two vary. `rotting.sweep` makes it.
+
+    Regret is measured against the optimal policy, or against the greedy oracle where the optimum is too expensive to compute:
+    see `Result.reference`. Tables and pictures say which. Where a study has both, tables have a column `reference`, and no
+    curve of a plot joins the two.
 
     Args:
         parameters: for each parameter of the problems its values, one for each result. One that has the name of a column of
@@ -109,11 +131,27 @@ class Study:
                     found[f"{kind}.{name}"] = kind, name
         return found
 
+    def _references(self) -> tuple[str, ...]:
+        """Return what the regrets are measured against, each once."""
+        return tuple(dict.fromkeys(each.reference for each in self.results))
+
+    def _notes(self) -> tuple[str, ...]:
+        """Return what stands below a table and in the caption of a plot."""
+        runs = self.results[0].runs
+        return (*regret_against(*self._references()), *([seen_in(runs)] if runs > 1 else []))
+
+    def _place_columns(self) -> list[Column]:
+        """Return the columns that tell problems apart: their parameters, and the reference if there are several."""
+        columns = [_value_column(name, values) for name, values in self.parameters.items()]
+        if len(self._references()) > 1:
+            columns.append(Column("reference", lambda row: _kind_of(row["reference"])))
+        return columns
+
     def _points(self) -> Iterator[_Point]:
         for k, result in enumerate(self.results):
             problem = {name: values[k] for name, values in self.parameters.items()}
             for policy, regret in zip(result.policies, result.regret[:, :, -1], strict=True):
-                yield _Point(problem, policy, regret)
+                yield _Point(problem, policy, regret, result.reference)
 
     def __repr__(self) -> str:
         problems, policies = len(self.results), len(self.policies)
@@ -129,7 +167,7 @@ class Study:
     __hash__ = None  # type: ignore[assignment]  # the arrays are too large to hash
 
     def _repr_html_(self) -> str:
-        table = replace(self.table(), lines=())._repr_html_()
+        table = replace(self.table(), lines=())._repr_html_()  # the notes below it say what regret is measured against
         axis = self._first_numbers()
         curves = [] if axis is None else self._curves(axis)
         picture = drawing([Line(each.label, each.x, each.y) for each in curves], axis or "", "mean regret")
@@ -138,7 +176,8 @@ class Study:
     def table(self) -> Table:
         """Return the regret at the horizon of every policy on every problem: mean, 95 % interval, 10 % and 90 % quantiles.
 
-        The rows have the parameters' names as keys, and `policy`, `mean`, `low`, `high`, `q10` and `q90`.
+        The rows have the parameters' names as keys, and `reference` (what regret is measured against), `policy`, `mean`, `low`,
+        `high`, `reason` (why there is no interval, or None), `q10` and `q90`.
 
         Example:
             >>> import rotting
@@ -151,25 +190,28 @@ class Study:
         labels = self.results[0].labels * len(self.results)
         for label, point in zip(labels, self._points(), strict=True):
             q10, q90 = map(float, quantiles(point.regret, 0.1, 0.9))
-            rows.append({**point.problem, "policy": label, **mean_interval(point.regret)._asdict(), "q10": q10, "q90": q90})
+            interval = mean_cells(mean_interval(point.regret))
+            rows.append({**point.problem, "reference": point.reference, "policy": label, **interval, "q10": q10, "q90": q90})
         halves = [row["high"] - row["mean"] for row in rows if row["high"] is not None]
         style = number_format([row[key] for row in rows for key in ("mean", "q10", "q90")], halves)
-        columns = [_value_column(name) for name in self.parameters]
-        columns += [Column("policy", lambda row: row["policy"]), Column("mean regret", lambda row: format(row["mean"], style))]
-        columns += [Column("95 % interval", lambda row: _ends(row, style))]
-        columns += [
+        places = self._place_columns()
+        columns = [
+            *places,
+            Column("policy", lambda row: row["policy"]),
+            Column("mean regret", lambda row: format(row["mean"], style)),
+            Column("95 % interval", lambda row: ends_text(row["low"], row["high"], style)),
             Column("10 %", lambda row: format(row["q10"], style)),
             Column("90 %", lambda row: format(row["q90"], style)),
         ]
-        return Table((repr(self),), tuple(columns), rows, left=len(self.parameters) + 1)
+        return Table((repr(self),), tuple(columns), rows, left=len(places) + 1, notes=self._notes())
 
     def best(self) -> Table:
         """Return on each problem the best of the policies that differ in their parameters only.
 
-        The rows have the parameters' names as keys, and `kind`, `policy`, `regret` (its mean, with its interval), `next`, the
-        second best, and `behind`: the mean of its regret minus the best one's, run by run, as both play the same rewards. Where
-        that interval holds zero, the runs do not tell which of the two is better. The least of several noisy means is too
-        small, on average: play the best again with another seed before quoting its regret.
+        The rows have the parameters' names as keys, and `reference`, as in `table`, `kind`, `policy`, `regret` (its mean, with
+        its interval), `next`, the second best, and `behind`: the mean of its regret minus the best one's, run by run, as both
+        play the same rewards. Where that interval holds zero, the runs do not tell which of the two is better. The least of
+        several noisy means is too small, on average: play the best again with another seed before quoting its regret.
 
         Example:
             >>> import rotting
@@ -186,19 +228,25 @@ class Study:
                 first, second = (members[place] for place in np.argsort(final.mean(axis=1), kind="stable")[:2])
                 regret, after = result.regret[first, :, -1], result.regret[second, :, -1]
                 row: dict[str, Any] = {name: values[k] for name, values in self.parameters.items()}
-                row |= {"kind": kind, "policy": result.labels[first], "regret": mean_interval(regret)}
+                row |= {
+                    "reference": result.reference,
+                    "kind": kind,
+                    "policy": result.labels[first],
+                    "regret": mean_interval(regret),
+                }
                 rows.append({**row, "next": result.labels[second], "behind": mean_interval(after - regret)})
-        columns = [_value_column(name) for name in self.parameters]
-        columns += [Column("best", lambda row: row["policy"]), interval_column("regret")]
+        places = self._place_columns()
+        columns = [*places, Column("best", lambda row: row["policy"]), interval_column("regret")]
         columns += [Column("next", lambda row: row["next"]), interval_column("behind")]
-        return Table((f"{self!r}: the best on each problem",), tuple(columns), rows, left=len(self.parameters) + 1)
+        lines = (f"{self!r}: the best on each problem",)
+        return Table(lines, tuple(columns), rows, left=len(places) + 1, notes=self._notes())
 
     def best_overall(self) -> Table:
         """Return how policies that differ in their parameters only compare over all problems, the best first.
 
         A policy's regret is the geometric mean over the problems of its mean regret, in which a problem of large regrets counts
         as much as one of small regrets. The rows have the keys `kind`, `policy` and `ratio`: that regret over the best one's,
-        with its 95 % interval, from runs that all policies share (`rotting.simulation.comparisons.mean_ratio`).
+        with its 95 % interval, from runs that all policies share (docs/intervals.md says how).
 
         Example:
             >>> import rotting
@@ -220,9 +268,10 @@ class Study:
         columns = (
             Column("policy", lambda row: row["policy"]),
             Column("times the best", lambda row: format(row["ratio"].mean, ",.3f")),
-            Column("95 % interval", lambda row: _ends(row["ratio"]._asdict(), ",.3f")),
+            Column("95 % interval", lambda row: ends_text(row["ratio"].low, row["ratio"].high, ",.3f")),
         )
-        return Table((f"{self!r}: regret over that of the best, over all problems",), columns, rows)
+        lines = (f"{self!r}: regret over that of the best, over all problems",)
+        return Table(lines, columns, rows, notes=self._notes())
 
     def _kinds(self) -> dict[str, list[int]]:
         """Return the places of the policies by their names, where there are several of a name."""
@@ -259,12 +308,13 @@ class Study:
     def _curves(self, axis: str) -> list[Curve]:
         """Return the mean regret over a parameter, a curve for every combination of the others."""
         curves: dict[str, list[tuple[float, Floats]]] = {}
+        texts = self._texts()
         for point in self._points():
             value = self._value(point, axis)
             if isinstance(value, str):
                 raise InvalidValueError(f"x must be a parameter with numbers, got {axis!r}, which has {value!r}")
             if value is not None:
-                curves.setdefault(self._curve_of(point, axis), []).append((value, point.regret))
+                curves.setdefault(self._curve_of(point, axis, texts), []).append((value, point.regret))
         drawn: list[Curve] = []
         for label, samples in curves.items():
             places, runs = zip(*sorted(samples, key=lambda each: each[0]), strict=True)
@@ -281,7 +331,8 @@ class Study:
     ) -> "Picture":
         """Draw the mean regret at the horizon over a parameter, with 95 % intervals.
 
-        There is a curve for every combination of the others. Needs the extra `rotting[plot]`.
+        There is a curve for every combination of the others, and for each reference where there are several. Needs the extra
+        `rotting[plot]`.
 
         Args:
             x: a parameter that varies, such as "L" of the problems or "raw-ucb.alpha" of policies; by default the
@@ -307,20 +358,32 @@ class Study:
         panel = Panel("", axis, "regret at the horizon", tuple(self._curves(axis)), x_log=log, y_log=log_y)
         horizons = sorted({each.horizon for each in self.results})
         rounds = " to ".join(f"{each:,}" for each in dict.fromkeys([horizons[0], horizons[-1]]))
-        caption = f"Mean of {self.results[0].runs:,} runs of {rounds} rounds and its 95 % interval."
-        named = title if title is not None else f"Regret against {axis}"
+        runs = self.results[0].runs
+        drawn = f"Mean of {runs:,} runs of {rounds} rounds and its 95 % interval." if runs > 1 else f"A run of {rounds} rounds."
+        caption = " ".join([drawn, *self._notes()])
+        named = title if title is not None else f"Regret over {axis}"
         return plot_figure(Figure("study", named, caption, (panel,), columns=1), path)
 
-    def _curve_of(self, point: _Point, axis: str) -> str:
-        """Return the label of the curve that a point lies on: its policy, and what else varies."""
+    def _texts(self) -> dict[str, dict[Any, str]]:
+        """Return the values of each parameter as labels have them, and the labels of the policies as those of "policy"."""
+        texts: dict[str, dict[Any, str]] = {name: short_texts(values) for name, values in self.parameters.items()}
+        for parameter, (kind, name) in self._of_policies().items():
+            texts[parameter] = short_texts(each.shown_params().get(name, "-") for each in self.policies if each.name == kind)
+        return {**texts, "policy": dict(zip(self.policies, labels_of(self.policies), strict=True))}
+
+    def _curve_of(self, point: _Point, axis: str, texts: dict[str, dict[Any, str]]) -> str:
+        """Return the label of a point's curve: its policy, what else varies, and its reference if there are several."""
         others = {name: value for name, value in point.problem.items() if name != axis and name in self.varying}
-        words = [point.policy.label]
+        words = [texts["policy"][point.policy]]
         if axis in self._of_policies():
             words = [point.policy.title]
             for name, (kind, short) in self._of_policies().items():
                 if name != axis and kind == point.policy.name:
-                    words.append(f"{short}={_short(point.policy.shown_params().get(short, '-'))}")
-        return ", ".join([*words, *(f"{name}={_short(value)}" for name, value in others.items())])
+                    words.append(f"{short}={texts[name][point.policy.shown_params().get(short, '-')]}")
+        words += [f"{name}={texts[name][value]}" for name, value in others.items()]
+        if len(self._references()) > 1:
+            words.append(f"against {_kind_of(point.reference)}")
+        return ", ".join(words)
 
     def heat_map(
         self,
@@ -333,8 +396,8 @@ class Study:
         """Draw the mean regret over two parameters as colours.
 
         If one of the two is a parameter of the policy, regret is divided by the smallest of the same problem, so that every
-        problem has a best, which is framed. Where further parameters vary, it is the mean over their values. Needs the extra
-        `rotting[plot]`.
+        problem has a best, which is framed. Where further parameters vary, it is the mean over their values. Regrets that are
+        not measured against the optimal policy are hatched. Needs the extra `rotting[plot]`.
 
         Args:
             x: the parameter from left to right; by default the first that varies.
@@ -369,6 +432,7 @@ class Study:
             raise InvalidValueError(f"policy must be one of {known}, got {policy!r}")
         relative = across in of_policies or up in of_policies
         cells: dict[tuple[Any, Any], list[float]] = {}
+        references: dict[tuple[Any, Any], str] = {}
         for point in points:
             least = 1.0
             if relative:
@@ -376,6 +440,9 @@ class Study:
                 if least <= 0:
                     raise InvalidValueError("heat_map divides by the smallest mean regret of each problem, got one that is 0")
             place = self._value(point, across), self._value(point, up)
+            if references.setdefault(place, point.reference) != point.reference:
+                rule = "heat_map cannot take the mean of regrets against different references"
+                raise InvalidValueError(f"{rule}, got {references[place]!r} and {point.reference!r} at {across}={place[0]}")
             cells.setdefault(place, []).append(float(point.regret.mean()) / least)
         columns, lines = (sorted({place[k] for place in cells}, key=_words_last) for k in (0, 1))
         values = np.array([[np.mean(cells.get((each, line), [np.nan])) for each in columns] for line in lines])
@@ -383,12 +450,18 @@ class Study:
         shown = points[0].policy.label if len({each.policy for each in points}) == 1 else points[0].policy.title
         what = "regret over the best of the problem" if relative else "mean regret"
         named = title if title is not None else f"{shown}: {what}"
-        return plot_heat((across, columns), (up, lines), values, what, named, best_along=axis, path=path)
+        hatched = np.array([[references.get((each, line), OPTIMAL) != OPTIMAL for each in columns] for line in lines])
+        note = " ".join(
+            [*regret_against(*references.values()), *(["Hatched: not the optimal policy."] if hatched.any() else [])]
+        )
+        axes = (across, columns), (up, lines)
+        return plot_heat(*axes, values, what, named, best_along=axis, path=path, hatched=hatched, note=note)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a data frame with one row per problem, policy, run and checkpoint.
 
-        Its columns are those of `Result.to_pandas`, and before them the parameters. Needs the extra `rotting[pandas]`.
+        Its columns are those of `Result.to_pandas`, and before them the parameters. Select one `reference` before comparing
+        regrets. Needs the extra `rotting[pandas]`.
 
         Example:
             >>> import rotting
@@ -396,7 +469,7 @@ class Study:
             >>> study = rotting.sweep([rotting.UCB1(), rotting.RAWUCB()], problems, runs=9)
             >>> frame = study.to_pandas()
             >>> list(frame.columns), len(frame)
-            (['L', 'policy', 'run', 'round', 'regret'], 3600)
+            (['L', 'policy', 'run', 'round', 'regret', 'reference'], 3600)
         """
         try:
             import pandas as pd  # noqa: PLC0415 - an extra
@@ -408,7 +481,7 @@ class Study:
             for place, (name, values) in enumerate(self.parameters.items()):
                 frame.insert(place, name, values[k])
             frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+        return pd.concat(frames, ignore_index=True).astype({"reference": "category"})
 
     def save(self, path: str | Path) -> None:
         """Write a new folder with `study.json` and a saved result for each problem; it appears complete or not at all.
@@ -511,13 +584,16 @@ def _words_last(value: Value) -> tuple[bool, Value]:
     return isinstance(value, str), value
 
 
-def _short(value: Value) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
+def _kind_of(reference: str) -> str:
+    """Return a reference in a word, without why it is not optimal.
+
+    Example:
+        >>> _kind_of("greedy (not optimal: some arms recover)")
+        'greedy'
+    """
+    return reference.partition(" (")[0]
 
 
-def _value_column(name: str) -> Column:
-    return Column(name, lambda row: _short(row[name]))
-
-
-def _ends(row: dict[str, Any], style: str) -> str:
-    return "-" if row["low"] is None else f"[{row['low']:{style}}, {row['high']:{style}}]"
+def _value_column(name: str, values: Sequence[Value]) -> Column:
+    texts = short_texts(values)
+    return Column(name, lambda row: texts[row[name]])

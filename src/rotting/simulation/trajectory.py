@@ -17,7 +17,7 @@ from rotting.display.plots import plot_figure
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError
 from rotting.policy import Policy
 from rotting.problems import Problem
-from rotting.problems.oracle import OPTIMAL
+from rotting.problems.oracle import regret_against
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,8 +197,8 @@ class Trajectory:
         panels.append(panel("What it does not see", "mean", self.means[:, list(arms)]))
         K = self.problem.n_arms
         which = f", {len(arms)} of {K} arms" if len(arms) < K else ""
-        against = "the optimal policy" if self.reference == OPTIMAL else self.reference
-        caption = f"Run {self.run}, seed {self.seed}{which}. Regret at the end: {self.regret[-1]:,.4g}, against {against}."
+        against = " ".join(regret_against(self.reference))
+        caption = f"Run {self.run}, seed {self.seed}{which}. Regret at the end: {self.regret[-1]:,.4g}. {against}"
         named = title if title is not None else f"{self.policy.label} on {self._problem_name}"
         return Figure("run", named, caption, tuple(panels), columns=1)
 

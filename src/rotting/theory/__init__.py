@@ -40,7 +40,7 @@ from rotting.theory.impossible import (
     unlearnable,
 )
 from rotting.theory.lower import PIECEWISE_RATE, VARIATION_RATE, HardFamily, piecewise_lower, variation_lower
-from rotting.theory.theorems import THEOREMS, Bound, Theorem, applicable, bounds, table, theoretical_policies
+from rotting.theory.theorems import THEOREMS, Bound, Bounds, Theorem, applicable, bounds, table, theoretical_policies
 from rotting.theory.tuning import constant, subgaussian_scale
 from rotting.theory.upper import (
     piecewise_gap_dependent,
@@ -55,6 +55,7 @@ __all__ = [
     "THEOREMS",
     "VARIATION_RATE",
     "Bound",
+    "Bounds",
     "Constants",
     "HardFamily",
     "RestedConstants",

@@ -1,9 +1,9 @@
 """Which theorem applies to a problem and a policy, and its bound there: round by round, and as tables."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from rotting.common.html_parts import Line, block, drawing
 from rotting.common.rules import positive_int
 from rotting.display.tables import Column, Table
 from rotting.errors import InvalidValueError
-from rotting.policy import Policy
+from rotting.policy import Policy, labels_of
 from rotting.problems.problem import Problem
 from rotting.registry import make
 from rotting.theory.constants import SHOWN, Constants, RestedConstants, RestlessConstants, constants
@@ -47,6 +47,15 @@ class Theorem:
     value: Callable[[Policy, Constants, int], float]
     made_of: Callable[[Constants], str]
     arms: Callable[[Policy, Constants], dict[str, list[Any]] | None] = lambda policy, known: None
+
+    @property
+    def title(self) -> str:
+        """Its name and its number."""
+        return _title(self.name, self.reference)
+
+
+def _title(name: str, reference: str) -> str:
+    return f"{name}, {reference.partition(' (')[0]}"
 
 
 def _restless(known: Constants) -> RestlessConstants:
@@ -131,7 +140,7 @@ class Bound:
     @property
     def theorem(self) -> str:
         """The name of the theorem and its number."""
-        return f"{self.name}, {self.reference.partition(' (')[0]}"
+        return _title(self.name, self.reference)
 
     @property
     def label(self) -> str:
@@ -143,6 +152,36 @@ class Bound:
         end = f"At most {self.values[-1]:,.4g} expected regret at round {self.checkpoints[-1]:,}"
         picture = drawing([curve], "round t", "bound") if self.values.size > 1 else ""
         return block(self.label, picture, note=end)
+
+
+class Bounds(tuple[Bound, ...]):
+    """The bounds that apply to a policy on a problem: a tuple, which also knows why the other theorems do not apply.
+
+    Printed, it has a line for each theorem.
+
+    Args:
+        bounds: those that apply.
+        why_not: for each theorem that does not apply, the assumption that fails, by the theorem's name and number.
+    """
+
+    why_not: dict[str, str]
+
+    def __new__(cls, bounds: Iterable[Bound], why_not: Mapping[str, str]) -> Self:
+        """Make the tuple of the bounds."""
+        made = super().__new__(cls, bounds)
+        made.why_not = dict(why_not)
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:  # of copies and pickles
+        return tuple(self), self.why_not
+
+    def __repr__(self) -> str:
+        found = [
+            f"{each.theorem}: expected regret of at most {value:,.4g} at round {t:,}"
+            for each in self
+            for t, value in zip(each.checkpoints[-1:], each.values[-1:], strict=True)
+        ]
+        return "\n".join([*found, *(f"{theorem}: does not apply: {why}" for theorem, why in self.why_not.items())])
 
 
 def _why_not(theorem: Theorem, known: Constants) -> str | None:
@@ -225,7 +264,7 @@ def applicable(problem: Problem, policy: Policy | None = None, horizon: int | No
         applies = why is None
         rows.append({"theorem": each.name, "reference": each.reference, "applies": applies, "why": why or _why(each, known)})
     columns = (
-        Column("theorem", lambda row: f"{row['theorem']}, {row['reference'].partition(' (')[0]}"),
+        Column("theorem", lambda row: _title(row["theorem"], row["reference"])),
         Column("applies", lambda row: "yes" if row["applies"] else "no"),
         Column("why", lambda row: str(row["why"])),
     )
@@ -233,18 +272,20 @@ def applicable(problem: Problem, policy: Policy | None = None, horizon: int | No
     return Table((f"Regret bounds{of} on {problem.name or 'the problem'}, horizon {known.horizon:,}",), columns, rows)
 
 
-def bounds(
-    problem: Problem, policy: Policy, horizon: int | None = None, checkpoints: Iterable[int] | None = None
-) -> tuple[Bound, ...]:
+def bounds(problem: Problem, policy: Policy, horizon: int | None = None, checkpoints: Iterable[int] | None = None) -> Bounds:
     """Return every bound that applies to a policy on a problem, round by round.
 
     At round t the constants are the problem's up to t, so that each value is a theorem at horizon t.
 
     Args:
-        problem: any; if nothing applies, nothing is returned, and `applicable` says why.
+        problem: any.
         policy: any.
         horizon: T; the problem's own by default.
         checkpoints: rounds; by default only the horizon.
+
+    Returns:
+        A tuple of the bounds, empty if no theorem applies. Printed, and in `why_not`, it says which assumption of each other
+        theorem fails.
 
     Example:
         >>> from rotting.problems import two_arms
@@ -253,16 +294,20 @@ def bounds(
         'RAW-UCB 5: rested gap-free, Proposition 6'
         >>> free.values.round(1).tolist(), dependent.values.round(1).tolist()
         ([222.1, 782.6], [165.2, 756.5])
+        >>> bounds(two_arms(L=0.5, horizon=1000), make("raw-ucb", alpha=1.4)).why_not["rested gap-free, Proposition 6"]
+        'alpha must be in [5, inf) for RAW-UCB in Propositions 6 and 7 (rested), got 1.4'
     """
     known = constants(problem, horizon)
     rounds = np.array(
         [known.horizon] if checkpoints is None else [positive_int("checkpoints", each) for each in checkpoints], np.int64
     )
-    return tuple(
+    reasons = {each: _why_not_for(each, known, problem, policy) for each in THEOREMS}
+    found = (
         Bound(each.name, each.reference, policy, rounds, np.array([each.value(policy, known, int(t)) for t in rounds]))
-        for each in THEOREMS
-        if _why_not_for(each, known, problem, policy) is None
+        for each, why in reasons.items()
+        if why is None
     )
+    return Bounds(found, {each.title: why for each, why in reasons.items() if why is not None})
 
 
 def theoretical_policies(setting: str, sigma: float = 1.0) -> tuple[Policy, ...]:
@@ -309,7 +354,7 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
     rows: list[dict[str, Any]] = []
     for each in THEOREMS:
         chosen = theoretical_policies(each.setting, sigma) if policies is None else policies
-        heads = [theory.title for theory in THEORIES.values()] if policies is None else [policy.label for policy in chosen]
+        heads = [theory.title for theory in THEORIES.values()] if policies is None else labels_of(chosen)
         reasons = [_why_not_for(each, known, problem, policy) for policy in chosen]
         columns_of = list(zip(heads, chosen, reasons, strict=True))
         why = _why_not(each, known)
@@ -333,7 +378,7 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
         return write
 
     columns = (
-        Column("bound on the expected regret", lambda row: f"{row['theorem']}, {row['reference'].partition(' (')[0]}"),
+        Column("bound on the expected regret", lambda row: _title(row["theorem"], row["reference"])),
         *(Column(head, cell(head)) for head in rows[0]["bounds"]),
         Column("the problem", lambda row: str(row["why"])),
     )

@@ -1,0 +1,59 @@
+"""Keep the verdicts of full-size reports in the package, so that quick reports show them beside their own.
+
+`rotting reproduce --full --fresh` makes such a report; its experiments may also be run one by one, on several machines. Then
+`python -m docs.make_verdicts reproduced/full` reads `verdicts.json` of each folder that is named. Experiments that none of them
+has stay as they were.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rotting.errors import InvalidValueError
+from rotting.experiments import FULL_SIZE, list_experiments
+from rotting.report.verdicts import kept_claims, read
+
+
+def merged(kept: Mapping[str, Any] | None, reports: Sequence[Mapping[str, Any]], commit: str) -> dict[str, Any]:
+    """Return the verdicts of some reports in the place of those that were kept.
+
+    Args:
+        kept: what was there, or None.
+        reports: what `verdicts.json` of each holds; all must be of the full size.
+        commit: of the code that made them.
+    """
+    found: dict[str, Any] = dict(kept["experiments"]) if kept else {}
+    for report in reports:
+        for name, each in report["experiments"].items():
+            if each["size"] != "full":
+                raise InvalidValueError(f"reports must be of the full size, got {name} of the {each['size']} size")
+            found[name] = {**each, "commit": commit}
+    data = {**reports[0], "experiments": {name: found[name] for name in list_experiments() if name in found}}
+    kept_claims(data)  # which must be able to read it
+    return data
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Read the reports, and write the file of the package."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("reports", nargs="+", type=Path, help="folders of reports, or their verdicts.json")
+    parser.add_argument("--commit", help="of the code that made them; default: the one that is checked out")
+    options = parser.parse_args(arguments)
+    paths = [path / "verdicts.json" if path.is_dir() else path for path in options.reports]
+    kept = read(FULL_SIZE) if FULL_SIZE.is_file() else None
+    data = merged(kept, [read(path) for path in paths], options.commit or _checked_out())
+    FULL_SIZE.write_text(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+
+
+def _checked_out() -> str:
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    done = subprocess.run(command, cwd=FULL_SIZE.parent, capture_output=True, text=True, check=True)  # noqa: S603 (no input)
+    return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,57 @@
+"""How long a round takes, measured in fresh processes.
+
+Two processes that run the same machine code differ by several per cent in how fast they are: code and data lie elsewhere in
+memory. Times of one process say nothing of that spread, so those that are compared are measured in several.
+"""
+
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from rotting.common.arrays import Floats
+from rotting.common.progress import Progress
+from rotting.simulation.plan import Simulation
+from rotting.simulation.simulate import simulate_all
+
+
+def time_rounds(simulations: Sequence[Simulation], processes: int, progress: bool | None = None) -> list[Floats]:
+    """Return the microseconds of CPU time that a round of each simulation takes, `[process, policy]`.
+
+    Every process plays all games on one thread, one process after the other. Compiling is left out.
+
+    Args:
+        simulations: what to play; they must be picklable.
+        processes: how many.
+        progress: show a progress bar; by default on a terminal and in a notebook.
+
+    Example:
+        >>> import rotting
+        >>> game = Simulation(rotting.UCB1(), rotting.problems.two_arms(horizon=50), runs=2)
+        >>> [times.shape for times in time_rounds([game], processes=2)]
+        [(2, 1)]
+    """
+    if not simulations:
+        return []
+    command, sent = [sys.executable, "-m", __name__], pickle.dumps(list(simulations))
+    measured = []
+    with Progress(processes, "timing", show=progress) as bar:
+        for _ in range(processes):
+            done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, check=True)  # noqa: S603 (this module)
+            measured.append(json.loads(done.stdout))
+            bar.advance()
+    return [np.array(times) for times in zip(*measured, strict=True)]
+
+
+def _play_in_this_process() -> None:
+    """Play the simulations that come by standard input; write the times to standard output."""
+    simulations = pickle.load(sys.stdin.buffer)  # noqa: S301 (what `time_rounds` wrote)
+    results = simulate_all(simulations, workers=1, progress=False)
+    json.dump([result.us_per_round.tolist() for result in results], sys.stdout)
+
+
+if __name__ == "__main__":
+    _play_in_this_process()

@@ -1,0 +1,84 @@
+"""The verdicts of the full size: made from reports, kept in the package, and shown by quick reports."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs import make_verdicts as maker
+from rotting import experiments
+from rotting.errors import InvalidValueError
+from rotting.report.verdicts import FORMAT, FORMAT_VERSION, kept_claims, read
+from tests.helpers.tiny_experiments import tiny
+
+__all__ = ["tiny"]
+
+FIRST, SECOND, THIRD = experiments.list_experiments()[:3]
+
+
+def verdicts(**sizes: str) -> dict[str, Any]:
+    """The data of a report of some experiments, of these sizes."""
+    made = {"date": "2026-11-17", "commit": "", "machine": "A", "versions": {}, "kept_games": 0, "claims": {}}
+    each = {name.replace("_", "-"): {**made, "size": size} for name, size in sizes.items()}
+    return {"format": FORMAT, "version": FORMAT_VERSION, "experiments": each}
+
+
+def named(*names: str, size: str = "full") -> dict[str, Any]:
+    return verdicts(**{name.replace("-", "_"): size for name in names})
+
+
+def test_reports_replace_what_was_kept_of_their_experiments_and_nothing_else() -> None:
+    old = maker.merged(None, [named(THIRD, FIRST)], "old")
+    assert list(old["experiments"]) == [FIRST, THIRD]  # in the order of the report
+    new = maker.merged(old, [named(SECOND), named(THIRD)], "new")
+    assert {name: each["commit"] for name, each in new["experiments"].items()} == {FIRST: "old", SECOND: "new", THIRD: "new"}
+
+
+def test_only_reports_of_the_full_size_are_kept() -> None:
+    with pytest.raises(InvalidValueError, match=f"reports must be of the full size, got {FIRST} of the quick size"):
+        maker.merged(None, [named(FIRST, size="quick")], "new")
+
+
+def test_what_is_kept_in_the_package_can_be_read() -> None:
+    known = experiments.full_size_claims()
+    if experiments.FULL_SIZE.is_file():
+        data = read(experiments.FULL_SIZE)
+        assert set(data["experiments"]) <= set(experiments.list_experiments())
+        assert all(each["commit"] and each["size"] == "full" for each in data["experiments"].values())
+        assert known
+    else:
+        assert known == {}
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_quick_report_shows_every_verdict_of_a_full_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a claim says does not depend on the size, or its verdict could not be compared."""
+    for name in experiments.list_experiments():
+        sizes = experiments.find(name).sizes
+        other = {"runs": 4, "hard_pieces": (1, 2), "hard_draws": 3, "every": 2, "lengths": ((20, 4), (50, 2)), "timed": 20}
+        fields = {field.name for field in dataclasses.fields(sizes["quick"])}
+        changed = dataclasses.replace(sizes["quick"], **{key: value for key, value in other.items() if key in fields})
+        monkeypatch.setitem(sizes, "full", changed)
+    outcomes = experiments.run(experiments.list_experiments(), "full", progress=False)
+    folder = experiments.write(outcomes, tmp_path / "full", experiments.about(outcomes))
+    assert "full size</th>" not in (folder / "report.html").read_text("utf-8")
+
+    kept = tmp_path / "full_size.json"
+    for module in (maker, experiments):
+        monkeypatch.setattr(module, "FULL_SIZE", kept)
+    maker.main([str(folder), "--commit", "0123456789ab"])
+    assert set(kept_claims(read(kept))) == {claim.id for each in outcomes for claim in each.section.findings.claims}
+
+    outcomes = experiments.run(experiments.list_experiments(), progress=False)
+    page = (experiments.write(outcomes, tmp_path / "quick", experiments.about(outcomes)) / "report.html").read_text("utf-8")
+    assert "commit 0123456789ab" in page
+    assert page.count('data-head="full size"') == len(kept_claims(read(kept)))
+    assert "not there</div>" not in page
+
+    data = read(kept)
+    data["experiments"]["theory"]["claims"].pop("theory-impossible")
+    kept.write_text(json.dumps(data), "utf-8")
+    page = (experiments.write(outcomes, tmp_path / "lacks", experiments.about(outcomes)) / "report.html").read_text("utf-8")
+    assert page.count("not there</div>") == 1
