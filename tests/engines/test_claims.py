@@ -63,9 +63,10 @@ def test_claims_are_given_back_when_control_c_interrupts_the_start_of_the_thread
         raise KeyboardInterrupt
 
     mine, path = Claims(), tmp_path / "work.claim"
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", interrupted)
-        mine.take(path)
+        with pytest.raises(KeyboardInterrupt):
+            mine.take(path)
     assert path.exists()
     mine.close()
     assert not path.exists()

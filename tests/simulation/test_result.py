@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rotting import errors, policy, problems, registry, theory
-from rotting.common.statistics import mean_interval, seen_in
+from rotting.common.statistics import mean_interval, what_runs_can_miss
 from rotting.policy import Policy
 from rotting.problems.oracle import GREEDY_BOTH, OPTIMAL
 from rotting.simulation import result as results
@@ -226,7 +226,7 @@ def test_table_text_is_aligned_and_names_everything() -> None:
         assert name in lines[0]
     *lines, blank, note = lines
     assert blank == ""
-    assert note == seen_in(20)
+    assert note == what_runs_can_miss(20)
     assert len(lines) == 6
     assert len({len(line) for line in lines}) == 1
     points = [line.rindex(".") for line in lines[2:]]
@@ -259,7 +259,7 @@ def test_markdown_and_html() -> None:
     lines = table.to_markdown().splitlines()
     assert lines[2].startswith("| policy | mean regret |")
     assert lines[3] == "| :-- | --: | --: | --: | --: | --: |"
-    assert lines[6:] == ["", seen_in(20)]
+    assert lines[6:] == ["", what_runs_can_miss(20)]
     assert table._repr_html_().count("<tr>") == 3
 
 
@@ -501,7 +501,7 @@ def test_bands() -> None:
     assert len(result.plot(band=None).collections) == 0
     ax = result.plot(band="interval")
     assert "95 % interval of the mean" in ax.get_title(loc="left")
-    assert seen_in(20) in " ".join(ax.get_title(loc="left").split())
+    assert what_runs_can_miss(20) in " ".join(ax.get_title(loc="left").split())
     ends = ax.collections[1].get_paths()[0].vertices
     _, low, high = mean_interval(result.regret[1, :, -1])
     assert {low, high} <= {*np.asarray(ends)[:, 1]}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rotting
-from rotting.common.statistics import mean_interval, seen_in
+from rotting.common.statistics import mean_interval, what_runs_can_miss
 from rotting.display.tables import Table
 from rotting.problems.oracle import GREEDY_RISING
 from rotting.simulation.comparisons import mean_ratio
@@ -116,8 +116,8 @@ def test_a_data_frame_has_the_reference_of_every_regret(study: Study, mixed: Stu
 
 def test_plots_and_tables_say_what_the_intervals_rest_on(study: Study) -> None:
     for table in (study.table(), study.best(), study.best_overall()):
-        assert seen_in(RUNS) in table.notes
-    assert seen_in(RUNS) in " ".join(" ".join(each.get_text() for each in study.plot().texts).split())
+        assert what_runs_can_miss(RUNS) in table.notes
+    assert what_runs_can_miss(RUNS) in " ".join(" ".join(each.get_text() for each in study.plot().texts).split())
     one = Study(study.parameters, [each.select(runs=slice(1)) for each in study.results])
     assert "* No 95 % interval: a single run has no interval." in str(one.table())
     caption = " ".join(" ".join(each.get_text() for each in one.plot().texts).split())

@@ -121,13 +121,15 @@ def t_critical(degrees: int, level: float = LEVEL) -> float:
 
 
 def mean_interval(values: Floats) -> Interval:
-    """Return the mean of independent values and its 95 % interval: Student's, corrected for skewness by Hall's transformation.
+    """Return the mean of independent values and its 95 % interval: at each end the wider of Student's and Hall's.
 
-    With s the standard deviation and g the skewness of n values, and t the quantile of Student's distribution, the ends are
-    `mean - s h(t / sqrt(n))` and `mean - s h(-t / sqrt(n))`, where `h(y) = 3 ((1 + g y - g^2 / (6 n))^(1/3) - 1) / g`. Without
-    skewness h(y) is y, and the interval is Student's, `mean -+ t s / sqrt(n)`. Where a few runs regret much more than the
-    others, it reaches further up than down. No interval knows of runs that are not in the sample: `seen_in` says so beside it,
-    and docs/intervals.md has how often it holds the mean.
+    With s the standard deviation and g the skewness of n values, and t the quantile of Student's distribution, Student's ends
+    are `mean -+ t s / sqrt(n)`. Hall's transformation corrects them for skewness: `mean - s h(t / sqrt(n))` and
+    `mean - s h(-t / sqrt(n))`, where `h(y) = 3 ((1 + g y - g^2 / (6 n))^(1/3) - 1) / g`. Where a few runs regret much more than
+    the others, the interval reaches further up than down. Hall's ends alone would be too close where the values are symmetric
+    with long tails, as differences of regrets often are: the skewness of a sample is itself uncertain. No interval knows of
+    runs that are not in the sample: `what_runs_can_miss` says so beside it, and docs/intervals.md shows how often the interval
+    holds the mean.
 
     Args:
         values: one number per run, at least one.
@@ -138,7 +140,7 @@ def mean_interval(values: Floats) -> Interval:
         (2.0, -0.484138, 4.484138)
         >>> mean, low, high = mean_interval(np.array([1.0, 1.0, 1.0, 1.0, 6.0]))
         >>> mean, round(low, 1), round(high, 1)
-        (2.0, 0.2, 10.8)
+        (2.0, -0.8, 10.8)
         >>> mean_interval(np.array([7.0]))
         NoInterval(mean=7.0, reason='a single run has no interval')
 
@@ -164,26 +166,25 @@ def mean_interval(values: Floats) -> Interval:
         root = math.cbrt(1 + skewness * u)
         return 3 * u / (1 + root + root**2)  # the same as above, and no division by a skewness of 0
 
-    return Interval(mean, mean - unit * h(step), mean - unit * h(-step))
+    return Interval(mean, mean - unit * max(step, h(step)), mean + unit * max(step, -h(-step)))
 
 
-def seen_in(runs: int) -> str:
-    """Return what the intervals of a number of runs cannot know, as a sentence that stands beside them.
+def what_runs_can_miss(runs: int) -> str:
+    """Return which failures may be missing from a number of runs, as a sentence to print beside their intervals.
 
     What happens in one run of m is missing from a share `(1 - 1 / m)^n` of all samples of n runs. The sentence has the smallest
     m for which that is 5 % or more, about n / 3. No interval that is made from the runs alone can know of what is missing.
 
     Example:
-        >>> seen_in(500)
-        'The 95 % intervals rest on 500 runs: too short if rare failures, 1 run in 168 or fewer, are not among them.'
+        >>> what_runs_can_miss(500)
+        'The 95 % intervals rest on 500 runs. A failure in 1 run of 168, or rarer, may be missing: they are then too short.'
 
     Reference:
         Hanley and Lippman-Hand (1983), If nothing goes wrong, is everything all right?
     """
     rare = math.ceil(1 / (1 - (1 - LEVEL) ** (1 / runs)))
-    return (
-        f"The 95 % intervals rest on {runs:,} runs: too short if rare failures, 1 run in {rare:,} or fewer, are not among them."
-    )
+    failure = f"A failure in 1 run of {rare:,}, or rarer, may be missing: they are then too short."
+    return f"The 95 % intervals rest on {runs:,} runs. {failure}"
 
 
 def jackknife_error(statistic: Callable[[Floats], float], values: Floats, groups: int = GROUPS) -> tuple[float, float, int]:

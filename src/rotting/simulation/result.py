@@ -20,7 +20,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
 from rotting.common.rules import brief, nonnegative_int, positive_int, suggest
-from rotting.common.statistics import mean_interval, quantiles, seen_in
+from rotting.common.statistics import mean_interval, quantiles, what_runs_can_miss
 from rotting.common.version import __version__
 from rotting.display.figures import BANDS
 from rotting.display.plots import plot_regret
@@ -286,7 +286,7 @@ class Result:
     def _notes(self) -> tuple[str, ...]:
         """What stands below a table, also in a paper: a reference that is not optimal, and what the intervals rest on."""
         against = () if self.is_optimal else regret_against(self.reference)
-        return (*against, *([seen_in(self.runs)] if self.runs > 1 else []))
+        return (*against, *([what_runs_can_miss(self.runs)] if self.runs > 1 else []))
 
     def table(self, labels: "str | Sequence[str] | None" = None) -> Table:
         """Return the regret at the horizon per policy: mean, 95 % interval, 10 % and 90 % quantiles, speed.
@@ -522,7 +522,7 @@ class Result:
             )
             described += "\n".join(["; no theorem applies", *(textwrap.fill(why, TITLE) for why in reasons)])
         if band == "interval" and self.runs > 1:
-            described += f"\n{seen_in(self.runs)}"
+            described += f"\n{what_runs_can_miss(self.runs)}"
         return plot_regret(
             named,
             self.checkpoints,

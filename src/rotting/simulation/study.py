@@ -13,7 +13,7 @@ from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
 from rotting.common.rules import FINITE, suggest
 from rotting.common.short_numbers import short_texts
-from rotting.common.statistics import mean_interval, quantiles, seen_in
+from rotting.common.statistics import mean_interval, quantiles, what_runs_can_miss
 from rotting.display.figures import Curve, Figure, Panel, mean_points
 from rotting.display.plots import plot_figure, plot_heat
 from rotting.display.tables import Column, Table, ends_text, interval_column, mean_cells, number_format
@@ -138,7 +138,7 @@ class Study:
     def _notes(self) -> tuple[str, ...]:
         """Return what stands below a table and in the caption of a plot."""
         runs = self.results[0].runs
-        return (*regret_against(*self._references()), *([seen_in(runs)] if runs > 1 else []))
+        return (*regret_against(*self._references()), *([what_runs_can_miss(runs)] if runs > 1 else []))
 
     def _place_columns(self) -> list[Column]:
         """Return the columns that tell problems apart: their parameters, and the reference if there are several."""
