@@ -135,6 +135,13 @@ def test_intervals_move_with_the_values(values: np.ndarray) -> None:
     assert moved.high == pytest.approx(high + 1e6)
 
 
+@pytest.mark.parametrize("power", [-1_000, -560, 560, 1_000])
+def test_intervals_scale_with_the_values(power: int) -> None:
+    values = np.array([1.0, 2.0, 3.0, 7.0])
+    scaled = mean_interval(values * 2.0**power)
+    assert scaled == tuple(each * 2.0**power for each in mean_interval(values))
+
+
 def test_the_interval_covers_the_mean_in_95_percent_of_samples() -> None:
     # 4,000 samples of 5 normal values: a share outside 0.95 -+ 0.02 is 5.8 standard errors away, below 1e-8.
     samples = np.random.default_rng(0).normal(size=(4_000, 5))

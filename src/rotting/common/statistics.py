@@ -155,11 +155,13 @@ def mean_interval(values: Floats) -> Interval:
     mean = float(values[0] + centred.mean())
     if runs == 1:
         return NoInterval(mean, ONE_RUN)
-    spread = float(centred.std())
-    if spread == 0:
+    scale = float(np.abs(centred).max())
+    if scale == 0:
         return Interval(mean, mean, mean)
+    centred = centred / scale  # squares of tiny or huge values would underflow or overflow
+    spread = float(centred.std())
     skewness = float((((centred - centred.mean()) / spread) ** 3).mean())
-    step, unit = t_critical(runs - 1) / math.sqrt(runs), spread * math.sqrt(runs / (runs - 1))
+    step, unit = t_critical(runs - 1) / math.sqrt(runs), scale * spread * math.sqrt(runs / (runs - 1))
 
     def h(y: float) -> float:
         u = y - skewness / (6 * runs)
