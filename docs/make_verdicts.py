@@ -30,7 +30,8 @@ def merged(kept: Mapping[str, Any] | None, reports: Sequence[Mapping[str, Any]],
     for report in reports:
         for name, each in report["experiments"].items():
             if each["size"] != "full":
-                raise InvalidValueError(f"reports must be of the full size, got {name} of the {each['size']} size")
+                got = f"{name} of the {each['size']} size"
+                raise InvalidValueError("reports", "be of the full size", each["size"], got=got)
             found[name] = {**each, "commit": commit}
     data = {**reports[0], "experiments": {name: found[name] for name in list_experiments() if name in found}}
     kept_claims(data)  # which must be able to read it

@@ -40,13 +40,13 @@ def test_parameters_have_a_rule_a_meaning_and_a_place_in_the_signature(policy: P
 def test_wrong_parameters_are_named() -> None:
     raw_ucb = type(make("raw-ucb"))
     for arguments, named, words in (
-        ((1.0, 2.0, 3.0), {}, "RAWUCB takes at most 2 parameters, got 3"),
-        ((1.0,), {"alpha": 2.0}, "RAWUCB got parameter 'alpha' twice"),
-        ((), {"alhpa": 2.0}, r"RAWUCB has no parameter 'alhpa' \(it has: alpha, sigma\); did you mean 'alpha'"),
+        ((1.0, 2.0, 3.0), {}, "parameters of RAWUCB must be at most 2, got 3"),
+        ((1.0,), {"alpha": 2.0}, "alpha must be given to RAWUCB once, got it twice"),
+        ((), {"alhpa": 2.0}, "parameters of RAWUCB must be among: alpha, sigma, got 'alhpa'; did you mean 'alpha'"),
     ):
         with pytest.raises(InvalidTypeError, match=words):
             raw_ucb(*arguments, **named)
-    with pytest.raises(InvalidTypeError, match="AdSwitch needs the parameter 'horizon'"):
+    with pytest.raises(InvalidTypeError, match="horizon must be given to AdSwitch, a whole number, 2 or more, got nothing"):
         make("ad-switch")
     with pytest.raises(AttributeError, match="RAWUCB has no attribute 'gamma'"):
         make("raw-ucb").gamma  # noqa: B018

@@ -1,9 +1,10 @@
 """Every exception and warning of the library, in one tree.
 
     RottingError                     caught alone, it catches all of them
-    |-- InvalidValueError            a ValueError: a value breaks a rule; the message names parameter, rule and value
-    |   `-- PathExistsError          a FileExistsError too: something is there already, and nothing is overwritten
-    |-- InvalidTypeError             a TypeError: a value of a kind that cannot be meant
+    |-- InvalidArgumentError         a value breaks a rule; it has `field`, `rule` and `value`, and its message names them
+    |   |-- InvalidValueError        a ValueError: the value is of the right type
+    |   |   `-- PathExistsError      a FileExistsError too: something is there already, and nothing is overwritten
+    |   `-- InvalidTypeError         a TypeError: the value is of the wrong type
     |-- KernelError                  a TypeError: a function of a policy or a noise does what compiled code may not
     |   `-- KernelIndexError         an IndexError too: it reads or writes outside an array
     |-- EngineError                  a RuntimeError: an engine cannot play here: no GPU, no scheduler, too little memory
@@ -38,11 +39,16 @@ Each is also the exception of Python's own that one would expect, so `except Val
 alpha must be a positive finite number, got -1
 """
 
+import pickle
+from pathlib import PurePath
+from typing import Any, Self
+
 __all__ = [
     "AxesWarning",
     "CheckError",
     "DataWarning",
     "EngineError",
+    "InvalidArgumentError",
     "InvalidTypeError",
     "InvalidValueError",
     "KernelError",
@@ -72,16 +78,84 @@ class RottingError(Exception):
     """The base of all exceptions of the library."""
 
 
-class InvalidValueError(RottingError, ValueError):
-    """A value breaks a rule; the message names the parameter, the rule and the value."""
+def brief(value: object) -> str:
+    """Return the value for an error message, cut if it is long; a path is shown whole.
+
+    Example:
+        >>> brief(list(range(1000)))
+        '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1... (4890 characters)'
+    """
+    if isinstance(value, PurePath):
+        return f"'{value}'"
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a value that cannot be shown must not hide the error about it
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= 60 else f"{text[:40]}... ({len(text)} characters)"
+
+
+class InvalidArgumentError(RottingError):
+    """A value breaks a rule; the message is made from the field, the rule and the value.
+
+    Args:
+        field: the name of the parameter, field or file that the rule is about.
+        rule: what must hold, beginning with a verb: `be a positive finite number`.
+        value: the value that breaks the rule. If it cannot be pickled, a pickled error has its text instead.
+        got: how the message shows the value; default: its `repr`, cut if it is long.
+        hint: what follows the value in the message, with its punctuation: `; did you mean 'fewa'?`.
+        where: the place of the value, with which the message begins, such as `row 3`.
+
+    Example:
+        >>> error = InvalidValueError("alpha", "be a positive finite number", -1)
+        >>> print(error)
+        alpha must be a positive finite number, got -1
+        >>> error.field, error.rule, error.value
+        ('alpha', 'be a positive finite number', -1)
+        >>> print(error.replace(field="params.alpha", where="bandit 'songs'"))
+        bandit 'songs': params.alpha must be a positive finite number, got -1
+    """
+
+    def __init__(self, field: str, rule: str, value: object, got: str | None = None, hint: str = "", where: str = "") -> None:
+        self.field = field
+        self.rule = rule
+        self.value = value
+        self.got = brief(value) if got is None else got
+        self.hint = hint
+        self.where = where
+        place = f"{where}: " if where else ""
+        super().__init__(f"{place}{field} must {rule}, got {self.got}{hint}")
+
+    def replace(self, field: str | None = None, hint: str | None = None, where: str | None = None) -> Self:
+        """Return the same error with another field, such as its name in HTTP, or another hint or place."""
+        return type(self)(
+            self.field if field is None else field,
+            self.rule,
+            self.value,
+            self.got,
+            self.hint if hint is None else hint,
+            self.where if where is None else where,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        try:
+            pickle.dumps(self.value)
+            value = self.value
+        except Exception:  # noqa: BLE001 - a foreign value may raise anything
+            value = self.got
+        state = {**self.__dict__, "value": value}
+        return type(self), (self.field, self.rule, value, self.got, self.hint, self.where), state
+
+
+class InvalidValueError(InvalidArgumentError, ValueError):
+    """A value breaks a rule."""
 
 
 class PathExistsError(InvalidValueError, FileExistsError):
     """Something is there already, and nothing is overwritten."""
 
 
-class InvalidTypeError(RottingError, TypeError):
-    """A value is of a kind that cannot be meant; the message names the parameter, the rule and the value."""
+class InvalidTypeError(InvalidArgumentError, TypeError):
+    """A value is of a wrong type."""
 
 
 class KernelError(RottingError, TypeError):

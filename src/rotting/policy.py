@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
 from rotting.common.html_parts import block, table
-from rotting.common.rules import FINITE, NumberOrWord, Option, Rule, brief, suggest
+from rotting.common.rules import FINITE, NumberOrWord, Option, Rule, suggest
 from rotting.common.short_numbers import DIGITS, short, short_texts
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import plain_function
@@ -220,7 +220,7 @@ class Policy:
         ):
             value = getattr(cls, name, None)
             if not isinstance(value, kind):
-                raise InvalidTypeError(f"{cls.__name__} must have a `{name}`, {what}, got {value!r}")
+                raise InvalidTypeError(cls.__name__, f"have a `{name}`, {what}", value)
         try:
             _check_kernel(cls.kernel)
         except KernelError as error:
@@ -238,40 +238,40 @@ class Policy:
         known = defined.get(cls.name, cls)
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             both = " and ".join(f"{each.__qualname__} of {each.__module__}" for each in (known, cls))
-            raise InvalidValueError(f"name must be that of one policy, got {cls.name!r} for {both}")
+            raise InvalidValueError("name", "be that of one policy", cls.name, hint=f" for {both}")
         taken = _library_names().get(cls.name, cls.__module__)
         if taken != cls.__module__:
             here = f"{cls.__qualname__} of {cls.__module__}"
-            raise InvalidValueError(f"name must be that of one policy, got {cls.name!r} for the policy of {taken} and {here}")
+            raise InvalidValueError("name", "be that of one policy", cls.name, hint=f" for the policy of {taken} and {here}")
         defined[cls.name] = cls
 
     def __init__(self, *args: float | str, **kwargs: float | str) -> None:
         if not hasattr(self, "kernel"):
-            raise InvalidTypeError(f"{type(self).__name__} must have a `name` and a `kernel`, got neither")
+            raise InvalidTypeError(type(self).__name__, "have a `name` and a `kernel`", None, got="neither")
         names = [each.name for each in self._parameters]
         if len(args) > len(names):
-            raise InvalidTypeError(f"{type(self).__name__} takes at most {len(names)} parameters, got {len(args)}")
+            raise InvalidTypeError(f"parameters of {type(self).__name__}", f"be at most {len(names)}", len(args))
         given = dict(zip(names, args, strict=False))
         for name, value in kwargs.items():
             if name not in names:
                 known = ", ".join(names) or "none"
-                raise InvalidTypeError(
-                    f"{type(self).__name__} has no parameter {name!r} (it has: {known}){suggest(name, names)}"
-                )
+                rule, hint = f"be among: {known}", suggest(name, names)
+                raise InvalidTypeError(f"parameters of {type(self).__name__}", rule, name, hint=hint)
             if name in given:
-                raise InvalidTypeError(f"{type(self).__name__} got parameter {name!r} twice")
+                raise InvalidTypeError(name, f"be given to {type(self).__name__} once", value, got="it twice")
             given[name] = value
         values = {}
         for each in self._parameters:
             value = given.get(each.name, each.default)
             if each.required and each.name not in given:
-                raise InvalidTypeError(f"{type(self).__name__} needs the parameter {each.name!r}: {each.rule.text}")
+                rule = f"be given to {type(self).__name__}, {each.rule.text}"
+                raise InvalidTypeError(each.name, rule, None, got="nothing")
             values[each.name] = each.rule.check(each.name, value)
         object.__setattr__(self, "params", self.kernel.params(**values))
         for each in self._parameters:
             if each.name in self._inactive_params() and values[each.name] != each.default:
                 why = "with a horizon, which decides it" if getattr(self.params, "horizon", 0) else "without a horizon"
-                raise InvalidValueError(f"{each.name} must be left out {why}, got {given[each.name]!r}")
+                raise InvalidValueError(each.name, f"be left out {why}", given[each.name])
         self.check()
 
     params: Any
@@ -382,13 +382,13 @@ def check_policies(policies: object) -> tuple[Policy, ...]:
     try:
         one_by_one = iter(given)
     except TypeError:
-        raise InvalidTypeError(f"policies must be policies such as RAWUCB(alpha=1.4), got {brief(policies)}") from None
+        raise InvalidTypeError("policies", "be policies such as RAWUCB(alpha=1.4)", policies) from None
     listed = tuple(one_by_one)
     if not listed:
-        raise InvalidValueError("policies must hold at least one policy, got none")
+        raise InvalidValueError("policies", "hold at least one policy", listed, got="none")
     for each in listed:
         if not isinstance(each, Policy):
-            raise InvalidTypeError(f"policies must be policies such as RAWUCB(alpha=1.4), got {brief(each)}")
+            raise InvalidTypeError("policies", "be policies such as RAWUCB(alpha=1.4)", each)
     return listed
 
 

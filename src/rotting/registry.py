@@ -43,7 +43,7 @@ def find(name: Any, remark: str = "") -> type[Policy]:
         return doubled(inner)
     if name not in known:
         listed = [each.name for each in list_policies()]
-        raise InvalidValueError(f"policy must be one of {', '.join(listed)}, got {name!r}{remark}{suggest(name, listed)}")
+        raise InvalidValueError("policy", f"be one of {', '.join(listed)}", name, hint=f"{remark}{suggest(name, listed)}")
     return known[name]
 
 
@@ -65,6 +65,6 @@ def from_json(data: Any) -> Policy:
         FEWA(alpha=0.06, sigma=1.0)
     """
     if not isinstance(data, dict) or set(data) != {"policy", "params"} or not isinstance(data["params"], dict):
-        raise InvalidValueError(f"a policy in JSON must be an object with 'policy' and 'params', got {data!r}")
+        raise InvalidValueError("a policy in JSON", "be an object with 'policy' and 'params'", data)
     policy_class = find(data["policy"], " (if it is your own, import the module that defines it)")
     return policy_class(**data["params"])

@@ -1,6 +1,7 @@
 """Rules: what keeps them comes back as it was, what breaks them is named with its parameter and its value."""
 
 import math
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from rotting.common import rules
 from rotting.common.rules import RANGE_SCALE, SCALE, NumberOrWord, Option, Rule, option, suggest
-from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError, brief
 
 EVERY = [each for each in vars(rules).values() if isinstance(each, Rule)]
 HOLDS: dict[str, Callable[[float], bool]] = {
@@ -32,6 +33,24 @@ HOLDS: dict[str, Callable[[float], bool]] = {
 
 def test_every_rule_is_tested_here() -> None:
     assert {rule.text for rule in EVERY} == set(HOLDS)
+
+
+@pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.text)
+@given(
+    value=st.one_of(st.floats(), st.integers(), st.text(), st.booleans(), st.none(), st.lists(st.integers())), name=st.text()
+)
+def test_an_error_carries_what_its_message_says(rule: Rule, value: Any, name: str) -> None:
+    error: InvalidArgumentError | None = None
+    try:
+        rule.check(name, value)
+    except InvalidArgumentError as caught:
+        error = caught
+    if error is not None:
+        assert (error.field, error.rule) == (name, f"be {rule.text}")
+        assert error.value is value
+        assert str(error) == f"{name} must be {rule.text}, got {brief(value)}{error.hint}"
+        found = pickle.loads(pickle.dumps(error))
+        assert (type(found), str(found), found.field, found.rule) == (type(error), str(error), error.field, error.rule)
 
 
 @pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.text)

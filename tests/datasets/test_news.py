@@ -49,7 +49,7 @@ def test_rates_are_counted_by_hand() -> None:
         (("109,109", "109,109,109"), "must have 145 fields on each line, got 146 on line"),
         ((",100,", ",1e2,"), "must hold whole numbers"),
         ((",100,", ",x,"), "must hold whole numbers"),
-        ((",102,", ",1,"), "must hold cumulative shares, but they fall on line 3"),
+        ((",102,", ",1,"), "must hold cumulative shares, got shares that fall on line 3"),
     ],
 )
 def test_a_table_of_shares_is_checked(change: tuple[str, str], words: str) -> None:

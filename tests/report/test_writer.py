@@ -68,7 +68,7 @@ def test_nothing_is_overwritten(tmp_path: Path, name: str, kind: str) -> None:
     else:
         path.symlink_to(tmp_path / "nowhere")
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(PathExistsError, match=re.escape(f"'{path}' exists")):
+    with pytest.raises(PathExistsError, match=re.escape(f"'{path}', which exists")):
         report.write(sections()[:1], tmp_path, ABOUT)
     assert sorted(tmp_path.rglob("*")) == before
     assert kind == "link" or path.read_text() == "mine"

@@ -75,8 +75,8 @@ class Play:
         return left.pop(0)
 
 
-def problem(kind: str, detail: str = "count must be 1 or more, got 0") -> Answer:
-    found = ProblemError(kind, detail)
+def problem(kind: str) -> Answer:
+    found = ProblemError(kind, InvalidValueError("count", "be 1 or more", 0))
     return Answer(found.status, found.body(), {})
 
 

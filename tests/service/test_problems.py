@@ -5,6 +5,7 @@ import json
 import msgspec
 import pytest
 
+from rotting.errors import InvalidValueError
 from rotting.service.problems import KINDS, ProblemError, of_body
 
 
@@ -49,14 +50,17 @@ def test_long_values_are_cut() -> None:
 
 def test_every_kind_has_a_status_and_a_title() -> None:
     for kind, (status, title) in KINDS.items():
-        document = json.loads(ProblemError(kind, "a must be b, got c").body())
+        document = json.loads(
+            ProblemError(kind, InvalidValueError("a", "be b", None, got="c", hint="; did you mean d?")).body()
+        )
         assert document == {
             "type": f"urn:rotting:problem:{kind}",
             "title": title,
             "status": status,
-            "detail": "a must be b, got c",
+            "detail": "a must be b, got c; did you mean d?",
             "field": "a",
             "rule": "be b",
             "value": "c",
+            "hint": "; did you mean d?",
         }
         assert 400 <= status < 600

@@ -341,7 +341,7 @@ def test_an_unknown_baseline_is_refused(baseline: Any, message: str) -> None:
 
 
 def test_differences_need_two_policies() -> None:
-    with pytest.raises(ValueError, match="two policies or more"):
+    with pytest.raises(ValueError, match="policies must be two or more to be compared, got a result with one"):
         make(policies=1).differences(0)
 
 
@@ -555,7 +555,7 @@ def test_plot_writes_a_new_file_only(tmp_path: Path, suffix: str) -> None:
     make().plot(path=path)
     content = path.read_bytes()
     assert len(content) > 1_000
-    with pytest.raises(FileExistsError, match=rf"'.*regret\.{suffix}' exists"):
+    with pytest.raises(FileExistsError, match=rf"'.*regret\.{suffix}', which exists"):
         make(policies=3).plot(path=str(path))
     assert path.read_bytes() == content
 
@@ -620,7 +620,7 @@ def test_save_refuses_what_exists(tmp_path: Path, kind: str) -> None:
     else:
         path.symlink_to(tmp_path / "nowhere")
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(FileExistsError, match=r"path must be a new folder, but '.*result' exists"):
+    with pytest.raises(FileExistsError, match=r"path must be a new folder, got '.*result', which exists"):
         make().save(path)
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -668,7 +668,7 @@ def test_load_refuses_a_missing_file(saved: Path, name: str) -> None:
 def test_load_refuses_a_truncated_file(saved: Path, name: str, keep: float) -> None:
     content = (saved / name).read_bytes()
     (saved / name).write_bytes(content[: int(keep * len(content))])
-    with pytest.raises(ValueError, match=f"{name}' is truncated or edited"):
+    with pytest.raises(ValueError, match=f"{name}', which is truncated or edited"):
         Result.load(saved)
 
 
@@ -677,7 +677,7 @@ def test_load_refuses_an_edited_array(saved: Path, share: float) -> None:
     content = bytearray((saved / "arrays.npz").read_bytes())
     content[int(share * len(content))] ^= 1
     (saved / "arrays.npz").write_bytes(content)
-    with pytest.raises(ValueError, match=r"arrays\.npz' is truncated or edited: its checksum differs"):
+    with pytest.raises(ValueError, match=r"arrays\.npz', which is truncated or edited: its checksum differs"):
         Result.load(saved)
 
 
@@ -686,8 +686,8 @@ def test_load_refuses_an_edited_array(saved: Path, share: float) -> None:
     [
         ('"seed": 7', '"seed": 8', "edited: its checksum differs"),
         ('"alpha": 1.4', '"alpha": 1.5', "edited: its checksum differs"),
-        ('"seed": 7', '"seed": NaN', "edited: NaN is not a JSON number"),
-        ('"format": "rotting-result"', '"format": "other"', "its format is not 'rotting-result'"),
+        ('"seed": 7', '"seed": NaN', "edited: numbers must be finite, got NaN"),
+        ('"format": "rotting-result"', '"format": "other"', "is of another format than 'rotting-result'"),
         ('"format_version": 1', '"format_version": 2', "has format version 2, but this rotting reads 1"),
     ],
 )
@@ -702,7 +702,7 @@ def test_load_refuses_edited_settings(saved: Path, old: str, new: str, message: 
 @pytest.mark.parametrize("text", ["[]", "3", "null", "{}"])
 def test_load_refuses_other_json(saved: Path, text: str) -> None:
     (saved / "result.json").write_text(text)
-    with pytest.raises(ValueError, match="is not a saved result"):
+    with pytest.raises(ValueError, match="path must be a saved result, got '.*', which is of another format"):
         Result.load(saved)
 
 
@@ -719,7 +719,7 @@ def test_load_refuses_what_no_result_holds_even_with_its_checksum(saved: Path, n
         data[name] = value
     data["settings_sha256"] = results._settings_digest(data)
     (saved / "result.json").write_text(json.dumps(data))
-    with pytest.raises(ValueError, match="cannot be read as a result"):
+    with pytest.raises(ValueError, match="path must be a saved result, got '.*', which cannot be read: "):
         Result.load(saved)
 
 

@@ -87,7 +87,7 @@ def test_nothing_is_overwritten(path: Path, tmp_path: Path, target: str) -> None
     (tmp_path / "folder").mkdir()
     (tmp_path / "link.rot").symlink_to(path)
     before = path.read_bytes()
-    with pytest.raises(PathExistsError, match="^copy must be new, but '.*' exists$"):
+    with pytest.raises(PathExistsError, match="^copy must be new, got '.*', which exists$"):
         backup(path, tmp_path / target)
     assert path.read_bytes() == before
 

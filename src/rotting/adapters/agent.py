@@ -46,7 +46,7 @@ class Agent:
     def __init__(self, policy: Policy, env: Env, seed: int = 0) -> None:
         space = env.action_space
         if not hasattr(space, "n"):
-            raise InvalidTypeError(f"env must have a finite number of actions (Discrete), got {space!r}")
+            raise InvalidTypeError("env", "have a finite number of actions (Discrete)", space)
         first = int(getattr(space, "start", 0))
         self.policy, self.env = policy, env
         self._actions, self._seed = range(first, first + int(space.n)), seed

@@ -65,11 +65,11 @@ class Environment(gymnasium.Env[Any, Any]):
 
     def __init__(self, problem: Problem, horizon: int | None = None, seed: int = 0) -> None:
         if not isinstance(problem, Problem):
-            raise InvalidTypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
+            raise InvalidTypeError("problem", "be a Problem such as Problem.rested(means)", problem, got=type(problem).__name__)
         if problem.delay is not None:
-            raise InvalidValueError(f"problem must have no delay, as an environment pays at once, got {problem.delay!r}")
+            raise InvalidValueError("problem", "have no delay, as an environment pays at once", problem.delay)
         if any(isinstance(arm, Visiting) for arm in problem.arms):
-            raise InvalidValueError(f"problem must have arms that are always there, as actions are, got {problem!r}")
+            raise InvalidValueError("problem", "have arms that are always there, as actions are", problem)
         self.problem = problem
         self.horizon = problem.resolve_horizon(horizon)
         self.action_space = gymnasium.spaces.Discrete(problem.n_arms)
@@ -97,7 +97,9 @@ class Environment(gymnasium.Env[Any, Any]):
         """Pull an arm; return the observation, the reward, False, whether this was the last round, and what is known of it."""
         arm = self._checked(action)
         if self._round >= self.horizon:
-            raise InvalidValueError(f"step must come after a reset and before the end, got round {self._round + 1}")
+            raise InvalidValueError(
+                "step", "come after a reset and before the end", self._round + 1, got=f"round {self._round + 1}"
+            )
         self._round += 1
         t, m, b, noise = self._round, self._means, self._board, self.problem.noise
         functions = _functions(self._rules)
@@ -114,5 +116,5 @@ class Environment(gymnasium.Env[Any, Any]):
             action = action.item()  # some agents return these
         arms = self.problem.n_arms
         if isinstance(action, bool) or not isinstance(action, int | np.integer) or not 0 <= action < arms:
-            raise InvalidValueError(f"action must be an arm, a whole number from 0 to {arms - 1}, got {action!r}")
+            raise InvalidValueError("action", f"be an arm, a whole number from 0 to {arms - 1}", action)
         return int(action)

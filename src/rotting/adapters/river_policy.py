@@ -35,9 +35,9 @@ class RiverPolicy(RiverBandit):
 
     def __init__(self, policy: Policy, reward_obj: Any = None, burn_in: int = 0, seed: int = 0) -> None:
         if not isinstance(policy, Policy):
-            raise InvalidTypeError(f"policy must be a policy such as RAWUCB(alpha=1.4), got {policy!r}")
+            raise InvalidTypeError("policy", "be a policy such as RAWUCB(alpha=1.4)", policy)
         if policy.sees_means:
-            raise InvalidTypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
+            raise InvalidTypeError("policy", "be a learner", policy, hint=", which needs the true means; use it in simulate")
         super().__init__(reward_obj=reward_obj, burn_in=nonnegative_int("burn_in", burn_in))
         self.policy = policy
         self.seed = nonnegative_int("seed", seed)

@@ -161,12 +161,12 @@ def _noise(text: str) -> "Noise":
     name, *rest = text.split("/")
     known = known_noises()
     if name not in known:
-        raise InvalidValueError(f"noise must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
+        raise InvalidValueError("noise", f"be one of {', '.join(known)}", name, hint=suggest(name, known))
     signature = inspect.signature(known[name])
     try:
         values = signature.bind(*map(value_of, rest)).args
     except TypeError:
-        raise InvalidValueError(f"noise must be written {'/'.join([name, *signature.parameters])}, got {text!r}") from None
+        raise InvalidValueError("noise", f"be written {'/'.join([name, *signature.parameters])}", text) from None
     return known[name](*values)
 
 

@@ -50,7 +50,7 @@ def new_folder(path: str | Path) -> Iterator[Path]:
         'content'
     """
     path = Path(path)
-    taken = PathExistsError(f"path must be a new folder, but '{path}' exists")
+    taken = PathExistsError("path", "be a new folder", path, hint=", which exists")
     if os.path.lexists(path):
         raise taken
     path.parent.mkdir(parents=True, exist_ok=True)

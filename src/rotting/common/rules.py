@@ -12,17 +12,6 @@ from typing import Any
 from rotting.errors import InvalidTypeError, InvalidValueError
 
 
-def brief(value: object) -> str:
-    """Return the value for an error message, cut if it is long.
-
-    Example:
-        >>> brief(list(range(1000)))
-        '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1... (4890 characters)'
-    """
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:40]}... ({len(text)} characters)"
-
-
 @dataclass(frozen=True)
 class Rule:
     """A number in an interval; ends may be open, and `whole` numbers are returned as `int`.
@@ -46,20 +35,20 @@ class Rule:
     def check(self, name: str, value: object) -> float:
         """Return `value` as a number, or raise an error that names parameter, rule and value."""
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            raise InvalidTypeError(f"{name} must be {self.text}, got {value!r}")
+            raise InvalidTypeError(name, f"be {self.text}", value)
         # Not by way of a float: a seed of 30 digits must not be rounded.
         try:
             number = int(value) if isinstance(value, numbers.Integral) and self.whole else float(value)
         except OverflowError:
             number = math.inf
         if self.whole and isinstance(number, float) and not number.is_integer():
-            raise InvalidValueError(f"{name} must be {self.text}, got {brief(value)}")
+            raise InvalidValueError(name, f"be {self.text}", value)
         if isinstance(number, float) and not math.isfinite(number):
-            raise InvalidValueError(f"{name} must be {self.text}, got {brief(value)}")
+            raise InvalidValueError(name, f"be {self.text}", value)
         above = number > self.low if self.open_low else number >= self.low
         below = number < self.high if self.open_high else number <= self.high
         if not (above and below):
-            raise InvalidValueError(f"{name} must be {self.text}, got {brief(value)}")
+            raise InvalidValueError(name, f"be {self.text}", value)
         return int(number) if self.whole else float(number)
 
     def show(self, value: float) -> Any:
@@ -83,11 +72,11 @@ class Option(Rule):
         """Return the position of a word; a position is accepted as well."""
         if isinstance(value, str):
             if value not in self.words:
-                raise InvalidValueError(f"{name} must be {self.text}, got {value!r}{suggest(value, self.words)}")
+                raise InvalidValueError(name, f"be {self.text}", value, hint=suggest(value, self.words))
             return self.words.index(value)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(self.words):
             return value
-        raise InvalidTypeError(f"{name} must be {self.text}, got {value!r}")
+        raise InvalidTypeError(name, f"be {self.text}", value)
 
     def show(self, value: float) -> str:
         """Return the word."""
@@ -119,7 +108,7 @@ class NumberOrWord(Rule):
         if isinstance(value, str):
             known = dict(self.words)
             if value not in known:
-                raise InvalidValueError(f"{name} must be {self.text}, got {value!r}{suggest(value, known)}")
+                raise InvalidValueError(name, f"be {self.text}", value, hint=suggest(value, known))
             return known[value]
         if any(value == number for _, number in self.words):  # a policy can be made of another's parameters
             return float(value)  # type: ignore[arg-type]

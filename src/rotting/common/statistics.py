@@ -98,9 +98,9 @@ def t_critical(degrees: int, level: float = LEVEL) -> float:
         Abramowitz and Stegun, Handbook of Mathematical Functions, section 26.7.
     """
     if degrees < 1:
-        raise InvalidValueError(f"degrees must be a whole number, 1 or more, got {degrees!r}")
+        raise InvalidValueError("degrees", "be a whole number, 1 or more", degrees)
     if not 0 < level < 1:
-        raise InvalidValueError(f"level must be between 0 and 1, got {level!r}")
+        raise InvalidValueError("level", "be between 0 and 1", level)
     if degrees == 1:
         return math.tan(level * math.pi / 2)
     if degrees == 2:
@@ -149,7 +149,7 @@ def mean_interval(values: Floats) -> Interval:
     """
     runs = len(values)
     if runs == 0:
-        raise InvalidValueError("values must hold at least one number, got none")
+        raise InvalidValueError("values", "hold at least one number", values, got="none")
     # Centred on a value: equal values then give exactly that mean and an interval of width zero.
     centred = values - values[0]
     mean = float(values[0] + centred.mean())

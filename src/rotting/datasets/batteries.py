@@ -72,13 +72,10 @@ def capacities_of(path: Path) -> Floats:
         cycles = loadmat(path, simplify_cells=True)[path.stem]["cycle"]
         capacities = [float(cycle["data"]["Capacity"]) for cycle in cycles if cycle["type"] == "discharge"]
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidValueError(
-            f"{path.name} must hold {path.stem}.cycle with type and data.Capacity, as NASA's does: {error}"
-        ) from error
+        rule = f"hold {path.stem}.cycle with type and data.Capacity, as NASA's does"
+        raise InvalidValueError(path.name, rule, path, hint=f": {error}") from error
     if len(capacities) < 2 or not all(0 < each < np.inf for each in capacities):
-        raise InvalidValueError(
-            f"{path.name} must hold two discharges or more, each with a capacity above 0, got {capacities[:5]}"
-        )
+        raise InvalidValueError(path.name, "hold two discharges or more, each with a capacity above 0", capacities[:5])
     return np.array(capacities)
 
 
@@ -86,22 +83,21 @@ def capacity_tables(text: str) -> dict[str, Floats]:
     """Return the capacity at every discharge of each battery, from the text of the file."""
     header, *rows = csv.reader(text.splitlines()) if text else [[]]
     if header != COLUMNS:
-        raise InvalidValueError(f"{SOURCE.path} must have the columns {', '.join(COLUMNS)}, got {', '.join(header)[:60]!r}")
+        raise InvalidValueError(SOURCE.path, f"have the columns {', '.join(COLUMNS)}", ", ".join(header)[:60])
     tables: dict[str, list[float]] = {name: [] for name in NAMES}
     for line, row in enumerate(rows, start=2):
         try:
             name, number, capacity = row
-            if int(number) != len(tables[name]) + 1 or not 0 < float(capacity) < np.inf:
-                raise InvalidValueError(row)  # one message for everything that can be wrong with a line
+            is_valid = int(number) == len(tables[name]) + 1 and 0 < float(capacity) < np.inf
         except (KeyError, ValueError):
+            is_valid = False
+        if not is_valid:
             rule = f"a battery of {', '.join(NAMES)}, its next discharge and a capacity"
-            raise InvalidValueError(
-                f"{SOURCE.path} must have {rule} on each line, got {','.join(row)!r} on line {line}"
-            ) from None
+            raise InvalidValueError(SOURCE.path, f"have {rule} on each line", ",".join(row), hint=f" on line {line}")
         tables[name].append(float(capacity))
     for name, table in tables.items():
         if len(table) < 2:
-            raise InvalidValueError(f"{SOURCE.path} must hold two discharges or more of {name}, got {len(table)}")
+            raise InvalidValueError(SOURCE.path, f"hold two discharges or more of {name}", len(table))
     return {name: np.array(table) for name, table in tables.items()}
 
 

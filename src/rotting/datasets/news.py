@@ -66,7 +66,7 @@ def share_rates(text: str) -> Floats:
     shares = _table(text)
     known = (shares[:, FIRST_HOUR] >= 0) & (shares[:, -1] >= LEAST_SHARES)
     if np.count_nonzero(known) < GROUPS:
-        raise InvalidValueError(f"{SOURCE.path} must hold at least {GROUPS} usable items, got {np.count_nonzero(known)}")
+        raise InvalidValueError(SOURCE.path, f"hold at least {GROUPS} usable items", int(np.count_nonzero(known)))
     gains = np.diff(shares[known, FIRST_HOUR:], axis=1) > 0
     return np.array([_rolling_mean(group.sum(axis=0)) / len(group) for group in np.array_split(gains, GROUPS)])
 
@@ -74,19 +74,17 @@ def share_rates(text: str) -> Floats:
 def _table(text: str) -> Ints:
     header, *rows = csv.reader(text.splitlines()) if text else [[]]
     if header != ["IDLink", *(f"TS{k}" for k in range(1, SLICES + 1))]:
-        raise InvalidValueError(
-            f"{SOURCE.path} must have the columns IDLink, TS1, ..., TS{SLICES}, got {', '.join(header)[:60]!r}"
-        )
+        raise InvalidValueError(SOURCE.path, f"have the columns IDLink, TS1, ..., TS{SLICES}", ", ".join(header)[:60])
     for line, row in enumerate(rows, start=2):
         if len(row) != SLICES + 1:
-            raise InvalidValueError(f"{SOURCE.path} must have {SLICES + 1} fields on each line, got {len(row)} on line {line}")
+            raise InvalidValueError(SOURCE.path, f"have {SLICES + 1} fields on each line", len(row), hint=f" on line {line}")
     try:
         shares = np.array([row[1:] for row in rows], dtype=np.int64).reshape(-1, SLICES)
     except ValueError as error:
-        raise InvalidValueError(f"{SOURCE.path} must hold whole numbers: {error}") from error
+        raise InvalidValueError(SOURCE.path, "hold whole numbers", None, got=f"other values: {error}") from error
     falls = np.argwhere(np.diff(shares, axis=1) < 0)
     if len(falls):
-        raise InvalidValueError(f"{SOURCE.path} must hold cumulative shares, but they fall on line {falls[0, 0] + 2}")
+        raise InvalidValueError(SOURCE.path, "hold cumulative shares", None, got=f"shares that fall on line {falls[0, 0] + 2}")
     return shares
 
 

@@ -55,8 +55,9 @@ class Night:
             object.__setattr__(self, name, array)
         S = len(self.timestamps)
         if self.probabilities.shape != (len(self.articles), S) or self.traffic.shape != (S,):
-            got = f"{self.probabilities.shape} and {self.traffic.shape}"
-            raise InvalidValueError(f"probabilities and traffic must be [{len(self.articles)}, {S}] and [{S}], got {got}")
+            shapes = self.probabilities.shape, self.traffic.shape
+            rule = f"be [{len(self.articles)}, {S}] and [{S}]"
+            raise InvalidValueError("probabilities and traffic", rule, shapes, got=f"{shapes[0]} and {shapes[1]}")
 
     @property
     def n_arms(self) -> int:

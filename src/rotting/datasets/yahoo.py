@@ -77,7 +77,7 @@ def yahoo_nights(
     window = positive_int("window", window)
     least = positive_int("least", least)
     if least > window:
-        raise InvalidValueError(f"least must be at most window = {window}, got {least}")
+        raise InvalidValueError("least", f"be at most window = {window}", least)
     count = os.cpu_count() or 1 if workers is None else positive_int("workers", workers)
     where = data_folder() / FOLDER if folder is None else Path(folder)
     found = {name: path for name in NAMES if (path := _find(where, name)) is not None}

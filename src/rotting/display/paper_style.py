@@ -54,7 +54,7 @@ def style(width: str | float = "column", height: float | None = None) -> Style:
     if isinstance(width, str):
         if width not in WIDTHS:
             known = ", ".join(map(repr, WIDTHS))
-            raise InvalidValueError(f"width must be {known} or a number of inches, got {width!r}")
+            raise InvalidValueError("width", f"be {known} or a number of inches", width)
         width = WIDTHS[width]
     inches = positive("width", width)
     tall = round(_ASPECT * inches, 6) if height is None else positive("height", height)

@@ -71,7 +71,7 @@ def check_suffix(name: str, path: Path) -> None:
     """Refuse a path that does not end in the suffix of a picture that Matplotlib can draw."""
     kinds = _new_picture()().canvas.get_supported_filetypes()
     if path.suffix[1:].lower() not in kinds:
-        raise InvalidValueError(f"{name} must end in one of .{', .'.join(sorted(kinds))}, got '{path}'")
+        raise InvalidValueError(name, f"end in one of .{', .'.join(sorted(kinds))}", path)
 
 
 def _check_new_file(path: str | Path) -> Path:
@@ -79,7 +79,7 @@ def _check_new_file(path: str | Path) -> Path:
     path = Path(path)
     check_suffix("path", path)
     if path.exists() or path.is_symlink():
-        raise PathExistsError(f"path must be a new file, but '{path}' exists")
+        raise PathExistsError("path", "be a new file", path, hint=", which exists")
     return path
 
 
@@ -272,9 +272,9 @@ def _check_look(legend: object, band: object) -> None:
 
     if not isinstance(legend, bool) and legend not in Legend.codes:
         hint = suggest(legend, Legend.codes) if isinstance(legend, str) else ""
-        raise InvalidValueError(f"legend must be True, False or a place such as 'upper left', got {legend!r}{hint}")
+        raise InvalidValueError("legend", "be True, False or a place such as 'upper left'", legend, hint=hint)
     if band not in BANDS:
-        raise InvalidValueError(f"band must be 'quantiles', 'interval' or None, got {band!r}")
+        raise InvalidValueError("band", "be 'quantiles', 'interval' or None", band)
 
 
 def _own_size() -> tuple[float, float]:

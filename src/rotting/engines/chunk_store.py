@@ -46,10 +46,10 @@ class ChunkStore:
 
     def __init__(self, folder: str | Path, fresh: bool = False) -> None:
         if not isinstance(folder, str | Path):
-            raise InvalidTypeError(f"keep must be a folder, got {folder!r}")
+            raise InvalidTypeError("keep", "be a folder", folder)
         self.folder = Path(folder)
         if self.folder.is_file():
-            raise InvalidValueError(f"keep must be a folder, got the file '{self.folder}'")
+            raise InvalidValueError("keep", "be a folder", self.folder, got=f"the file '{self.folder}'")
         self.fresh = fresh
         self.reused: Counter[tuple[date, str]] = Counter()
         self._written: set[str] = set()  # what another simulation of this process may need, too

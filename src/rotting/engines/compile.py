@@ -241,7 +241,7 @@ class _Sealed(IndexDataCacheFile):
             return None
         mark, body = found
         if hashlib.sha256(body).digest() != mark:
-            raise InvalidValueError("the code was damaged")
+            raise InvalidValueError("compiled code", "match its digest", mark)
         kept, data = pickle.loads(body)  # noqa: S301 (Numba's own format; it trusts the folder as it trusts the sources)
         return data if kept == key else None
 

@@ -107,9 +107,9 @@ class Dask:
 
     def __init__(self, client: Any, own: bool = False) -> None:
         if client.asynchronous:
-            raise InvalidValueError(f"engine must be a client that is not asynchronous, got {client!r}")
+            raise InvalidValueError("engine", "be a client that is not asynchronous", client)
         if client.status not in ("running", "connecting"):
-            raise InvalidValueError(f"engine must be a client that is connected, got one that is {client.status}")
+            raise InvalidValueError("engine", "be a client that is connected", client, got=f"one that is {client.status}")
         self._client = client
         self._own = own
 

@@ -46,8 +46,10 @@ class FamilyDraws:
         """A digest by value."""
         if not self.family.is_value:
             raise InvalidValueError(
-                f"problem must be a family of the library where games are kept or sent to a cluster, got {self.family!r}: "
-                "what a function draws cannot be told from it"
+                "problem",
+                "be a family of the library where games are kept or sent to a cluster",
+                self.family,
+                hint=": what a function draws cannot be told from it",
             )
         return hashlib.sha256(repr((self.family, self.key)).encode()).hexdigest()
 
@@ -84,7 +86,10 @@ class FamilyDraws:
         optimum, reference = optimal_rewards(problem, horizon, self.checkpoints)
         if reference != self.reference:
             raise InvalidValueError(
-                f"a family must have one reference for all runs, got {self.reference!r} in run 0 and {reference!r} in run {run}"
+                "a family",
+                "have one reference for all runs",
+                reference,
+                got=f"{self.reference!r} in run 0 and {reference!r} in run {run}",
             )
         return table, optimum
 
@@ -92,19 +97,26 @@ class FamilyDraws:
         """Refuse a problem that cannot be played by what run 0 is played by."""
         if problem.n_arms != self.first.n_arms:
             raise InvalidValueError(
-                f"a family must draw problems of one number of arms, got {self.first.n_arms} in run 0 and {problem.n_arms} "
-                f"in run {run}"
+                "a family",
+                "draw problems of one number of arms",
+                problem.n_arms,
+                got=f"{self.first.n_arms} in run 0 and {problem.n_arms} in run {run}",
             )
         if problem.noise != self.first.noise:
             raise InvalidValueError(
-                f"a family must draw problems of one noise, got {self.first.noise!r} in run 0 and {problem.noise!r} "
-                f"in run {run}"
+                "a family",
+                "draw problems of one noise",
+                problem.noise,
+                got=f"{self.first.noise!r} in run 0 and {problem.noise!r} in run {run}",
             )
         if problem.delay is not None:
-            raise InvalidValueError(f"a family must draw problems without delays, got {problem.delay!r} in run {run}")
+            raise InvalidValueError("a family", "draw problems without delays", problem.delay, hint=f" in run {run}")
         if self.reference != OPTIMAL and is_greedy_optimal(problem.means(int(self.checkpoints[-1]))):
             raise InvalidValueError(
-                f"a family must have one reference for all runs, got {self.reference!r} in run 0 and {OPTIMAL!r} in run {run}"
+                "a family",
+                "have one reference for all runs",
+                OPTIMAL,
+                got=f"{self.reference!r} in run 0 and {OPTIMAL!r} in run {run}",
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def check_size(record: tuple[str, ...], runs: int, horizon: int, n_arms: int) ->
     size = sum(array.nbytes for array in one) * runs * horizon
     if size > MOST_BYTES:
         asked = f"{runs:,} runs of {horizon:,} rounds" if runs > 1 else f"{horizon:,} rounds of {n_arms:,} arms"
-        raise InvalidValueError(f"record must fit in {_written(MOST_BYTES)}, got {asked}, which take {_written(size)}")
+        raise InvalidValueError("record", f"fit in {_written(MOST_BYTES)}", size, got=f"{asked}, which take {_written(size)}")
 
 
 def _written(size: int) -> str:

@@ -119,7 +119,7 @@ def check_id(name: str) -> str:
     """Return `name` if it is the id of an experiment; else raise an error with a suggestion."""
     known = _ids()
     if name not in known:
-        raise InvalidValueError(f"experiment must be one of {', '.join(known)}, got {name!r}{suggest(name, known)}")
+        raise InvalidValueError("experiment", f"be one of {', '.join(known)}", name, hint=suggest(name, known))
     return name
 
 
@@ -242,7 +242,7 @@ def write(outcomes: Sequence[Outcome], path: Path, about: report.About, numbered
         report.write(sections, partial, about, full_size_claims() if sections[0].settings["size"] == "quick" else {})
         target = free_name(path) if numbered else path
         if os.path.lexists(target):  # a rename would silently replace an empty folder
-            raise PathExistsError(f"path must be a new folder, but '{target}' exists")
+            raise PathExistsError("path", "be a new folder", target, hint=", which exists")
         partial.rename(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

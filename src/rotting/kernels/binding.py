@@ -17,8 +17,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from rotting.common.rules import brief
-from rotting.errors import InvalidValueError, KernelError
+from rotting.errors import InvalidValueError, KernelError, brief
 from rotting.kernels.refusals import check_arguments, check_code, check_global, line_of_global, place
 
 P = ParamSpec("P")
@@ -120,7 +119,7 @@ def bind_all(roots: Mapping[str, Any], parts: Parts) -> dict[str, Function]:
     unused = [each.__qualname__ for each in parts if each not in binding.used]
     if unused:
         names = " or ".join(root.__qualname__ for root in roots.values())
-        raise InvalidValueError(f"parts must be used by {names}, got {', '.join(unused)}, which is not")
+        raise InvalidValueError("parts", f"be used by {names}", unused, got=f"{', '.join(unused)}, which is not")
     return bound
 
 
@@ -152,7 +151,9 @@ class Rebuild:
             return self._made[function]
         if getattr(function, "is_slot", False):
             root = (*above, function)[0].__qualname__
-            raise InvalidValueError(f"parts must fill every slot that {root} reaches, got none for {function.__qualname__}")
+            raise InvalidValueError(
+                "parts", f"fill every slot that {root} reaches", function, got=f"none for {function.__qualname__}"
+            )
         if function in above:
             _refuse(function, "must not call itself")
         bound = {name: self(part, (*above, function)) for name, part in bound_functions(function).items()}

@@ -13,8 +13,8 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import brief, suggest
-from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.common.rules import suggest
+from rotting.errors import InvalidTypeError, InvalidValueError, brief
 
 _LISTED = 6  # arms in an error message
 _BITS = 4_096  # of a number: Python refuses to write numbers that are much longer
@@ -29,29 +29,29 @@ def check_arm(arm: object, depth: int = _DEPTH) -> Hashable:
     """Accept what JSON can store and a dict can look up: str, int, float, bool, None, and tuples of these."""
     if isinstance(arm, tuple):
         if depth == 0:
-            raise InvalidValueError(f"arm must be nested at most {_DEPTH} tuples deep, so that JSON can carry it")
+            raise InvalidValueError(
+                "arm", f"be nested at most {_DEPTH} tuples deep, so that JSON can carry it", arm, got="more"
+            )
         for part in arm:
             check_arm(part, depth - 1)
         return arm
     if type(arm) is str:
         if not arm.isascii() and any("\ud800" <= each <= "\udfff" for each in arm):
-            raise InvalidValueError(f"arm must be a string of whole characters, so that JSON can carry it, got {brief(arm)}")
+            raise InvalidValueError("arm", "be a string of whole characters, so that JSON can carry it", arm)
         return arm
     if type(arm) is int and arm.bit_length() > _BITS:
-        raise InvalidValueError(f"arm must be a whole number of at most {_BITS} bits, got one of {arm.bit_length()} bits")
+        raise InvalidValueError("arm", f"be a whole number of at most {_BITS} bits", arm, got=f"one of {arm.bit_length()} bits")
     if arm is None or type(arm) in {int, bool}:
         return arm
     if type(arm) is float and math.isfinite(arm):
         return arm
-    raise InvalidTypeError(
-        f"arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got {brief(arm)}"
-    )
+    raise InvalidTypeError("arm", "be a string, a number, None or a tuple of these, so that JSON can carry it", arm)
 
 
 def check_iterable(arms: object, name: str = "arms") -> None:
     """Refuse what is no list of arms."""
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-        raise InvalidTypeError(f"{name} must be a list of arms, got {brief(arms)}")
+        raise InvalidTypeError(name, "be a list of arms", arms)
 
 
 def arm_to_json(arm: Any) -> Any:
@@ -119,11 +119,11 @@ class Arms:
         check_iterable(names)
         self.names: list[Hashable] = [check_arm(arm) for arm in names]  # of each slot; meaningless where it is free
         if not self.names:
-            raise InvalidValueError("arms must hold at least one arm, got none")
+            raise InvalidValueError("arms", "hold at least one arm", self.names, got="none")
         self.active = {arm: slot for slot, arm in enumerate(self.names)}
         if len(self.active) < len(self.names):
             twice = next(arm for slot, arm in enumerate(self.names) if self.active[arm] != slot)
-            raise InvalidValueError(f"arms must be distinct, got {brief(twice)} twice")
+            raise InvalidValueError("arms", "be distinct", twice, hint=" twice")
         self.retired: dict[Hashable, int] = {}
         self._free: list[int] = []  # a heap: the lowest free slot is used next
         self._set_slots(np.arange(len(self.names)))
@@ -167,7 +167,7 @@ class Arms:
         except TypeError:  # not hashable
             slot = None
         if slot is None:
-            raise InvalidValueError(f"arm must be one of {self._listed()}, got {brief(arm)}{self._hint(arm)}")
+            raise InvalidValueError("arm", f"be one of {self._listed()}", arm, hint=self._hint(arm))
         return slot
 
     def _known_all(self, arms: Iterable[Hashable]) -> list[int]:
@@ -223,10 +223,10 @@ class Arms:
             check_iterable(arms)
             listed = self._known_all(arms)
             if not listed:
-                raise InvalidValueError("arms must hold at least one arm, got none")
+                raise InvalidValueError("arms", "hold at least one arm", listed, got="none")
             found = self._sorted(listed, hidden)
         if not found.size:
-            raise InvalidValueError(f"without must leave at least one arm to choose from, got all {len(hidden)}")
+            raise InvalidValueError("without", "leave at least one arm to choose from", without, got=f"all {len(hidden)}")
         if all(each is None or type(each) is tuple for each in (arms, without)):
             self._mask = (arms, without, found)
         return found
@@ -243,7 +243,7 @@ class Arms:
     def check_not_last(self, arm: Hashable) -> None:
         """Refuse to leave no arm to choose."""
         if len(self.active) == 1 and arm in self.active:
-            raise InvalidValueError(f"arm must not be the last one, got {brief(arm)}")
+            raise InvalidValueError("arm", "not be the last one", arm)
 
     @property
     def has_free(self) -> bool:

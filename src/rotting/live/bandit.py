@@ -12,8 +12,8 @@ from typing import Any, Literal, NoReturn, overload
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import LARGEST, Rule, brief, nonnegative_int, positive_int
-from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
+from rotting.common.rules import LARGEST, Rule, nonnegative_int, positive_int
+from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning, brief
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.arms import MAX_PRIOR_WEIGHT, AllBut, Arms, check_arm, listed_slots, restore_arm
@@ -41,13 +41,13 @@ _decision: Callable[[type[Decision], tuple[object, ...]], Decision] = tuple.__ne
 
 def _check_reward(reward: object, name: str) -> float:
     if type(reward) is not float and (isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real)):
-        raise InvalidTypeError(f"{name} must be a finite number, got {brief(reward)}{_instead(reward)}")
+        raise InvalidTypeError(name, "be a finite number", reward, hint=_instead(reward))
     try:
         value = float(reward)
     except OverflowError:
         value = math.inf
     if not abs(value) <= LARGEST:
-        raise InvalidValueError(f"{name} must be a finite number of at most {LARGEST:g} in size, got {brief(reward)}")
+        raise InvalidValueError(name, f"be a finite number of at most {LARGEST:g} in size", reward)
     return value
 
 
@@ -60,7 +60,7 @@ def _instead(reward: object) -> str:
 
 def _check_pair(pair: object) -> tuple[object, object]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise InvalidTypeError(f"rewards must be pairs of a decision and a reward, got {brief(pair)}")
+        raise InvalidTypeError("rewards", "be pairs of a decision and a reward", pair)
     return pair[0], pair[1]
 
 
@@ -120,11 +120,11 @@ class Bandit:
         max_pending: int = _MAX_PENDING,
     ) -> None:
         if not isinstance(policy, Policy):
-            raise InvalidTypeError(f"policy must be a policy such as EffRAWUCB(alpha=1.4), got {brief(policy)}")
+            raise InvalidTypeError("policy", "be a policy such as EffRAWUCB(alpha=1.4)", policy)
         if policy.sees_means:
-            raise InvalidTypeError(f"policy must be a learner, got {policy!r}, which needs the true means; use it in simulate")
+            raise InvalidTypeError("policy", "be a learner", policy, hint=", which needs the true means; use it in simulate")
         if pending not in ("young", "ignore"):
-            raise InvalidValueError(f"pending must be 'young' or 'ignore', got {brief(pending)}")
+            raise InvalidValueError("pending", "be 'young' or 'ignore'", pending)
         self._arms = Arms(arms)
         self._key = derive_key(nonnegative_int("seed", seed), "policy")
         self._ledger = Ledger(positive_int("max_pending", max_pending))
@@ -212,7 +212,7 @@ class Bandit:
                 elif kind in {"rewarded", "cancelled", "expired"}:
                     entry = self._ledger.entries.get(data["id"])
                     if entry is None or entry.reward is not None:
-                        raise InvalidValueError(f"event must be about a decision that is open, got {event!r}")
+                        raise InvalidValueError("event", "be about a decision that is open", event)
                     if kind == "rewarded":
                         self._reward(entry.key, data["reward"])
                     else:
@@ -242,16 +242,21 @@ class Bandit:
         arm = self._arms.names[entry.slot]
         if arm != restore_arm(data["arm"]) or entry.round != data["round"]:
             raise InvalidValueError(
-                f"event must be the decision that follows from those before it, for {arm!r} in round {entry.round}, "
-                f"got {data['arm']!r} in round {data['round']}"
+                "event",
+                f"be the decision that follows from those before it, for {arm!r} in round {entry.round}",
+                data["arm"],
+                hint=f" in round {data['round']}",
             )
 
     # --- Deciding ---------------------------------------------------------------------------------------------------------
 
     def _refuse_round(self, rounds: int) -> NoReturn:
         raise InvalidValueError(
-            f"round must be at most {self._max_rounds}, the horizon that {self._policy!r} is tuned for, got round {rounds}; "
-            f"rotting.doubling(policy) plays without a horizon"
+            "round",
+            f"be at most {self._max_rounds}, the horizon that {self._policy!r} is tuned for",
+            rounds,
+            got=f"round {rounds}",
+            hint="; rotting.doubling(policy) plays without a horizon",
         )
 
     def _make_place(self, page: Page | None) -> None:
@@ -358,7 +363,7 @@ class Bandit:
         most = min(among.size, self._ledger.max_pending)
         if count > most:
             what = "the arms there are to choose from" if most == among.size else "max_pending"
-            raise InvalidValueError(f"count must be at most {most}, {what}, got {count!r}")
+            raise InvalidValueError("count", f"be at most {most}, {what}", count)
         if self._rounds + count > self._max_rounds:
             self._refuse_round(self._rounds + count)
         return among
@@ -432,8 +437,10 @@ class Bandit:
         low, high = self._range
         if not low <= value <= high:
             raise InvalidValueError(
-                f"{name} must be in [{low!r}, {high!r}], the range that {self._policy!r} declares, got {brief(reward)}"
-                f"{how_to_accept(self._policy, value, value)}"
+                name,
+                f"be in [{low!r}, {high!r}], the range that {self._policy!r} declares",
+                reward,
+                hint=how_to_accept(self._policy, value, value),
             )
         return value
 
@@ -502,7 +509,7 @@ class Bandit:
         slot, rounds = self._arms.known(arm, retired=True), self._rounds + 1
         weighs = self._settled.weighs
         if weighs and arm not in self._arms.active:
-            raise InvalidValueError(f"arm must have been pulled, or be one that may be, got {brief(arm)}, which was removed")
+            raise InvalidValueError("arm", "have been pulled, or be one that may be", arm, hint=", which was removed")
         if rounds > self._max_rounds:
             self._refuse_round(rounds)
         propensity = self.propensities()[arm] if weighs else None
@@ -514,7 +521,7 @@ class Bandit:
     def _ignore(self, arm: Hashable) -> None:
         """Learn nothing from the reward of a pull of an arm that was forgotten, and whose id is used again."""
         if arm not in self._orphans:
-            raise InvalidValueError(f"event must be about a pull of an arm that was forgotten, got {brief(arm)}")
+            raise InvalidValueError("event", "be about a pull of an arm that was forgotten", arm)
         self._orphans.take(arm)
         self._note("ignored", arm=arm)
 
@@ -569,7 +576,7 @@ class Bandit:
             ['applied', 'applied']
         """
         if not isinstance(rewards, Iterable):
-            raise InvalidTypeError(f"rewards must be pairs of a decision and a reward, got {brief(rewards)}")
+            raise InvalidTypeError("rewards", "be pairs of a decision and a reward", rewards)
         pairs = [(id_of(id), self._checked(reward)) for id, reward in map(_check_pair, rewards)]  # noqa: A001
         with self._lock:
             try:
@@ -714,9 +721,9 @@ class Bandit:
         """
         if (id is None) == (older_than_rounds is None):
             both = f"id={brief(id)}, older_than_rounds={brief(older_than_rounds)}"
-            raise InvalidTypeError(f"id or older_than_rounds must be given, and not both, got {both}")
+            raise InvalidTypeError("id or older_than_rounds", "be given, and not both", (id, older_than_rounds), got=both)
         if limit is not None and older_than_rounds is None:
-            raise InvalidTypeError(f"limit must be given with older_than_rounds only, got limit={brief(limit)}")
+            raise InvalidTypeError("limit", "be given with older_than_rounds only", limit, got=f"limit={brief(limit)}")
         most = None if limit is None else positive_int("limit", limit)
         value = None if isinstance(missing, str) and missing == "drop" else self._checked(missing, "missing")
         with self._lock:
@@ -779,14 +786,14 @@ class Bandit:
         """Return the mean and the weight that are meant."""
         if self._settled.weighs:
             raise InvalidValueError(
-                f"prior must be left out for {self._policy!r}, which starts a new arm level with the best, got {brief(prior)}"
+                "prior", f"be left out for {self._policy!r}, which starts a new arm level with the best", prior
             )
         if isinstance(prior, str) and prior == "like the others":
             if not self._under_way.number:
-                raise InvalidValueError(f"prior must be a mean and a weight as long as there are no rewards, got {prior!r}")
+                raise InvalidValueError("prior", "be a mean and a weight as long as there are no rewards", prior)
             return self._under_way.total / self._under_way.number, 1
         if not isinstance(prior, tuple | list) or len(prior) != 2:
-            raise InvalidValueError(f"prior must be a mean and a weight, or 'like the others', got {brief(prior)}")
+            raise InvalidValueError("prior", "be a mean and a weight, or 'like the others'", prior)
         return self._checked(prior[0], "mean"), int(_WEIGHT.check("weight", prior[1]))
 
     def add_arm(
@@ -809,12 +816,12 @@ class Bandit:
         check_arm(arm)
         with self._lock:
             if resume and prior is not None:
-                raise InvalidValueError(f"prior must be left out with resume, which keeps what was learned, got {brief(prior)}")
+                raise InvalidValueError("prior", "be left out with resume, which keeps what was learned", prior)
             assumed = None if prior is None else self._checked_prior(prior)
             if arm in self._arms.active:
-                raise InvalidValueError(f"arm must be new, got {brief(arm)}, which is there already")
+                raise InvalidValueError("arm", "be new", arm, hint=", which is there already")
             if resume and arm not in self._arms.retired:
-                raise InvalidValueError(f"arm must be one that was retired, to be revived, got {brief(arm)}")
+                raise InvalidValueError("arm", "be one that was retired, to be revived", arm)
             try:
                 if resume:
                     self._revive(self._arms.names[self._arms.retired[arm]])

@@ -386,7 +386,7 @@ def check_policy(policy: Policy) -> None:
         >>> check_policy(rotting.RAWUCB(alpha=1.4))
     """
     if not isinstance(policy, Policy):
-        raise InvalidTypeError(f"policy must be a policy such as RAWUCB(alpha=1.4), got {policy!r}")
+        raise InvalidTypeError("policy", "be a policy such as RAWUCB(alpha=1.4)", policy)
     try:
         _check_contract(policy)
     except KernelError as error:
@@ -402,7 +402,7 @@ def _check_contract(policy: Policy) -> None:
     _check_randomness(policy)
     if not policy.sees_means:
         if policy.max_rounds is not None and policy.max_rounds < 3 * _ROUNDS:
-            raise InvalidValueError(f"policy must be tuned for at least {3 * _ROUNDS} rounds to be checked, got {policy!r}")
+            raise InvalidValueError("policy", f"be tuned for at least {3 * _ROUNDS} rounds to be checked", policy)
         _check_learning(policy)
         _check_removal(policy)
         _check_growth(policy)

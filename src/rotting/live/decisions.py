@@ -10,7 +10,6 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice, takewhile
 from typing import Any, Literal, NamedTuple
 
-from rotting.common.rules import brief
 from rotting.errors import InvalidTypeError
 from rotting.live.answers import Answer, Answers
 from rotting.live.arms import arm_to_json
@@ -66,7 +65,7 @@ def id_of(decision: object) -> str:
     """
     key = decision.id if isinstance(decision, Decision) else decision
     if not isinstance(key, str):
-        raise InvalidTypeError(f"id must be a Decision or its id, a string, got {brief(decision)}")
+        raise InvalidTypeError("id", "be a Decision or its id, a string", decision)
     return key
 
 

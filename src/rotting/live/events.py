@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import brief
 from rotting.errors import InvalidValueError
 
 Event = dict[str, Any]
@@ -93,5 +92,5 @@ def check_event(event: Any) -> tuple[str, Event]:
     data = dict(event) if isinstance(event, dict) else {}
     kind = data.pop("event", None)
     if _FIELDS.get(kind) != frozenset(data):
-        raise InvalidValueError(f"event must be one of {', '.join(_FIELDS)} with its own fields, got {brief(event)}")
+        raise InvalidValueError("event", f"be one of {', '.join(_FIELDS)} with its own fields", event)
     return kind, data

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import Rule, brief
-from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.common.rules import Rule
+from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.live.arms import Arms, check_arm
 from rotting.live.logs import EXPORTED, Columns, arms_in_text, exported_rewards, read_file
 
@@ -61,21 +61,22 @@ def read(history: object, name: str | None, rule: Numbers, weighs: str) -> Histo
     wanted = ["arm", "reward", *(["propensity"] if weighs else [])]
     if missing := [each for each in wanted if each not in columns]:
         why = f", since {weighs} divides each reward by the probability of its draw" if missing == ["propensity"] else ""
-        raise InvalidValueError(f"history must have a column {missing[0]!r}{why}, got {brief(list(columns))}")
+        raise InvalidValueError("history", f"have a column {missing[0]!r}{why}", list(columns))
     arms = _listed("arm", columns["arm"])
     rewards = _numbers("reward", columns["reward"], rule, is_text)
     propensities = _numbers("propensity", columns["propensity"], _PROPENSITIES, is_text) if weighs else None
     for column, values in (("reward", rewards), ("propensity", propensities)):
         if values is not None and values.size != len(arms):
-            raise InvalidValueError(f"columns must have the same length, got {len(arms)} in 'arm', {values.size} in {column!r}")
+            raise InvalidValueError(
+                "columns", "have the same length", values.size, got=f"{len(arms)} in 'arm', {values.size} in {column!r}"
+            )
     found: dict[Any, int] = {}
     try:
         which = np.fromiter((found.setdefault(arm, len(found)) for arm in arms), np.int64, len(arms))
     except TypeError:  # one is not hashable
         row = next(k for k, arm in enumerate(arms) if not _is_hashable(arm))
-        raise InvalidTypeError(
-            f"{_place(row, 'arm')}: arm must be a string, a number, None or a tuple of these, got {brief(arms[row])}"
-        ) from None
+        kinds = "a string, a number, None or a tuple of these"
+        raise InvalidTypeError("arm", f"be {kinds}", arms[row], where=_place(row, "arm")) from None
     return History(list(found), which, rewards, propensities, is_text)
 
 
@@ -100,7 +101,7 @@ def _columns(history: object, name: str | None) -> tuple[Mapping[str, Any], bool
     if EXPORTED.issubset(columns):
         return exported_rewards({key: _listed(key, values) for key, values in columns.items()}, name), True
     if name is not None:
-        raise InvalidValueError(f"name must be left out for a history that is no log, got {name!r}")
+        raise InvalidValueError("name", "be left out for a history that is no log", name)
     return columns, is_text
 
 
@@ -112,19 +113,19 @@ def _named(history: Any) -> dict[str, Any] | None:
     try:
         return {str(each): history[each] for each in names}
     except TypeError as error:  # such as a lazy frame
-        raise InvalidTypeError(f"history must be {_FORMS}, got {brief(history)}") from error
+        raise InvalidTypeError("history", f"be {_FORMS}", history) from error
 
 
 def _paired(history: Any) -> Columns:
     """Return the columns of pairs of an arm and a reward, or of such with a propensity."""
     if isinstance(history, bytes) or not isinstance(history, Iterable):
-        raise InvalidTypeError(f"history must be {_FORMS}, got {brief(history)}")
+        raise InvalidTypeError("history", f"be {_FORMS}", history)
     rows, names = list(history), ("arm", "reward", "propensity")
     width = 3 if rows and isinstance(rows[0], _ROWS) and len(rows[0]) == 3 else 2
     for k, row in enumerate(rows):
         if not isinstance(row, _ROWS) or len(row) != width:
             form = "an arm and a reward" if width == 2 else "an arm, a reward and a propensity"
-            raise InvalidTypeError(f"row {k} (from 0) must be {form}, got {brief(row)}")
+            raise InvalidTypeError(f"row {k} (from 0)", f"be {form}", row)
     return {each: [row[k] for row in rows] for k, each in enumerate(names[:width])}
 
 
@@ -135,7 +136,7 @@ def _listed(name: str, column: Any) -> Sequence[Any]:
             listed: list[Any] = getattr(column, method)()
             return listed
     if isinstance(column, str | bytes) or not isinstance(column, Iterable):
-        raise InvalidTypeError(f"column {name!r} must be a list of values, got {brief(column)}")
+        raise InvalidTypeError(f"column {name!r}", "be a list of values", column)
     return column if isinstance(column, list | tuple) else list(column)
 
 
@@ -163,8 +164,8 @@ def _number(name: str, row: int, value: object, rule: Numbers, is_text: bool) ->
             value = float(value)
     try:
         return rule.check(value)
-    except (InvalidTypeError, InvalidValueError) as error:
-        raise type(error)(f"{_place(row, name)}: {error}") from None
+    except InvalidArgumentError as error:
+        raise error.replace(where=_place(row, name)) from None
 
 
 def settle_arms(history: History, arms: Arms, unknown: Unknown) -> tuple[History, list[Hashable]]:
@@ -176,7 +177,7 @@ def settle_arms(history: History, arms: Arms, unknown: Unknown) -> tuple[History
         unknown: what becomes of other arms.
     """
     if unknown not in get_args(Unknown):
-        raise InvalidValueError(f"unknown must be 'refuse', 'add' or 'skip', got {unknown!r}")
+        raise InvalidValueError("unknown", "be 'refuse', 'add' or 'skip'", unknown)
     named: list[Any] = history.arms
     if history.is_text:
         called = arms_in_text([*arms.active, *arms.retired])
@@ -186,7 +187,7 @@ def settle_arms(history: History, arms: Arms, unknown: Unknown) -> tuple[History
         try:
             arms.known(named[strange[0]])
         except InvalidValueError as error:
-            raise InvalidValueError(f"{history.first(strange[0])}: {error}; see `unknown`") from None
+            raise error.replace(hint=f"{error.hint}; see `unknown`", where=history.first(strange[0])) from None
     if strange and unknown == "skip":
         kept = ~np.isin(history.which, strange)
         used, which = np.unique(history.which[kept], return_inverse=True)
@@ -195,6 +196,6 @@ def settle_arms(history: History, arms: Arms, unknown: Unknown) -> tuple[History
     for k in strange:
         try:
             check_arm(named[k])
-        except (InvalidTypeError, InvalidValueError) as error:
-            raise type(error)(f"{history.first(k)}: {error}") from None
+        except InvalidArgumentError as error:
+            raise error.replace(where=history.first(k)) from None
     return history._replace(arms=named), [named[k] for k in strange]

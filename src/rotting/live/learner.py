@@ -293,7 +293,7 @@ class Learner:
         if self._functions.propensities is None:
             if self.policy.randomised:
                 raise InvalidTypeError(
-                    f"policy must give its propensities, got {self.policy!r}, which draws and does not; see rotting.Kernel"
+                    "policy", "give its propensities", self.policy, hint=", which draws and does not; see rotting.Kernel"
                 )
             return None
         self.make_room(t)

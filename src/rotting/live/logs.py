@@ -48,7 +48,7 @@ def rewards_of(events: Iterable[Event]) -> Columns:
         elif kind in {"rewarded", "expired", "cancelled"}:
             if event["id"] not in place:
                 raise InvalidValueError(
-                    f"history must be a whole log, got one without the decision {event['id']}, which it answers"
+                    "history", "be a whole log", event["id"], got=f"one without the decision {event['id']}, which it answers"
                 )
             rewards[place.pop(event["id"])] = event.get("reward")
         elif kind == "learned":
@@ -67,7 +67,7 @@ def _the_one(names: Iterable[str], name: str | None) -> str:
     if name is None and len(known) == 1:
         return known[0]
     if name not in known:
-        raise InvalidValueError(f"name must be one of the bandits in the log, {', '.join(map(repr, known))}, got {name!r}")
+        raise InvalidValueError("name", f"be one of the bandits in the log, {', '.join(map(repr, known))}", name)
     return name
 
 
@@ -106,11 +106,11 @@ def _csv_columns(path: Path) -> Columns:
             columns: list[list[str]] = [[] for _ in heads]
             for k, row in enumerate(reader):
                 if len(row) != len(heads):
-                    raise InvalidValueError(f"row {k} (from 0) of {path} must have {len(heads)} values, got {len(row)}")
+                    raise InvalidValueError(f"row {k} (from 0) of {path}", f"have {len(heads)} values", len(row))
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)
         except (StopIteration, UnicodeDecodeError, csv.Error) as error:
-            raise InvalidValueError(f"{path} must be a table in CSV, with the names of its columns first") from error
+            raise InvalidValueError("history", "be a table in CSV, with the names of its columns first", path) from error
     return dict(zip(heads, columns, strict=True))
 
 
@@ -152,7 +152,7 @@ def arms_in_text(arms: Iterable[Hashable]) -> Mapping[str, Hashable]:
         for each in names:
             if each in called:
                 raise InvalidValueError(
-                    f"arms must be told apart in CSV, got {called[each]!r} and {arm!r}, both written {each}; use another format"
+                    "arms", "be told apart in CSV", called[each], hint=f" and {arm!r}, both written {each}; use another format"
                 )
             called[each] = arm
     return called

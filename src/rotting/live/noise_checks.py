@@ -11,7 +11,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled, draw_error
 from rotting.engines.game import draw
 from rotting.engines.kernel_errors import blaming, compile_error, telling
-from rotting.errors import CheckError, InvalidTypeError, InvalidValueError, KernelError
+from rotting.errors import CheckError, InvalidArgumentError, KernelError
 from rotting.kernels.binding import bind, digest
 from rotting.kernels.random_numbers import derive_key
 from rotting.live.checks import require
@@ -165,7 +165,7 @@ def check_noise(noise: Noise) -> None:
         raise no_noise(noise)
     try:
         check_kernel(noise)
-    except (InvalidTypeError, InvalidValueError) as error:
+    except InvalidArgumentError as error:
         raise CheckError(str(error)) from None
     _check_value(noise)
     _check_ranges(noise)

@@ -119,16 +119,18 @@ def from_json(policy: Policy, data: Any, n_arms: int, capacity: int) -> Any:
     state = new_state(policy, n_arms, capacity)
     named = flatten(state)
     if not isinstance(data, dict) or set(data) != set(named):
-        raise InvalidValueError(f"state must hold the arrays {', '.join(named)}, got {sorted(data)}")
+        raise InvalidValueError("state", f"hold the arrays {', '.join(named)}", sorted(data))
     for name, array in named.items():
         item = data[name]
         if item.get("dtype") != str(array.dtype) or item.get("shape") != list(array.shape):
             raise InvalidValueError(
-                f"state.{name} must be {array.dtype} of shape {list(array.shape)}, "
-                f"got {item.get('dtype')} of shape {item.get('shape')}"
+                f"state.{name}",
+                f"be {array.dtype} of shape {list(array.shape)}",
+                item,
+                got=f"{item.get('dtype')} of shape {item.get('shape')}",
             )
         raw = base64.b64decode(item["data"], validate=True)
         if len(raw) != array.nbytes:
-            raise InvalidValueError(f"state.{name} must hold {array.nbytes} bytes, got {len(raw)}")
+            raise InvalidValueError(f"state.{name}", f"hold {array.nbytes} bytes", len(raw))
         array[...] = np.frombuffer(raw, array.dtype.newbyteorder("<")).reshape(array.shape)
     return state

@@ -6,7 +6,6 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from rotting.common.pieces import Pauses, text_of
-from rotting.common.rules import brief
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
 from rotting.live.answers import Answers
@@ -97,16 +96,16 @@ class Parts(NamedTuple):
 def unseal(state: Any) -> dict[str, Any]:
     """Return the data of this version, or say why it cannot be used."""
     if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise InvalidValueError(f"state must be what Bandit.get_state returned (format {FORMAT!r}), got {brief(state)}")
+        raise InvalidValueError("state", f"be what Bandit.get_state returned (format {FORMAT!r})", state)
     version = state.get("version")
     if version not in {3, VERSION}:
-        raise InvalidValueError(f"state version must be 3 or {VERSION}, those that can be read, got {version!r}")
+        raise InvalidValueError("state version", f"be 3 or {VERSION}, those that can be read", version)
     try:
         intact = state.get("digest") == _digest(state)
     except (TypeError, ValueError):
         intact = False
     if not intact:
-        raise InvalidValueError("state must be complete and unedited, got one whose digest does not match its content")
+        raise InvalidValueError("state", "be complete and unedited", state, got="one whose digest does not match its content")
     return _from_version_3(state) if version == 3 else state
 
 

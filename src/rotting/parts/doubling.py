@@ -81,7 +81,7 @@ def doubled_kernel(kernel: Kernel) -> Kernel:
     A reward that comes after the epoch of its choice counts in the epoch in which it comes.
     """
     if kernel.reset is None:
-        raise InvalidValueError("kernel must have a reset, got one that is not tuned to a horizon")
+        raise InvalidValueError("kernel", "have a reset", kernel, got="one that is not tuned to a horizon")
     roots: dict[str, Any] = {"choose": _choose, "update": _update}
     parts: dict[Any, Any] = {reset: kernel.reset, choose: kernel.choose, update: kernel.update}
     if kernel.explain is not None:
@@ -96,7 +96,9 @@ def doubled_kernel(kernel: Kernel) -> Kernel:
 def doubled(policy_class: type[Policy]) -> type[Policy]:
     """Return the class of `doubling(policy)` for policies of one class."""
     if policy_class.kernel.reset is None:
-        raise InvalidValueError(f"policy must be tuned to a horizon, got {policy_class.__name__}, which needs none")
+        raise InvalidValueError(
+            "policy", "be tuned to a horizon", policy_class, got=policy_class.__name__, hint=", which needs none"
+        )
 
     class Doubled(Policy):
         name = f"doubling({policy_class.name})"
@@ -118,9 +120,7 @@ def doubled(policy_class: type[Policy]) -> type[Policy]:
 
         def check(self) -> None:
             if policy_class(*self.params).max_rounds is None:
-                raise InvalidValueError(
-                    f"horizon must be {COUNT.text}, the length of the first epoch, got {self.params.horizon!r}"
-                )
+                raise InvalidValueError("horizon", f"be {COUNT.text}, the length of the first epoch", self.params.horizon)
 
         def __repr__(self) -> str:
             return f"doubling({policy_class(*self.params)!r})"
@@ -155,9 +155,9 @@ def doubling(policy: Policy) -> Policy:
         rotting.errors.InvalidValueError: policy must be tuned to a horizon, got SWUCB(tau=50, ...), which is not
     """
     if not isinstance(policy, Policy):
-        raise InvalidTypeError(f"policy must be a policy that is tuned to a horizon, got {policy!r}")
+        raise InvalidTypeError("policy", "be a policy that is tuned to a horizon", policy)
     policy_class: Any = type(policy)
     made = doubled(policy_class)
     if policy.max_rounds is None:
-        raise InvalidValueError(f"policy must be tuned to a horizon, got {policy!r}, which is not")
+        raise InvalidValueError("policy", "be tuned to a horizon", policy, hint=", which is not")
     return made(*policy.params)

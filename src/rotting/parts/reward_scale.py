@@ -25,7 +25,7 @@ def check_range(policy: Policy) -> None:
     """Refuse a policy whose range of rewards is empty."""
     low, high = policy.params.low, policy.params.high
     if not low < high:
-        raise InvalidValueError(f"low must be below high, got low={low!r} and high={high!r}")
+        raise InvalidValueError("low", "be below high", low, got=f"low={low!r} and high={high!r}")
 
 
 BOUNDED, GAUSSIAN = 0, 1

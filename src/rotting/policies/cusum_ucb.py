@@ -190,9 +190,7 @@ class CUSUMUCB(Policy):
         """Refuse an empty range, and as many changes as rounds."""
         check_range(self)
         if self.max_rounds is not None and self.params.breakpoints >= self.max_rounds:
-            raise InvalidValueError(
-                f"breakpoints must be fewer than the horizon {self.max_rounds}, got {self.params.breakpoints!r}"
-            )
+            raise InvalidValueError("breakpoints", f"be fewer than the horizon {self.max_rounds}", self.params.breakpoints)
 
     @classmethod
     def from_breakpoints(cls, horizon: int, breakpoints: int, **params: float | str) -> Self:

@@ -128,8 +128,10 @@ class DUCB(Policy):
         p = self.params
         if p.horizon > 0 and tuned_discount(p.horizon, p.breakpoints, p.B) <= 0.0:
             raise InvalidValueError(
-                f"breakpoints must be below 16 B^2 horizon, where gamma = 1 - sqrt(breakpoints / horizon) / (4 B) is positive, "
-                f"got {p.breakpoints} with B={p.B!r} and horizon={p.horizon}"
+                "breakpoints",
+                "be below 16 B^2 horizon, where gamma = 1 - sqrt(breakpoints / horizon) / (4 B) is positive",
+                p.breakpoints,
+                hint=f" with B={p.B!r} and horizon={p.horizon}",
             )
 
     @classmethod

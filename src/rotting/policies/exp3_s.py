@@ -104,7 +104,7 @@ class Exp3S(Policy):
         """Refuse an empty range, and two kinds of knowledge at once."""
         check_range(self)
         if self.params.segments > 0 and self.params.budget > 0:
-            raise InvalidValueError(f"budget must be left out when segments is given, got {self.params.budget!r}")
+            raise InvalidValueError("budget", "be left out when segments is given", self.params.budget)
 
     @classmethod
     def from_horizon(cls, horizon: int, **more: float | str) -> Self:

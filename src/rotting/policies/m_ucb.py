@@ -172,9 +172,9 @@ class MUCB(Policy):
         """Refuse an empty range, an odd window, and a change too small for any window."""
         check_range(self)
         if self.params.w % 2:
-            raise InvalidValueError(f"w must be an even number, got {self.params.w!r}")
+            raise InvalidValueError("w", "be an even number", self.params.w)
         if 0.0 < self.params.change < _SMALLEST_CHANGE:
-            raise InvalidValueError(f"change must be 0 or at least {_SMALLEST_CHANGE}, got {self.params.change!r}")
+            raise InvalidValueError("change", f"be 0 or at least {_SMALLEST_CHANGE}", self.params.change)
 
     @classmethod
     def from_breakpoints(cls, horizon: int, breakpoints: int, **params: float | str) -> Self:

@@ -179,7 +179,7 @@ class General(Arm):
 
     def __post_init__(self) -> None:
         if not callable(self.f):
-            raise InvalidTypeError(f"f must be a callable of t and n, got {self.f!r}")
+            raise InvalidTypeError("f", "be a callable of t and n", self.f)
 
     @property
     def clocks(self) -> frozenset[str]:
@@ -222,12 +222,12 @@ class Visiting(Arm):
     def __post_init__(self) -> None:
         given: object = self.arm
         if not isinstance(given, Arm) or isinstance(given, Visiting | Formula):
-            raise InvalidTypeError(f"arm must be an arm such as Rested or Restless, got {given!r}")
+            raise InvalidTypeError("arm", "be an arm such as Rested or Restless", given)
         object.__setattr__(self, "first", positive_int("first", self.first))
         if self.last is not None:
             object.__setattr__(self, "last", positive_int("last", self.last))
             if self.last < self.first:
-                raise InvalidValueError(f"last must be at least first = {self.first}, got {self.last}")
+                raise InvalidValueError("last", f"be at least first = {self.first}", self.last)
 
     @property
     def clocks(self) -> frozenset[str]:
@@ -277,7 +277,7 @@ class Recovering(Arm):
         if fresh is None:
             fresh = checked.limit
         if fresh is None:
-            raise InvalidValueError(f"fresh must be given, as the limit of {checked!r} is not known, got None")
+            raise InvalidValueError("fresh", f"be given, as the limit of {checked!r} is not known", None)
         object.__setattr__(self, "rise", checked)
         object.__setattr__(self, "fresh", finite("fresh", fresh))
 
@@ -381,7 +381,7 @@ def check_size(arms: Sequence[Arm], horizon: int) -> None:
     if count * horizon**2 > MAX_CELLS:
         longest = int((MAX_CELLS / count) ** 0.5)
         raise InvalidValueError(
-            f"horizon must be at most {longest} to tabulate {count} General arm(s) over rounds and pulls, got {horizon}"
+            "horizon", f"be at most {longest} to tabulate {count} General arm(s) over rounds and pulls", horizon
         )
 
 

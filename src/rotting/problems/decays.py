@@ -7,7 +7,6 @@ are values: immutable, comparable, printable. A decay need not fall: one that ri
 
 import math
 import numbers
-import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -63,7 +62,7 @@ def vector(name: str, values: object) -> Floats:
         rotting.errors.InvalidValueError: values[1] must be a finite number, got nan
     """
     if not _is_vector(values):
-        raise InvalidTypeError(f"{name} must be a one-dimensional sequence of numbers, got {reprlib.repr(values)}")
+        raise InvalidTypeError(name, "be a one-dimensional sequence of numbers", values)
     entries: Any = values
     if np.ma.isMaskedArray(entries):
         entries = np.ma.filled(entries.astype(np.float64), np.nan)
@@ -72,9 +71,9 @@ def vector(name: str, values: object) -> Floats:
     except ValueError:  # nested and ragged: the check of each entry will refuse it
         array = np.empty(len(entries), dtype=object)
     if array.ndim != 1:
-        raise InvalidValueError(f"{name} must have one dimension, got {array.ndim}")
+        raise InvalidValueError(name, "have one dimension", array.ndim)
     if array.size == 0:
-        raise InvalidValueError(f"{name} must have at least one value, got none")
+        raise InvalidValueError(name, "have at least one value", values, got="none")
     # NumPy would silently turn True into 1.0.
     needs_check = array.dtype.kind not in "iuf" or (
         not hasattr(entries, "__array__") and any(isinstance(value, bool | np.bool_) for value in entries)
@@ -183,7 +182,7 @@ class _Stored(Decay):
     def steps(self, length: int) -> Steps:
         """Return the stored pieces that start within `length`."""
         if self.length is not None and length > self.length:
-            raise InvalidValueError(f"horizon must be at most {self.length}, the length of the table, got {length}")
+            raise InvalidValueError("horizon", f"be at most {self.length}, the length of the table", length)
         end = int(np.searchsorted(self._starts, length))
         return self._starts[:end], self._values[:end]
 
@@ -217,13 +216,13 @@ class Piecewise(_Stored):
         checked = vector("values", values)
         edges = vector("starts", starts)
         if len(edges) != len(checked):
-            raise InvalidValueError(f"starts must have one entry per value, {len(checked)}, got {len(edges)}")
+            raise InvalidValueError("starts", f"have one entry per value, {len(checked)}", len(edges))
         if edges[0] != 0:
-            raise InvalidValueError(f"starts[0] must be 0, got {edges[0]:g}")
+            raise InvalidValueError("starts[0]", "be 0", float(edges[0]), got=f"{edges[0]:g}")
         for k, edge in enumerate(edges.tolist()):
             nonnegative_int(f"starts[{k}]", edge)
             if k and edge <= edges[k - 1]:
-                raise InvalidValueError(f"starts[{k}] must be above starts[{k - 1}] = {edges[k - 1]:g}, got {edge:g}")
+                raise InvalidValueError(f"starts[{k}]", f"be above starts[{k - 1}] = {edges[k - 1]:g}", edge, got=f"{edge:g}")
         self._store(edges.astype(np.int64), checked, length=None)
 
     @property
@@ -286,7 +285,7 @@ class Linear(Decay):
         if self.floor is not None:
             _check(self, finite, "floor")
             if self.floor > self.start:
-                raise InvalidValueError(f"floor must be at most start = {self.start}, got {self.floor}")
+                raise InvalidValueError("floor", f"be at most start = {self.start}", self.floor)
 
     @property
     def limit(self) -> float | None:
@@ -303,7 +302,7 @@ class Linear(Decay):
             np.maximum(values, self.floor, out=values)
         if not np.isfinite(values[-1]):
             first = int(np.argmin(np.isfinite(values)))
-            raise InvalidValueError(f"the mean at tick {first} must be a finite number, got {values[first]}")
+            raise InvalidValueError(f"the mean at tick {first}", "be a finite number", float(values[first]))
         return merge(np.arange(length), values)
 
 
@@ -417,7 +416,7 @@ class Function(Decay):
 
     def __post_init__(self) -> None:
         if not callable(self.f):
-            raise InvalidTypeError(f"f must be a callable of one int, got {self.f!r}")
+            raise InvalidTypeError("f", "be a callable of one int", self.f)
 
     def steps(self, length: int) -> Steps:
         """Call f once per tick."""
@@ -453,7 +452,7 @@ def as_decay(name: str, value: object) -> Decay:
         return Table(vector(name, value))
     if callable(value):
         return Function(value)
-    raise InvalidTypeError(f"{name} must be a decay, a number, a table of numbers or a callable, got {reprlib.repr(value)}")
+    raise InvalidTypeError(name, "be a decay, a number, a table of numbers or a callable", value)
 
 
 def checked_mean(value: SupportsFloat, *ticks: int) -> float:

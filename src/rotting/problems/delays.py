@@ -51,7 +51,7 @@ class Delay:
     def __post_init__(self) -> None:
         object.__setattr__(self, "lost", finite("lost", self.lost))
         if not 0 <= self.lost <= 1:
-            raise InvalidValueError(f"lost must be in [0, 1], got {self.lost}")
+            raise InvalidValueError("lost", "be in [0, 1]", self.lost)
 
     @staticmethod
     def draw(scale: Floats, key: int, run: int, t: int) -> int:
@@ -108,7 +108,7 @@ class UniformDelay(Delay):
         for name in ("low", "high"):
             object.__setattr__(self, name, int(_ROUNDS.check(name, getattr(self, name))))
         if self.low > self.high:
-            raise InvalidValueError(f"low must be at most high = {self.high}, got {self.low}")
+            raise InvalidValueError("low", f"be at most high = {self.high}", self.low)
 
     @property
     def scale(self) -> Floats:

@@ -67,9 +67,9 @@ class ProblemFamily:
 
     def __init__(self, draw: Callable[[np.random.Generator], Problem], name: str | None = None) -> None:
         if not callable(draw):
-            raise InvalidTypeError(f"draw must be a callable of a random generator, got {draw!r}")
+            raise InvalidTypeError("draw", "be a callable of a random generator", draw)
         if name is not None and not isinstance(name, str):
-            raise InvalidTypeError(f"name must be a string or None, got {name!r}")
+            raise InvalidTypeError("name", "be a string or None", name)
         self._draw = draw
         self.name = name
 
@@ -92,7 +92,7 @@ class ProblemFamily:
         """Return the problem of a run."""
         problem = self._draw(generator(key, run))
         if not isinstance(problem, Problem):
-            raise InvalidTypeError(f"draw must return a Problem, got {type(problem).__name__} in run {run}")
+            raise InvalidTypeError("draw", "return a Problem", problem, got=type(problem).__name__, hint=f" in run {run}")
         return problem
 
     def means(self, run: int, key: int, horizon: int) -> Means | None:
@@ -164,7 +164,7 @@ class TableFamily(ProblemFamily, ABC):
         check_kernel(self.noise)
         self.noise.check_arms(self.n_arms)
         if self.clock not in _CLOCKS:
-            raise InvalidValueError(f"clock must be {' or '.join(map(repr, _CLOCKS))}, got {self.clock!r}")
+            raise InvalidValueError("clock", f"be {' or '.join(map(repr, _CLOCKS))}", self.clock)
         if self.name is None:
             self._put(name=_written(type(self).__name__))
         self._check()
@@ -221,7 +221,7 @@ class _Bounded(TableFamily):
     def _check(self) -> None:
         self._put(low=finite("low", self.low), high=finite("high", self.high))
         if self.low >= self.high:
-            raise InvalidValueError(f"low must be below high = {self.high}, got {self.low}")
+            raise InvalidValueError("low", f"be below high = {self.high}", self.low)
 
     def _ends(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Return where each arm starts, and where it ends: two uniform numbers, the larger one first."""

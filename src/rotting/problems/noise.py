@@ -187,7 +187,7 @@ class Noise:
         """Refuse a table of means whose smallest or largest value this distribution cannot have."""
         for value in (low, high):
             if not self.lowest_mean <= value <= self.highest_mean:
-                raise InvalidValueError(f"means must be {self.mean_rule} under {self!r} noise, got {value!r}")
+                raise InvalidValueError("means", f"be {self.mean_rule} under {self!r} noise", value)
 
     def to_json(self) -> dict[str, Any]:
         """Return the noise as JSON-able data."""
@@ -364,7 +364,7 @@ class Student(Noise):
         object.__setattr__(self, "df", positive("df", self.df))
         object.__setattr__(self, "sigma", SPREAD.check("sigma", self.sigma))
         if self.df <= 1:
-            raise InvalidValueError(f"df must be above 1, so that rewards have a mean, got {self.df}")
+            raise InvalidValueError("df", "be above 1, so that rewards have a mean", self.df)
 
     @property
     def scale(self) -> tuple[float, float]:
@@ -393,7 +393,7 @@ class LogNormal(Noise):
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma", positive("sigma", self.sigma))
         if self.sigma > _WIDEST:
-            raise InvalidValueError(f"sigma must be at most {_WIDEST:g}, got {self.sigma}")
+            raise InvalidValueError("sigma", f"be at most {_WIDEST:g}", self.sigma)
 
     @property
     def scale(self) -> float:
@@ -425,7 +425,7 @@ class Contaminated(Noise):
             object.__setattr__(self, name, SPREAD.check(name, getattr(self, name)))
         object.__setattr__(self, "share", finite("share", self.share))
         if not 0 <= self.share <= 1:
-            raise InvalidValueError(f"share must be in [0, 1], got {self.share}")
+            raise InvalidValueError("share", "be in [0, 1]", self.share)
 
     @property
     def scale(self) -> tuple[float, float, float]:
@@ -450,15 +450,17 @@ class ByArm(Noise):
 
     def __init__(self, noises: Any) -> None:
         if isinstance(noises, str) or not isinstance(noises, Iterable):
-            raise InvalidTypeError(f"noises must be one noise for each arm, got {noises!r}")
+            raise InvalidTypeError("noises", "be one noise for each arm", noises)
         listed = tuple(from_json(each) if isinstance(each, dict) else each for each in noises)
         if not listed:
-            raise InvalidValueError("noises must hold one noise for each arm, got none")
+            raise InvalidValueError("noises", "hold one noise for each arm", listed, got="none")
         for each in listed:
             if not isinstance(each, Noise) or isinstance(each, ByArm):
                 raise no_noise(each)
             if type(each) is not type(listed[0]):
-                raise InvalidTypeError(f"noises must be of one kind, got {type(listed[0]).__name__} and {type(each).__name__}")
+                raise InvalidTypeError(
+                    "noises", "be of one kind", listed, got=f"{type(listed[0]).__name__} and {type(each).__name__}"
+                )
         object.__setattr__(self, "noises", listed)
 
     @property
@@ -499,7 +501,9 @@ class ByArm(Noise):
     def check_arms(self, n_arms: int) -> None:
         """Refuse another number of arms."""
         if n_arms != len(self.noises):
-            raise InvalidValueError(f"noise must be one for each of the {n_arms} arms, got {len(self.noises)} in {self!r}")
+            raise InvalidValueError(
+                "noise", f"be one for each of the {n_arms} arms", self, got=f"{len(self.noises)} in {self!r}"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Return the noise as JSON-able data."""
@@ -509,26 +513,30 @@ class ByArm(Noise):
 def no_noise(value: object) -> InvalidTypeError:
     """Return the error for what is no noise; a class with a `draw` of its own lacks its base."""
     hint = "; its class must inherit from rotting.kit.Noise" if hasattr(value, "draw") and not isinstance(value, type) else ""
-    return InvalidTypeError(f"noise must be a noise such as Gaussian(1.0), got {value!r}{hint}")
+    return InvalidTypeError("noise", "be a noise such as Gaussian(1.0)", value, hint=hint)
 
 
 def check_kernel(noise: Noise) -> None:
     """Refuse a noise that is no value, or whose `draw` or `scale` a game cannot use."""
     kind = type(noise).__name__
     if not (is_dataclass(noise) and noise.__dataclass_params__.frozen):
-        raise InvalidTypeError(f"noise must be a frozen dataclass, with @dataclass(frozen=True) above its class, got {kind}")
+        raise InvalidTypeError("noise", "be a frozen dataclass, with @dataclass(frozen=True) above its class", noise, got=kind)
     if type(noise).draw is Noise.draw:
-        raise InvalidTypeError(f"noise must have a static method draw({', '.join(_ARGUMENTS)}), got {kind}, which has none")
+        raise InvalidTypeError(
+            "noise", f"have a static method draw({', '.join(_ARGUMENTS)})", noise, got=f"{kind}, which has none"
+        )
     if not isinstance(noise.draw, FunctionType):
-        raise InvalidTypeError(f"noise must have a draw that is a plain function, a @staticmethod, got {kind}.draw")
+        raise InvalidTypeError("noise", "have a draw that is a plain function, a @staticmethod", noise, got=f"{kind}.draw")
     given = signature(noise.draw).parameters
     if len(given) != len(_ARGUMENTS):
-        raise InvalidTypeError(f"noise must have a draw({', '.join(_ARGUMENTS)}), got {kind}.draw({', '.join(given)})")
+        raise InvalidTypeError("noise", f"have a draw({', '.join(_ARGUMENTS)})", noise, got=f"{kind}.draw({', '.join(given)})")
     names = [each.name for each in fields(noise)]
     if names and type(noise).scale is Noise.scale:  # a static method sees nothing of the noise but its scale
         raise InvalidTypeError(
-            f"noise must have a property `scale`, the number or numbers that draw gets of its fields ({', '.join(names)}), "
-            f"got {noise!r}, whose draw gets 0.0"
+            "noise",
+            f"have a property `scale`, the number or numbers that draw gets of its fields ({', '.join(names)})",
+            noise,
+            hint=", whose draw gets 0.0",
         )
     for each in np.ravel(noise.scale).tolist() if isinstance(noise.scale, tuple | np.ndarray) else [noise.scale]:
         FINITE.check(f"{kind}.scale", each)
@@ -559,7 +567,9 @@ def from_json(data: dict[str, Any]) -> Noise:
     kind, known = given.pop("noise", None), known_kinds()
     if kind not in known:
         raise InvalidValueError(
-            f"noise must be one of {', '.join(known)}, got {kind!r} "
-            f"(if it is your own, import the module that defines it){suggest(str(kind), known)}"
+            "noise",
+            f"be one of {', '.join(known)}",
+            kind,
+            hint=f" (if it is your own, import the module that defines it){suggest(str(kind), known)}",
         )
     return known[kind](**given)

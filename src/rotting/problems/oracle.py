@@ -207,9 +207,7 @@ def _marks(checkpoints: Sequence[int] | Ints | None, horizon: int) -> Ints:
     given = np.asarray(checkpoints)
     marks = given.astype(np.int64) if given.dtype.kind in "iu" and given.ndim == 1 else np.zeros(1, np.int64)
     if np.any(np.diff(marks, prepend=0, append=horizon + 1) <= 0):
-        raise InvalidValueError(
-            f"checkpoints must be whole numbers that increase from 1 to {horizon} at most, got {checkpoints!r}"
-        )
+        raise InvalidValueError("checkpoints", f"be whole numbers that increase from 1 to {horizon} at most", checkpoints)
     return marks
 
 

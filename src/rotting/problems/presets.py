@@ -109,14 +109,12 @@ def make(name: str, **params: Any) -> Problem:
         rotting.errors.InvalidValueError: problem must be one of two-arms, ten-arms, ..., got 'two-arm'; did you mean ...?
     """
     if name not in _PRESETS:
-        raise InvalidValueError(f"problem must be one of {', '.join(_PRESETS)}, got {name!r}{suggest(str(name), _PRESETS)}")
+        raise InvalidValueError("problem", f"be one of {', '.join(_PRESETS)}", name, hint=suggest(str(name), _PRESETS))
     known = inspect.signature(_PRESETS[name]).parameters
     for param in params:
         if param not in known:
-            raise InvalidTypeError(
-                f"parameters of {name} must be among {', '.join(known)}, got {param!r}{suggest(param, known)}"
-            )
+            raise InvalidTypeError(f"parameters of {name}", f"be among {', '.join(known)}", param, hint=suggest(param, known))
     for param, rule in known.items():
         if rule.default is rule.empty and param not in params:
-            raise InvalidTypeError(f"{param} must be given for {name}, got nothing")
+            raise InvalidTypeError(param, f"be given for {name}", None, got="nothing")
     return _PRESETS[name](**params)

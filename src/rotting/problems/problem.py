@@ -1,7 +1,6 @@
 """A problem: arms, the noise of their rewards, and how long the game lasts."""
 
 import math
-import reprlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import SHOWN, Line, block, drawing
 from rotting.common.rules import LARGEST, nonnegative_int, positive_int
-from rotting.errors import AxesWarning, InvalidTypeError, InvalidValueError
+from rotting.errors import AxesWarning, InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import digest, plain_function
 from rotting.kernels.refusals import check_arguments
 from rotting.problems.arms import Arm, Formula, Recovering, Rested, Restless, Tabulated, Visiting, check_size
@@ -88,12 +87,14 @@ class Problem:
         check_kernel(self.noise)
         self.noise.check_arms(len(self.arms))
         if self.name is not None and not isinstance(self.name, str):
-            raise InvalidTypeError(f"name must be a string or None, got {self.name!r}")
+            raise InvalidTypeError("name", "be a string or None", self.name)
         if self.delay is not None and not isinstance(self.delay, Delay):
-            raise InvalidTypeError(f"delay must be a delay such as GeometricDelay(100) or None, got {self.delay!r}")
+            raise InvalidTypeError("delay", "be a delay such as GeometricDelay(100) or None", self.delay)
         formulas = {each.mu for each in self.arms if isinstance(each, Formula)}
         if formulas and (len(formulas) > 1 or not all(isinstance(each, Formula) for each in self.arms)):
-            raise InvalidValueError("arms must all be of one function, as Problem.by_function makes them, or none")
+            raise InvalidValueError(
+                "arms", "all be of one function, as Problem.by_function makes them, or none", self.arms, got="others"
+            )
         if self.horizon is None:
             object.__setattr__(self, "horizon", self.max_horizon)
         if self.horizon is not None:
@@ -258,13 +259,11 @@ class Problem:
         """
         if horizon is None:
             if self.horizon is None:
-                raise InvalidValueError("horizon must be given, as the problem has none of its own, got None")
+                raise InvalidValueError("horizon", "be given, as the problem has none of its own", None)
             return self.horizon
         checked = positive_int("horizon", horizon)
         if self.max_horizon is not None and checked > self.max_horizon:
-            raise InvalidValueError(
-                f"horizon must be at most {self.max_horizon}, the length of the shortest table, got {checked}"
-            )
+            raise InvalidValueError("horizon", f"be at most {self.max_horizon}, the length of the shortest table", checked)
         return checked
 
     def means(self, horizon: int | None = None) -> Means:
@@ -277,7 +276,7 @@ class Problem:
         """
         if not self.is_plain:
             what = "means by a function" if self.formula is not None else "arms that come, leave or recover"
-            raise InvalidValueError(f"means must be a table over rounds and pulls, got a problem with {what}")
+            raise InvalidValueError("means", "be a table over rounds and pulls", self, got=f"a problem with {what}")
         return self.tables(horizon)
 
     def tables(self, horizon: int | None = None) -> Means:
@@ -309,13 +308,13 @@ class Problem:
         """
         i, t, n = nonnegative_int("i", i), positive_int("t", t), nonnegative_int("n", n)
         if i >= self.n_arms:
-            raise InvalidValueError(f"i must be an arm below {self.n_arms}, got {i}")
+            raise InvalidValueError("i", f"be an arm below {self.n_arms}", i)
         if n >= t:
-            raise InvalidValueError(f"n must be below t = {t}, as an arm is pulled at most once a round, got {n}")
+            raise InvalidValueError("n", f"be below t = {t}, as an arm is pulled at most once a round", n)
         if self.formula is not None:
             return float(self.formula(i, t, n))
         if "rests" in self.arms[i].clocks:
-            raise InvalidValueError(f"i must be an arm whose mean follows rounds and pulls, got {i}, which recovers")
+            raise InvalidValueError("i", "be an arm whose mean follows rounds and pulls", i, hint=", which recovers")
         for horizon, table in list(self._tables.items()):
             if t <= horizon:
                 return lookup(table, i, t, n)
@@ -437,7 +436,9 @@ class Problem:
                 break
             there = max(there, last)
         if there < horizon:
-            raise InvalidValueError(f"arms must be there in every round up to {horizon}, got none in round {there + 1}")
+            raise InvalidValueError(
+                "arms", f"be there in every round up to {horizon}", self.arms, got=f"none in round {there + 1}"
+            )
 
     def _table(self, i: int, horizon: int) -> Means:
         """Return the checked table of arm `i` alone."""
@@ -446,26 +447,28 @@ class Problem:
             low, high = mean_bounds(table, 0, horizon)
             for value in (low, high):
                 if not abs(value) <= LARGEST:
-                    raise InvalidValueError(f"means must be finite numbers of at most {LARGEST:g} in size, got {value}")
+                    raise InvalidValueError("means", f"be finite numbers of at most {LARGEST:g} in size", float(value))
             self.noise.of_arm(i).check_means(low, high)
         except (TypeError, ValueError) as error:
-            # Other errors of a user's callable, of subclasses of these two, pass unchanged.
+            if isinstance(error, InvalidArgumentError):
+                raise error.replace(where=f"arm {i}") from error
+            # Errors of a user's callable; those of subclasses of these two pass unchanged.
             kinds = {TypeError: InvalidTypeError, ValueError: InvalidValueError}
-            kind = kinds.get(type(error), type(error))
-            if kind not in kinds.values():
+            if type(error) not in kinds:
                 raise
-            raise kind(f"arm {i}: {error}") from error
+            arm = self.arms[i]
+            raise kinds[type(error)]("means", "be computable", arm, got=f"an error: {error}", where=f"arm {i}") from error
         return table
 
 
 def _checked_arms(arms: object) -> tuple[Arm, ...]:
     if isinstance(arms, str | bytes) or not isinstance(arms, Sequence):
-        raise InvalidTypeError(f"arms must be a sequence of arms, got {reprlib.repr(arms)}")
+        raise InvalidTypeError("arms", "be a sequence of arms", arms)
     if not arms:
-        raise InvalidValueError("arms must hold at least one arm, got none")
+        raise InvalidValueError("arms", "hold at least one arm", arms, got="none")
     for i, arm in enumerate(arms):
         if not isinstance(arm, Arm):
-            raise InvalidTypeError(f"arms[{i}] must be an arm such as Rested or Restless, got {reprlib.repr(arm)}")
+            raise InvalidTypeError(f"arms[{i}]", "be an arm such as Rested or Restless", arm)
     return tuple(arms)
 
 
@@ -474,20 +477,18 @@ def _decays(means: object) -> list[Decay]:
     if hasattr(means, "__array__"):
         means = means if isinstance(means, np.ndarray) else np.asarray(means)
         if means.ndim != 2:
-            raise InvalidValueError(f"means must have two dimensions, [arm, clock], got {means.ndim}")
+            raise InvalidValueError("means", "have two dimensions, [arm, clock]", means.ndim)
     elif isinstance(means, str | bytes) or not isinstance(means, Sequence):
-        raise InvalidTypeError(
-            f"means must be a table [arm, clock] or a sequence, one entry per arm, got {reprlib.repr(means)}"
-        )
+        raise InvalidTypeError("means", "be a table [arm, clock] or a sequence, one entry per arm", means)
     if len(means) == 0:
-        raise InvalidValueError("means must hold at least one arm, got none")
+        raise InvalidValueError("means", "hold at least one arm", means, got="none")
     decays = [as_decay(f"means[{i}]", entry) for i, entry in enumerate(means)]
     # Rows of one table have the same length; tables of different lengths must be given as `Table`.
     rows = [i for i, entry in enumerate(means) if isinstance(decays[i], Table) and decays[i] is not entry]
     for i in rows:
         length, first = decays[i].length, decays[rows[0]].length
         if length != first:
-            raise InvalidValueError(f"means[{i}] must have as many values as means[{rows[0]}], {first}, got {length}")
+            raise InvalidValueError(f"means[{i}]", f"have as many values as means[{rows[0]}], {first}", length)
     if len(rows) == len(means):
         _warn_of_exchanged_axes(len(means), decays[0].length)
     return decays

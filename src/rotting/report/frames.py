@@ -29,7 +29,7 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
             parts = {name: value.mean, f"{name}_low": value.low, f"{name}_high": value.high}
         for key, part in parts.items():
             if key in cells:
-                raise InvalidValueError(f"rows must have one value per column, got two called {key!r}")
+                raise InvalidValueError("rows", "have one value per column", key, got=f"two called {key!r}")
             cells[key] = part.item() if isinstance(part, np.generic) else part
     return cells
 
@@ -70,7 +70,7 @@ def _typed(name: str, values: list[Any]) -> tuple[list[Any], Any]:
     }
     if frozenset(kinds) not in types:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise InvalidTypeError(f"column {name!r} must hold numbers, strings or booleans only, got {names}")
+        raise InvalidTypeError(f"column {name!r}", "hold numbers, strings or booleans only", values, got=names)
     return values, types[frozenset(kinds)]
 
 

@@ -90,7 +90,7 @@ def read(path: Path) -> dict[str, Any]:
     """Return the data of a file of verdicts; refuse another file."""
     data = json.loads(path.read_text("utf-8"))
     if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT, FORMAT_VERSION):
-        raise InvalidValueError(f"path must be a file of verdicts, '{FORMAT}' of version {FORMAT_VERSION}, got '{path}'")
+        raise InvalidValueError("path", f"be a file of verdicts, '{FORMAT}' of version {FORMAT_VERSION}", path)
     return data
 
 

@@ -45,7 +45,7 @@ def write(
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise InvalidValueError(f"folder must be an existing folder, got '{folder}'")
+        raise InvalidValueError("folder", "be an existing folder", folder)
     _check_names(sections)
     makers = {name: make for section in sections for name, make in _section_files(section).items()}
     makers |= _claims_files(sections)
@@ -53,7 +53,7 @@ def write(
     makers["report.html"] = lambda: page(sections, about, full).encode()
     for name in makers:
         if os.path.lexists(folder / name):
-            raise PathExistsError(f"folder must have no file of a report, but '{folder / name}' exists")
+            raise PathExistsError("folder", "have no file of a report", folder / name, hint=", which exists")
     contents = {name: make() for name, make in makers.items()}  # all of them first: a failure leaves no incomplete report
     for name, content in contents.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -71,15 +71,15 @@ def _check_names(sections: Sequence[Section]) -> None:
     for what, names in groups.items():
         for k, name in enumerate(names):
             if not NAME.fullmatch(name):
-                raise InvalidValueError(f"the name of a {what} must be lower-case letters, digits and hyphens, got {name!r}")
+                raise InvalidValueError(f"the name of a {what}", "be lower-case letters, digits and hyphens", name)
             if name in names[:k]:
-                raise InvalidValueError(f"the name of a {what} must be unique, got {name!r} twice")
+                raise InvalidValueError(f"the name of a {what}", "be unique", name, hint=" twice")
     for section in sections:
         here = {*section.findings.tables, *(figure.name for figure in section.findings.figures)}
         for item, name in section.findings.covers.items():
             if name not in here:
                 raise InvalidValueError(
-                    f"covers must name figures and tables of section {section.id!r}, got {name!r} for {item!r}"
+                    "covers", f"name figures and tables of section {section.id!r}", name, hint=f" for {item!r}"
                 )
 
 

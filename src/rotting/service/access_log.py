@@ -27,7 +27,7 @@ class AccessLog:
         try:
             return Path(self._path).open("a", encoding="utf-8")
         except OSError as error:
-            raise InvalidValueError(f"access log must be a file that can be written to, got {self._path!r}: {error}") from error
+            raise InvalidValueError("access log", "be a file that can be written to", self._path, hint=f": {error}") from error
 
     def add(self, request: Request, status: int, seconds: float) -> None:
         """Add a line for a response."""

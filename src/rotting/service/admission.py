@@ -5,6 +5,7 @@ import math
 import time
 from functools import lru_cache
 
+from rotting.errors import InvalidValueError
 from rotting.service.problems import ProblemError
 from rotting.service.rates import Rates
 from rotting.service.requests import Request
@@ -51,21 +52,21 @@ class Admission:
         host, caller = request.headers.get(b"host", b""), request.peer
         if self._tokens is None:
             if not _names_this_machine(host):  # a page of another site may reach this machine by a name of its own
-                detail = f"Host must be localhost or a loopback address without tokens, got {host.decode('latin-1')!r}"
-                raise ProblemError("forbidden", detail)
+                rule = "be localhost or a loopback address without tokens"
+                raise ProblemError("forbidden", InvalidValueError("Host", rule, host.decode("latin-1")))
         elif route.scope is not None:
             holder = self._holder(request, self._tokens)
             _check_scope(holder, route, bandit)
             request.holder, caller = holder, holder.key
         origin = request.headers.get(b"origin")
         if origin is not None and origin.partition(b"://")[2] != host:
-            raise ProblemError("forbidden", f"Origin must be this service, got {origin.decode('latin-1')!r}")
+            raise ProblemError("forbidden", InvalidValueError("Origin", "be this service", origin.decode("latin-1")))
         if self._rates is not None and route.scope is not None:
             wait = self._rates.wait(caller, time.monotonic())
             if wait > 0.0:
                 raise ProblemError(
                     "too-many-requests",
-                    f"requests must be fewer, got one {wait:.3g} s too early",
+                    InvalidValueError("requests", "be fewer", None, got=f"one {wait:.3g} s too early"),
                     retry_after=str(min(60, math.ceil(wait))),
                 )
 
@@ -79,15 +80,21 @@ class Admission:
         if holder is not None:
             return holder
         if header is not None and self._wrong.wait(request.peer, time.monotonic()) > 0.0:
-            raise ProblemError("too-many-requests", "wrong tokens must be few, got too many from this address", retry_after="1")
+            raise ProblemError(
+                "too-many-requests",
+                InvalidValueError("wrong tokens", "be few", None, got="too many from this address"),
+                retry_after="1",
+            )
         why = "no token" if header is None else "one that is not known"
-        detail = f"Authorization must be Bearer and a token of this service, got {why}"
-        raise ProblemError("unauthorized", detail, www_authenticate="Bearer")
+        error = InvalidValueError("Authorization", "be Bearer and a token of this service", None, got=why)
+        raise ProblemError("unauthorized", error, www_authenticate="Bearer")
 
 
 def _check_scope(holder: Holder, route: Route, bandit: str | None) -> None:
     if route.scope not in holder.scopes:
         scopes = ", ".join(sorted(holder.scopes))
-        raise ProblemError("forbidden", f"scope must be {route.scope} for this, got a token for {scopes}")
+        raise ProblemError(
+            "forbidden", InvalidValueError("scope", f"be {route.scope} for this", None, got=f"a token for {scopes}")
+        )
     if bandit is not None and not holder.may_use(bandit):
-        raise ProblemError("forbidden", f"bandit must be one that the token is for, got {bandit!r}")
+        raise ProblemError("forbidden", InvalidValueError("bandit", "be one that the token is for", bandit))

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from rotting.errors import InvalidTypeError, InvalidValueError, StoreError, StoreFullError
+from rotting.errors import InvalidArgumentError, InvalidValueError, StoreError, StoreFullError
 from rotting.service import messages as m
 from rotting.service import routes
 from rotting.service.access_log import AccessLog
@@ -50,6 +50,7 @@ _PROBLEM = b"application/problem+json"
 _TICK = 0.5  # seconds between two checks of deadlines, the token file and the access log
 _STALLED = 5.0  # seconds after which a batch that is still being written makes the service not ready
 _MAX_REQUESTS = 512  # at the same time; more are refused
+_MAYBE_DONE = "; the request may have been carried out"
 _CLIENT_GONE = 499  # the status in the access log if nothing could be sent
 _MEMORY = 256 << 20  # bytes of request bodies, and as many of large responses, at the same time
 _LARGE = 65_536  # bytes from which on a response counts for that, and a request body is decoded in a worker thread
@@ -173,9 +174,12 @@ class Application:
         if self.host.trouble is not None:
             raise self.host.trouble.with_traceback(None)
         if self._committer.stalled > _STALLED:
-            raise ProblemError("store-failed", f"a write must end within {_STALLED:g} s, got one that is still under way")
+            raise ProblemError(
+                "store-failed",
+                InvalidValueError("a write", f"end within {_STALLED:g} s", None, got="one that is still under way"),
+            )
         if self._stopping.is_set():
-            raise ProblemError("stopping", "the service must be running, got a signal to end")
+            raise ProblemError("stopping", InvalidValueError("the service", "be running", None, got="a signal to end"))
 
     def _measure(self) -> dict[str, float]:
         own = {"requests_running": float(len(self._running)), "commit_stalled_seconds": self._committer.stalled}
@@ -256,14 +260,18 @@ class Application:
         """Return the response to a request that was cancelled: its deadline has passed, or the server stops."""
         task.uncancel()
         if not request.timed_out:
-            detail = "the service must be running, got a signal to end; the request may have been carried out"
-            return _refusal(request, ProblemError("stopping", detail, retry_after="1"))
+            stopping = InvalidValueError("the service", "be running", None, got="a signal to end", hint=_MAYBE_DONE)
+            return _refusal(request, ProblemError("stopping", stopping, retry_after="1"))
         if not request.body_read and request.has_body:
             return _refusal(
-                request, ProblemError("too-slow", f"body must arrive within {self._deadline:g} s, got a part of it")
+                request,
+                ProblemError(
+                    "too-slow", InvalidValueError("body", f"arrive within {self._deadline:g} s", None, got="a part of it")
+                ),
             )
-        detail = f"response must be ready within {self._deadline:g} s, got none; the request may have been carried out"
-        return _refusal(request, ProblemError("timed-out", detail, retry_after="1"))
+        rule = f"be ready within {self._deadline:g} s"
+        late = InvalidValueError("response", rule, None, got="none", hint=_MAYBE_DONE)
+        return _refusal(request, ProblemError("timed-out", late, retry_after="1"))
 
     async def _answer(self, request: Request, send: Send) -> Reply | None:
         """Check a request, call its handler, and wait until the changes are written. None: the response was a stream."""
@@ -271,13 +279,15 @@ class Application:
         route, request.parameters = routes.match(request.method, request.path)
         self._admission.check(request, route, request.parameters.get("name"))
         if len(self._running) > _MAX_REQUESTS and route.scope is not None:
-            raise ProblemError("overloaded", "requests must be fewer, got too many at the same time", retry_after="1")
+            raise ProblemError(
+                "overloaded", InvalidValueError("requests", "be fewer", None, got="too many at the same time"), retry_after="1"
+            )
         request.query = _query(request, route)
         if request.has_body:
             await self._read_body(request, route)
         elif route.body is not None:
             if route.needs_body:
-                raise ProblemError("malformed-json", "body must be JSON, got nothing")
+                raise ProblemError("malformed-json", InvalidValueError("body", "be JSON", None, got="nothing"))
             request.body = route.body()
         if route.handler == "watch":
             return await self._stream(request, send)
@@ -290,11 +300,11 @@ class Application:
 
     async def _read_body(self, request: Request, route: Route) -> None:
         if route.body is None:
-            raise ProblemError("bad-request", "body must be left out here, got one")
+            raise ProblemError("bad-request", InvalidValueError("body", "be left out here", None, got="one"))
         kind = request.headers.get(b"content-type", b"")
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
-            detail = f"Content-Type must be application/json, got {kind.decode('latin-1')!r}"
-            raise ProblemError("unsupported-media-type", detail)
+            error = InvalidValueError("Content-Type", "be application/json", kind.decode("latin-1"))
+            raise ProblemError("unsupported-media-type", error)
         limit = min(route.max_body, self._max_body)
         request.check_body_length(limit)
         body = b""
@@ -312,11 +322,18 @@ class Application:
         """Send events as they happen, until the client goes or the service stops."""
         bandit, readers = request.query.bandit, self.broadcast.readers
         if request.holder.bandits is not None and (bandit is None or not request.holder.may_use(bandit)):
-            raise ProblemError("forbidden", f"query must name a bandit that the token is for, got {bandit!r}; add ?bandit=NAME")
+            raise ProblemError(
+                "forbidden",
+                InvalidValueError("query", "name a bandit that the token is for", bandit, hint="; add ?bandit=NAME"),
+            )
         if bandit is not None:
             self._bandits.check_known(bandit)
         if len(readers) >= MAX_READERS:
-            raise ProblemError("too-many-requests", f"readers must be at most {MAX_READERS}, got one more", retry_after="10")
+            raise ProblemError(
+                "too-many-requests",
+                InvalidValueError("readers", f"be at most {MAX_READERS}", None, got="one more"),
+                retry_after="10",
+            )
         request.is_stream = True
         await start_stream(send)
         if request.method != "HEAD":
@@ -358,14 +375,14 @@ def _query(request: Request, route: Route) -> Any:
     text = request.query_string
     if route.query is None:
         if text:
-            raise ProblemError("invalid-value", f"query must be left out here, got {text[:60]!r}")
+            raise InvalidValueError("query", "be left out here", text[:60])
         return None
     try:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
     except ValueError as error:
-        raise ProblemError("bad-request", f"query must be name=value&name=value, got {text[:60]!r}") from error
+        raise ProblemError("bad-request", InvalidValueError("query", "be name=value&name=value", text[:60])) from error
     if len(dict(pairs)) < len(pairs):
-        raise ProblemError("invalid-value", f"query must have each name once, got {text[:60]!r}")
+        raise InvalidValueError("query", "have each name once", text[:60])
     try:
         return msgspec.convert(dict(pairs), route.query, strict=False)
     except msgspec.ValidationError as error:
@@ -380,8 +397,8 @@ def _refusal(request: Request, error: Exception) -> Reply:
         problem = ProblemError("store-full", f"the store {error.reason}; nothing was changed", retry_after="1")
     elif isinstance(error, StoreError):
         problem = ProblemError("store-failed", f"the store {error.reason}", retry_after="1")
-    elif isinstance(error, InvalidValueError | InvalidTypeError):
-        problem = ProblemError("invalid-value", str(error))
+    elif isinstance(error, InvalidArgumentError):
+        problem = ProblemError("invalid-value", error)
     else:
         _log.error("%s %s failed", request.method, request.path, exc_info=error)
         problem = ProblemError("internal", f"something went wrong: {type(error).__name__}; see the log of the service")

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from rotting.errors import RottingError, StoreError
+from rotting.errors import InvalidValueError, RottingError, StoreError
 from rotting.policy import Policy
 from rotting.service.compiling import Compiling
 from rotting.service.problems import ProblemError
@@ -70,7 +70,7 @@ class Bandits:
     def check_known(self, name: str) -> None:
         """Refuse the name of a bandit that was never made."""
         if name not in self.host.metas:
-            raise ProblemError("not-found", f"bandit must be one that was made, got {name!r}")
+            raise ProblemError("not-found", InvalidValueError("bandit", "be one that was made", name))
 
     async def get(self, name: str) -> Hosted:
         """Return a bandit, which is loaded first if need be."""
@@ -198,7 +198,7 @@ class Bandits:
         """Refuse a bandit that was dropped, or archived, while the request waited."""
         self.host.check_current(hosted)
         if hosted.archived and not archived:
-            raise ProblemError("archived", f"bandit must be active, got {hosted.name!r}, which is archived")
+            raise ProblemError("archived", InvalidValueError("bandit", "be active", hosted.name, hint=", which is archived"))
 
     def _start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Start work that goes on when the request that waits for it is cancelled."""

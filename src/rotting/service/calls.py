@@ -14,7 +14,6 @@ from collections.abc import Callable, Generator, Hashable, Iterable
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
-from rotting.common.rules import brief
 from rotting.errors import (
     InvalidTypeError,
     InvalidValueError,
@@ -24,6 +23,7 @@ from rotting.errors import (
     ServiceUnreachableError,
     StoreFailedError,
     StoreFullError,
+    brief,
 )
 from rotting.live.decisions import Decision, Outcome, id_of
 from rotting.live.explanations import ArmExplanation, Explanation
@@ -153,8 +153,18 @@ def _problem(answer: Answer) -> RottingError:
         by_type = _ERRORS_BY_TYPE.get(str(document.get("type")))
     except (ValueError, LookupError, TypeError, RecursionError):
         return _unreadable(answer)
-    otherwise = InvalidValueError if 400 <= answer.status < 500 else ServiceError
-    return (by_type or _ERRORS_BY_STATUS.get(answer.status, otherwise))(detail)
+    kind = by_type or _ERRORS_BY_STATUS.get(answer.status)
+    if kind is None and 400 <= answer.status < 500:
+        return _invalid_value(document, answer.status)
+    return (kind or ServiceError)(detail)
+
+
+def _invalid_value(document: dict[str, Any], status: int) -> InvalidValueError:
+    field, rule, value = (document.get(name) for name in ("field", "rule", "value"))
+    if not (isinstance(field, str) and isinstance(rule, str) and isinstance(value, str)):  # from a proxy
+        got = f"status {status}: {document['detail']}"
+        return InvalidValueError("request", "be accepted by the service", status, got=got)
+    return InvalidValueError(field, rule, value, got=value, hint=str(document.get("hint") or ""))
 
 
 def _result(call: Call[T], answer: Answer, is_retry: bool) -> T | Call[T]:
@@ -290,10 +300,10 @@ def _call(method: str, path: str, meaning: Callable[[Any], T | Call[T]], body: A
     try:
         content = None if body is None else json.dumps(body, allow_nan=False).encode()
     except TypeError as error:
-        raise InvalidTypeError(f"the request must hold only what JSON can carry: {error}") from None
+        raise InvalidTypeError("the request", "hold only what JSON can carry", body, hint=f": {error}") from None
     except (ValueError, RecursionError):
         raise InvalidValueError(
-            "the request must hold only what JSON can carry, got NaN, an infinite number or a loop"
+            "the request", "hold only what JSON can carry", body, got="NaN, an infinite number or a loop"
         ) from None
     headers = {} if content is None else {"Content-Type": "application/json"}
     given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
@@ -304,17 +314,17 @@ def _encoded(query: dict[str, str]) -> str:
     try:
         return urlencode(query)
     except UnicodeEncodeError:
-        raise InvalidValueError(f"the query must be valid Unicode, got {brief(query)}") from None
+        raise InvalidValueError("the query", "be valid Unicode", query) from None
 
 
 def _segment(field: str, text: object) -> str:
     """Return a name as one segment of a path."""
     if not isinstance(text, str):
-        raise InvalidTypeError(f"{field} must be a string, got {brief(text)}")
+        raise InvalidTypeError(field, "be a string", text)
     try:
         quoted = quote(text, safe="")
     except UnicodeEncodeError:
-        raise InvalidValueError(f"{field} must be valid Unicode, got {brief(text)}") from None
+        raise InvalidValueError(field, "be valid Unicode", text) from None
     # HTTP clients and proxies resolve the segments "." and "..".
     return quoted.replace(".", "%2E") if quoted in {".", ".."} else quoted
 
@@ -327,7 +337,7 @@ def _listed(field: str, values: Iterable[Any] | None) -> list[Any] | None:
     try:
         return None if values is None else list(values)
     except TypeError:
-        raise InvalidTypeError(f"{field} must be a list, got {brief(values)}") from None
+        raise InvalidTypeError(field, "be a list", values) from None
 
 
 def _field(data: Any, name: str, *kinds: type) -> Any:
@@ -377,7 +387,7 @@ def create(
 ) -> Call[None]:
     """Make a bandit; the same request again changes nothing."""
     if policy is not None and not isinstance(policy, Policy):
-        raise InvalidTypeError(f"policy must be a policy such as rotting.UCB1(), got {brief(policy)}")
+        raise InvalidTypeError("policy", "be a policy such as rotting.UCB1()", policy)
     made = {} if policy is None else policy.to_json()
     given = {
         "policy": made.get("policy"),
@@ -461,7 +471,7 @@ def reward(name: str, rewards: Iterable[tuple[str | Decision, float]]) -> Call[l
     try:
         pairs = [(decision, value) for decision, value in rewards]
     except (TypeError, ValueError):
-        raise InvalidTypeError(f"rewards must be pairs of a decision and a reward, got {brief(rewards)}") from None
+        raise InvalidTypeError("rewards", "be pairs of a decision and a reward", rewards) from None
     body = [{"id": id_of(decision), "value": value} for decision, value in pairs]
     return _call("POST", _bandit_path(name, "rewards"), lambda data: _outcomes(data, len(body)), body)
 

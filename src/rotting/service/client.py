@@ -277,13 +277,13 @@ class AsyncRemoteBandit(_BanditVerbs, _Async):
 def _http_settings(url: object, token: object) -> dict[str, Any]:
     """Check the URL and the token; return the settings of the HTTP client."""
     if not isinstance(url, str):
-        raise InvalidTypeError(f"url must be an address such as http://127.0.0.1:8000, got {url!r}")
+        raise InvalidTypeError("url", "be an address such as http://127.0.0.1:8000", url)
     if not _is_address(url):
-        raise InvalidValueError(f"url must be an address such as http://127.0.0.1:8000, got {url!r}")
+        raise InvalidValueError("url", "be an address such as http://127.0.0.1:8000", url)
     if token is not None and not isinstance(token, str):
-        raise InvalidTypeError(f"token must be a string or None, got a {type(token).__name__}")
+        raise InvalidTypeError("token", "be a string or None", None, got=f"a {type(token).__name__}")
     if token is not None and not (token.isascii() and token.isprintable()):
-        raise InvalidValueError("token must be printable ASCII, got other characters in it")
+        raise InvalidValueError("token", "be printable ASCII", None, got="other characters in it")
     headers = {"Accept-Encoding": "identity"}  # so that the limit on what is read is a limit on memory
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"

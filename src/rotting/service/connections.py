@@ -56,7 +56,7 @@ def parse_networks(addresses: Iterable[str]) -> tuple[Network, ...]:
         try:
             found.append(ipaddress.ip_network(address))
         except ValueError:
-            raise InvalidValueError(f"trusted proxy must be an IP address or a network, got {address!r}") from None
+            raise InvalidValueError("trusted proxy", "be an IP address or a network", address) from None
     return tuple(found)
 
 
@@ -190,8 +190,9 @@ class GuardedProtocol(HttpToolsProtocol):
         self._waiting_since = time.monotonic()
         if not self.guard.admit(self):
             limits = self.guard.limits
-            detail = f"connections must be at most {limits.connections}, and {limits.per_client} per client, got one more"
-            self._refuse(ProblemError("overloaded", detail, retry_after="1"))
+            rule = f"be at most {limits.connections}, and {limits.per_client} per client"
+            error = InvalidValueError("connections", rule, None, got="one more")
+            self._refuse(ProblemError("overloaded", error, retry_after="1"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release the connection."""
@@ -220,7 +221,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, as every other mistake is refused."""
-        self._refuse(ProblemError("bad-request", "request must be HTTP/1.1, got something else"))
+        self._refuse(ProblemError("bad-request", InvalidValueError("request", "be HTTP/1.1", None, got="something else")))
 
     # --- What the client sends --------------------------------------------------------------------------------------------
 
@@ -241,8 +242,9 @@ class GuardedProtocol(HttpToolsProtocol):
                 self._waiting_since = time.monotonic()
             self._head_bytes += len(data)
             if self._head_bytes > self.guard.limits.head_bytes:
-                detail = f"head of the request must be at most {self.guard.limits.head_bytes} bytes, got more"
-                self._refuse(ProblemError("headers-too-large", detail))
+                rule = f"be at most {self.guard.limits.head_bytes} bytes"
+                error = InvalidValueError("head of the request", rule, None, got="more")
+                self._refuse(ProblemError("headers-too-large", error))
                 return
         super().data_received(data)
 
@@ -305,8 +307,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.cycle is not None and not self.cycle.response_complete:
             return False  # the request before it is still being answered
         if self._head_bytes:
-            detail = f"head of the request must be complete within {limits.head_seconds:g} s, got a part of it"
-            self._refuse(ProblemError("too-slow", detail))
+            rule = f"be complete within {limits.head_seconds:g} s"
+            self._refuse(ProblemError("too-slow", InvalidValueError("head of the request", rule, None, got="a part of it")))
         else:
             self.transport.abort()
         return True

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from rotting import registry
-from rotting.errors import RottingError
+from rotting.errors import InvalidArgumentError, InvalidValueError
 from rotting.live.decisions import Decision, Outcome
 from rotting.policy import Policy
 from rotting.service import messages as m
@@ -88,8 +88,8 @@ class Handlers:
             policy, lambda: self._host.make(name, policy, arms, **options)
         )
         if not is_new and not await self._bandits.in_thread(lambda: self._host.is_same(name, policy, arms, options)):
-            detail = f"bandit must be new or made with the same arguments, got {name!r}, which is not"
-            raise ProblemError("bandit-differs", detail)
+            error = InvalidValueError("bandit", "be new or made with the same arguments", name, hint=", which is not")
+            raise ProblemError("bandit-differs", error)
         return await self._shown(await self._bandits.get(name), 201 if is_new else 200)
 
     def _arguments(self, request: Request) -> dict[str, Any]:
@@ -99,16 +99,16 @@ class Handlers:
         }
         template = given.pop("like", None)
         if template is not None and (template not in self._host.metas or not request.holder.may_use(template)):
-            raise ProblemError("not-found", f"like must be a bandit that was made, got {template!r}")
+            raise ProblemError("not-found", InvalidValueError("like", "be a bandit that was made", template))
         known = {} if template is None else self._host.metas[template]
         params = given.pop("params", known.get("policy", {}).get("params", {}) if "policy" not in given else {})
         word = given.pop("policy", known.get("policy", {}).get("policy"))
         if word is None:
-            raise ProblemError("invalid-value", "policy must be the name of a policy, or like must be given, got neither")
+            raise InvalidValueError("policy", "be the name of a policy, or like must be given", None, got="neither")
         policy = _policy(word, params)
         arms = given.pop("arms", known.get("arms"))
         if arms is None:
-            raise ProblemError("invalid-value", "arms must be the names of the arms, or like must be given, got neither")
+            raise InvalidValueError("arms", "be the names of the arms, or like must be given", None, got="neither")
         options: dict[str, Any] = {name: known[name] for name in ("seed", "pending", "max_pending") if name in known}
         return {"seed": 0, "pending": "young", "max_pending": 10_000, **options, **given, "policy": policy, "arms": arms}
 
@@ -170,9 +170,9 @@ class Handlers:
             return None
         shown = m.encode(key).decode()
         if note.get("cancelled"):
-            raise ProblemError("key-cancelled", f"idempotency_key must not be cancelled, got {shown}")
+            raise ProblemError("key-cancelled", InvalidValueError("idempotency_key", "not be cancelled", key, got=shown))
         if note["body"] != body:
-            raise ProblemError("key-reused", f"idempotency_key must be new for another request, got {shown}")
+            raise ProblemError("key-reused", InvalidValueError("idempotency_key", "be new for another request", key, got=shown))
         return m.encode({"decisions": _noted_decisions(note)})
 
     async def reward(self, request: Request) -> Reply:
@@ -190,7 +190,7 @@ class Handlers:
         """End decisions that were never shown."""
         hosted, asked = await self._bandits.active(request.parameters["name"]), request.body
         if (asked.ids is None) == (asked.keys is None):
-            raise ProblemError("invalid-value", "ids must be given, or keys, got both or none")
+            raise InvalidValueError("ids", "be given, or keys", None, got="both or none")
         if asked.keys is not None:
             return await self._cancel_keys(hosted, asked.keys)
         outcomes = await self._bandits.change(hosted, lambda: [hosted.bandit.cancel(each) for each in asked.ids])
@@ -221,7 +221,7 @@ class Handlers:
         """End decisions that will have no reward."""
         hosted, asked = await self._bandits.active(request.parameters["name"]), request.body
         if (asked.ids is None) == (asked.older_than_rounds is None):
-            raise ProblemError("invalid-value", "ids must be given, or older_than_rounds, got both or none")
+            raise InvalidValueError("ids", "be given, or older_than_rounds", None, got="both or none")
         bandit, missing = hosted.bandit, asked.missing
         if missing != "drop":
             _check_range(hosted, [missing], "missing")
@@ -248,7 +248,7 @@ class Handlers:
             if hosted.is_active(arm):
                 return _show_arms(hosted)
             if asked.resume and not hosted.is_retired(arm):
-                raise ProblemError("invalid-value", f"resume must be for an arm that was removed with keep, got {arm!r}")
+                raise InvalidValueError("resume", "be for an arm that was removed with keep", arm)
             hosted.bandit.add_arm(arm, resume=asked.resume, prior=asked.prior)
             return _show_arms(hosted, 201)
 
@@ -263,9 +263,9 @@ class Handlers:
             _check_revision(hosted, request)
             active = hosted.is_active(arm)
             if not active and (keep or not hosted.is_retired(arm)):
-                raise ProblemError("not-found", f"arm must be one of the bandit {hosted.name!r}, got {arm!r}")
+                raise ProblemError("not-found", InvalidValueError("arm", f"be one of the bandit {hosted.name!r}", arm))
             if active and hosted.n_arms == 1:
-                raise ProblemError("last-arm", f"arm must not be the last one, got {arm!r}")
+                raise ProblemError("last-arm", InvalidValueError("arm", "not be the last one", arm))
             (hosted.bandit.retire if keep else hosted.bandit.forget)(arm)
             return _show_arms(hosted)
 
@@ -337,7 +337,9 @@ class Handlers:
     async def show_metrics(self, request: Request) -> Reply:
         """Return what is counted, for Prometheus."""
         if request.holder.bandits is not None:
-            raise ProblemError("forbidden", "token must be for all bandits to read the metrics, got one for some")
+            raise ProblemError(
+                "forbidden", InvalidValueError("token", "be for all bandits to read the metrics", None, got="one for some")
+            )
         return Reply(await self._metrics.text(self._gauges()), kind=TEXT)
 
     async def show_page(self, request: Request) -> Reply:
@@ -355,11 +357,11 @@ def _policy(word: str, params: dict[str, float | str]) -> Policy:
     known = [each.name for each in kind.parameters()]
     for name in params:
         if name not in known:
-            raise ProblemError("invalid-value", f"params must be among {', '.join(known) or 'none'} for {word}, got {name!r}")
+            raise InvalidValueError("params", f"be among {', '.join(known) or 'none'} for {word}", name)
     try:
         return kind(**params)
-    except RottingError as error:
-        raise ProblemError("invalid-value", f"params.{error}") from error
+    except InvalidArgumentError as error:
+        raise error.replace(field=f"params.{error.field}") from error
 
 
 def decision_json(decision: Decision) -> dict[str, Any]:
@@ -395,12 +397,12 @@ def _check_arms(hosted: Hosted, asked: m.DecisionRequest) -> None:
     """Refuse arms that the bandit does not have; an arm that is retired may be excluded."""
     for arm in asked.allow or ():
         if not hosted.is_active(arm):
-            raise ProblemError("invalid-value", f"allow must name arms of the bandit, got {_shown_arm(arm)}")
+            raise InvalidValueError("allow", "name arms of the bandit", arm, got=_shown_arm(arm))
     for arm in asked.exclude or ():
         if not (hosted.is_active(arm) or hosted.is_retired(arm)):
-            raise ProblemError("invalid-value", f"exclude must name arms of the bandit, got {_shown_arm(arm)}")
+            raise InvalidValueError("exclude", "name arms of the bandit", arm, got=_shown_arm(arm))
     if asked.exclude and _excludes_all(hosted, asked):
-        raise ProblemError("invalid-value", "exclude must leave an arm to choose, got all of them")
+        raise InvalidValueError("exclude", "leave an arm to choose", asked.exclude, got="all of them")
 
 
 def _excludes_all(hosted: Hosted, asked: m.DecisionRequest) -> bool:
@@ -422,7 +424,7 @@ def _check_range(hosted: Hosted, rewards: Sequence[float], field: str | None = N
         if not low <= reward <= high:
             name = f"[{place}].value" if field is None else field
             rule = f"be in [{low!r}, {high!r}], the range that {policy!r} declares"
-            raise ProblemError("invalid-value", f"{name} must {rule}, got {reward!r}")
+            raise InvalidValueError(name, rule, reward)
 
 
 def _revision(hosted: Hosted) -> bytes:
@@ -438,7 +440,10 @@ def _check_revision(hosted: Hosted, request: Request) -> None:
     found = _revision(hosted)
     if found not in {each.strip() for each in wanted.split(b",")}:
         given = wanted.decode("latin-1")
-        raise ProblemError("arms-changed", f"If-Match must be {found.decode()}, the revision of the arms, got {given[:60]}")
+        raise ProblemError(
+            "arms-changed",
+            InvalidValueError("If-Match", f"be {found.decode()}, the revision of the arms", given, got=given[:60]),
+        )
 
 
 def _show(hosted: Hosted, status: int) -> Reply:

@@ -6,8 +6,7 @@ import re
 from http import HTTPStatus
 from typing import Any
 
-from rotting.common.rules import brief
-from rotting.errors import MissingExtraError
+from rotting.errors import InvalidArgumentError, InvalidValueError, MissingExtraError, brief
 
 try:
     import msgspec
@@ -43,7 +42,6 @@ KINDS: dict[str, tuple[int, str]] = {
 """Each kind of problem, with its status and its title."""
 
 _EXPLAINED = 1 << 18  # bytes of a body that are parsed again to say which value is wrong
-_SENTENCE = re.compile(r"(?P<field>.+?) must (?P<rule>.+), got (?P<value>.*)", re.DOTALL)
 _PLACE = re.compile(r"(?P<what>.*) - at `(?P<path>\$.*)`", re.DOTALL)
 _STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<number>\d+)\]|\[\.\.\.\]")
 _TYPES = {"str": "a string", "int": "a whole number", "float": "a finite number", "bool": "true or false", "null": "null"}
@@ -62,15 +60,23 @@ class ProblemDocument(msgspec.Struct, omit_defaults=True):
     rule: str | None = None
     value: str | None = None
     """The value, cut if it is long."""
+    hint: str | None = None
+    """The end of the detail, after the value: `; did you mean 'fewa'?`."""
 
 
 class ProblemError(Exception):
-    """A request that is refused."""
+    """A request that is refused.
 
-    def __init__(self, kind: str, detail: str, **headers: str) -> None:
-        super().__init__(detail)
+    Args:
+        kind: one of `KINDS`.
+        reason: the error about a field of the request, or a sentence where no field is at fault.
+        headers: headers of the response, with underscores for hyphens.
+    """
+
+    def __init__(self, kind: str, reason: InvalidArgumentError | str, **headers: str) -> None:
+        super().__init__(str(reason))
         self.kind = kind
-        self.detail = detail.encode(errors="backslashreplace").decode()  # half a character cannot be sent
+        self.reason = reason
         self.headers = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
 
     @property
@@ -87,14 +93,23 @@ class ProblemError(Exception):
         """Return the document.
 
         Example:
-            >>> document = json.loads(ProblemError("invalid-value", "count must be 1 or more, got 0").body())
+            >>> problem = ProblemError("invalid-value", InvalidValueError("count", "be 1 or more", 0))
+            >>> document = json.loads(problem.body())
             >>> document["status"], document["field"], document["rule"], document["value"]
             (422, 'count', 'be 1 or more', '0')
         """
         status, title = KINDS[self.kind]
-        parts = _SENTENCE.fullmatch(self.detail)
-        named: dict[str, Any] = parts.groupdict() if parts else {}
-        return msgspec.json.encode(ProblemDocument(f"urn:rotting:problem:{self.kind}", title, status, self.detail, **named))
+        document = ProblemDocument(f"urn:rotting:problem:{self.kind}", title, status, _sendable(str(self.reason)))
+        if isinstance(self.reason, InvalidArgumentError):
+            error = self.reason
+            document.field, document.rule, document.value = map(_sendable, (error.field, error.rule, error.got))
+            document.hint = _sendable(error.hint) or None
+        return msgspec.json.encode(document)
+
+
+def _sendable(text: str) -> str:
+    """Return a text in which half a character, which cannot be sent, is escaped."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _shown(value: object) -> str:
@@ -145,14 +160,16 @@ def of_body(error: Exception, body: bytes, whole: str = "body") -> ProblemError:
         if found is not None:
             place, number = found
             word = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
-            return ProblemError("invalid-value", f"{place.lstrip('.') or 'body'} must be a finite number, got {word}")
-        return ProblemError("malformed-json", f"body must be JSON, got {brief(body[:100])}: {error}")
+            error = InvalidValueError(place.lstrip(".") or "body", "be a finite number", number, got=word)
+            return ProblemError("invalid-value", error)
+        return ProblemError("malformed-json", InvalidValueError("body", "be JSON", body[:100], hint=f": {error}"))
     parts = _PLACE.fullmatch(str(error))
     what, path = (parts["what"], parts["path"]) if parts else (str(error), "$")
     place = path.removeprefix("$").removeprefix(".") or whole
     data = _parsed(body)
-    value = brief(body[:100]) if data is None else _shown(_look_up(data, path))
-    return ProblemError("invalid-value", f"{place} must {_rule(what)}, got {value}")
+    value = body[:100] if data is None else _look_up(data, path)
+    got = brief(value) if data is None else _shown(value)
+    return ProblemError("invalid-value", InvalidValueError(place, _rule(what), value, got=got))
 
 
 def _rule(what: str) -> str:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
+from rotting.errors import InvalidValueError
 from rotting.service.problems import ProblemError
 from rotting.service.tokens import ANYBODY
 
@@ -84,21 +85,26 @@ class Request:
     def check_headers(self) -> None:
         """Refuse a header that must not be repeated, and a body that an upgrade of the protocol hides."""
         if self.has_body and b"upgrade" in self.headers:
-            raise ProblemError("bad-request", "Upgrade must be left out of a request with a body, got both")
+            raise ProblemError(
+                "bad-request", InvalidValueError("Upgrade", "be left out of a request with a body", None, got="both")
+            )
         if len(self.headers) == len(self._head):
             return
         names = [name for name, _ in self._head]  # proxies may believe the first of two, and this server the last
         for name in _ONCE:
             if names.count(name) > 1:
-                raise ProblemError("bad-request", f"{name.decode()} must be sent once, got it {names.count(name)} times")
+                raise ProblemError(
+                    "bad-request",
+                    InvalidValueError(name.decode(), "be sent once", names.count(name), got=f"it {names.count(name)} times"),
+                )
 
     def check_body_length(self, limit: int) -> None:
         """Refuse a body whose declared length is above the limit."""
         length = self.headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 18:
-            raise ProblemError("bad-request", f"Content-Length must be a whole number, got {length[:20]!r}")
+            raise ProblemError("bad-request", InvalidValueError("Content-Length", "be a whole number", length[:20]))
         if int(length) > limit:
-            raise ProblemError("too-large", f"body must be at most {limit} bytes, got {int(length)}")
+            raise ProblemError("too-large", InvalidValueError("body", f"be at most {limit} bytes", int(length)))
 
     async def read_body(self, limit: int, memory: "ByteBudget") -> bytes:
         """Read the body, of at most `limit` bytes, which the caller gives back to the `memory` they are taken from."""
@@ -146,7 +152,7 @@ class Request:
 
 def _check_size(size: int, limit: int) -> None:
     if size > limit:
-        raise ProblemError("too-large", f"body must be at most {limit} bytes, got more")
+        raise ProblemError("too-large", InvalidValueError("body", f"be at most {limit} bytes", None, got="more"))
 
 
 def _route_path(scope: Scope) -> str:
@@ -198,7 +204,11 @@ class ByteBudget:
     def take(self, size: int) -> None:
         """Reserve bytes, or refuse the request because the server is too busy."""
         if self._used + size > self._limit:
-            raise ProblemError("overloaded", "memory for request and response bodies must be free, got none", retry_after="1")
+            raise ProblemError(
+                "overloaded",
+                InvalidValueError("memory for request and response bodies", "be free", None, got="none"),
+                retry_after="1",
+            )
         self._used += size
 
     def give_back(self, size: int) -> None:

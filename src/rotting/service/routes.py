@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from rotting.common.rules import brief
+from rotting.errors import InvalidValueError
 from rotting.service import messages as m
 from rotting.service import pages
 from rotting.service.problems import ProblemError
@@ -234,13 +234,17 @@ def match(method: str, path: str) -> tuple[Route, dict[str, str]]:
             continue
         for name, value in parameters.items():
             if not _NAMES[name].match(value) or (name == "name" and value in _RESOLVED):
-                raise ProblemError("invalid-value", f"{name} in the path must be {_RULES[name]}, got {brief(value)}")
+                raise InvalidValueError(f"{name} in the path", f"be {_RULES[name]}", value)
         route = pattern.routes.get("GET" if method == "HEAD" else method)
         if route is None:
             allowed = ", ".join(sorted({*pattern.routes, *(["HEAD"] if "GET" in pattern.routes else [])}))
-            raise ProblemError("method-not-allowed", f"method must be one of {allowed} here, got {method}", allow=allowed)
+            raise ProblemError(
+                "method-not-allowed",
+                InvalidValueError("method", f"be one of {allowed} here", method, got=method),
+                allow=allowed,
+            )
         return route, parameters
-    raise ProblemError("not-found", f"path must be one of those of /openapi.json, got {path[:200]}")
+    raise ProblemError("not-found", InvalidValueError("path", "be one of those of /openapi.json", path, got=path[:200]))
 
 
 def _parameters(pattern: tuple[str, ...], steps: list[str]) -> dict[str, str] | None:

@@ -66,7 +66,7 @@ def bound(host: str, port: int) -> list[socket.socket]:
     try:
         places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
-        raise InvalidValueError(f"host must be an address of this machine, got {host!r}: {error.strerror}") from error
+        raise InvalidValueError("host", "be an address of this machine", host, hint=f": {error.strerror}") from error
     found: list[socket.socket] = []
     try:
         for family, kind, protocol, _, address in dict.fromkeys(places):
@@ -79,9 +79,10 @@ def bound(host: str, port: int) -> list[socket.socket]:
     except OSError as error:
         for each in found:
             each.close()
-        what = "host must be an address of this machine" if error.errno == errno.EADDRNOTAVAIL else "port must be free"
-        told = repr(host) if error.errno == errno.EADDRNOTAVAIL else f"{port} of {host}"
-        raise InvalidValueError(f"{what}, got {told}: {os.strerror(error.errno or 0)}") from error
+        why = f": {os.strerror(error.errno or 0)}"
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise InvalidValueError("host", "be an address of this machine", host, hint=why) from error
+        raise InvalidValueError("port", "be free", port, got=f"{port} of {host}", hint=why) from error
     return found
 
 
@@ -90,7 +91,7 @@ def _check_certificate(certificate: str, key: str) -> None:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
     except OSError as error:
         raise InvalidValueError(
-            f"tls-cert and tls-key must be a certificate and its key, got {certificate!r}: {error}"
+            "tls-cert and tls-key", "be a certificate and its key", certificate, hint=f": {error}"
         ) from error
 
 
@@ -125,11 +126,15 @@ class Service:
     def __init__(self, path: str | PathLike[str], settings: Settings, say: Callable[[str], None]) -> None:
         if settings.token_file is None and not is_loopback(settings.host):
             raise InvalidValueError(
-                f"host must be an address of this machine alone, such as 127.0.0.1, as long as there are no tokens, "
-                f"got {settings.host!r}; see rotting token"
+                "host",
+                "be an address of this machine alone, such as 127.0.0.1, as long as there are no tokens",
+                settings.host,
+                hint="; see rotting token",
             )
         if settings.proxies and settings.token_file is None:
-            raise InvalidValueError("token file must be given with a trusted proxy, which lets other machines in, got none")
+            raise InvalidValueError(
+                "token file", "be given with a trusted proxy, which lets other machines in", None, got="none"
+            )
         if settings.tls is not None:
             _check_certificate(*settings.tls)
         self._settings = settings

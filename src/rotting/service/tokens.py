@@ -15,7 +15,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from rotting.common.rules import brief
 from rotting.errors import InvalidValueError, PathMissingError, RottingError
 
 Scope = Literal["decide", "reward", "admin", "read"]
@@ -69,9 +68,9 @@ def checked_scopes(scopes: Iterable[str]) -> list[str]:
     given = list(scopes)
     for each in given:
         if each not in SCOPES:
-            raise InvalidValueError(f"scopes must be among {', '.join(SCOPES)}, got {each!r}")
+            raise InvalidValueError("scopes", f"be among {', '.join(SCOPES)}", each)
     if not given:
-        raise InvalidValueError("scopes must hold at least one scope, got none")
+        raise InvalidValueError("scopes", "hold at least one scope", given, got="none")
     return [each for each in SCOPES if each in given]
 
 
@@ -80,7 +79,7 @@ def checked_bandits(bandits: Iterable[str]) -> tuple[str, ...]:
     given = tuple(bandits)
     for each in given:
         if not _PATTERN.fullmatch(each):
-            raise InvalidValueError(f"bandits must be names, or beginnings of names with a * behind, got {brief(each)}")
+            raise InvalidValueError("bandits", "be names, or beginnings of names with a * behind", each)
     return given
 
 
@@ -97,7 +96,7 @@ def new_token(path: Path, name: str, scopes: Sequence[str], bandits: Sequence[st
     if bandits is not None:
         fields.append(f"bandits={','.join(checked_bandits(bandits))}")
     if not re.fullmatch(r"\S(.*\S)?", name) or not name.isprintable() or name.startswith("bandits="):
-        raise InvalidValueError(f"name must be printable, without spaces around it, got {name!r}")
+        raise InvalidValueError("name", "be printable, without spaces around it", name)
     token = f"rot_{secrets.token_urlsafe(32)}"
     line = " ".join([_digest(token.encode()).hex(), *fields, name]) + "\n"
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as file:
@@ -120,19 +119,21 @@ class Tokens:
         except FileNotFoundError:
             raise PathMissingError(f"no such token file: {path}; `rotting token {path}` makes one") from None
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidValueError(f"token file must be a text file that can be read, got {path}: {error}") from error
+            raise InvalidValueError("token file", "be a text file that can be read", path, hint=f": {error}") from error
         found = []
         for number, line in enumerate(lines, 1):
             if not line.strip() or line.startswith("#"):
                 continue
             parts = _LINE.fullmatch(line)
             if parts is None:  # the line is not shown: it may be a token
-                raise InvalidValueError(f"line {number} of {path} must be a digest, scopes and a name, got something else")
+                raise InvalidValueError(
+                    f"line {number} of {path}", "be a digest, scopes and a name", None, got="something else"
+                )
             scopes = frozenset(checked_scopes(parts["scopes"].split(",")))
             bandits = None if parts["bandits"] is None else checked_bandits(parts["bandits"].split(","))
             found.append((bytes.fromhex(parts["digest"]), Holder(parts["name"], scopes, bandits, parts["digest"])))
         if not found:
-            raise InvalidValueError(f"token file must hold at least one token, got {path}")
+            raise InvalidValueError("token file", "hold at least one token", path)
         return cls(found)
 
     def holder(self, header: bytes) -> Holder | None:

@@ -55,7 +55,7 @@ class Simulation:
     def one_problem(self) -> Problem:
         """The problem, where it is the same in all runs."""
         if isinstance(self.problem, ProblemFamily):
-            raise InvalidTypeError(f"problem must be one Problem, got {self.problem!r}")
+            raise InvalidTypeError("problem", "be one Problem", self.problem)
         return self.problem
 
 
@@ -125,20 +125,20 @@ def plan(simulation: Simulation) -> Plan:
         problem = problem.problem(0, seed)
         if not problem.is_plain or problem.delay is not None:
             raise InvalidValueError(
-                f"a family must draw problems of arms that are always there, with tables of means and no delay, got {problem!r}"
+                "a family", "draw problems of arms that are always there, with tables of means and no delay", problem
             )
     if not isinstance(problem, Problem):
-        raise InvalidTypeError(f"problem must be a Problem such as Problem.rested(means), got {type(problem).__name__}")
+        raise InvalidTypeError("problem", "be a Problem such as Problem.rested(means)", problem, got=type(problem).__name__)
     horizon = problem.resolve_horizon(simulation.horizon)
     if family is not None and family.max_horizon is not None and horizon > family.max_horizon:
-        raise InvalidValueError(f"horizon must be at most {family.max_horizon}, that of {family!r}, got {horizon}")
+        raise InvalidValueError("horizon", f"be at most {family.max_horizon}, that of {family!r}", horizon)
     for each in policies:
         _check_fit(each, problem, horizon, family)
     given = simulation.checkpoints
     checkpoints = _default_checkpoints(horizon) if given is None else _check_checkpoints(given, horizon)
     first_run = nonnegative_int("first_run", simulation.first_run)
     if first_run + runs > RUNS:
-        raise InvalidValueError(f"first_run + runs must be at most {RUNS}, got {first_run + runs}")
+        raise InvalidValueError("first_run + runs", f"be at most {RUNS}", first_run + runs)
     record = _check_record(simulation.record)
     check_size(record, len(policies) * runs, horizon, problem.n_arms)
     described = problem.describe() if family is None else family.describe(problem, seed, horizon)
@@ -151,7 +151,7 @@ def _check_record(record: object) -> tuple[str, ...]:
     for each in asked:
         if each not in RECORDS:
             hint = suggest(each, RECORDS) if isinstance(each, str) else ""
-            raise InvalidValueError(f"record must be {' or '.join(map(repr, RECORDS))}, or both, got {each!r}{hint}")
+            raise InvalidValueError("record", f"be {' or '.join(map(repr, RECORDS))}, or both", each, hint=hint)
     return tuple(name for name in RECORDS if name in asked)
 
 
@@ -163,7 +163,7 @@ def _default_checkpoints(horizon: int) -> Ints:
 def _check_checkpoints(checkpoints: Iterable[int], horizon: int) -> Ints:
     rounds = [positive_int("checkpoints", each) for each in checkpoints]
     if rounds and max(rounds) > horizon:
-        raise InvalidValueError(f"checkpoints must be at most the horizon {horizon}, got {max(rounds)}")
+        raise InvalidValueError("checkpoints", f"be at most the horizon {horizon}", max(rounds))
     return np.unique(np.array([*rounds, horizon], np.int64))
 
 
@@ -171,8 +171,10 @@ def _check_fit(policy: Policy, problem: Problem, horizon: int, family: ProblemFa
     """Refuse a game longer than the policy is tuned for, or rewards outside the range it declares."""
     if policy.max_rounds is not None and horizon > policy.max_rounds:
         raise InvalidValueError(
-            f"horizon must be at most {policy.max_rounds}, which {policy!r} is tuned for, got {horizon}; "
-            f"rotting.doubling(policy) plays without a horizon"
+            "horizon",
+            f"be at most {policy.max_rounds}, which {policy!r} is tuned for",
+            horizon,
+            hint="; rotting.doubling(policy) plays without a horizon",
         )
     if policy.reward_range is not None:
         low, high = policy.reward_range
@@ -180,6 +182,8 @@ def _check_fit(policy: Policy, problem: Problem, horizon: int, family: ProblemFa
         least, most = (-math.inf, math.inf) if unknown else problem.reward_bounds(horizon)
         if not low <= least <= most <= high:
             raise InvalidValueError(
-                f"rewards must be in [{low!r}, {high!r}], the range that {policy!r} declares, "
-                f"got {problem.noise!r} noise, whose rewards lie in [{least!r}, {most!r}]{how_to_accept(policy, least, most)}"
+                "rewards",
+                f"be in [{low!r}, {high!r}], the range that {policy!r} declares",
+                problem.noise,
+                hint=f" noise, whose rewards lie in [{least!r}, {most!r}]{how_to_accept(policy, least, most)}",
             )

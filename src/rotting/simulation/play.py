@@ -46,7 +46,7 @@ def play(
         (array([0, 1, 0, 0], dtype=uint8), (2,))
     """
     if not isinstance(policy, Policy):
-        raise InvalidTypeError(f"policy must be a policy such as RAWUCB(alpha=1.4), got {policy!r}")
+        raise InvalidTypeError("policy", "be a policy such as RAWUCB(alpha=1.4)", policy)
     run = run_number("run", run)
     asked = plan(Simulation(policy, problem, horizon, seed=seed))
     record = PLAYED if policy.kernel.explain is None else PLAYED + REASONS

@@ -19,7 +19,7 @@ from rotting import registry
 from rotting.common.arrays import Floats, Ints
 from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
-from rotting.common.rules import brief, nonnegative_int, positive_int, suggest
+from rotting.common.rules import nonnegative_int, positive_int, suggest
 from rotting.common.statistics import mean_interval, quantiles, what_runs_can_miss
 from rotting.common.version import __version__
 from rotting.display.figures import BANDS
@@ -114,18 +114,20 @@ class Result:
 
         put("policies", check_policies(self.policies))
         if not isinstance(self.problem, Mapping):
-            raise InvalidTypeError(f"problem must be a description (a dict), got {brief(self.problem)}")
+            raise InvalidTypeError("problem", "be a description (a dict)", self.problem)
         try:
             # A copy as JSON returns it (lists, not tuples), so that a saved result equals the original.
             put("problem", json.loads(json.dumps(self.problem, allow_nan=False)))
         except (TypeError, ValueError) as error:
-            raise InvalidValueError(f"problem must be a description that JSON can carry: {error}") from error
+            raise InvalidValueError(
+                "problem", "be a description that JSON can carry", self.problem, hint=f": {error}"
+            ) from error
         if not isinstance(self.reference, str):
-            raise InvalidTypeError(f"reference must be a text, got {brief(self.reference)}")
+            raise InvalidTypeError("reference", "be a text", self.reference)
         if not self.reference:
-            raise InvalidValueError(f"reference must say what regret is measured against, got {self.reference!r}")
+            raise InvalidValueError("reference", "say what regret is measured against", self.reference)
         if not isinstance(self.played, Problem | None):
-            raise InvalidTypeError(f"played must be a Problem or None, got {brief(self.played)}")
+            raise InvalidTypeError("played", "be a Problem or None", self.played)
         put("horizon", positive_int("horizon", self.horizon))
         put("runs", positive_int("runs", self.runs))
         put("seed", nonnegative_int("seed", self.seed))
@@ -141,20 +143,21 @@ class Result:
         _check_shape("us_per_round", self.us_per_round, "[policies]", (P,))
         rounds = self.checkpoints
         if rounds[0] < 1 or rounds[-1] != self.horizon or np.any(np.diff(rounds) <= 0):
-            rule = f"checkpoints must increase from 1 or more to the horizon {self.horizon}"
-            raise InvalidValueError(f"{rule}, got {np.array2string(rounds, threshold=20)}")
+            rule = f"increase from 1 or more to the horizon {self.horizon}"
+            raise InvalidValueError("checkpoints", rule, rounds, got=np.array2string(rounds, threshold=20))
         if not np.all(np.isfinite(self.regret)):
-            raise InvalidValueError("regret must be finite, got NaN or an infinite number")
+            raise InvalidValueError("regret", "be finite", self.regret, got="NaN or an infinite number")
         if not np.all(np.isnan(self.us_per_round) | (np.isfinite(self.us_per_round) & (self.us_per_round >= 0))):
-            rule = "us_per_round must be finite, zero or more, or NaN where nothing was measured"
-            raise InvalidValueError(f"{rule}, got {self.us_per_round.tolist()}")
+            rule = "be finite, zero or more, or NaN where nothing was measured"
+            raise InvalidValueError("us_per_round", rule, self.us_per_round.tolist())
         if np.any(self.pulls < 0) or np.any(self.pulls.sum(axis=2) != self.horizon):
-            raise InvalidValueError(f"pulls must be zero or more and add up to the horizon {self.horizon} in every run")
+            rule = f"be zero or more and add up to the horizon {self.horizon} in every run"
+            raise InvalidValueError("pulls", rule, self.pulls, got="others")
         for name, kind in self._recorded(K).items():
             put(name, _frozen(name, getattr(self, name), kind))
             _check_shape(name, getattr(self, name), "[policies, runs, horizon]", (P, R, self.horizon))
         if self.arms is not None and self.arms.max() >= K:
-            raise InvalidValueError(f"arms must be below {K}, the number of arms, got {self.arms.max()}")
+            raise InvalidValueError("arms", f"be below {K}, the number of arms", int(self.arms.max()))
 
     def _recorded(self, n_arms: int) -> dict[str, np.dtype[Any]]:
         """Return the names and types of the arrays that are kept of every round."""
@@ -217,18 +220,22 @@ class Result:
         for name in sorted({*self.problem, *other.problem} - {DRAWN, CODE}):
             one, two = self.problem.get(name), other.problem.get(name)
             if one != two:
-                raise InvalidValueError(f"results must have the same problem, got one of {name} {one} and one of {name} {two}")
+                raise InvalidValueError(
+                    "results", "have the same problem", two, got=f"one of {name} {one} and one of {name} {two}"
+                )
         for name in ("horizon", "seed", "reference"):
             one, two = getattr(self, name), getattr(other, name)
             if one != two:
-                raise InvalidValueError(f"results must have the same {name}, got {one} and {two}")
+                raise InvalidValueError("results", f"have the same {name}", two, got=f"{one} and {two}")
         if not _same_means(self, other):  # which a function's name does not tell
-            raise InvalidValueError(f"results must have the same problem, got other means of {self._problem_name}")
+            raise InvalidValueError(
+                "results", "have the same problem", other.problem, got=f"other means of {self._problem_name}"
+            )
         if not np.array_equal(self.checkpoints, other.checkpoints):
-            raise InvalidValueError("results must have the same checkpoints, got others")
+            raise InvalidValueError("results", "have the same checkpoints", other.checkpoints, got="others")
         kept, also = (" and ".join(each._recorded(each.pulls.shape[2])) or "nothing" for each in (self, other))
         if kept != also:
-            raise InvalidValueError(f"results must have recorded the same of every round, got {kept} and {also}")
+            raise InvalidValueError("results", "have recorded the same of every round", also, got=f"{kept} and {also}")
 
     def _joined(self, others: "Sequence[Result]", axis: int) -> dict[str, Any]:
         """Return the arrays of this result and of others, joined over policies or over runs."""
@@ -256,9 +263,9 @@ class Result:
         if isinstance(given, str) and given == "full":
             return self.full_labels
         if isinstance(given, str) or not all(isinstance(each, str) for each in given):
-            raise InvalidTypeError(f"labels must be 'full' or one text per policy, got {given!r}")
+            raise InvalidTypeError("labels", "be 'full' or one text per policy", given)
         if len(given) != len(self.policies):
-            raise InvalidValueError(f"labels must be one text per policy, {len(self.policies)}, got {len(given)}")
+            raise InvalidValueError("labels", f"be one text per policy, {len(self.policies)}", len(given))
         return numbered(list(given))
 
     @property
@@ -353,7 +360,7 @@ class Result:
         """
         base, named = self._find(baseline), self._labels(labels)
         if len(self.policies) < 2:
-            raise InvalidValueError("differences need two policies or more, got a result with one")
+            raise InvalidValueError("policies", "be two or more to be compared", self.policies, got="a result with one")
         final = self.regret[:, :, -1]
         tie = TIE * float(np.abs(final).max())
         rows = []
@@ -403,11 +410,11 @@ class Result:
         chosen = np.array([self._find(each, "policies") for each in asked], np.int64)
         which = self._find_runs(runs)
         if checkpoints is not None and not isinstance(checkpoints, Iterable):
-            raise InvalidTypeError(f"checkpoints must be a list of rounds, got {checkpoints!r}")
+            raise InvalidTypeError("checkpoints", "be a list of rounds", checkpoints)
         marks = self.checkpoints.tolist() if checkpoints is None else [*checkpoints, self.horizon]
         for each in marks:
             if each not in self.checkpoints:
-                raise InvalidValueError(f"checkpoints must be among those of this result, got {each}")
+                raise InvalidValueError("checkpoints", "be among those of this result", each)
         places = np.searchsorted(self.checkpoints, np.unique(marks))
         own = slice(which.start - self.first_run, which.stop - self.first_run)
         kept = {name: getattr(self, name)[chosen, own] for name in self._recorded(self.pulls.shape[2])}
@@ -436,10 +443,10 @@ class Result:
         elif isinstance(runs, Iterable) and not isinstance(runs, str):
             which = [nonnegative_int("runs", each) for each in runs]
         else:
-            raise InvalidTypeError(f"runs must be a slice or run numbers such as range(10), got {runs!r}")
+            raise InvalidTypeError("runs", "be a slice or run numbers such as range(10)", runs)
         if not which or which[0] not in own or which[-1] not in own or list(which) != list(range(which[0], which[-1] + 1)):
-            rule = f"runs must be numbers from {own.start} to {own.stop - 1} that follow one another, and at least one"
-            raise InvalidValueError(f"{rule}, got {brief(runs)}")
+            rule = f"be numbers from {own.start} to {own.stop - 1} that follow one another, and at least one"
+            raise InvalidValueError("runs", rule, runs)
         return range(which[0], which[-1] + 1)
 
     def _find(self, policy: "Policy | str | int", name: str = "baseline") -> int:
@@ -448,14 +455,14 @@ class Result:
                 if policy in labels:
                     return labels.index(policy)
             hint = suggest(policy, [*self.labels, *self.full_labels]) or f"; known: {', '.join(self.labels)}"
-            raise InvalidValueError(f"{name} must be a policy of this result, got {policy!r}{hint}")
+            raise InvalidValueError(name, "be a policy of this result", policy, hint=hint)
         if isinstance(policy, int | np.integer) and not isinstance(policy, bool):
             if not 0 <= policy < len(self.policies):
                 last = len(self.policies) - 1
-                raise InvalidValueError(f"{name} must be an index from 0 to {last}, a label or a policy, got {policy}")
+                raise InvalidValueError(name, f"be an index from 0 to {last}, a label or a policy", int(policy))
             return int(policy)
         if policy not in self.policies:
-            raise InvalidValueError(f"{name} must be a policy of this result, got {policy!r}")
+            raise InvalidValueError(name, "be a policy of this result", policy)
         return self.policies.index(policy)
 
     def plot(
@@ -545,14 +552,14 @@ class Result:
         if problem is False:
             return None
         if "family" in self.problem:
-            raise InvalidValueError("bounds must be of one problem, but every run of a family has its own")
+            raise InvalidValueError("bounds", "be of one problem", problem, got="a family, whose runs have one each")
         if problem is True:
             if self.played is None:
-                raise InvalidValueError("bounds must be the problem itself for a result that has none, got True")
+                raise InvalidValueError("bounds", "be the problem itself for a result that has none", problem)
             return self.played
         known = problem
         if json.loads(json.dumps(known.describe())) != self.problem:
-            raise InvalidValueError(f"bounds must be the problem that was played, {self._problem_name}, got {known!r}")
+            raise InvalidValueError("bounds", f"be the problem that was played, {self._problem_name}", known)
         return known
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -672,20 +679,20 @@ class Result:
             raise PathMissingError(f"path must be a saved result, but '{path}' does not exist")
         for name in (SETTINGS_FILE, ARRAYS_FILE):
             if not (path / name).is_file():
-                raise InvalidValueError(f"path must be a saved result, but '{path}' has no {name}")
+                raise InvalidValueError("path", "be a saved result", path, hint=f", which has no {name}")
         try:
             settings = json.loads((path / SETTINGS_FILE).read_text("utf-8"), parse_constant=_refuse)
         except ValueError as error:
-            raise InvalidValueError(f"'{path / SETTINGS_FILE}' is truncated or edited: {error}") from error
+            raise _not_a_result(path / SETTINGS_FILE, f"is truncated or edited: {error}") from error
         if not isinstance(settings, dict) or settings.get("format") != FORMAT:
-            raise InvalidValueError(f"'{path / SETTINGS_FILE}' is not a saved result: its format is not {FORMAT!r}")
+            raise _not_a_result(path / SETTINGS_FILE, f"is of another format than {FORMAT!r}")
         version = settings.get("format_version")
         if version != FORMAT_VERSION:
-            raise InvalidValueError(f"'{path}' has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
+            raise _not_a_result(path, f"has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
         if settings.pop("settings_sha256", None) != _settings_digest(settings):
-            raise InvalidValueError(f"'{path / SETTINGS_FILE}' is truncated or edited: its checksum differs")
+            raise _not_a_result(path / SETTINGS_FILE, "is truncated or edited: its checksum differs")
         if settings["arrays_sha256"] != _file_digest(path / ARRAYS_FILE):
-            raise InvalidValueError(f"'{path / ARRAYS_FILE}' is truncated or edited: its checksum differs")
+            raise _not_a_result(path / ARRAYS_FILE, "is truncated or edited: its checksum differs")
         try:
             with np.load(path / ARRAYS_FILE, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in [*ARRAYS, *({"arms", "rewards"} & {*file.files})]}
@@ -698,7 +705,11 @@ class Result:
                 played=_restored(settings["problem"], settings["horizon"], tables),
             )
         except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-            raise InvalidValueError(f"'{path}' cannot be read as a result: {error}") from error
+            raise _not_a_result(path, f"cannot be read: {error}") from error
+
+
+def _not_a_result(path: Path, why: str) -> InvalidValueError:
+    return InvalidValueError("path", "be a saved result", path, hint=f", which {why}")
 
 
 def _restored(description: dict[str, Any], horizon: int, tables: dict[str, NDArray[Any]]) -> Problem | None:
@@ -716,8 +727,8 @@ def _one_after_another(results: Sequence[Result]) -> Result:
     shards = sorted(results, key=lambda each: each.first_run)
     for before, after in pairwise(shards):
         if before.first_run + before.runs != after.first_run:
-            rule = "results must hold runs that follow one another"
-            raise InvalidValueError(f"{rule}, got {before._runs_text} and {after._runs_text}")
+            got = f"{before._runs_text} and {after._runs_text}"
+            raise InvalidValueError("results", "hold runs that follow one another", after.first_run, got=got)
     runs = np.array([each.runs for each in shards])
     times = np.array([each.us_per_round for each in shards])
     weights = np.where(np.isnan(times), 0, runs[:, None])
@@ -749,11 +760,11 @@ def _beside(results: Sequence[Result]) -> Result:
     policies = [policy for each in results for policy in each.policies]
     for each in others:
         if each._runs_text != first._runs_text:
-            rule = "results of different policies must hold the same runs"
-            raise InvalidValueError(f"{rule}, got {first._runs_text} and {each._runs_text}")
+            got = f"{first._runs_text} and {each._runs_text}"
+            raise InvalidValueError("results of different policies", "hold the same runs", each.first_run, got=got)
     for policy in policies:
         if others and policies.count(policy) > 1:
-            raise InvalidValueError(f"results must have the same policies or different ones, got {policy!r} in two of them")
+            raise InvalidValueError("results", "have the same policies or different ones", policy, hint=" in two of them")
     time = np.concatenate([each.us_per_round for each in results])
     return replace(first, policies=tuple(policies), us_per_round=time, **first._joined(others, axis=0))
 
@@ -784,11 +795,11 @@ def _frozen(name: str, value: object, kind: np.dtype[Any]) -> NDArray[Any]:
     try:
         array = np.asarray(value)
     except ValueError:  # rows of different lengths
-        raise InvalidTypeError(f"{name} must be an array of {kind}, got {brief(value)}") from None
+        raise InvalidTypeError(name, f"be an array of {kind}", value) from None
     if array.dtype == kind and array.flags.c_contiguous and array.base is None and not array.flags.writeable:
         return array
     if not np.can_cast(array.dtype, kind, casting="safe"):
-        raise InvalidTypeError(f"{name} must be an array of {kind}, got one of {array.dtype}")
+        raise InvalidTypeError(name, f"be an array of {kind}", value, got=f"one of {array.dtype}")
     copy = np.array(array, dtype=kind, order="C")
     copy.flags.writeable = False
     return copy
@@ -796,7 +807,7 @@ def _frozen(name: str, value: object, kind: np.dtype[Any]) -> NDArray[Any]:
 
 def _check_shape(name: str, array: NDArray[Any], axes: str, shape: tuple[int, ...]) -> None:
     if array.shape != shape:
-        raise InvalidValueError(f"{name} must have the shape {axes} = {list(shape)}, got {list(array.shape)}")
+        raise InvalidValueError(name, f"have the shape {axes} = {list(shape)}", list(array.shape))
 
 
 def _style(rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> str:
@@ -821,4 +832,4 @@ def _to_disk(descriptor: int, flush: Callable[[], None]) -> None:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise InvalidValueError(f"{constant} is not a JSON number")
+    raise InvalidValueError("numbers", "be finite", float(constant), got=constant)

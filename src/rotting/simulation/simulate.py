@@ -53,8 +53,8 @@ def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> 
     if not isinstance(engine, str) and hasattr(engine, "play"):  # as `rotting.engines.dask.connect` returns it
         return cast("Engine", engine)
     if not isinstance(engine, str) or engine not in _ENGINES:
-        known = f"engine must be one of {', '.join(_ENGINES)}, or a dask.distributed.Client"
-        raise InvalidValueError(f"{known}, got {engine!r}{suggest(str(engine), _ENGINES)}")
+        rule = f"be one of {', '.join(_ENGINES)}, or a dask.distributed.Client"
+        raise InvalidValueError("engine", rule, engine, hint=suggest(str(engine), _ENGINES))
     if engine == "dask":
         from rotting.engines.dask import connect  # noqa: PLC0415 (an extra)
 

@@ -92,20 +92,22 @@ class Study:
     def __post_init__(self) -> None:
         object.__setattr__(self, "results", tuple(self.results))
         if not self.results:
-            raise InvalidValueError("results must hold at least one result, got none")
+            raise InvalidValueError("results", "hold at least one result", self.results, got="none")
         if not self.parameters:
-            raise InvalidValueError("parameters must name at least one parameter of the problems, got none")
+            raise InvalidValueError("parameters", "name at least one parameter of the problems", self.parameters, got="none")
         checked = checked_parameters(self.parameters)
         object.__setattr__(self, "parameters", checked)
         for name, values in checked.items():
             if len(values) != len(self.results):
-                raise InvalidValueError(f"{name} must have one value for each result, {len(self.results)}, got {len(values)}")
+                raise InvalidValueError(name, f"have one value for each result, {len(self.results)}", len(values))
         first = self.results[0]
         for k, each in enumerate(self.results):
             if each.policies != first.policies:
-                raise InvalidValueError(f"results must be of the same policies, got others in results[{k}] than in results[0]")
+                raise InvalidValueError(
+                    "results", "be of the same policies", each.policies, got=f"others in results[{k}] than in results[0]"
+                )
             if each.runs != first.runs:
-                raise InvalidValueError(f"results must have the same number of runs, got {each.runs} in results[{k}]")
+                raise InvalidValueError("results", "have the same number of runs", each.runs, hint=f" in results[{k}]")
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -260,7 +262,7 @@ class Study:
             final = np.stack([result.regret[members, :, -1] for result in self.results], axis=1)  # [policy, problem, run]
             means = np.array([geometric_mean(each) if each.min() > 0 else np.nan for each in final.mean(axis=2)])
             if np.isnan(means).all():
-                raise InvalidValueError(f"best_overall needs mean regrets above zero on every problem, got none of {kind}")
+                raise InvalidValueError("mean regrets", "be above zero on every problem", means, got=f"none of {kind}")
             order = np.argsort(means, kind="stable")  # what is not a number comes last
             for place in order:
                 ratio = mean_ratio(final[place], final[order[0]])
@@ -280,7 +282,7 @@ class Study:
             kinds.setdefault(policy.name, []).append(k)
         several = {kind: members for kind, members in kinds.items() if len(members) > 1}
         if not several:
-            raise InvalidValueError("the best is one of several policies that differ in their parameters, got none such")
+            raise InvalidValueError("policies", "be several that differ in their parameters", self.policies, got="none such")
         return several
 
     def _axis(self, name: str, given: str | None, default: str | None) -> str:
@@ -288,7 +290,7 @@ class Study:
         if chosen is None or chosen not in self.varying:
             known = ", ".join(self.varying) or "none"
             hint = suggest(str(chosen), self.varying) if chosen is not None else ""
-            raise InvalidValueError(f"{name} must be a parameter that varies ({known}), got {given!r}{hint}")
+            raise InvalidValueError(name, f"be a parameter that varies ({known})", given, hint=hint)
         return chosen
 
     def _value(self, point: _Point, parameter: str) -> Value | None:
@@ -312,7 +314,7 @@ class Study:
         for point in self._points():
             value = self._value(point, axis)
             if isinstance(value, str):
-                raise InvalidValueError(f"x must be a parameter with numbers, got {axis!r}, which has {value!r}")
+                raise InvalidValueError("x", "be a parameter with numbers", axis, hint=f", which has {value!r}")
             if value is not None:
                 curves.setdefault(self._curve_of(point, axis, texts), []).append((value, point.regret))
         drawn: list[Curve] = []
@@ -424,12 +426,12 @@ class Study:
         rest = [name for name in self.varying if name != across]
         up = self._axis("y", y, next((name for name in rest if name in of_policies), next(iter(rest), None)))
         if up == across:
-            raise InvalidValueError(f"y must be another parameter than x, got {up!r} for both")
+            raise InvalidValueError("y", "be another parameter than x", up, hint=" for both")
         kind = policy or next((of_policies[name][0] for name in (across, up) if name in of_policies), self.policies[0].name)
         points = [each for each in self._points() if each.policy.name == kind]
         if not points or (policy is None and not {across, up} & {*of_policies} and len({*self.policies}) > 1):
             known = ", ".join(dict.fromkeys(each.name for each in self.policies))
-            raise InvalidValueError(f"policy must be one of {known}, got {policy!r}")
+            raise InvalidValueError("policy", f"be one of {known}", policy)
         relative = across in of_policies or up in of_policies
         cells: dict[tuple[Any, Any], list[float]] = {}
         references: dict[tuple[Any, Any], str] = {}
@@ -438,11 +440,12 @@ class Study:
             if relative:
                 least = min(float(each.regret.mean()) for each in points if each.problem == point.problem)
                 if least <= 0:
-                    raise InvalidValueError("heat_map divides by the smallest mean regret of each problem, got one that is 0")
+                    raise InvalidValueError("smallest mean regret", "be above 0, as a heat map divides by it", least)
             place = self._value(point, across), self._value(point, up)
             if references.setdefault(place, point.reference) != point.reference:
-                rule = "heat_map cannot take the mean of regrets against different references"
-                raise InvalidValueError(f"{rule}, got {references[place]!r} and {point.reference!r} at {across}={place[0]}")
+                rule = "be against one reference, so that a heat map can take their mean"
+                got = f"{references[place]!r} and {point.reference!r} at {across}={place[0]}"
+                raise InvalidValueError("regrets", rule, point.reference, got=got)
             cells.setdefault(place, []).append(float(point.regret.mean()) / least)
         columns, lines = (sorted({place[k] for place in cells}, key=_words_last) for k in (0, 1))
         values = np.array([[np.mean(cells.get((each, line), [np.nan])) for each in columns] for line in lines])
@@ -528,18 +531,22 @@ class Study:
         try:
             about = json.loads((path / STUDY_FILE).read_text("utf-8"))
         except (OSError, ValueError) as error:
-            raise InvalidValueError(f"path must be a saved study, but '{path / STUDY_FILE}' cannot be read: {error}") from error
+            raise _not_a_study(path / STUDY_FILE, f"cannot be read: {error}") from error
         if not isinstance(about, dict) or about.get("format") != FORMAT:
-            raise InvalidValueError(f"'{path / STUDY_FILE}' is not a saved study: its format is not {FORMAT!r}")
+            raise _not_a_study(path / STUDY_FILE, f"is of another format than {FORMAT!r}")
         if about.get("format_version") != FORMAT_VERSION:
             version = about.get("format_version")
-            raise InvalidValueError(f"'{path}' has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
+            raise _not_a_study(path, f"has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
         parameters = about.get("parameters")
         listed = isinstance(parameters, dict) and all(isinstance(each, list) for each in parameters.values())
         if not parameters or not listed:
-            raise InvalidValueError(f"'{path / STUDY_FILE}' is edited: its parameters are not lists of values")
+            raise _not_a_study(path / STUDY_FILE, "is edited: its parameters are not lists of values")
         count = len(next(iter(parameters.values())))
         return cls(parameters, [Result.load(path / str(k)) for k in range(count)])
+
+
+def _not_a_study(path: Path, why: str) -> InvalidValueError:
+    return InvalidValueError("path", "be a saved study", path, hint=f", which {why}")
 
 
 def checked_parameters(parameters: Mapping[str, Sequence[Value]]) -> dict[str, tuple[Value, ...]]:
@@ -551,7 +558,7 @@ def checked_parameters(parameters: Mapping[str, Sequence[Value]]) -> dict[str, t
     """
     for name in parameters:
         if not isinstance(name, str):
-            raise InvalidTypeError(f"parameters must have names, got {name!r}")
+            raise InvalidTypeError("parameters", "have names", name)
     return {
         f"problem.{name}" if name in _COLUMNS else name: tuple(_plain(name, each) for each in values)
         for name, values in parameters.items()
@@ -573,7 +580,7 @@ def number_or_text(value: object) -> Value | None:
 def _plain(name: str, value: object) -> Value:
     kept = number_or_text(value)
     if kept is None:
-        raise InvalidTypeError(f"{name} must have numbers or texts, got {value!r}")
+        raise InvalidTypeError(name, "have numbers or texts", value)
     if not isinstance(kept, str):
         FINITE.check(name, kept)  # JSON has no others, nor has an axis
     return kept

@@ -67,13 +67,13 @@ def grid(make: Callable[..., Item], /, **parameters: Any) -> Grid[Item]:
         Grid(6 over L, horizon)
     """
     if not callable(make):
-        raise InvalidTypeError(f"make must be the class of a policy or a function that returns a problem, got {make!r}")
+        raise InvalidTypeError("make", "be the class of a policy or a function that returns a problem", make)
     varying = {
         name: list(values) for name, values in parameters.items() if isinstance(values, list | tuple | range | np.ndarray)
     }
     for name, values in varying.items():
         if not values:
-            raise InvalidValueError(f"{name} must have at least one value in a grid of {name_of(make)}, got none")
+            raise InvalidValueError(name, f"have at least one value in a grid of {name_of(make)}", values, got="none")
     fixed = {name: value for name, value in parameters.items() if name not in varying}
     cells = [dict(zip(varying, cell, strict=True)) for cell in itertools.product(*varying.values())]
     items = [make(**fixed, **cell) for cell in cells]
@@ -120,10 +120,10 @@ def sweep(
         (Study(3 problems over L, 2 policies, 20 runs), ('L', 'raw-ucb.alpha'))
     """
     if not isinstance(problems, Problem | ProblemFamily | Iterable):
-        raise InvalidTypeError(f"problems must be problems such as Problem.rested(means), got {problems!r}")
+        raise InvalidTypeError("problems", "be problems such as Problem.rested(means)", problems)
     listed: Sequence[Played] = [problems] if isinstance(problems, Problem | ProblemFamily) else list(problems)
     if not listed:
-        raise InvalidValueError("problems must hold at least one problem, got none")
+        raise InvalidValueError("problems", "hold at least one problem", listed, got="none")
     parameters: dict[str, Sequence[Value]] = {}
     if isinstance(problems, Grid):
         parameters = {name: [_value_of(each) for each in values] for name, values in problems.parameters.items()}

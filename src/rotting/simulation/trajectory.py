@@ -167,13 +167,13 @@ class Trajectory:
             most = np.argsort(-self.pulls, kind="stable")[:_SHOWN]
             return sorted(map(int, most))
         if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-            raise InvalidTypeError(f"arms must be a list of arms, got {arms!r}")
+            raise InvalidTypeError("arms", "be a list of arms", arms)
         chosen = [nonnegative_int("arms", arm) for arm in arms]
         for arm in chosen:
             if arm >= K:
-                raise InvalidValueError(f"arms must be below {K}, the number of arms, got {arm}")
+                raise InvalidValueError("arms", f"be below {K}, the number of arms", arm)
         if not chosen:
-            raise InvalidValueError("arms must hold at least one arm, got none")
+            raise InvalidValueError("arms", "hold at least one arm", chosen, got="none")
         return list(dict.fromkeys(chosen))
 
     def _figure(self, arms: Sequence[int], title: str | None) -> Figure:

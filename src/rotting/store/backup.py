@@ -58,7 +58,7 @@ def backup(path: str | os.PathLike[str], copy: str | os.PathLike[str], progress:
 
 def _check_new(target: Path) -> None:
     if os.path.lexists(target):
-        raise PathExistsError(f"copy must be new, but '{target}' exists")
+        raise PathExistsError("copy", "be new", target, hint=", which exists")
     if not target.parent.is_dir():
         raise PathMissingError(f"no such folder: {target.parent}")
 

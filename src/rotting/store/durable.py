@@ -8,8 +8,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
-from rotting.common.rules import brief
-from rotting.errors import InvalidValueError, RottingError, StoreError, StoreFailedError
+from rotting.errors import InvalidValueError, RottingError, StoreError, StoreFailedError, brief
 from rotting.live.arms import check_iterable, restore_arm
 from rotting.live.bandit import Bandit
 from rotting.live.saved_state import Parts
@@ -144,7 +143,7 @@ def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Hasha
     if name not in known:
         if policy is None or listed is None:
             missing = "policy" if policy is None else "arms"
-            raise InvalidValueError(f"{missing} must be given for a bandit that is new to its store, got None")
+            raise InvalidValueError(missing, "be given for a bandit that is new to its store", None)
         bandit = DurableBandit(policy, listed, **options)
         store.add_bandit(name, describe(bandit, options.get("seed", 0)))
     else:
@@ -200,12 +199,12 @@ def _check_same(
     meta: Payload, bandit: Bandit, policy: Policy | None, arms: list[Hashable] | None, options: dict[str, Any]
 ) -> None:
     if policy is not None and policy != bandit.policy:
-        raise InvalidValueError(f"policy must be that of the store, {bandit.policy!r}, got {brief(policy)}")
+        raise InvalidValueError("policy", f"be that of the store, {bandit.policy!r}", policy)
     if arms is not None and arms not in ([restore_arm(arm) for arm in meta["arms"]], list(bandit.arms)):
-        raise InvalidValueError(f"arms must be those that the bandit was made with, or has now, got {brief(arms)}; see add_arm")
+        raise InvalidValueError("arms", "be those that the bandit was made with, or has now", arms, hint="; see add_arm")
     for key, value in options.items():
         if value != meta[key]:
-            raise InvalidValueError(f"{key} must be that of the store, {meta[key]!r}, got {brief(value)}")
+            raise InvalidValueError(key, f"be that of the store, {meta[key]!r}", value)
 
 
 def replaying(store: Store) -> "LogReplay":

@@ -60,7 +60,7 @@ def resolved(path: object, name: str = "path") -> Path:
     try:
         return Path(os.fspath(path)).resolve()  # type: ignore[call-overload]
     except (TypeError, ValueError, RuntimeError):  # none, one with a null character, a link to itself
-        raise InvalidTypeError(f"{name} must be the path of a file, got {path!r}") from None
+        raise InvalidTypeError(name, "be the path of a file", path) from None
 
 
 def to_store_error(path: Path, error: Exception) -> StoreError:

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from rotting.common.pieces import Pauses, text_of
-from rotting.common.rules import brief, nonnegative_int
-from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.common.rules import nonnegative_int
+from rotting.errors import InvalidTypeError, InvalidValueError, brief
 from rotting.store.protocol import Payload
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -60,11 +60,11 @@ def encode_in_pieces(what: str, payload: Payload, size: int) -> Iterator[bytes]:
 def _refusal(what: str, payload: object, error: Exception) -> Exception:
     """Return the error that says why a payload cannot be carried."""
     if isinstance(error, TypeError):
-        return InvalidTypeError(f"{what} must be a dict that JSON can carry, got {brief(payload)}")
+        return InvalidTypeError(what, "be a dict that JSON can carry", payload)
     if isinstance(error, UnicodeEncodeError):
-        return InvalidValueError(f"{what} must hold whole characters only, got {brief(payload)}")
+        return InvalidValueError(what, "hold whole characters only", payload)
     rule = "finite numbers only" if "compliant" in str(error) else "nothing that holds itself"
-    return InvalidValueError(f"{what} must hold {rule}, got {brief(payload)}")
+    return InvalidValueError(what, f"hold {rule}", payload)
 
 
 NOTE_FIELDS = frozenset({"note", "body", "answer", "cancelled"})
@@ -108,13 +108,13 @@ def digest(*parts: bytes | int | str) -> bytes:
 def check_bandit(name: object, known: Collection[str]) -> None:
     """Check that a bandit is there; few names of those that are there go into the error."""
     if name not in known:
-        raise InvalidValueError(f"bandit must be one of {brief(sorted(known))}, got {brief(name)}")
+        raise InvalidValueError("bandit", f"be one of {brief(sorted(known))}", name)
 
 
 def check_new(name: object, known: Collection[str]) -> str:
     """Check the name of a bandit that is added."""
     if check_name(name) in known:
-        raise InvalidValueError(f"bandit must be new to the store, got {brief(name)}, which is there")
+        raise InvalidValueError("bandit", "be new to the store", name, hint=", which is there")
     return str(name)
 
 
@@ -122,14 +122,14 @@ def check_snapshot(number: object, last: int) -> int:
     """Check that a snapshot stands at an event that is there, or before the first."""
     place = nonnegative_int("number", number)
     if place > last:
-        raise InvalidValueError(f"number must be at most {last}, the last event, got {place}")
+        raise InvalidValueError("number", f"be at most {last}, the last event", place)
     return place
 
 
 def check_name(name: object) -> str:
     """Check the name of a bandit."""
     if not isinstance(name, str):
-        raise InvalidTypeError(f"bandit must be a string that is not empty, got {name!r}")
+        raise InvalidTypeError("bandit", "be a string that is not empty", name)
     if not name or not name.isprintable():
-        raise InvalidValueError(f"bandit must be a string of printable characters that is not empty, got {brief(name)}")
+        raise InvalidValueError("bandit", "be a string of printable characters that is not empty", name)
     return name

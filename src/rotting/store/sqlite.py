@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from rotting.common.rules import brief, nonnegative_int, option
+from rotting.common.rules import nonnegative_int, option
 from rotting.errors import (
     StoreDamagedError,
     StoreError,
@@ -34,6 +34,7 @@ from rotting.errors import (
     StoreFullError,
     StoreLockedError,
     StoreReadOnlyError,
+    brief,
 )
 from rotting.store.files import (
     IS_NOTE,

@@ -159,7 +159,7 @@ class RestedConstants:
         """
         limit = self.limits(t)[i]
         if not 1 <= h <= limit:
-            raise InvalidValueError(f"h must be a number of overpulls of arm {i}, from 1 to {limit}, got {h}")
+            raise InvalidValueError("h", f"be a number of overpulls of arm {i}, from 1 to {limit}", h)
         return self._gap(i, h, self.smallest_reward(t), self.optimal_pulls(t)[i])
 
     def limits(self, t: int | None = None) -> list[int]:
@@ -352,5 +352,5 @@ def _round(t: int | None, horizon: int) -> int:
         return horizon
     checked = positive_int("t", t)
     if checked > horizon:
-        raise InvalidValueError(f"t must be at most the horizon {horizon}, got {checked}")
+        raise InvalidValueError("t", f"be at most the horizon {horizon}", checked)
     return checked

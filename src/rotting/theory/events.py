@@ -1,7 +1,6 @@
 """The probability that some estimate is off by more than its width: the unfavourable event of a round."""
 
 from rotting.common.rules import positive_int
-from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.theory.tuning import THEORIES, why_no_theory
 
@@ -34,8 +33,8 @@ def unfavourable(policy: Policy, t: int, n_arms: int) -> float:
 
     Reference: Proposition 2 (prop:prb_favorable_event), Proposition 11 (prop:prb_favorable_event_eff).
     """
-    if why := why_no_theory(policy):
-        raise InvalidValueError(why)
+    if (error := why_no_theory(policy)) is not None:
+        raise error
     t, K = positive_int("t", t), positive_int("n_arms", n_arms)
     if THEORIES[policy.name].efficient:
         return float(min(1.0, 6 * K * t ** (1 - policy.alpha)))

@@ -15,7 +15,7 @@ from rotting.problems.decays import vector
 def _check(rewards: object) -> Floats:
     values = vector("rewards", rewards)
     for k in np.flatnonzero(np.abs(values) > LARGEST)[:1]:
-        raise InvalidValueError(f"rewards[{k}] must be a finite number of at most {LARGEST:g} in size, got {values[k]}")
+        raise InvalidValueError(f"rewards[{k}]", f"be a finite number of at most {LARGEST:g} in size", float(values[k]))
     return values
 
 

@@ -89,7 +89,7 @@ def optimal_arms(problem: Problem, horizon: int | None = None) -> Ints:
     Reference: `pi_0` in the proof of Proposition 1 (prop:unlearnable), for its first problem.
     """
     if problem.n_arms != 2:
-        raise InvalidValueError(f"problem must have 2 arms, got {problem.n_arms}")
+        raise InvalidValueError("problem", "have 2 arms", problem.n_arms)
     T = int(HORIZON.check("horizon", problem.resolve_horizon(horizon)))
     return optimal_pair(problem.means(T), T)
 

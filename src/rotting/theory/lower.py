@@ -22,14 +22,14 @@ VARIATION_RATE = 1 / (16 * math.sqrt(2))
 def _check(horizon: int, n_arms: int, sigma: float) -> tuple[int, int, float]:
     arms = positive_int("n_arms", n_arms)
     if arms < 2:
-        raise InvalidValueError(f"n_arms must be 2 or more, as one arm leaves nothing to learn, got {arms}")
+        raise InvalidValueError("n_arms", "be 2 or more, as one arm leaves nothing to learn", arms)
     return positive_int("horizon", horizon), arms, positive("sigma", sigma)
 
 
 def _check_pieces(pieces: int, horizon: int) -> int:
     checked = positive_int("pieces", pieces)
     if checked > horizon:
-        raise InvalidValueError(f"pieces must be at most the horizon {horizon}, got {checked}")
+        raise InvalidValueError("pieces", f"be at most the horizon {horizon}", checked)
     return checked
 
 
@@ -65,9 +65,7 @@ def piecewise_lower(horizon: int, n_arms: int, pieces: int, sigma: float = 1.0, 
     if V is not None:
         most = _cube_root(32 * positive("V", V) ** 2 * T / (K * sigma**2))
         if pieces > most:
-            raise InvalidValueError(
-                f"pieces must be at most {most}, (32 V^2 T / (K sigma^2))^(1/3) with V = {V:g}, got {pieces}"
-            )
+            raise InvalidValueError("pieces", f"be at most {most}, (32 V^2 T / (K sigma^2))^(1/3) with V = {V:g}", pieces)
     return PIECEWISE_RATE * sigma * math.sqrt(pieces * K * T)
 
 
@@ -98,7 +96,7 @@ def variation_lower(horizon: int, n_arms: int, V: float, sigma: float = 1.0) -> 
 def _check_budget(T: int, K: int, sigma: float, V: float) -> float:
     V, low, high = positive("V", V), sigma * math.sqrt(K / (8 * T)), sigma * T * math.sqrt(K)
     if not low <= V <= high:
-        raise InvalidValueError(f"V must be in [sigma sqrt(K / (8 T)), sigma T sqrt(K)] = [{low:g}, {high:g}], got {V:g}")
+        raise InvalidValueError("V", f"be in [sigma sqrt(K / (8 T)), sigma T sqrt(K)] = [{low:g}, {high:g}]", V, got=f"{V:g}")
     return V
 
 
@@ -182,10 +180,10 @@ class HardFamily:
     def problem(self, best: Sequence[int | None]) -> Problem:
         """Return the problem with these best arms, one per piece; None for a piece whose arms are all equal."""
         if len(best) != self.pieces:
-            raise InvalidValueError(f"best must name one arm per piece, {self.pieces}, got {len(best)}")
+            raise InvalidValueError("best", f"name one arm per piece, {self.pieces}", len(best))
         for k, arm in enumerate(best):
             if arm is not None and nonnegative_int(f"best[{k}]", arm) >= self.n_arms:
-                raise InvalidValueError(f"best[{k}] must be an arm below {self.n_arms} or None, got {arm}")
+                raise InvalidValueError(f"best[{k}]", f"be an arm below {self.n_arms} or None", arm)
         starts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
         means = [[-(k + (arm != i)) * self.gap for k, arm in enumerate(best)] for i in range(self.n_arms)]
         decays = [Piecewise(row, starts=starts) for row in means]

@@ -210,7 +210,8 @@ def _why_not_for(theorem: Theorem, known: Constants, problem: Problem, policy: P
     why = _why_not(theorem, known)
     if why is not None or known.sigma is None:
         return why
-    return why_no_bound(policy, theorem.setting) or why_wrong_scale(policy, problem.noise, known.sigma)
+    error = why_no_bound(policy, theorem.setting)
+    return why_wrong_scale(policy, problem.noise, known.sigma) if error is None else str(error)
 
 
 def why_no_bounds(problem: Problem, policy: Policy, horizon: int | None = None) -> tuple[str, ...]:
@@ -322,7 +323,7 @@ def theoretical_policies(setting: str, sigma: float = 1.0) -> tuple[Policy, ...]
         (RAWUCB(alpha=5.0, sigma=1.0), EffRAWUCB(alpha=4.0, sigma=1.0, m=2.0))
     """
     if setting not in {RESTLESS, RESTED}:
-        raise InvalidValueError(f"setting must be 'restless' or 'rested', got {setting!r}")
+        raise InvalidValueError("setting", "be 'restless' or 'rested'", setting)
     return tuple(make(name, alpha=theory.least[setting], sigma=sigma) for name, theory in THEORIES.items())
 
 

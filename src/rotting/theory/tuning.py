@@ -29,25 +29,27 @@ THEORIES = {
 RESULTS = {RESTLESS: "Theorems 1 to 3", RESTED: "Propositions 6 and 7"}
 
 
-def why_no_theory(policy: Policy) -> str | None:
-    """Return why nothing is proved about this policy, or None."""
+def why_no_theory(policy: Policy) -> InvalidValueError | None:
+    """Return the error that says why nothing is proved about this policy, or None."""
     if policy.name not in THEORIES:
         titles = ", ".join(each.title for each in THEORIES.values())
-        return f"policy must be one of {titles}, which the theorems are about, got {policy!r}"
+        return InvalidValueError("policy", f"be one of {titles}, which the theorems are about", policy)
+    theorems = f"the theorems of {THEORIES[policy.name].title}"
     if policy.sigma == "estimate":
-        return f"sigma must be given for the theorems of {THEORIES[policy.name].title}, got {policy.sigma!r}, which none covers"
+        return InvalidValueError("sigma", f"be given for {theorems}", policy.sigma, hint=", which none covers")
     if THEORIES[policy.name].efficient and policy.m != 2:
-        return f"m must be 2, the only value that the theorems of {THEORIES[policy.name].title} cover, got {policy.m!r}"
+        return InvalidValueError("m", f"be 2, the only value that {theorems} cover", policy.m)
     return None
 
 
-def why_no_bound(policy: Policy, setting: str) -> str | None:
-    """Return why no regret bound of a setting ("restless" or "rested") holds for this policy, or None."""
-    if why := why_no_theory(policy):
-        return why
+def why_no_bound(policy: Policy, setting: str) -> InvalidValueError | None:
+    """Return the error that says why no regret bound of a setting ("restless" or "rested") holds for this policy, or None."""
+    if (error := why_no_theory(policy)) is not None:
+        return error
     title, _, _, least = THEORIES[policy.name]
     if policy.alpha < least[setting]:
-        return f"alpha must be in [{least[setting]:g}, inf) for {title} in {RESULTS[setting]} ({setting}), got {policy.alpha!r}"
+        rule = f"be in [{least[setting]:g}, inf) for {title} in {RESULTS[setting]} ({setting})"
+        return InvalidValueError("alpha", rule, policy.alpha)
     return None
 
 
@@ -68,15 +70,15 @@ def constant(policy: Policy) -> float:
 
     Reference: Lemma 4 (lem:core-full).
     """
-    if why := why_no_theory(policy):
-        raise InvalidValueError(why)
+    if (error := why_no_theory(policy)) is not None:
+        raise error
     return THEORIES[policy.name].factor * math.sqrt(policy.alpha)
 
 
 def checked_constant(policy: Policy, setting: str) -> float:
     """Return C, or raise if alpha is outside the range of the setting's theorems."""
-    if why := why_no_bound(policy, setting):
-        raise InvalidValueError(why)
+    if (error := why_no_bound(policy, setting)) is not None:
+        raise error
     return constant(policy)
 
 

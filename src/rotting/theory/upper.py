@@ -103,9 +103,9 @@ def piecewise_gap_dependent(
     """
     table = np.asarray(gaps, np.float64)
     if table.ndim != 2 or table.size == 0:
-        raise InvalidValueError(f"gaps must be a table [pieces, arms], got an array of shape {table.shape}")
+        raise InvalidValueError("gaps", "be a table [pieces, arms]", table, got=f"an array of shape {table.shape}")
     if not np.all(np.isfinite(table) & (table >= 0)):
-        raise InvalidValueError(f"gaps must be finite numbers, zero or more, got {table.tolist()}")
+        raise InvalidValueError("gaps", "be finite numbers, zero or more", table.tolist())
     C = checked_constant(policy, RESTLESS)
     T, V = positive_int("horizon", horizon), nonnegative("V", V)
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
@@ -121,9 +121,7 @@ def piecewise_gap_dependent(
 def _check_lengths(lengths: npt.ArrayLike, pieces: int) -> Floats:
     checked = np.asarray(lengths, np.float64)
     if checked.shape != (pieces,) or not np.all(checked >= 1):
-        raise InvalidValueError(
-            f"lengths must be {pieces} numbers of rounds, one per piece, each 1 or more, got {checked.tolist()}"
-        )
+        raise InvalidValueError("lengths", f"be {pieces} numbers of rounds, one per piece, each 1 or more", checked.tolist())
     return checked
 
 
@@ -184,14 +182,14 @@ def rested_gap_dependent(
     C = checked_constant(policy, RESTED)
     T, L = positive_int("horizon", horizon), nonnegative("L", L)
     if len(gaps) == 0:
-        raise InvalidValueError(f"gaps must have one pseudo-gap per arm, got {gaps!r}")
+        raise InvalidValueError("gaps", "have one pseudo-gap per arm", gaps)
     width = C * float(policy.sigma) * math.sqrt(math.log(T))
     if limits is None:
         limits = [T] * len(gaps)
     total = 0.0
     for i, (gap, limit) in enumerate(zip(gaps, limits, strict=True)):
         if not gap >= 0:
-            raise InvalidValueError(f"gaps[{i}] must be a number, zero or more, got {gap!r}")
+            raise InvalidValueError(f"gaps[{i}]", "be a number, zero or more", gap)
         most = width * math.sqrt(max(limit - 1, 0))
         total += min(width**2 / gap if gap > 0 else math.inf, most) + width + 6 * L
     return total
