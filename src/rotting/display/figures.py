@@ -144,10 +144,10 @@ def _band(runs: Floats, band: str | None) -> tuple[Floats, Floats] | tuple[None,
     if band is None:
         return None, None
     if band == "quantiles":
-        low, high = quantiles(runs, 0.1, 0.9)
-        return low, high
+        tenth, ninetieth = quantiles(runs, 0.1, 0.9)
+        return tenth, ninetieth
     _, low, high = _intervals(runs.T)
-    return (low, high) if low is not None and high is not None else (None, None)
+    return (None, None) if low is None or high is None else (low, high)
 
 
 def mean_points(label: str, x: Sequence[float], samples: Sequence[Floats]) -> Curve:
