@@ -26,11 +26,15 @@ class _Before:
 
     def __init__(self, policy: rotting.Policy, n_arms: int) -> None:
         bandit = rotting.Bandit(policy, arms=range(n_arms))
-        learner = bandit._settled
+        learner = bandit._state.learner
         self._functions, self._policy, self._state = learner._functions, policy, learner.state
         self._may_be_full, self._is_own, self._weighs = learner._may_be_full, learner.is_own, learner.weighs
-        self._key, self._slots, self._slot_of = bandit._key, bandit._arms.slots, bandit._arms.active
-        self._names, self._max_rounds, self._range = bandit._arms.names, bandit._max_rounds, bandit._range
+        self._key, self._slots, self._slot_of = bandit._state.key, bandit._state.arms.slots, bandit._state.arms.active
+        self._names, self._max_rounds, self._range = (
+            bandit._state.arms.names,
+            bandit._state.max_rounds,
+            (bandit._rewards.low, bandit._rewards.high),
+        )
         self._lock, self._rounds, self._capacity = threading.RLock(), 0, math.inf
         self._pending, self._pulls = [0] * n_arms, [0] * n_arms
         self._propensities: list[list[float]] = [[] for _ in range(n_arms)]

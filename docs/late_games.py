@@ -1,6 +1,6 @@
 """The games of docs/delays.md as one compiled loop: what a `Bandit` does with late and lost rewards, much faster.
 
-The functions of the policy are its own, and the rule for decisions under way is the bandit's (`rotting.live.young_arms`). What
+The functions of the policy are its own, and the rule for pending decisions is that of `rotting.live.pending_decisions`. What
 the bandit keeps in its ledger is kept in arrays here. That every choice is the same is tested.
 """
 
@@ -20,8 +20,7 @@ from rotting.kernels.nested import flatten, unflatten
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.learner import FIRST_CAPACITY, Learner
-from rotting.live.under_way import UnderWay
-from rotting.live.young_arms import Counts, counts_for, is_new, join, list_asked, waiting_rule, waits
+from rotting.live.pending_decisions import Counts, PendingDecisions, counts_for, is_new, join, list_asked, waiting_rule, waits
 from rotting.parts.tournament import MANY
 from rotting.policy import Kernel, Policy
 
@@ -419,7 +418,7 @@ Counted = Callable[[bool, int, int], bool]
 def bound_play(policy: Policy, counting: bool, counted: Counted = counts_for) -> Callable[..., bool]:
     """Return the loop for a policy, which counts decisions under way or does not."""
     kernel, learner = policy.kernel, Learner.new(policy, 1)
-    under_way = UnderWay(learner, counting)
+    under_way = PendingDecisions(learner, counting)
     weighs = learner.weighs
     parts: dict[Any, Any] = {
         update: kernel.update,
@@ -446,7 +445,7 @@ def choices(
 
     Args:
         policy: what plays.
-        counting: whether decisions under way count: `pending="young"`.
+        counting: whether decisions under way count: `pending="shrink"`.
         chance: rates, clicks and delays.
         n_arms: that there are at a time.
         swapped: rounds between two swaps.

@@ -23,7 +23,7 @@ from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.plots import draw_figure, picture_bytes
 from rotting.kernels.binding import digest, plain_function
 from rotting.live.bandit import Bandit
-from rotting.live.young_arms import counts_for
+from rotting.live.pending_decisions import counts_for
 from rotting.policy import Policy
 from rotting.registry import make
 
@@ -33,7 +33,7 @@ FIGURES = Path(__file__).parent / "delays.json"
 K, T, SWAPPED, RUNS, SEED = 30, 50_000, 2_000, 50, 0
 DELAYS: tuple[tuple[int, int], ...] = ((0, 0), (100, 100), (500, 500), (60, 1_800))
 LOST = (0.05, 0.5)
-Rule = Literal["young", "ignore", "everywhere", "few rewards"]
+Rule = Literal["shrink", "ignore", "everywhere", "few rewards"]
 OTHER_SEED = 1  # of the games on which rules were compared, and this one chosen
 
 
@@ -71,7 +71,7 @@ def counted_with_few_rewards(leads: bool, pending: int, rewards: int) -> bool:
 
 
 COUNTED: dict[Rule, Counted] = {
-    "young": counts_for,
+    "shrink": counts_for,
     "ignore": counts_for,  # which is not asked
     "everywhere": counted_everywhere,
     "few rewards": counted_with_few_rewards,
@@ -120,7 +120,7 @@ def interval_of_swaps(cell: Cell, swapped: int = SWAPPED) -> int:
 
 
 def bandit_game(
-    policy: Policy, rule: Literal["young", "ignore"], chance: Chance, n_arms: int, swapped: int, seed: int
+    policy: Policy, rule: Literal["shrink", "ignore"], chance: Chance, n_arms: int, swapped: int, seed: int
 ) -> Iterator[int]:
     """Play a game with a bandit, and yield the number of the arm that is chosen in each round: what `choices` computes."""
     bandit = Bandit(policy, arms=range(n_arms), seed=seed, pending=rule, max_pending=chance.clicks.size)
@@ -156,20 +156,20 @@ def played(cell: Cell, run: int) -> float:
 
 def late_cells(problem: Clicks) -> list[Cell]:
     """Return the entries of the table of one problem; without a delay, both rules are the same."""
-    rules: dict[bool, tuple[Rule, ...]] = {True: ("young",), False: ("ignore", "young")}
+    rules: dict[bool, tuple[Rule, ...]] = {True: ("shrink",), False: ("ignore", "shrink")}
     names = policies(problem.sigma)
     return [Cell(problem, name, delay, rule) for name in names for delay in DELAYS for rule in rules[delay == (0, 0)]]
 
 
 def lost_cells(problem: Clicks) -> list[Cell]:
     """Return the entries of one row of the table of lost rewards, after that of none."""
-    return [Cell(problem, "Exp3S", (0, 0), "young", lost, thinned) for lost in LOST for thinned in (False, True)]
+    return [Cell(problem, "Exp3S", (0, 0), "shrink", lost, thinned) for lost in LOST for thinned in (False, True)]
 
 
 def rule_cells(problem: Clicks, policy: str) -> list[Cell]:
     """Return the entries of some rows of the table of rules."""
     late = [Cell(problem, policy, delay, rule, seed=OTHER_SEED) for delay in DELAYS[1:3] for rule in COUNTED]
-    return [Cell(problem, policy, DELAYS[0], "young", seed=OTHER_SEED), *late]
+    return [Cell(problem, policy, DELAYS[0], "shrink", seed=OTHER_SEED), *late]
 
 
 ROTTING = ("RAWUCB", "EffRAWUCB")
@@ -228,7 +228,7 @@ def late_table(problem: Clicks, found: Found) -> str:
     heads = [
         "policy",
         f"delay {span(DELAYS[0])}",
-        *(f"{span(delay)}, {rule}" for delay in DELAYS[1:] for rule in ("ignore", "young")),
+        *(f"{span(delay)}, {rule}" for delay in DELAYS[1:] for rule in ("ignore", "shrink")),
     ]
     rows = [
         [name, *(shown(found[cell.name]) for cell in late_cells(problem) if cell.policy == name)]
@@ -251,8 +251,8 @@ class Losses(NamedTuple):
 
 def losses(problem: Clicks, policy: str, delay: tuple[int, int], found: Found) -> Losses:
     """Return what a delay costs, against none."""
-    none = found[Cell(problem, policy, DELAYS[0], "young").name]
-    rules: tuple[Rule, Rule] = ("ignore", "young")
+    none = found[Cell(problem, policy, DELAYS[0], "shrink").name]
+    rules: tuple[Rule, Rule] = ("ignore", "shrink")
     return Losses(*(found[Cell(problem, policy, delay, rule).name] - none for rule in rules))
 
 
@@ -290,7 +290,7 @@ class Lost(NamedTuple):
 
 def lost(problem: Clicks, share: float, found: Found) -> Lost:
     """Return what it costs that this share of the rewards is lost."""
-    none = found[Cell(problem, "Exp3S", DELAYS[0], "young").name]
+    none = found[Cell(problem, "Exp3S", DELAYS[0], "shrink").name]
     cost, information = (found[cell.name] - none for cell in lost_cells(problem) if cell.lost == share)
     return Lost(cost, information)
 
@@ -299,7 +299,7 @@ def lost_table(found: Found) -> str:
     """Return the table of lost rewards."""
     rows = []
     for problem in PROBLEMS:
-        none = found[Cell(problem, "Exp3S", DELAYS[0], "young").name]
+        none = found[Cell(problem, "Exp3S", DELAYS[0], "shrink").name]
         for share in LOST:
             cost, information = lost(problem, share, found)
             rows.append(
@@ -317,7 +317,7 @@ def figure(found: Found) -> Figure:
     """Return the picture as data."""
 
     def curve(problem: Clicks, policy: str, rule: Rule) -> Curve:
-        values = [found[Cell(problem, policy, d, "young" if d == DELAYS[0] else rule).name] for d in DELAYS]
+        values = [found[Cell(problem, policy, d, "shrink" if d == DELAYS[0] else rule).name] for d in DELAYS]
         means, halves = np.array([each.mean() for each in values]), np.array([half_interval(each) for each in values])
         x = np.array([(low + high) / 2 for low, high in DELAYS])
         return Curve(f"{policy}, {rule}", x, means, means - halves, means + halves, points=True)
@@ -327,7 +327,7 @@ def figure(found: Found) -> Figure:
             title=f"click rates around {problem.rate:.0%}",
             x_label="mean delay in rounds",
             y_label="regret",
-            curves=tuple(curve(problem, policy, rule) for policy in (*ROTTING, "UCB1") for rule in ("ignore", "young")),
+            curves=tuple(curve(problem, policy, rule) for policy in (*ROTTING, "UCB1") for rule in ("ignore", "shrink")),
         )
         for problem in PROBLEMS
     )

@@ -271,5 +271,5 @@ class RewardsWarning(RottingWarning):
         >>> with warnings.catch_warnings(record=True, action="always") as told:
         ...     decisions = [bandit.decide() for _ in range(3)]
         >>> print(told[0].category.__name__, told[0].message)
-        RewardsWarning 2 decisions wait for a reward (max_pending): from now on the oldest expires with each new one
+        RewardsWarning max_pending reached: 2 decisions have no reward yet; each new decision now expires the oldest one
     """

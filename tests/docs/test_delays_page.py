@@ -24,21 +24,21 @@ def chance(seed: int, delays: tuple[int, int], lost: float, rounds: int, n_arms:
     return Chance(rates, clicks, np.where(rng.uniform(size=rounds) < lost, -1, late))
 
 
-@pytest.mark.parametrize("rule", ["young", "ignore"])
+@pytest.mark.parametrize("rule", ["shrink", "ignore"])
 @pytest.mark.parametrize("name", PLAYERS if STRESS else [*PLAYERS][:1])
 def test_the_compiled_game_is_the_one_that_a_bandit_plays(name: str, rule: maker.Rule) -> None:
     policy = PLAYERS[name]
-    assert rule in {"young", "ignore"}
+    assert rule in {"shrink", "ignore"}
     for seed, delays in enumerate([(0, 0), (20, 20), (3, 70)]):
         met = chance(seed, delays, 0.0, 240, 5, 40)
         slow = list(maker.bandit_game(policy, rule, met, 5, 40, seed))
-        assert choices(policy, rule == "young", met, 5, 40, seed).tolist() == slow
+        assert choices(policy, rule == "shrink", met, 5, 40, seed).tolist() == slow
 
 
 @pytest.mark.parametrize("lost", [0.05, 0.5])
 def test_the_compiled_game_loses_rewards_as_a_bandit_does(lost: float) -> None:
     met = chance(3, (0, 10), lost, 400, 5, 40)
-    slow = list(maker.bandit_game(PLAYERS["Exp3S"], "young", met, 5, 40, 1))
+    slow = list(maker.bandit_game(PLAYERS["Exp3S"], "shrink", met, 5, 40, 1))
     assert choices(PLAYERS["Exp3S"], True, met, 5, 40, 1).tolist() == slow
 
 
@@ -94,8 +94,8 @@ def test_the_claims_about_delays_are_those_of_the_figures(problem: maker.Clicks)
 @pytest.mark.parametrize("problem", maker.PROBLEMS, ids=lambda each: each.name)
 def test_the_claims_about_other_rules_are_those_of_the_figures(problem: maker.Clicks, policy: str) -> None:
     for delay in maker.DELAYS[1:3]:
-        cell = maker.Cell(problem, policy, delay, "young", seed=maker.OTHER_SEED)
-        ours, everywhere, few = (FOUND[cell._replace(rule=rule).name] for rule in ("young", "everywhere", "few rewards"))
+        cell = maker.Cell(problem, policy, delay, "shrink", seed=maker.OTHER_SEED)
+        ours, everywhere, few = (FOUND[cell._replace(rule=rule).name] for rule in ("shrink", "everywhere", "few rewards"))
         assert abs((everywhere - ours).mean()) < 0.05 * ours.mean()
         none = FOUND[cell._replace(delay=(0, 0)).name]
         assert (few - ours).mean() > maker.half_interval(few - ours)
@@ -111,7 +111,7 @@ def test_lost_rewards_cost_no_more_than_their_information(problem: maker.Clicks,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["low RAWUCB 500-500 young", "high Exp3S 0-0 young lost 0.5"])
+@pytest.mark.parametrize("name", ["low RAWUCB 500-500 shrink", "high Exp3S 0-0 shrink lost 0.5"])
 def test_the_figures_are_fresh(name: str) -> None:
     (cell,) = (each for each in maker.cells() if each.name == name)
     assert round(maker.played(cell, 0), 4) == FOUND[name][0], STALE

@@ -13,6 +13,7 @@ from rotting.live import policy_state as states
 from rotting.live.arms import Arms
 from rotting.live.bandit import Bandit
 from rotting.live.events import Event
+from rotting.live.processes import Guard
 from rotting.parts.doubling import doubling
 from rotting.parts.tournament import MANY
 from rotting.policies.exp3 import Exp3
@@ -59,7 +60,7 @@ def test_only_the_arms_that_are_there_count(policy: Policy, lives: list[tuple[st
     """Whatever became of arms before the first reward, a bandit is one that began with those that it has, in their order."""
     lived = Bandit(policy, arms=range(3), seed=3)
     for life, arm in lives:
-        active, retired = arm in lived.arms, arm in lived._arms.retired
+        active, retired = arm in lived.arms, arm in lived._state.arms.retired
         if life == "add" and not active:
             lived.add_arm(arm)
         elif life == "retire" and active and len(lived.arms) > 1:
@@ -114,10 +115,9 @@ def saved(bandit: Bandit, events: list[Event]) -> Bandit:
 def folded(bandit: Bandit, events: list[Event]) -> Bandit:
     twin = Bandit(bandit.policy, arms=["a", "b"], max_pending=5)
     for event in json.loads(json.dumps(events)):
-        twin._apply(event)
+        twin._state.apply(event)
     assert twin.get_state() == bandit.get_state()
-    twin._listener = events.extend
-    return twin
+    return Bandit.holding(Guard(twin._state, events.extend))
 
 
 def the_same(bandit: Bandit, events: list[Event]) -> Bandit:
@@ -131,7 +131,7 @@ def test_a_late_update_does_not_reach_the_arm_that_has_the_id_now(
 ) -> None:
     """A pull has no id of its own: those before the new arm come first, and nothing is learned of them."""
     bandit, events = Bandit(make("ucb1"), arms=["a", "b"], max_pending=5), []  # type: tuple[Bandit, list[Event]]
-    bandit._listener = events.extend
+    bandit = Bandit.holding(Guard(bandit._state, events.extend))
     assert [bandit.pull(arms=["a"]) for _ in range(2)] == ["a", "a"]
     if way == "retired":
         bandit.retire("a")  # to add it again is to forget it
@@ -168,9 +168,9 @@ def test_the_waiting_for_pulls_of_arms_that_were_forgotten_ends() -> None:
     bandit.add_arm("a")
     bandit.pull(arms=["b"])
     assert bandit.expire(older_than_rounds=1) == 0  # not yet
-    assert "a" in bandit._orphans
+    assert "a" in bandit._state.orphans
     assert bandit.expire(older_than_rounds=0) == 0  # it had ended when its arm was forgotten
-    assert "a" not in bandit._orphans
+    assert "a" not in bandit._state.orphans
     bandit.update("a", 9.0)
     assert bandit.explain()["a"].mean == 9.0
     for arm in ("x", "y", "z"):
@@ -183,7 +183,7 @@ def test_the_waiting_for_pulls_of_arms_that_were_forgotten_ends() -> None:
 def test_an_event_cannot_ignore_what_nobody_waits_for() -> None:
     bandit = Bandit(make("ucb1"), arms=["a"])
     with pytest.raises(ValueError, match="event must be about a pull of an arm that was forgotten, got 'a'"):
-        bandit._apply({"event": "ignored", "arm": "a"})
+        bandit._state.apply({"event": "ignored", "arm": "a"})
 
 
 def test_retired_arms_can_be_forgotten() -> None:
@@ -209,7 +209,7 @@ def test_a_new_arm_may_begin_with_a_prior(name: str) -> None:
     for k in range(10):
         bandit.update("ab"[k % 2], [0.25, 0.75][k % 2])
     bandit.add_arm("c", prior=(0.5, 3))
-    bandit.add_arm("d", prior="like the others")
+    bandit.add_arm("d", prior="pooled")
     reasons = bandit.explain()
     assert (reasons["c"].pulls, reasons["d"].pulls, bandit.rounds) == (3, 1, 10)
     if name != "thompson-sampling":  # which has a prior of its own
@@ -236,7 +236,7 @@ def test_arms_with_priors_before_the_first_round_are_all_pulled(policy: Policy) 
 
 
 @pytest.mark.parametrize("name", ["kl-ucb", "glr-kl-ucb", "discounted-ts", "thompson-sampling"])
-def test_a_prior_like_the_others_is_the_mean_of_the_rewards_as_they_are_learned(name: str) -> None:
+def test_a_pooled_prior_is_the_mean_of_the_rewards_as_they_are_learned(name: str) -> None:
     """A policy that clips rewards learns from 7.0 what it learns from 1.0: the new arm must not begin above all others."""
     rewards = [7.0, 0.25, -3.0, 0.5]
     wild, tame = (Bandit(make(name, outside="clip"), arms=["a", "b"]) for _ in range(2))
@@ -245,7 +245,7 @@ def test_a_prior_like_the_others_is_the_mean_of_the_rewards_as_they_are_learned(
         for each in inside:
             bandit.reward(bandit.decide().id, each)
         bandit.learn([("ab"[k % 2], each) for k, each in enumerate(inside)])
-        bandit.add_arm("c", prior="like the others")
+        bandit.add_arm("c", prior="pooled")
     assert repr(wild.explain()) == repr(tame.explain())
     assert wild.get_state()["rewards"] == tame.get_state()["rewards"] == [3.5 + 0.4375, 9]
 
@@ -305,7 +305,7 @@ def test_present_arms_are_numbered() -> None:
     bandit = Bandit(policy, arms=range(6))
     for arm in (0, 2, 3):
         bandit.retire(arm)
-    presence = bandit._settled.state.presence
+    presence = bandit._state.learner.state.presence
     assert np.array_equal(presence.here, [0, 1, 0, 0, 1, 1])
     assert presence.number[0] == 3
 
@@ -329,7 +329,7 @@ def test_a_retired_arm_that_is_forgotten_is_not_chosen(name: str) -> None:
 
 def test_an_arm_keeps_its_own_id_whatever_equal_one_is_used() -> None:
     bandit, events = Bandit(make("ucb1"), arms=[0, 1, 2]), []  # type: tuple[Bandit, list[Event]]
-    bandit._listen(events.extend)
+    bandit = Bandit.holding(Guard(bandit._state, events.extend))
     for verb in (bandit.retire, bandit.forget):
         bandit.update(np.int64(1), 1.0)
         bandit.learn([(np.int64(1), 0.5)])

@@ -36,11 +36,11 @@ BAD_REWARDS: list[tuple[Any, type[RottingError], str]] = [
         InvalidValueError,
         f"reward must be a finite number of at most 1e+100 in size, got 1{39 * '0'}... (401 characters)",
     ),
-    (True, InvalidTypeError, "reward must be a finite number, got True, which is mostly the answer to another question; "),
+    (True, InvalidTypeError, "reward must be a finite number, got True; pass 1.0 or 0.0 if that is the reward"),
     (
         np.True_,
         InvalidTypeError,
-        "reward must be a finite number, got np.True_, which is mostly the answer to another question; ",
+        "reward must be a finite number, got np.True_; pass 1.0 or 0.0 if that is the reward",
     ),
     ("1", InvalidTypeError, "reward must be a finite number, got '1'"),
     ("zero", InvalidTypeError, "reward must be a finite number, got 'zero'"),
@@ -134,23 +134,23 @@ OTHERS: list[tuple[Callable[[Any, str], Any], type[RottingError], str]] = [
 ]
 
 BAD_PRIORS: list[tuple[Any, type[RottingError], str]] = [
-    ("like others", InvalidValueError, "prior must be a mean and a weight, or 'like the others', got 'like others'"),
+    ("like others", InvalidValueError, "prior must be a mean and a weight, or 'pooled', got 'like others'"),
     (
         LONG,
         InvalidValueError,
-        f"prior must be a mean and a weight, or 'like the others', got '{39 * 'x'}... (100002 characters)",
+        f"prior must be a mean and a weight, or 'pooled', got '{39 * 'x'}... (100002 characters)",
     ),
-    (0.5, InvalidValueError, "prior must be a mean and a weight, or 'like the others', got 0.5"),
-    (True, InvalidValueError, "prior must be a mean and a weight, or 'like the others', got True"),
-    ((0.5,), InvalidValueError, "prior must be a mean and a weight, or 'like the others', got (0.5,)"),
-    ((0.5, 1, 2), InvalidValueError, "prior must be a mean and a weight, or 'like the others', got (0.5, 1, 2)"),
-    ({"mean": 1}, InvalidValueError, "prior must be a mean and a weight, or 'like the others', got {'mean': 1}"),
-    (np.array([0.5, 1]), InvalidValueError, "prior must be a mean and a weight, or 'like the others', got array([0.5, 1. ])"),
+    (0.5, InvalidValueError, "prior must be a mean and a weight, or 'pooled', got 0.5"),
+    (True, InvalidValueError, "prior must be a mean and a weight, or 'pooled', got True"),
+    ((0.5,), InvalidValueError, "prior must be a mean and a weight, or 'pooled', got (0.5,)"),
+    ((0.5, 1, 2), InvalidValueError, "prior must be a mean and a weight, or 'pooled', got (0.5, 1, 2)"),
+    ({"mean": 1}, InvalidValueError, "prior must be a mean and a weight, or 'pooled', got {'mean': 1}"),
+    (np.array([0.5, 1]), InvalidValueError, "prior must be a mean and a weight, or 'pooled', got array([0.5, 1. ])"),
     ((0.5, 0), InvalidValueError, "weight must be a whole number from 1 to 10,000, got 0"),
     ((0.5, 10**9), InvalidValueError, "weight must be a whole number from 1 to 10,000, got 1000000000"),
     ((0.5, 1.5), InvalidValueError, "weight must be a whole number from 1 to 10,000, got 1.5"),
     ((0.5, True), InvalidTypeError, "weight must be a whole number from 1 to 10,000, got True"),
-    ("like the others", InvalidValueError, "prior must be a mean and a weight as long as there are no rewards, got 'like the"),
+    ("pooled", InvalidValueError, "prior must be a mean and a weight as long as there are no rewards, got 'pooled'"),
 ]
 
 BEGINNINGS: list[tuple[dict[str, Any], type[RottingError], str]] = [
@@ -173,8 +173,8 @@ BEGINNINGS: list[tuple[dict[str, Any], type[RottingError], str]] = [
     ),
     ({"seed": -1}, InvalidValueError, "seed must be a whole number, 0 or more, got -1"),
     ({"seed": True}, InvalidTypeError, "seed must be a whole number, 0 or more, got True"),
-    ({"pending": "old"}, InvalidValueError, "pending must be 'young' or 'ignore', got 'old'"),
-    ({"pending": []}, InvalidValueError, "pending must be 'young' or 'ignore', got []"),
+    ({"pending": "old"}, InvalidValueError, "pending must be 'shrink' or 'ignore', got 'old'"),
+    ({"pending": []}, InvalidValueError, "pending must be 'shrink' or 'ignore', got []"),
     ({"max_pending": 0}, InvalidValueError, "max_pending must be a whole number, 1 or more, got 0"),
     ({"max_pending": True}, InvalidTypeError, "max_pending must be a whole number, 1 or more, got True"),
     ({"max_pending": math.inf}, InvalidValueError, "max_pending must be a whole number, 1 or more, got inf"),

@@ -205,10 +205,10 @@ def test_nothing_is_left_of_a_kept_arm_that_is_added_afresh(policy: Policy) -> N
         kept.add_arm("b", resume=True)
     gone.remove_arm("b")
     rows = states.has_arm_axis(policy)
-    kept_arrays, gone_arrays = flatten(kept._settled.state), flatten(gone._settled.state)
+    kept_arrays, gone_arrays = flatten(kept._state.learner.state), flatten(gone._state.learner.state)
     for (name, a), by_arm, b in zip(kept_arrays.items(), rows, gone_arrays.values(), strict=True):
         if by_arm and name != "presence.here":
-            fresh = flatten(states.new_state(policy, 1, kept._settled.capacity))[name]
+            fresh = flatten(states.new_state(policy, 1, kept._state.learner.capacity))[name]
             assert a[1].tolist() == fresh[0].tolist(), name
         assert a.tolist() == b.tolist(), name
 
@@ -407,7 +407,7 @@ def test_a_kept_arm_has_no_probability_to_weigh_an_unasked_reward_by() -> None:
     assert bandit.get_state() == before
 
 
-@pytest.mark.filterwarnings("ignore:50 decisions wait for a reward")
+@pytest.mark.filterwarnings("ignore:max_pending reached")
 def test_pulls_without_a_reward_do_not_add_up() -> None:
     bandit = Bandit(make("eff-raw-ucb"), arms=["a", "b"], max_pending=50)
     sizes = []

@@ -12,7 +12,9 @@ import pytest
 from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
-from rotting.live.decisions import Entry, Key
+from rotting.live.decisions import Key
+from rotting.live.ledger import Entry
+from rotting.live.saved_state import Parts
 from rotting.policy import Policy
 from rotting.registry import make
 from rotting.store.durable import DurableBandit
@@ -34,7 +36,7 @@ def test_to_decide_and_reward_at_once_is_to_pull_and_update(policy: Policy) -> N
     rounds = affordable(policy, 60)
 
     def same() -> bool:
-        one, other = (states.to_json(each._parts().learner.state) for each in (simple, full))
+        one, other = (states.to_json(Parts.of(each._state).learner.state) for each in (simple, full))
         return one == other
 
     for k in range(rounds):
@@ -152,11 +154,11 @@ def test_a_lost_reward_leaves_the_propensities_of_the_others(policy: Policy) -> 
     """By id, each reward is divided by the probability of its own decision, whatever became of those before."""
     bandit = Bandit(policy, arms=[0, 1], seed=3)
     decisions = [bandit.decide() for _ in range(9)]
-    twin = bandit._settled.copy()
+    twin = bandit._state.learner.copy()
     for decision in decisions[::-2]:
         bandit.reward(decision.id, 1.0)
         twin.learn(bandit.rounds, int(str(decision.arm)), 1.0, decision.propensity)
-    assert np.array_equal(bandit._settled.state.log_weights, twin.state.log_weights)
+    assert np.array_equal(bandit._state.learner.state.log_weights, twin.state.log_weights)
     assert bandit.pending == 4
 
 
@@ -220,7 +222,9 @@ def test_a_replaced_reward_waits_for_its_turn_and_is_expired() -> None:
 def test_what_is_waited_for_is_bounded() -> None:
     bandit = Bandit(make("eff-raw-ucb"), arms=["a", "b"], max_pending=10)
     decisions = [bandit.decide() for _ in range(10)]
-    with pytest.warns(RewardsWarning, match="10 decisions wait for a reward .max_pending.: from now on the oldest expires"):
+    with pytest.warns(
+        RewardsWarning, match="max_pending reached: 10 decisions have no reward yet; each new decision now expires"
+    ):
         decisions.append(bandit.decide())
     decisions += [bandit.decide() for _ in range(14)]  # told once
     assert bandit.pending == 10
@@ -234,14 +238,14 @@ def test_rewards_that_wait_for_their_turn_are_bounded_with_the_others() -> None:
     bandit = Bandit(make("ucb1"), arms=["a"], max_pending=5)
     _, *later = (bandit.decide() for _ in range(5))
     assert bandit.reward_many((each.id, 1.0) for each in later[:3]) == ["applied"] * 3
-    told = "5 decisions wait for a reward, 3 of them for that of an older one of the same arm .max_pending.: from now on"
+    told = "max_pending reached: 2 decisions have no reward yet, and 3 rewards wait for those of older decisions"
     with pytest.warns(RewardsWarning, match=told):
         bandit.decide()
     assert bandit.pending == 2
     assert bandit.explain()["a"].pulls == 3
 
 
-@pytest.mark.filterwarnings("ignore:20 decisions wait for a reward")
+@pytest.mark.filterwarnings("ignore:max_pending reached")
 def test_decisions_that_are_never_answered_do_not_make_the_state_grow() -> None:
     """Half of the rewards are lost."""
     bandit, sizes = Bandit(WEIGHERS[1], arms=["a", "b"], max_pending=20), []
@@ -300,9 +304,9 @@ def test_a_limit_leaves_the_pulls_of_forgotten_arms_for_the_last_call() -> None:
     bandit.decide(arms=["b"])
     bandit.pull(arms=["b"])
     assert bandit.expire(older_than_rounds=0, limit=1) == 1
-    assert "a" in bandit._orphans
+    assert "a" in bandit._state.orphans
     assert bandit.expire(older_than_rounds=0, limit=1) == 0
-    assert "a" not in bandit._orphans
+    assert "a" not in bandit._state.orphans
 
 
 def test_expiring_looks_at_the_oldest_decisions_only() -> None:
@@ -317,7 +321,7 @@ def test_expiring_looks_at_the_oldest_decisions_only() -> None:
                 looked.append(entry.round)
                 yield entry
 
-    bandit._ledger.entries = Watched(bandit._ledger.entries)
+    bandit._state.ledger.entries = Watched(bandit._state.ledger.entries)
     assert bandit.expire(older_than_rounds=0, limit=10) == 10
     assert looked == list(range(1, 11))
     looked.clear()

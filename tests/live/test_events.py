@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rotting.errors import RottingError
 from rotting.live.bandit import Bandit
 from rotting.live.events import Event
+from rotting.live.processes import Guard
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import learners
@@ -26,10 +27,10 @@ def played(policy: Policy, steps: list[str], max_pending: int = 6) -> tuple[Band
     """Drive a bandit, and return it with the events that it told, call by call."""
     bandit = Bandit(policy, arms=["a", ("b", 1), 3], seed=8, max_pending=max_pending)
     told: list[list[Event]] = []
-    bandit._listener = told.append
+    bandit = Bandit.holding(Guard(bandit._state, told.append))
     owed: list[Decision] = []
     for k, step in enumerate(steps):
-        retired = list(bandit._arms.retired)
+        retired = list(bandit._state.arms.retired)
         if step == "decide":
             owed.append(bandit.decide())
         elif step == "page":
@@ -68,7 +69,7 @@ def played(policy: Policy, steps: list[str], max_pending: int = 6) -> tuple[Band
 def folded(policy: Policy, events: list[Any], max_pending: int = 6) -> Bandit:
     bandit = Bandit(policy, arms=["a", ("b", 1), 3], seed=8, max_pending=max_pending)
     for event in events:
-        bandit._apply(event)
+        bandit._state.apply(event)
     return bandit
 
 
@@ -90,13 +91,13 @@ def test_a_snapshot_and_the_events_after_it_are_the_whole() -> None:
     half = folded(policy, events[: len(events) // 2])
     resumed = Bandit.from_state(half.get_state())
     for event in events[len(events) // 2 :]:
-        resumed._apply(event)
+        resumed._state.apply(event)
     assert resumed.get_state() == whole.get_state()
 
 
 def test_one_call_tells_its_events_together_and_before_it_replies() -> None:
     bandit, told = Bandit(make("ucb1"), arms=["a", "b", "c"], max_pending=2), []  # type: tuple[Bandit, list[list[Event]]]
-    bandit._listener = told.append
+    bandit = Bandit.holding(Guard(bandit._state, told.append))
     page = bandit.decide(count=2)
     assert [[each["event"] for each in call] for call in told] == [["decided", "decided"]]
     with pytest.warns(match="2 decisions wait"):
@@ -114,7 +115,7 @@ def test_one_call_tells_its_events_together_and_before_it_replies() -> None:
 
 def test_a_decision_tells_what_it_could_choose_from_in_short() -> None:
     bandit, told = Bandit(make("ucb1"), arms=range(10)), []  # type: tuple[Bandit, list[list[Event]]]
-    bandit._listener = told.append
+    bandit = Bandit.holding(Guard(bandit._state, told.append))
     bandit.decide()
     bandit.decide(arms=[4, 2])
     bandit.decide(arms=range(9))

@@ -116,7 +116,7 @@ def test_growth_after_rewards_tunes_anew_and_keeps_what_was_learned(policy: Poli
     """What a fresh state of the same epoch has otherwise with more arms becomes as there; all else stays as it was."""
     bandit = Bandit(policy, range(2), seed=5)
     play(bandit, rounds)
-    old, capacity = bandit._settled.state, bandit._settled.capacity
+    old, capacity = bandit._state.learner.state, bandit._state.learner.capacity
     same = tuned_to(policy, int(old.epoch[1]) if "epoch" in old._fields else 0)
     two, five = (states.new_state(same, n_arms, capacity) for n_arms in (2, 5))
     grown = states.grow(policy, old, 5, capacity)
@@ -135,7 +135,7 @@ def test_growth_after_rewards_tunes_anew_and_keeps_what_was_learned(policy: Poli
 
 def test_published_tunings_follow_the_arms() -> None:
     def gamma(bandit: Bandit) -> float:
-        return float(bandit._settled.state.rates[0])
+        return float(bandit._state.learner.state.rates[0])
 
     bandit = Bandit(Exp3.from_horizon(10_000), [0])
     assert gamma(bandit) == 0.0
@@ -147,23 +147,23 @@ def test_published_tunings_follow_the_arms() -> None:
 
     bandit = Bandit(SWA.from_horizon(10_000), [0, 1])
     play(bandit, 50)
-    assert bandit._settled.state.window[0] == 313
+    assert bandit._state.learner.state.window[0] == 313
     grow(bandit, 50)
-    assert bandit._settled.state.window[0] == 37
+    assert bandit._state.learner.state.window[0] == 37
 
 
 def test_batches_go_on_at_multiples_of_their_new_length() -> None:
     """With one arm a batch of Rexp3 is one round, with two it is 21: what was learned in round 30 stays until 42."""
     bandit = Bandit(Rexp3.from_budget(81, 1.0), [0], seed=5)
     play(bandit, 30)
-    assert tuple(bandit._settled.state.batch) == (1, 29)
+    assert tuple(bandit._state.learner.state.batch) == (1, 29)
     grow(bandit, 2)
-    assert tuple(bandit._settled.state.batch) == (21, 1)
+    assert tuple(bandit._state.learner.state.batch) == (21, 1)
     falls = []
     for _ in range(50):
-        before = bandit._settled.state.log_weights[0]
+        before = bandit._state.learner.state.log_weights[0]
         bandit.update(1, 1.0)
-        if bandit._settled.state.log_weights[0] > before:
+        if bandit._state.learner.state.log_weights[0] > before:
             falls.append(bandit.rounds)
     assert falls == [43, 64]
 
@@ -205,7 +205,7 @@ def test_a_state_that_is_enlarged_again_and_again_decides_as_a_roomy_one(
     """Saved and restored on the way, with an arm that comes and one that goes."""
     monkeypatch.setattr(states, "small_capacity", one_thing)
     cramped, wide = Bandit(policy, range(3), seed=5), roomy(policy, 3, monkeypatch)
-    capacities, rewards = [cramped._settled.capacity], ({}, {})  # type: tuple[list[int], tuple[dict[Any, int], dict[Any, int]]]
+    capacities, rewards = [cramped._state.learner.capacity], ({}, {})  # type: tuple[list[int], tuple[dict[Any, int], dict[Any, int]]]
     assert capacities == [1]
     for step in range(10):
         if step == 5:
@@ -217,8 +217,8 @@ def test_a_state_that_is_enlarged_again_and_again_decides_as_a_roomy_one(
         assert pulled_and_paid(cramped, 25, rewards[0]) == pulled_and_paid(wide, 25, rewards[1])
         assert cramped.explain() == wide.explain()
         cramped = Bandit.from_state(json.loads(json.dumps(cramped.get_state())))
-        capacities.append(cramped._settled.capacity)
-    assert wide._settled.capacity == 100_000
+        capacities.append(cramped._state.learner.capacity)
+    assert wide._state.learner.capacity == 100_000
     assert capacities == sorted(capacities)
     assert len(set(capacities)) >= 3
 
@@ -233,7 +233,7 @@ def test_a_thousand_arms_that_come_and_go_take_the_room_of_a_few(policy: Policy)
         pulled_and_paid(bandit, 2, paid)
         bandit.remove_arm(bandit.arms[k % 3])
         bandit.add_arm(k + 10)
-        sizes.add((bandit._settled.capacity, bandit._settled.n_slots))
+        sizes.add((bandit._state.learner.capacity, bandit._state.learner.n_slots))
     assert sizes == {(states.first_capacity(policy, 4, FIRST_CAPACITY), 4)}
 
 
@@ -255,7 +255,7 @@ def test_a_bandit_without_memory_for_more_room_learns_nothing_and_goes_on(monkey
             bandit.update(n % 2, worn(0, n))
         twin.update(n % 2, worn(0, n))
         assert bandit.get_state() == twin.get_state()
-    assert bandit._settled.capacity > 64
+    assert bandit._state.learner.capacity > 64
 
 
 class Nothing(NamedTuple):
@@ -292,4 +292,4 @@ del defined[NotesChoices.name]
 def test_a_choice_has_room_before_any_reward_comes() -> None:
     bandit = Bandit(NotesChoices(), arms=[0, 1])
     chosen = [bandit.pull() for _ in range(300)]
-    assert bandit._settled.state.chosen[:300].tolist() == chosen
+    assert bandit._state.learner.state.chosen[:300].tolist() == chosen

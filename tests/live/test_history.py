@@ -18,6 +18,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.live import events as event_module
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
+from rotting.live.processes import Guard
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
@@ -40,7 +41,7 @@ def taught(policy: Policy, n: int) -> tuple[Bandit, list[tuple[Any, ...]]]:
     """A bandit that was updated row by row, and the rows, with propensities."""
     bandit, history = Bandit(policy, arms=ARMS, seed=8), []
     for arm, reward in rows(n):
-        history.append((arm, reward, bandit.propensities()[arm]) if bandit._settled.weighs else (arm, reward))
+        history.append((arm, reward, bandit.propensities()[arm]) if bandit._state.learner.weighs else (arm, reward))
         bandit.update(arm, reward)
     return bandit, history
 
@@ -54,13 +55,13 @@ def test_it_is_the_same_as_row_by_row_and_the_fold_of_its_events(policy: Policy,
     one_by_one, history = taught(policy, ROWS)
     bandit, folded = Bandit(policy, arms=ARMS, seed=8), Bandit(policy, arms=ARMS, seed=8)
     told: list[list[Event]] = []
-    bandit._listener = told.append
+    bandit = Bandit.holding(Guard(bandit._state, told.append))
     assert [bandit.learn(history[:100]), bandit.learn(iter(history[100:]))] == [100, ROWS - 100]
     assert bandit.get_state() == one_by_one.get_state()
     assert len(told) == 2  # calls
     for event in json.loads(json.dumps([event for call in told for event in call])):
         assert (event["event"], len(event["which"]) <= 64) == ("learned_many", True)
-        folded._apply(event)
+        folded._state.apply(event)
     assert folded.get_state() == bandit.get_state()
     assert [bandit.pull() for _ in range(5)] == [one_by_one.pull() for _ in range(5)]
 
@@ -79,17 +80,17 @@ def test_where_a_history_is_cut_does_not_matter(history: list[tuple[str, float]]
 
 def test_open_decisions_stay_open_and_an_arm_with_rewards_is_not_young() -> None:
     bandit, told = Bandit(make("ucb1"), arms=["a", "b"], seed=1), []  # type: tuple[Bandit, list[list[Event]]]
-    bandit._listener = told.append
+    bandit = Bandit.holding(Guard(bandit._state, told.append))
     decision = bandit.decide(arms=["a"])
-    assert bandit._under_way.pending[0] > bandit._under_way.rewards[0]
+    assert bandit._state.pending.pending[0] > bandit._state.pending.rewards[0]
     bandit.learn([("a", 1.0), ("a", 0.0)])
     assert (bandit.pending, bandit.rounds) == (1, 3)
-    assert bandit._under_way.pending[0] < bandit._under_way.rewards[0]
+    assert bandit._state.pending.pending[0] < bandit._state.pending.rewards[0]
     assert bandit.reward(decision.id, 0.5) == "applied"
     assert (bandit.explain()["a"].pulls, bandit.explain()["a"].mean) == (3, 0.5)
     folded = Bandit(make("ucb1"), arms=["a", "b"], seed=1)
     for event in (event for call in told for event in call):
-        folded._apply(event)
+        folded._state.apply(event)
     assert folded.get_state() == bandit.get_state()
 
 
@@ -155,7 +156,7 @@ def test_rewards_may_be_any_real_numbers() -> None:
 @pytest.mark.parametrize("nothing", [[], {"arm": [], "reward": []}, pd.DataFrame({"arm": [], "reward": []}), iter(())])
 def test_an_empty_history_changes_nothing(nothing: Any) -> None:
     bandit, told = Bandit(make("ucb1"), arms=["x"]), []  # type: tuple[Bandit, list[list[Event]]]
-    bandit._listener = told.append
+    bandit = Bandit.holding(Guard(bandit._state, told.append))
     before = bandit.get_state()
     assert bandit.learn(nothing) == 0
     assert (bandit.get_state(), told) == (before, [])
@@ -169,7 +170,7 @@ STRANGE = [("new", 1.0), ("a", 0.5), ("other", 0.0), ("new", 0.25)]
 def test_unknown_arms_are_added_in_their_order() -> None:
     bandit, plain = Bandit(make("ucb1"), arms=["a"]), Bandit(make("ucb1"), arms=["a"])
     told: list[list[Event]] = []
-    bandit._listener = told.append
+    bandit = Bandit.holding(Guard(bandit._state, told.append))
     assert bandit.learn(STRANGE, unknown="add") == 4
     for arm in ("new", "other"):
         plain.add_arm(arm)

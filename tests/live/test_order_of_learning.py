@@ -22,7 +22,7 @@ VALUES = [0.1, 0.9, 0.0, 0.4]
 
 
 def arrays(bandit: Bandit) -> dict[str, Any]:
-    return states.to_json(bandit._settled.state)
+    return states.to_json(bandit._state.learner.state)
 
 
 @pytest.mark.parametrize("policy", IN_ORDER, ids=lambda each: each.name)
@@ -35,14 +35,14 @@ def test_in_whatever_order_rewards_come_the_state_is_the_same_in_the_end(policy:
             assert bandit.reward(decisions[k].id, VALUES[k]) == "applied"
             assert bandit.explain()["a"].pulls == 1 + order.index(k)
         learned.append(arrays(bandit))
-        assert bandit._ledger.early == bandit.pending == 0
+        assert bandit._state.ledger.early == bandit.pending == 0
     assert all(each == learned[0] for each in learned)
 
 
 def without_the_open_ones(bandit: Bandit) -> Bandit:
     twin = Bandit.from_state(bandit.get_state())
     twin.expire(older_than_rounds=0)
-    for entry in list(twin._ledger.entries.values()):
+    for entry in list(twin._state.ledger.entries.values()):
         twin._end(entry, "expired", None)
     return twin
 
@@ -67,9 +67,9 @@ def test_a_gap_that_closes_lets_those_behind_it_settle() -> None:
     one, two, three, four = (bandit.decide() for _ in range(4))
     bandit.reward(three.id, 0.3)
     bandit.reward(two.id, 0.2)
-    assert int(bandit._settled.state.pulls[0]) == 0
+    assert int(bandit._state.learner.state.pulls[0]) == 0
     bandit.cancel(one.id)
-    assert int(bandit._settled.state.pulls[0]) == 2
+    assert int(bandit._state.learner.state.pulls[0]) == 2
     assert bandit.reward(two.id, 0.2) == bandit.reward(three.id, 0.3) == "duplicate"
     bandit.reward(four.id, 0.4)
     assert bandit.explain()["a"].mean == pytest.approx(0.3)
@@ -79,7 +79,7 @@ def test_who_weighs_by_propensity_learns_at_once() -> None:
     bandit = Bandit(make("exp3", gamma=0.2), arms=[0, 1])
     one, two = bandit.decide(arms=[0]), bandit.decide(arms=[0])
     bandit.reward(two.id, 1.0)
-    assert bandit._ledger.early == 0
+    assert bandit._state.ledger.early == 0
     assert bandit.propensities()[0] > 0.5
     assert bandit.reward(one.id, 1.0) == "applied"
 
@@ -93,7 +93,7 @@ def test_saved_while_rewards_wait_it_goes_on_as_it_would_have(policy: Policy) ->
         if k % 3 == 2:
             decision = open_decisions.pop(-2)
             bandit.reward(decision.id, (k % 5) / 4)
-    assert bandit._ledger.early > 0
+    assert bandit._state.ledger.early > 0
     twin = Bandit.from_state(json.loads(json.dumps(bandit.get_state())))
     for k in range(30):
         assert twin.pull() == bandit.pull()

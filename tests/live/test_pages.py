@@ -15,6 +15,7 @@ from rotting.live.bandit import Bandit
 from rotting.live.decisions import Decision
 from rotting.live.learner import Learner
 from rotting.live.pages import SortedSlots
+from rotting.live.processes import Guard
 from rotting.policy import Policy
 from rotting.registry import make
 
@@ -52,11 +53,11 @@ def play(data: st.DataObject, bandit: Bandit, steps: int) -> None:
         verb = data.draw(st.sampled_from(["page", "page", "reward", "reward", "learn", "retire", "add", "expire"]))
         number = data.draw(st.integers(0, 30))
         if verb == "page":
-            owed += bandit.decide(count=min(1 + number, len(bandit.arms), bandit._ledger.max_pending))
+            owed += bandit.decide(count=min(1 + number, len(bandit.arms), bandit._state.ledger.max_pending))
         elif verb == "reward" and owed:
             pairs = [(owed.pop(number % len(owed)).id, (number % 5) / 4) for _ in range(min(number, len(owed)))]
             bandit.reward_many(pairs)
-        elif verb == "learn" and not bandit._settled.weighs:
+        elif verb == "learn" and not bandit._state.learner.weighs:
             bandit.learn([(arm, (k % 7) / 8) for k, arm in enumerate(bandit.arms)])
         elif verb == "retire" and len(bandit.arms) > 40:
             bandit.retire(bandit.arms[number % len(bandit.arms)])
@@ -72,7 +73,7 @@ def play(data: st.DataObject, bandit: Bandit, steps: int) -> None:
 def test_a_page_is_decided_as_one_by_one(policy: Policy, data: st.DataObject) -> None:
     n_arms = 5 if policy.name == "thompson-sampling" else data.draw(st.sampled_from([3, 33, 50]))
     max_pending = data.draw(st.sampled_from([n_arms, 3 * n_arms, 10_000]))
-    pending: Any = data.draw(st.sampled_from(["young", "young", "ignore"]))
+    pending: Any = data.draw(st.sampled_from(["shrink", "shrink", "ignore"]))
     bandit = Bandit(policy, range(n_arms), seed=2, pending=pending, max_pending=max_pending)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RewardsWarning)
@@ -95,8 +96,8 @@ def test_a_page_is_decided_as_one_by_one(policy: Policy, data: st.DataObject) ->
 def test_a_page_is_recorded_as_one_by_one(arms: list[Hashable] | None) -> None:
     page, slow = (Bandit(make("raw-ucb"), range(100)) for _ in range(2))
     events: list[list[dict[str, Any]]] = [[], []]
-    page._listen(events[0].extend)
-    slow._listen(events[1].extend)
+    page = Bandit.holding(Guard(page._state, events[0].extend))
+    slow = Bandit.holding(Guard(slow._state, events[1].extend))
     page.decide(arms, count=30, without=[0, 6, 80])
     one_by_one(slow, 30, arms, [0, 6, 80])
     assert [{**each, "id": ""} for each in events[0]] == [{**each, "id": ""} for each in events[1]]
@@ -122,7 +123,7 @@ def test_a_page_does_not_look_at_all_arms_for_each_place(known: bool, monkeypatc
         bandit.learn([(arm, (arm % 7) / 8) for arm in range(300)])
         bandit.decide(count=20)  # these wait, and join
     admitted, subtracted = counted(monkeypatch, Learner, "_admit"), counted(monkeypatch, np, "setdiff1d")
-    bandit._listen(lambda events: None)
+    bandit = Bandit.holding(Guard(bandit._state, lambda events: None))
     bandit.decide(count=200)
     assert len(admitted) <= 3
     assert len(subtracted) == 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rotting.errors import InvalidValueError, RewardsWarning
 from rotting.live.bandit import Bandit
-from rotting.live.decisions import Ledger
+from rotting.live.ledger import Ledger
 from rotting.live.preview import Preview
 from rotting.policy import Policy
 from rotting.registry import make
@@ -24,7 +24,7 @@ from tests.live.test_pages import POLICIES, plain, play
 def test_a_preview_is_what_a_copy_decides(policy: Policy, data: st.DataObject) -> None:
     n_arms = 5 if policy.name == "thompson-sampling" else data.draw(st.sampled_from([2, 8, 40]))
     max_pending = data.draw(st.sampled_from([n_arms, 2 * n_arms, 10_000]))
-    pending: Any = data.draw(st.sampled_from(["young", "ignore"]))
+    pending: Any = data.draw(st.sampled_from(["shrink", "ignore"]))
     bandit = Bandit(policy, range(n_arms), seed=5, pending=pending, max_pending=max_pending)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RewardsWarning)
@@ -84,7 +84,7 @@ def test_the_bandit_can_be_used_while_a_preview_is_computed(monkeypatch: pytest.
     expected, held = plain(bandit.preview(count=2)), []
 
     def look(*args: Any) -> Any:
-        held.append(bandit._lock._is_owned())
+        held.append(bandit._guard.lock._is_owned())
         return decisions(*args)
 
     decisions = Preview.decisions

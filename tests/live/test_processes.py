@@ -14,7 +14,8 @@ from rotting.errors import RottingError, StoreFailedError
 from rotting.live import processes, saved_state
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
-from rotting.live.under_way import UnderWay
+from rotting.live.pending_decisions import PendingDecisions
+from rotting.live.processes import Guard
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import learners
@@ -109,7 +110,7 @@ def test_a_child_forked_in_the_middle_of_a_change_is_told(monkeypatch: pytest.Mo
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with bandit._lock:
+        with bandit._guard.lock:
             held.set()
             done.wait(60)
 
@@ -127,7 +128,7 @@ def test_a_child_forked_in_the_middle_of_a_change_is_told(monkeypatch: pytest.Mo
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_forked_child_does_not_write_its_parents_record() -> None:
     bandit, told = Bandit(make("ucb1"), arms=["a"]), []  # type: tuple[Bandit, list[Any]]
-    bandit._listen(told.append)
+    bandit = Bandit.holding(Guard(bandit._state, told.append))
     why = "the bandit belongs to the process that opened it: open it again in this one"
     assert in_a_child(bandit.decide) == f"StoreFailedError: {why}"
     bandit.decide()
@@ -142,7 +143,7 @@ def test_a_bandit_whose_record_failed_goes_no_further() -> None:
             raise OSError("no space left")
         told.append(events)
 
-    bandit._listen(full_disk)
+    bandit = Bandit.holding(Guard(bandit._state, full_disk))
     decision = bandit.decide()
     with pytest.raises(OSError, match="no space left"):
         bandit.reward(decision.id, 1.0)
@@ -181,7 +182,7 @@ def test_decisions_go_on_while_another_thread_asks(slow: str, monkeypatch: pytes
     elif slow == "explain":
         monkeypatch.setattr(Learner, "explain", wait(Learner.explain))
     else:
-        monkeypatch.setattr(UnderWay, "probabilities", wait(UnderWay.probabilities))
+        monkeypatch.setattr(PendingDecisions, "probabilities", wait(PendingDecisions.probabilities))
     answers: list[Any] = []
     thread = threading.Thread(target=lambda: answers.append(getattr(bandit, slow)()))
     thread.start()

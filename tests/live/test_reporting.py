@@ -179,5 +179,5 @@ def test_what_another_thread_has_said_meanwhile_is_not_said_again() -> None:
             return super().pop(index)
 
     bandit = Bandit(make("ucb1"), arms=["a"])
-    bandit._warnings = Said(["told"])
+    bandit._state.warnings = Said(["told"])
     bandit.decide()

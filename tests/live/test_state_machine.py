@@ -238,7 +238,7 @@ class BanditMachine(RuleBasedStateMachine):
     def begin(self, kind: str) -> None:
         self.place = place(kind, Path(self.folder.name))
         self.bandit = self.opened()
-        self.model = Model(self.policy, self.bandit._key, list(ARMS), Learner.new(self.policy, len(ARMS)))
+        self.model = Model(self.policy, self.bandit._state.key, list(ARMS), Learner.new(self.policy, len(ARMS)))
 
     def opened(self) -> DurableBandit:
         return open_in(self.place.open(), "bandit", self.policy, ARMS, seed=5, max_pending=MAX_PENDING)
@@ -263,7 +263,7 @@ class BanditMachine(RuleBasedStateMachine):
     def pull(self, data: st.DataObject) -> None:
         arms = self.some(data)
         arm = self.bandit.pull(arms=arms)
-        entry = self.bandit._ledger.entries[self.bandit.rounds]
+        entry = self.bandit._state.ledger.entries[self.bandit.rounds]
         assert self.model.decide(arms, self.bandit.rounds, entry.propensity) == arm
 
     def pick(self, data: st.DataObject) -> Made | None:
@@ -382,8 +382,8 @@ class BanditMachine(RuleBasedStateMachine):
     def counts_agree(self) -> None:
         assert (self.bandit.rounds, list(self.bandit.arms)) == (self.model.rounds, self.model.arms)
         assert self.bandit.pending == sum(each.status == "open" for each in self.model.in_flight())
-        assert len(self.bandit._ledger.entries) <= MAX_PENDING
-        assert len(self.bandit._ledger.answers) <= MAX_PENDING
+        assert len(self.bandit._state.ledger.entries) <= MAX_PENDING
+        assert len(self.bandit._state.ledger.answers) <= MAX_PENDING
         for arm, reason in self.bandit.explain().items():
             slot = self.model.slot_of(arm)
             assert (reason.pulls, reason.pending) == (self.model.known(slot), self.model.pending(slot))

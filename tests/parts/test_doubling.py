@@ -121,7 +121,7 @@ def test_rewards_that_nobody_asked_for_also_begin_epochs(policy: Policy) -> None
     for t in range(1, 60):
         bandit.update("ab"[t % 2], 0.5)
         start = max(each for each in (0, 8, 24, 56) if each < t)
-        assert tuple(bandit._settled.state.epoch) == (start, start + 8)
+        assert tuple(bandit._state.learner.state.epoch) == (start, start + 8)
     reasons = bandit.explain()
     assert set(reasons) == {"a", "b"}
     assert all(math.isfinite(chance) for chance in bandit.propensities().values())

@@ -100,7 +100,7 @@ def test_propensities_sum_to_one_and_match_the_frequencies(policy: Policy) -> No
         assert min(propensities.values()) >= 0.2 / len(propensities) * (1 - 1e-12)
     n = 500 if INTERPRETED else 20_000
     available = np.arange(3)
-    draw, state = compiled(policy.kernel.choose), bandit._settled.state  # a pull that is not rewarded changes no weight
+    draw, state = compiled(policy.kernel.choose), bandit._state.learner.state  # a pull that is not rewarded changes no weight
     drawn = [int(draw(policy.params, state, 41, key, available)) for key in range(n)]
     margin = math.sqrt(math.log(2 / 1e-8) / (2 * n))
     for slot, chance in enumerate(bandit.propensities().values()):

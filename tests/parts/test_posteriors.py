@@ -101,7 +101,7 @@ def test_propensities_match_the_frequencies(policy: Policy) -> None:
     promised = bandit.propensities()
     assert sum(promised.values()) == pytest.approx(1.0, abs=1e-12)
     assert min(promised.values()) > 0.01
-    choose, state = compiled(policy.kernel.choose), bandit._settled.state
+    choose, state = compiled(policy.kernel.choose), bandit._state.learner.state
     counts = np.zeros(3)
     for key in range(draws):
         counts[choose(policy.params, state, 10, key, np.arange(3))] += 1

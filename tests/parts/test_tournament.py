@@ -12,7 +12,7 @@ from rotting.engines.compile import compiled
 from rotting.kernels.binding import bind_all
 from rotting.kernels.nested import flatten
 from rotting.live import policy_state as states
-from rotting.live.arms import AllBut
+from rotting.live.arms import Complement
 from rotting.live.bandit import Bandit
 from rotting.parts import tournament
 from rotting.parts.tournament import MANY, champion, height, new_tournament, replay_path, runners_up
@@ -199,7 +199,7 @@ def test_masks_and_removals_stay_in_the_tournament_and_keep_the_choices(name: st
     """Against a bandit that does not admit: it looks at every arm when some are masked."""
     policy = make(name, sigma=0.3)
     fast, slow = Bandit(policy, arms=range(MANY + 8)), Bandit(policy, arms=range(MANY + 8))
-    slow._settled._functions = slow._settled._functions._replace(admit=None)
+    slow._state.learner._functions = slow._state.learner._functions._replace(admit=None)
     every = tuple(range(MANY + 8))
     masks = [every, every[2:], every[:-6], every[:3] + every[5:], every[::2]]
     for k in range(4 * len(order)):
@@ -212,8 +212,8 @@ def test_masks_and_removals_stay_in_the_tournament_and_keep_the_choices(name: st
         for each in (fast, slow):
             each.update(arm, (hash((arm, k // 3)) % 7) / 6)
         if len(mask) >= MANY:
-            assert fast._settled.state.tournament.missing[0] == len(every) - len(mask)
-            assert fast._settled.state.tournament.entrants[0] == len(every)
+            assert fast._state.learner.state.tournament.missing[0] == len(every) - len(mask)
+            assert fast._state.learner.state.tournament.entrants[0] == len(every)
 
 
 @pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "ucb1", "uniform"])
@@ -236,21 +236,21 @@ def test_to_leave_out_a_few_is_to_list_all_others(name: str, sigma: float | str,
             each.update(arm, (hash((arm, k // 3)) % 7) / 6)
         if k % 7 == 0:
             assert fast.pull() == slow.pull()
-    assert flatten(fast._settled.state).keys() == flatten(slow._settled.state).keys()
-    for name_of, array in flatten(fast._settled.state).items():
-        assert np.array_equal(array, flatten(slow._settled.state)[name_of], equal_nan=True), name_of
+    assert flatten(fast._state.learner.state).keys() == flatten(slow._state.learner.state).keys()
+    for name_of, array in flatten(fast._state.learner.state).items():
+        assert np.array_equal(array, flatten(slow._state.learner.state)[name_of], equal_nan=True), name_of
 
 
 def test_to_leave_out_a_few_of_many_lists_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     bandit, asked = Bandit(make("raw-ucb"), arms=range(200)), []  # type: tuple[Bandit, list[int]]
     bandit.update(bandit.pull(), 0.5)
-    listing = AllBut.slots
+    listing = Complement.slots
 
-    def counted(among: AllBut) -> Any:
+    def counted(among: Complement) -> Any:
         asked.append(among.size)
         return listing.__get__(among)
 
-    monkeypatch.setattr(AllBut, "slots", property(counted))
+    monkeypatch.setattr(Complement, "slots", property(counted))
     for k in range(300):
         bandit.update(bandit.pull(without=[k % 200, (k + 9) % 200]), 0.5)
     assert len(asked) <= 1

@@ -232,17 +232,17 @@ def test_arms_come_and_go(policy: Policy) -> None:
     rounds = 20 if policy.name != "glr-ucb" else 3  # no alarm so early
     without = fed(policy, {"a": table[0][:rounds], "b": table[1][:rounds]})
     bandit = fed(policy, {"a": table[0][:rounds], "b": table[1][:rounds], "c": [1000.0 * x for x in table[2][:rounds]]})
-    noise = bandit._settled.state.noise
+    noise = bandit._state.learner.state.noise
     bandit.remove_arm("c")
-    assert noise.pool.tolist() == without._settled.state.noise.pool.tolist()
-    assert noise.pairs.tolist() == without._settled.state.noise.pairs.tolist()
+    assert noise.pool.tolist() == without._state.learner.state.noise.pool.tolist()
+    assert noise.pairs.tolist() == without._state.learner.state.noise.pairs.tolist()
     bandit.add_arm("d")
     without.add_arm("d")
     for each in (bandit, without):
         assert each.pull() == "d"
         each.update("d", 1.0)
-    for name, array in flatten(bandit._settled.state.noise).items():
-        assert array.tolist() == flatten(without._settled.state.noise)[name].tolist(), name
+    for name, array in flatten(bandit._state.learner.state.noise).items():
+        assert array.tolist() == flatten(without._state.learner.state.noise)[name].tolist(), name
 
 
 # --- Theory ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from tests.reference import exponential_weights
 def test_a_late_reward_is_divided_by_the_probability_of_its_draw() -> None:
     policy = Exp3(gamma=0.2)
     bandit = Bandit(policy, arms=[0, 1], seed=1)
-    slow = exponential_weights.Exp3(2, gamma=0.2, uniform=lambda t, draw: uniform(bandit._key, t, draw))
+    slow = exponential_weights.Exp3(2, gamma=0.2, uniform=lambda t, draw: uniform(bandit._state.key, t, draw))
     waiting: list[tuple[int, int]] = []
     for t in range(1, 61):
         arm = slow.choose(t)

@@ -51,7 +51,7 @@ def test_a_bandit_is_made_once(client: Client) -> None:
         "policy": "ucb1",
         "params": first.body["params"],
         "seed": 0,
-        "pending_rule": "young",
+        "pending_rule": "shrink",
         "max_pending": 10_000,
         "archived": False,
         "rounds": 0,
@@ -337,7 +337,7 @@ def test_a_body_that_is_no_batch_of_rewards_is_refused(shared_client: Client, bo
 
 def test_arms_come_and_go(songs: Client) -> None:
     revision = songs("GET", BANDIT).headers["etag"]
-    problem(songs("PUT", f"{BANDIT}/arms/pop", {"prior": "like the others"}), 422, "invalid-value", field="prior")
+    problem(songs("PUT", f"{BANDIT}/arms/pop", {"prior": "pooled"}), 422, "invalid-value", field="prior")
     added = songs("PUT", f"{BANDIT}/arms/hip%20hop%2F", If_Match=revision)
     assert (added.status, added.body["arms"]) == (201, ["jazz", "rock", "folk", "hip hop/"])
     stale = songs("PUT", f"{BANDIT}/arms/pop", If_Match=revision)

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import rotting
+from rotting.live.bandit import Bandit
 from rotting.live.explanations import ArmExplanation
+from rotting.live.processes import Guard
 from rotting.service import history as module
 from rotting.service.history import MAX_BUCKETS, Histories, History, is_worn
 from tests.helpers.services import SONGS, Client, Running, running
@@ -97,7 +99,7 @@ def test_it_knows_where_rewards_lie() -> None:
 
 def test_it_knows_whether_every_arm_could_be_chosen() -> None:
     bandit, told = rotting.Bandit(rotting.UCB1(), arms=["a", "b", "c"]), list[dict[str, Any]]()
-    bandit._listen(told.extend)
+    bandit = Bandit.holding(Guard(bandit._state, told.extend))
     bandit.decide()
     bandit.decide(["a", "b"])
     bandit.decide(without=["a"])
@@ -126,7 +128,7 @@ def test_an_arm_that_comes_again_is_a_new_one() -> None:
 
 def test_rewards_that_were_learned_at_once_count_as_those_that_came_one_by_one() -> None:
     bandit, told = rotting.Bandit(rotting.UCB1(), arms=["a", "b", ("c", 1)]), list[dict[str, Any]]()
-    bandit._listen(told.extend)
+    bandit = Bandit.holding(Guard(bandit._state, told.extend))
     rows = [(bandit.arms[k % 3], k / 10) for k in range(40)]
     bandit.learn(rows)
     assert {event["event"] for event in told} == {"learned_many"}

@@ -21,6 +21,7 @@ from rotting import cli
 from rotting.errors import InvalidTypeError, InvalidValueError, RottingError, StoreFailedError, StoreFullError, StoreLockedError
 from rotting.live.bandit import Bandit
 from rotting.live.decisions import Decision
+from rotting.live.processes import Guard
 from rotting.policy import Policy
 from rotting.store import durable
 from rotting.store.durable import DurableBandit, open_in, replaying, resume
@@ -121,7 +122,7 @@ def test_a_bandit_in_a_store_decides_as_one_without(tmp_path: Path) -> None:
         ({"policy": rotting.UCB1(sigma=0.5)}, r"policy must be that of the store, UCB1\(sigma=1.0\), got UCB1\(sigma=0.5\)"),
         ({"arms": ["a", "b", "c"]}, r"arms must be those that the bandit was made with, or has now, got .*; see add_arm"),
         ({"seed": 1}, "seed must be that of the store, 0, got 1"),
-        ({"pending": "ignore"}, "pending must be that of the store, 'young', got 'ignore'"),
+        ({"pending": "ignore"}, "pending must be that of the store, 'shrink', got 'ignore'"),
         ({"max_pending": 7}, "max_pending must be that of the store, 10000, got 7"),
         ({"name": "films"}, "policy must be given for a bandit that is new to its store, got None"),
     ],
@@ -365,7 +366,7 @@ def test_a_choice_that_differs_is_found_when_it_is_played_again(tmp_path: Path) 
         forged = {**next(store.read()).payload, "id": "y" * 22, "round": 2, "arm": decision.arm}
         store.append([("bandit", forged), ("bandit", forged)])
         (problem,) = verify(store, replaying(store)).problems
-    assert problem.startswith("event 2: event must be the decision that follows from those before it, for 'b' in round 2")
+    assert problem.startswith("event 2: the decision of round 2 was 'a', and is 'b' now; epoch 2 was written by rotting ")
 
 
 def test_a_snapshot_that_is_not_the_state_is_found(tmp_path: Path) -> None:
@@ -455,9 +456,9 @@ def test_a_snapshot_that_cannot_be_read_back_is_passed_over(
                 store.save_snapshot("bandit", number, spoil(state))
         caplog.clear()
         with SQLiteStore(path, readonly=True) as store:
-            assert resume(store, "bandit", store.bandits()["bandit"], DurableBandit).get_state() == state
+            assert Bandit.holding(Guard(resume(store, "bandit", store.bandits()["bandit"]))).get_state() == state
         assert [record.name for record in caplog.records] == ["rotting.store"] * len(numbers)
-        assert caplog.messages[0].startswith("bandit bandit: the snapshot at event 3 is passed over: ")
+        assert caplog.messages[0].startswith("bandit bandit: the snapshot at event 3 is skipped: ")
 
 
 def two_updates() -> Bandit:
@@ -475,8 +476,8 @@ def test_a_snapshot_that_the_log_contradicts_is_passed_over(tmp_path: Path, capl
     with SQLiteStore(tmp_path / "songs.rot") as store, SQLiteStore(tmp_path / "copy.rot") as copied:
         copied.append([(event.bandit, event.payload) for event in store.read()], store.bandits().items())
         copied.save_snapshot("bandit", 3, state)  # it holds decisions 4 to 6, which follow in the log
-        assert resume(copied, "bandit", copied.bandits()["bandit"], DurableBandit).get_state() == state
-    assert "the snapshot at event 3 is passed over" in caplog.text
+        assert Bandit.holding(Guard(resume(copied, "bandit", copied.bandits()["bandit"]))).get_state() == state
+    assert "the snapshot at event 3 is skipped" in caplog.text
 
 
 UNTIL = ("now", "now", "a snapshot", "a copy of the log ahead", "the end", "the beginning")

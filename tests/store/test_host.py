@@ -16,6 +16,7 @@ from rotting.errors import (
     StoreFullError,
     StoreLockedError,
 )
+from rotting.live.saved_state import Parts
 from rotting.store.durable import replaying
 from rotting.store.host import Host, Hosted
 from rotting.store.sqlite import SQLiteStore
@@ -256,7 +257,7 @@ def test_a_long_log_gets_a_snapshot_while_bandits_are_used(tmp_path: Path, monke
     host.write(batch)
     assert host.written(batch) == [hosted]
     assert host.written(batch) == []  # it is being saved
-    host.save_snapshot(hosted, hosted.last_number, hosted.bandit._parts())
+    host.save_snapshot(hosted, hosted.last_number, Parts.of(hosted.state))
     with SQLiteStore(path, readonly=True) as store:
         found = store.snapshot("songs")
         assert found is not None
@@ -342,7 +343,7 @@ def test_the_log_is_read_in_pages(tmp_path: Path) -> None:
 def test_other_bandits_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     host = Host(tmp_path / "songs.rot")
     made(host, seed=3)
-    options = {"seed": 3, "pending": "young", "max_pending": 10_000}
+    options = {"seed": 3, "pending": "shrink", "max_pending": 10_000}
     assert host.is_same("songs", rotting.UCB1(), list(ARMS), options)
     assert not host.is_same("songs", rotting.UCB1(sigma=2.0), list(ARMS), options)
     assert not host.is_same("songs", rotting.UCB1(), ["a"], options)

@@ -16,7 +16,7 @@ from rotting.common.arrays import Ints
 from rotting.common.rules import suggest
 from rotting.errors import InvalidTypeError, InvalidValueError, brief
 
-_LISTED = 6  # arms in an error message
+_NAMED = 6  # arms in an error message
 _BITS = 4_096  # of a number: Python refuses to write numbers that are much longer
 _DEPTH = 50  # of tuples in tuples: JSON readers refuse what is nested much deeper
 MAX_PRIOR_WEIGHT = 10_000
@@ -26,7 +26,7 @@ _SEARCHED = 500  # arms among which a misspelt one is looked for: it takes a mil
 
 
 def check_arm(arm: object, depth: int = _DEPTH) -> Hashable:
-    """Accept what JSON can store and a dict can look up: str, int, float, bool, None, and tuples of these."""
+    """Check the id of an arm: a str, int, float, bool or None, or a tuple of these, which JSON can store and a dict look up."""
     if isinstance(arm, tuple):
         if depth == 0:
             raise InvalidValueError(
@@ -49,13 +49,13 @@ def check_arm(arm: object, depth: int = _DEPTH) -> Hashable:
 
 
 def check_iterable(arms: object, name: str = "arms") -> None:
-    """Refuse what is no list of arms."""
+    """Check that `arms` is a list of arms."""
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
         raise InvalidTypeError(name, "be a list of arms", arms)
 
 
 def arm_to_json(arm: Any) -> Any:
-    """Return an arm as JSON gives it back: with lists for tuples."""
+    """Return an arm as JSON represents it: lists instead of tuples."""
     return [arm_to_json(part) for part in arm] if isinstance(arm, tuple) else arm
 
 
@@ -72,8 +72,8 @@ NOTHING: frozenset[int] = frozenset()
 
 
 @final
-class AllBut:
-    """All active arms but a few, which are not listed unless somebody asks: that takes as long as there are arms."""
+class Complement:
+    """All active arms except a few. The slots are listed on demand only, since that takes time for every arm."""
 
     __slots__ = ("_slots", "every", "hidden", "size")
 
@@ -83,7 +83,7 @@ class AllBut:
 
     @property
     def slots(self) -> Ints:
-        """Those that are left, in increasing order."""
+        """The slots, in increasing order."""
         if not self.hidden:
             return self.every
         if self._slots is None:
@@ -92,7 +92,7 @@ class AllBut:
         return self._slots
 
     def kept(self, slots: Ints) -> Ints:
-        """Return those of some slots that are among these, in increasing order."""
+        """Return the given slots that belong to this set, in increasing order."""
         slots = np.sort(slots)
         places = np.minimum(np.searchsorted(self.every, slots), self.every.size - 1)
         left: Ints = slots[self.every[places] == slots]
@@ -100,15 +100,15 @@ class AllBut:
 
 
 class HasSlots(Protocol):
-    """Some slots, which are not listed unless somebody asks."""
+    """A set of slots that lists them on demand."""
 
     @property
     def slots(self) -> Ints:
-        """Those slots, in increasing order."""
+        """The slots, in increasing order."""
 
 
-def listed_slots(among: Ints | HasSlots) -> Ints:
-    """Return slots one by one."""
+def to_slots(among: Ints | HasSlots) -> Ints:
+    """Return a set of slots as an array."""
     return among if isinstance(among, np.ndarray) else among.slots
 
 
@@ -117,7 +117,7 @@ class Arms:
 
     def __init__(self, names: Iterable[object]) -> None:
         check_iterable(names)
-        self.names: list[Hashable] = [check_arm(arm) for arm in names]  # of each slot; meaningless where it is free
+        self.names: list[Hashable] = [check_arm(arm) for arm in names]  # of each slot; meaningless for a free one
         if not self.names:
             raise InvalidValueError("arms", "hold at least one arm", self.names, got="none")
         self.active = {arm: slot for slot, arm in enumerate(self.names)}
@@ -125,41 +125,45 @@ class Arms:
             twice = next(arm for slot, arm in enumerate(self.names) if self.active[arm] != slot)
             raise InvalidValueError("arms", "be distinct", twice, hint=" twice")
         self.retired: dict[Hashable, int] = {}
-        self._free: list[int] = []  # a heap: the lowest free slot is used next
-        self._set_slots(np.arange(len(self.names)))
+        self.free: list[int] = []  # a heap: the lowest free slot is used next
+        self.set_slots(np.arange(len(self.names)))
 
     @classmethod
     def restored(cls, n_slots: int, active: dict[Hashable, int], retired: dict[Hashable, int]) -> "Arms":
-        """Return arms that are in these slots."""
+        """Return the arms of a saved state, given their slots."""
         arms = cls.__new__(cls)
         arms.names = [None] * n_slots
         for group in (active, retired):
             for arm, slot in group.items():
                 arms.names[slot] = arm
         arms.active, arms.retired = active, retired
-        arms._free = sorted(set(range(n_slots)).difference(active.values(), retired.values()))
-        arms._set_slots(np.array(sorted(active.values()), np.int64))
+        arms.free = sorted(set(range(n_slots)).difference(active.values(), retired.values()))
+        arms.set_slots(np.array(sorted(active.values()), np.int64))
         return arms
 
-    def _set_slots(self, slots: Ints) -> None:
-        """Note the slots of the active arms, in their order: an array of its own, since others keep the one before."""
+    def set_slots(self, slots: Ints) -> None:
+        """Set the slots of the active arms. Each change makes a new array: callers keep the old one."""
         self.slots = slots
-        self._mask: tuple[object, object, Ints | AllBut] = (None, None, slots)  # the last tuples of arms, and their slots
+        self._mask: tuple[object, object, Ints | Complement] = (
+            None,
+            None,
+            slots,
+        )  # the last `arms` and `without` that were tuples, and what `available` returned
 
     def _place(self, slot: int) -> int:
         return int(np.searchsorted(self.slots, slot))
 
     def _activate(self, arm: Hashable, slot: int) -> None:
         self.active[arm] = slot
-        self._set_slots(np.insert(self.slots, self._place(slot), slot))
+        self.set_slots(np.insert(self.slots, self._place(slot), slot))
 
     def _deactivate(self, arm: Hashable) -> int:
         slot = self.active.pop(arm)
-        self._set_slots(np.delete(self.slots, self._place(slot)))
+        self.set_slots(np.delete(self.slots, self._place(slot)))
         return slot
 
     def known(self, arm: Hashable, retired: bool = False) -> int:
-        """Return the slot of an arm that is active or, if `retired`, of one that is either."""
+        """Return the slot of an active arm or, with `retired`, of an active or retired one."""
         try:
             slot = self.active.get(arm)
             if slot is None and retired:
@@ -167,19 +171,19 @@ class Arms:
         except TypeError:  # not hashable
             slot = None
         if slot is None:
-            raise InvalidValueError("arm", f"be one of {self._listed()}", arm, hint=self._hint(arm))
+            raise InvalidValueError("arm", f"be one of {self._names_for_error()}", arm, hint=self._hint(arm))
         return slot
 
     def _known_all(self, arms: Iterable[Hashable]) -> list[int]:
-        """Return the slots of arms that are active."""
+        """Return the slots of active arms."""
         given = tuple(arms)
         try:
             return [*map(self.active.__getitem__, given)]
         except (KeyError, TypeError):
-            return [*map(self.known, given)]  # which says which one is not
+            return [*map(self.known, given)]  # raises the error that names the unknown arm
 
     def _sorted(self, slots: list[int], hidden: frozenset[int]) -> Ints:
-        """Return slots in increasing order, each once and without those that are hidden."""
+        """Return the distinct slots that are not hidden, in increasing order."""
         if len(slots) < _MANY:
             return np.array(sorted({*slots} - hidden), np.int64)
         here = np.zeros(len(self.names), np.bool_)
@@ -188,16 +192,16 @@ class Arms:
         return np.flatnonzero(here)
 
     def _hidden(self, arms: Iterable[Hashable]) -> frozenset[int]:
-        """Return the slots of these arms, but for those that are retired, which nobody can choose anyway."""
+        """Return the slots of these arms, without the retired ones, which are never chosen anyway."""
         given = tuple(arms)
         try:
             return frozenset(map(self.active.__getitem__, given))
         except (KeyError, TypeError):
             return frozenset({self.known(arm, retired=True) for arm in given}.difference(self.retired.values()))
 
-    def _listed(self) -> str:
-        """Return the arms for an error message: all if they are few, else the first of them and how many there are."""
-        names, more = [brief(arm) for arm in islice(self.active, _LISTED)], len(self.active) - _LISTED
+    def _names_for_error(self) -> str:
+        """Return the active arms for an error message: the first few, and how many others there are."""
+        names, more = [brief(arm) for arm in islice(self.active, _NAMED)], len(self.active) - _NAMED
         return ", ".join(names) if more <= 0 else f"{', '.join(names)} and {more} others"
 
     def _hint(self, arm: Hashable) -> str:
@@ -205,20 +209,20 @@ class Arms:
             return ""
         return suggest(arm, [each for each in self.active if isinstance(each, str)])
 
-    def available(self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None) -> "Ints | AllBut":
-        """Return the slots of these arms in increasing order, of all that are active for None; `without` some."""
+    def available(self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None) -> "Ints | Complement":
+        """Return the slots of `arms` (None: of all active arms) except those of `without`, in increasing order."""
         if without is None and arms is None:
             return self.slots
-        known = self._mask  # a tuple cannot change, so that what was found for it is still right
+        known = self._mask  # a tuple cannot change, so the slots that were found for it are still right
         if arms is known[0] and without is known[1]:
             return known[2]
         hidden = NOTHING
         if without is not None:
             check_iterable(without, "without")
             hidden = self._hidden(without)
-        found: Ints | AllBut
+        found: Ints | Complement
         if arms is None:
-            found = AllBut(self.slots, hidden) if hidden else self.slots
+            found = Complement(self.slots, hidden) if hidden else self.slots
         else:
             check_iterable(arms)
             listed = self._known_all(arms)
@@ -231,28 +235,28 @@ class Arms:
             self._mask = (arms, without, found)
         return found
 
-    def describe(self, slots: "Ints | AllBut") -> tuple[list[Hashable] | None, list[Hashable] | None]:
-        """Return the arguments of `available` for these slots, in short: None, or the fewer of those in it and not in it."""
+    def describe(self, slots: "Ints | Complement") -> tuple[list[Hashable] | None, list[Hashable] | None]:
+        """Return the shortest arguments with which `available` returns these slots: `arms` and `without`, at least one None."""
         if slots.size == self.slots.size:
             return None, None
         if 2 * slots.size <= self.slots.size:
-            return [self.names[slot] for slot in (slots.slots if isinstance(slots, AllBut) else slots)], None
-        hidden = sorted(slots.hidden) if isinstance(slots, AllBut) else np.setdiff1d(self.slots, slots)
+            return [self.names[slot] for slot in (slots.slots if isinstance(slots, Complement) else slots)], None
+        hidden = sorted(slots.hidden) if isinstance(slots, Complement) else np.setdiff1d(self.slots, slots)
         return None, [self.names[slot] for slot in hidden]
 
     def check_not_last(self, arm: Hashable) -> None:
-        """Refuse to leave no arm to choose."""
+        """Check that another active arm is left without this one."""
         if len(self.active) == 1 and arm in self.active:
             raise InvalidValueError("arm", "not be the last one", arm)
 
     @property
     def has_free(self) -> bool:
         """Whether there is a free slot for a new arm."""
-        return bool(self._free)
+        return bool(self.free)
 
     def add(self, arm: Hashable) -> int:
         """Put a new arm into the lowest free slot, or into one more."""
-        slot = heapq.heappop(self._free) if self._free else len(self.names)
+        slot = heapq.heappop(self.free) if self.free else len(self.names)
         if slot == len(self.names):
             self.names.append(arm)
         self.names[slot] = arm
@@ -260,15 +264,15 @@ class Arms:
         return slot
 
     def retire(self, arm: Hashable) -> None:
-        """Let an active arm keep its slot, and be chosen no more."""
+        """Retire an active arm: it keeps its slot, and is not chosen any more."""
         self.retired[arm] = self._deactivate(arm)
 
     def revive(self, arm: Hashable) -> None:
-        """Let a retired arm be chosen again."""
+        """Make a retired arm active again."""
         self._activate(arm, self.retired.pop(arm))
 
     def forget(self, arm: Hashable) -> int:
-        """Free the slot of an arm, and return it."""
+        """Free the slot of an arm; return the slot."""
         slot = self.retired.pop(arm) if arm in self.retired else self._deactivate(arm)
-        heapq.heappush(self._free, slot)
+        heapq.heappush(self.free, slot)
         return slot

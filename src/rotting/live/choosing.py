@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.live.arms import AllBut, listed_slots
-from rotting.live.early_rewards import EarlyRewards
+from rotting.live.arms import Complement, to_slots
 from rotting.live.explanations import ArmExplanation
 from rotting.live.learner import UNKNOWN, Learner
+from rotting.live.ledger import EarlyRewards
 from rotting.live.pages import Page
-from rotting.live.under_way import Candidates, UnderWay
+from rotting.live.pending_decisions import Candidates, PendingDecisions
 
 # Calls `tuple.__new__` directly: half the time of calling the class.
 _explanation: Callable[[type[ArmExplanation], tuple[object, ...]], ArmExplanation] = tuple.__new__
@@ -30,19 +30,19 @@ class Chooser:
 
     Args:
         learner: the policy's state with all rewards whose turn has come.
-        under_way: counts of the decisions without a reward.
+        pending: counts of the decisions without a reward.
         early: the rewards that wait for those of older decisions.
     """
 
-    def __init__(self, learner: Learner, under_way: UnderWay, early: EarlyRewards) -> None:
-        self.learner, self.under_way, self.early = learner, under_way, early
+    def __init__(self, learner: Learner, pending: PendingDecisions, early: EarlyRewards) -> None:
+        self.learner, self.pending, self.early = learner, pending, early
         self._propensity = None if learner.policy.randomised else 1.0
         self._with_early: Learner | None = None  # the learner after the early rewards, as of these versions of the two:
         self._versions = (0, 0)
 
     def copy(self) -> "Chooser":
         """Return an independent copy."""
-        return Chooser(self.learner.copy(), self.under_way.copy(), self.early.copy())
+        return Chooser(self.learner.copy(), self.pending.copy(), self.early.copy())
 
     def trial(self) -> Learner:
         """Return a copy of what decides: the learner after the early rewards."""
@@ -61,20 +61,20 @@ class Chooser:
             self._with_early, self._versions = self.trial(), versions
         return self._with_early
 
-    def choose(self, t: int, key: int, among: Ints | AllBut | Page, wanted: bool) -> Chosen:
+    def choose(self, t: int, key: int, among: Ints | Complement | Page, wanted: bool) -> Chosen:
         """Choose one of the slots `among` in round t; `wanted`: with its propensity and the reason."""
-        under_way = self.under_way
+        pending = self.pending
         learner = self._current() if self.early.number else self.learner
         hides = learner is self.learner or learner.leaves_no_trace
-        if not under_way.waiting and type(among) is not Page and (self._propensity is not None or learner.weighs or not wanted):
+        if not pending.waiting and type(among) is not Page and (self._propensity is not None or learner.weighs or not wanted):
             return self._choose_alone(learner, t, key, among, wanted, hides)
         if not hides:
-            among = listed_slots(among) if type(among) is not Page else among.slots
-        candidates = among.candidates(learner) if type(among) is Page else under_way.find_candidates(learner, among)
+            among = to_slots(among) if type(among) is not Page else among.slots
+        candidates = among.candidates(learner) if type(among) is Page else pending.find_candidates(learner, among)
         propensity, drawn = self._propensity, None
         if propensity is None and wanted and not learner.weighs:
             drawn = learner.to_ask().probabilities(t, candidates.asked) if candidates.asked.size else None
-        slot, joined, asked = under_way.choose_from(candidates, learner, t, key, among)
+        slot, joined, asked = pending.choose_from(candidates, learner, t, key, among)
         reason = None
         if wanted:
             index, mean, window, width = UNKNOWN if asked is None else learner.explain(t, asked, slot)
@@ -85,9 +85,9 @@ class Chooser:
             propensity = self._drawn_with(learner, slot, wanted, candidates, drawn)
         return Chosen(slot, propensity, reason)
 
-    def _choose_alone(self, learner: Learner, t: int, key: int, among: Ints | AllBut, wanted: bool, hides: bool) -> Chosen:
+    def _choose_alone(self, learner: Learner, t: int, key: int, among: Ints | Complement, wanted: bool, hides: bool) -> Chosen:
         """Choose where no arm waits: the policy alone decides."""
-        if type(among) is AllBut:
+        if type(among) is Complement:
             hidden = learner.hide(among.every, among.hidden) if hides else None
             asked = among.slots if hidden is None else hidden
         else:
@@ -110,8 +110,8 @@ class Chooser:
             self.learner.choose(t, key, asked)
 
     def _reason(self, slot: int, index: float, mean: float, window: int, width: float) -> ArmExplanation:
-        under_way = self.under_way
-        return _explanation(ArmExplanation, (index, mean, window, width, under_way.rewards[slot], under_way.pending[slot]))
+        pending = self.pending
+        return _explanation(ArmExplanation, (index, mean, window, width, pending.rewards[slot], pending.pending[slot]))
 
     def _drawn_with(
         self, learner: Learner, slot: int, wanted: bool, candidates: Candidates, drawn: Floats | None

@@ -87,11 +87,11 @@ class Learner:
         "_base",
         "_draws_openly",
         "_functions",
-        "_hidden",
         "_hidden_as",
         "_may_be_full",
         "_params",
         "capacity",
+        "hidden_slots",
         "is_own",
         "leaves_no_trace",
         "n_slots",
@@ -131,7 +131,7 @@ class Learner:
         )
         self._admitted: Ints | None = None  # what stands for the arms that the state is ready for, if that is known:
         self._base: Ints | None = None  # these
-        self._hidden: set[int] = set()  # but for those,
+        self.hidden_slots: set[int] = set()  # but for those,
         self._hidden_as: frozenset[int] | None = NOTHING  # which were given as this
         self._draws_openly = kernel.propensities is None or is_own_work(kernel.propensities)
         self._may_be_full = kernel.enlarge is not None
@@ -152,7 +152,7 @@ class Learner:
         twin = Learner.__new__(Learner)
         for name in self.__slots__:
             setattr(twin, name, getattr(self, name))
-        twin.state, twin._hidden = states.copy(self.state), self._hidden.copy()
+        twin.state, twin.hidden_slots = states.copy(self.state), self.hidden_slots.copy()
         return twin
 
     def make_room(self, rounds: int) -> None:
@@ -209,20 +209,20 @@ class Learner:
         base = self._base
         if base is None or self._admitted is None:
             return None
-        left = base.size - len(self._hidden) + len(come) - len(go)
+        left = base.size - len(self.hidden_slots) + len(come) - len(go)
         if not self._can_hide(left):
             self._admitted = None
             return None
         if come or go:
             self._functions.readmit(self._params, self.state, np.array(come, np.int64), np.array(go, np.int64))  # type: ignore[misc]
-            self._hidden.difference_update(come)
-            self._hidden.update(go)
+            self.hidden_slots.difference_update(come)
+            self.hidden_slots.update(go)
             self._admitted, self._hidden_as = base[:left], None
         return self._admitted
 
     def _admit(self, arms: Ints, hidden: frozenset[int] = NOTHING) -> None:
         """Make the state ready for these arms, but for those that are hidden."""
-        admit, readmit, before = self._functions.admit, self._functions.readmit, self._hidden
+        admit, readmit, before = self._functions.admit, self._functions.readmit, self.hidden_slots
         if admit is not None and self.n_slots >= MANY:
             if arms.size < MANY:
                 return  # they are looked at one by one
@@ -232,7 +232,7 @@ class Learner:
             if readmit is not None and hidden != before:
                 come, go = (np.fromiter(each, np.int64, len(each)) for each in (before - hidden, hidden - before))
                 readmit(self._params, self.state, come, go)
-        self._admitted, self._base, self._hidden, self._hidden_as = arms, arms, set(hidden), hidden
+        self._admitted, self._base, self.hidden_slots, self._hidden_as = arms, arms, set(hidden), hidden
 
     def ask(self, rule: Callable[..., Any], t: int, *more: object) -> Any:
         """Return what a compiled rule finds out by asking the policy to explain."""

@@ -11,9 +11,9 @@ from typing import final
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.live.arms import AllBut, Arms
+from rotting.live.arms import Arms, Complement
 from rotting.live.learner import Learner
-from rotting.live.under_way import Candidates, UnderWay
+from rotting.live.pending_decisions import Candidates, PendingDecisions
 
 
 class SortedSlots:
@@ -51,15 +51,15 @@ class Page:
 
     Args:
         among: the arms to choose from.
-        under_way: the decisions without a reward, which it counts; `take` and `recount` report what changes there.
+        pending: the decisions without a reward, which it counts; `take` and `recount` report what changes there.
     """
 
-    def __init__(self, among: Ints | AllBut, under_way: UnderWay) -> None:
-        all_but = among if isinstance(among, AllBut) else AllBut(among, frozenset())
-        self._every, self._under_way = all_but.every, under_way
+    def __init__(self, among: Ints | Complement, pending: PendingDecisions) -> None:
+        all_but = among if isinstance(among, Complement) else Complement(among, frozenset())
+        self._every, self._pending = all_but.every, pending
         self._hidden = set(all_but.hidden)
         self.size = all_but.size
-        waiting = all_but.kept(np.fromiter(under_way.waiting, np.int64, len(under_way.waiting)))
+        waiting = all_but.kept(np.fromiter(pending.waiting, np.int64, len(pending.waiting)))
         self._waiting, self._waits = SortedSlots(waiting), set(waiting.tolist())
         self._listed: SortedSlots | None = None  # all that can be chosen, once somebody has asked for them
         self._asked: SortedSlots | None = None  # those that do not wait, likewise
@@ -72,7 +72,7 @@ class Page:
     def slots(self) -> Ints:
         """All that can be chosen, in increasing order, until the next change."""
         if self._listed is None:
-            self._listed = SortedSlots(AllBut(self._every, frozenset(self._hidden)).slots)
+            self._listed = SortedSlots(Complement(self._every, frozenset(self._hidden)).slots)
         return self._listed.array
 
     def take(self, slot: int) -> None:
@@ -92,7 +92,7 @@ class Page:
 
     def recount(self, slot: int) -> None:
         """Stop treating an arm as waiting once it has no pending decision."""
-        if slot in self._waits and slot not in self._under_way.waiting:
+        if slot in self._waits and slot not in self._pending.waiting:
             self._waits.remove(slot)
             self._waiting.remove(slot)
             self._come.append(slot)
@@ -101,10 +101,10 @@ class Page:
 
     def candidates(self, learner: Learner) -> Candidates:
         """Return the arms that the policy is asked about, and those that wait."""
-        if self._waits and not self._under_way.new_first:
-            return self._under_way.candidates(self.slots)
+        if self._waits and not self._pending.new_first:
+            return self._pending.candidates(self.slots)
         waiting = self._waiting.array.copy()
-        hidden = self._hide(learner) if self._under_way.by_index or not self._waits else None
+        hidden = self._hide(learner) if self._pending.by_index or not self._waits else None
         return Candidates(self._list_asked() if hidden is None else hidden, waiting)
 
     def _hide(self, learner: Learner) -> Ints | None:
@@ -121,7 +121,7 @@ class Page:
 
     def _list_asked(self) -> Ints:
         if self._asked is None:
-            self._asked = SortedSlots(AllBut(self._every, frozenset(self._hidden | self._waits)).slots)
+            self._asked = SortedSlots(Complement(self._every, frozenset(self._hidden | self._waits)).slots)
         return self._asked.array
 
     def describe(self, arms: Arms) -> tuple[list[Hashable] | None, list[Hashable] | None]:

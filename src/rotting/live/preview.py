@@ -4,9 +4,10 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from rotting.common.arrays import Ints
-from rotting.live.arms import AllBut
+from rotting.live.arms import Complement
 from rotting.live.choosing import Chooser
-from rotting.live.decisions import Decision, Expiry
+from rotting.live.decisions import Decision
+from rotting.live.ledger import Expiry
 from rotting.live.pages import Page
 
 
@@ -20,16 +21,16 @@ class Preview(NamedTuple):
     free: int  # decisions for which there is room before the oldest expires
     expiries: list[Expiry]  # what expires then, oldest first
 
-    def decisions(self, among: Ints | AllBut, count: int) -> tuple[Decision, ...]:
+    def decisions(self, among: Ints | Complement, count: int) -> tuple[Decision, ...]:
         """Return the decisions of the page; it changes the copies."""
-        page, free, expiries = Page(among, self.chooser.under_way), self.free, iter(self.expiries)
+        page, free, expiries = Page(among, self.chooser.pending), self.free, iter(self.expiries)
         made: list[Decision] = []
         for t in range(self.rounds + 1, self.rounds + count + 1):
             while free <= 0:
                 free += self._expire(next(expiries), t - 1, page)
             slot, propensity, reason = self.chooser.choose(t, self.key, page, True)
             made.append(Decision("", self.names[slot], t, propensity, reason))  # type: ignore[arg-type]
-            self.chooser.under_way.decided(slot)
+            self.chooser.pending.decided(slot)
             page.take(slot)
             free -= 1
         return tuple(made)
@@ -37,7 +38,7 @@ class Preview(NamedTuple):
     def _expire(self, expiry: Expiry, rounds: int, page: Page) -> int:
         """End a decision, and return how many places become free."""
         chooser, slot = self.chooser, expiry.slot
-        chooser.under_way.ended(slot)
+        chooser.pending.ended(slot)
         page.recount(slot)
         for decided, reward in expiry.followers:
             chooser.learner.learn(rounds, slot, reward)

@@ -1,68 +1,129 @@
-"""Bandits in forked processes, and bandits whose record is broken: each is safe to use, or says why it is not.
+"""The locks of bandits: in forked processes, and for bandits whose events are recorded.
 
-A forked child has a copy of all bandits, perhaps in the middle of a change that another thread makes and the child never will,
-and with the random numbers that the parent will draw, too. So a fork waits until nobody changes a bandit; in the child each
-gets a lock and a stream of random numbers of its own. One that was still being changed after a second refuses to work there. A
-bandit that is recorded (`rotting.open`) belongs to the process that opened it, and refuses to work in the child.
+A forked child has a copy of every bandit, perhaps in the middle of a change that another thread of the parent is making, and
+with the random numbers that the parent will draw, too. So a fork waits until no bandit is being changed. In the child, each
+bandit gets a new lock and its own random numbers. A bandit that is still being changed after a second refuses to work in the
+child. A recorded bandit (`rotting.open`) belongs to the process that opened it, and refuses to work in the child as well.
 """
 
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from rotting.errors import StoreFailedError
+from rotting.live.decisions import Ids
+from rotting.live.events import Listener
+from rotting.live.state import BanditState
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 
-class Gate:
-    """The lock of a bandit that is recorded, which lets nobody in once the bandit and its record are not the same any more.
+class RecordingLock:
+    """The lock of a recorded bandit: when it is released, the events since it was acquired are passed to a listener.
 
-    Who waited for it meanwhile is refused as well, also where nothing would change: a reward that was not kept must not be
-    called a duplicate.
+    If the listener fails, the bandit is ahead of its record. Then the lock is shut: every later call is refused, and so is
+    every call that waits for the lock, even if it would change nothing. A reward that was not recorded must not be called a
+    duplicate.
+
+    Args:
+        state: the state whose events are recorded.
+        listener: called with them.
     """
 
-    def __init__(self, why_not: str = "") -> None:
-        self._lock, self._why_not = threading.RLock(), why_not
+    def __init__(self, state: BanditState, listener: Listener) -> None:
+        self._lock, self._state, self._listener = threading.RLock(), state, listener
+        self._reason = ""
+        state.events = []
 
-    def shut(self, why_not: str) -> None:
-        """Let nobody in any more; the first reason is the one that is told."""
-        self._why_not = self._why_not or why_not
+    def shut(self, reason: str) -> None:
+        """Refuse every later call; the first reason counts."""
+        self._reason = self._reason or reason
 
     def __enter__(self) -> None:
         self._lock.acquire()
-        if self._why_not:
+        if self._reason:
             self._lock.release()
-            raise StoreFailedError(self._why_not)
+            raise StoreFailedError(self._reason)
 
     def __exit__(self, *error: object) -> None:
-        self._lock.release()
+        try:
+            if self._state.events:
+                self._notify_listener()
+        finally:
+            self._lock.release()
+
+    def _notify_listener(self) -> None:
+        events, self._state.events = self._state.events, []
+        try:
+            self._listener(events or [])
+        except BaseException as error:
+            self.shut(f"the bandit is ahead of its record, which could not be written: open it again ({error})")
+            raise
 
 
-class _Forked(Protocol):
-    _lock: Any
+class ShutLock:
+    """The lock of a bandit that cannot be used in this process.
 
-    def _after_fork(self, is_whole: bool) -> None: ...
+    Args:
+        reason: the message of the error that every call raises.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def __enter__(self) -> None:
+        raise StoreFailedError(self._reason)
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
-_all: WeakSet[Any] = WeakSet()
+class Guard:
+    """Lets one thread at a time use a state, and gives a forked child its own lock, ids and random numbers.
+
+    Args:
+        state: the state of a bandit.
+        listener: called with the events of each change before the lock is released; None if nobody keeps a record.
+    """
+
+    def __init__(self, state: BanditState, listener: Listener | None = None) -> None:
+        self.state = state
+        self._recording = None if listener is None else RecordingLock(state, listener)
+        self.lock: AbstractContextManager[Any] = self._recording or threading.RLock()
+        self.ids = Ids()
+        _guards.add(self)
+
+    def shut(self, reason: str) -> None:
+        """Refuse every later call to a recorded bandit, with this reason."""
+        if self._recording is not None:
+            self._recording.shut(reason)
+
+    def after_fork(self, is_whole: bool) -> None:
+        """Prepare the bandit for the forked child; `is_whole`: it was not being changed."""
+        self.ids = Ids()
+        if self._recording is not None:
+            self.lock = ShutLock("the bandit belongs to the process that opened it: open it again in this one")
+        elif not is_whole:
+            self.lock = ShutLock("the bandit was being changed when this process was forked: make it anew from its state")
+        else:
+            self.lock, self.state.key = threading.RLock(), int.from_bytes(os.urandom(8), "big") >> 1
 
 
-def watch(bandit: _Forked) -> None:
-    """Let a bandit know when it finds itself in a forked child."""
-    _all.add(bandit)
-
-
+_guards: WeakSet[Guard] = WeakSet()
 _PATIENCE = 1.0  # seconds that a fork waits for a change to end
 _forking = threading.Lock()  # one fork at a time
-_held: dict[int, Any] = {}  # the locks that the fork holds, by the bandit's id()
+_held: dict[int, Any] = {}  # the locks that the fork holds, by the guard's id()
 
 
 def _hold_all() -> None:
     _forking.acquire()
-    for bandit in list(_all):
-        if not isinstance(bandit._lock, Gate) and bandit._lock.acquire(timeout=_PATIENCE):
-            _held[id(bandit)] = bandit._lock
+    for guard in list(_guards):
+        lock: Any = guard.lock
+        if hasattr(lock, "acquire") and lock.acquire(timeout=_PATIENCE):  # the others refuse to work in the child anyway
+            _held[id(guard)] = lock
 
 
 def _release_all() -> None:
@@ -72,19 +133,14 @@ def _release_all() -> None:
     _forking.release()
 
 
-def _tell_all() -> None:
-    global _forking  # noqa: PLW0603 - that of the parent is held
-    for bandit in list(_all):
-        bandit._after_fork(id(bandit) in _held)
+def _ready_all() -> None:
+    global _forking  # noqa: PLW0603 - the parent's is held
+    for guard in list(_guards):
+        guard.after_fork(id(guard) in _held)
     _held.clear()
     _forking = threading.Lock()
 
 
-def own_stream() -> int:
-    """Return a key that no other process has."""
-    return int.from_bytes(os.urandom(8), "big") >> 1
-
-
 if hasattr(os, "register_at_fork"):  # where processes can be forked
     _register: Callable[..., None] = os.register_at_fork
-    _register(before=_hold_all, after_in_parent=_release_all, after_in_child=_tell_all)
+    _register(before=_hold_all, after_in_parent=_release_all, after_in_child=_ready_all)

@@ -1,4 +1,4 @@
-"""What `Bandit.get_state` returns: JSON-able data under a digest, of a format with a version."""
+"""Writes the state of a bandit as JSON-able data with a version and a digest (`Bandit.get_state`), and reads it back."""
 
 import hashlib
 import json
@@ -8,17 +8,20 @@ from typing import Any, NamedTuple
 from rotting.common.pieces import Pauses, text_of
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
-from rotting.live.answers import Answers
-from rotting.live.arms import arm_to_json
-from rotting.live.decisions import Entry, Key
+from rotting.live.arms import Arms, arm_to_json, restore_arm
+from rotting.live.decisions import Key
 from rotting.live.learner import Learner
+from rotting.live.ledger import Answers, Entry, Ledger, Orphans
+from rotting.live.reporting import Reporting
+from rotting.live.state import BanditState, PendingRule
 from rotting.policy import Policy
+from rotting.registry import from_json as policy_from_json
 
 FORMAT, VERSION = "rotting-bandit", 4
 
 
 def _plain(value: Any) -> Any:
-    """Write 1.0 as 1: some JSON tools do, and the digest must not change."""
+    """Write 1.0 as 1, as some JSON tools do: the digest must not depend on it."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -38,26 +41,48 @@ def _digest(data: dict[str, Any]) -> str:
 
 
 class Parts(NamedTuple):
-    """Copies of what a bandit is made of, which are made in no time; to write them takes longer."""
+    """Copies of all parts of a `BanditState`. Making them is fast, and needs a lock; writing them is slow, and needs none."""
 
     policy: Policy
     key: int
     rounds: int
-    pending: str
+    pending_rule: PendingRule
     max_pending: int
     learner: Learner
     active: dict[Hashable, int]
     retired: dict[Hashable, int]
     pulls: list[int]  # rewards of each slot
     decisions: list[Entry]
-    early: dict[Key, list[Any]]  # those with a reward, which may be learned meanwhile
+    early: dict[Key, list[Any]]  # the decisions with an early reward, which may be learned meanwhile
     answers: Answers
     orphans: list[Any]
     rewards: list[Any]
     reporting: list[Any]
 
+    @classmethod
+    def of(cls, state: BanditState) -> "Parts":
+        """Return copies of the parts of a state."""
+        pending, ledger = state.pending, state.ledger
+        return cls(
+            state.policy,
+            state.key,
+            state.rounds,
+            state.pending_rule,
+            ledger.max_pending,
+            state.learner.copy(),
+            state.arms.active.copy(),
+            state.arms.retired.copy(),
+            pending.rewards.copy(),
+            list(ledger.entries.values()),
+            {each.key: each.to_json() for each in ledger.entries.values() if each.reward is not None} if ledger.early else {},
+            ledger.answers.copy(),
+            state.orphans.to_json(),
+            [pending.total, pending.number],
+            state.reporting.to_json(),
+        )
+
     def to_json(self) -> dict[str, Any]:
-        """Return them as JSON carries them, with format, version and digest."""
+        """Return the parts as JSON-able data, with format, version and digest."""
         pause = Pauses()
         arms: list[Any] = []
         for retired, group in ((False, self.active), (True, self.retired)):
@@ -80,7 +105,7 @@ class Parts(NamedTuple):
             "rounds": self.rounds,
             "capacity": self.learner.capacity,
             "slots": self.learner.n_slots,
-            "pending": self.pending,
+            "pending": self.pending_rule,
             "max_pending": self.max_pending,
             "arms": arms,
             "decisions": decisions,
@@ -93,8 +118,41 @@ class Parts(NamedTuple):
         return {**data, "digest": _digest(data)}
 
 
-def unseal(state: Any) -> dict[str, Any]:
-    """Return the data of this version, or say why it cannot be used."""
+def restore(saved: Any) -> BanditState:
+    """Return the state that `Parts.to_json` wrote, in this version or an earlier one."""
+    data = _checked(saved)
+    active: dict[Hashable, int] = {}
+    retired: dict[Hashable, int] = {}
+    for each in data["arms"]:
+        (retired if each["retired"] else active)[restore_arm(each["arm"])] = each["slot"]
+    arms = Arms.restored(data["slots"], active, retired)
+    answers = ((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
+    ledger = Ledger(data["max_pending"], answers)
+    orphans = Orphans(data["max_pending"], [(restore_arm(arm), rounds) for arm, rounds in data["orphans"]])
+    policy, capacity = policy_from_json(data["policy"]), data["capacity"]
+    learner = Learner(policy, data["slots"], capacity, states.from_json(policy, data["state"], data["slots"], capacity))
+    state = BanditState(learner, current_rule(data["pending"]), arms, int(data["key"], 16), data["rounds"], ledger, orphans)
+    state.reporting = Reporting(*data["reporting"])
+    pending = state.pending
+    for each in data["arms"]:
+        pending.restore(each["slot"], each["pulls"])
+    pending.total, pending.number = float(data["rewards"][0]), data["rewards"][1]
+    for each in data["decisions"]:
+        entry = Entry.restored(each)
+        ledger.add(entry)
+        if entry.reward is None:
+            pending.decided(entry.slot)
+    return state
+
+
+def current_rule(pending: Any) -> PendingRule:
+    """Return the rule for pending decisions by its present name; states and stores may hold the former one, "young"."""
+    rule: PendingRule = "shrink" if pending == "young" else pending
+    return rule
+
+
+def _checked(state: Any) -> dict[str, Any]:
+    """Return the data in the present version, or raise an error that says why it cannot be used."""
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise InvalidValueError("state", f"be what Bandit.get_state returned (format {FORMAT!r})", state)
     version = state.get("version")
@@ -110,15 +168,15 @@ def unseal(state: Any) -> dict[str, Any]:
 
 
 def _from_version_3(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the same in this version: it had no ids, and for each arm only the number of decisions under way."""
+    """Convert from version 3, which had no ids, and only the number of pending decisions of each arm."""
     decisions: list[list[Any]] = []
     arms: list[dict[str, Any]] = []
     for each in state["arms"]:
         for k in range(each["pending"]):
             propensity = each["propensities"][k] if each["propensities"] else None
-            # Their rounds are not known. A number that no round has is as good, and the oldest come first.
+            # Their rounds are not known. A key that no round has will do, and the oldest come first.
             decisions.append([-1 - len(decisions), each["slot"], state["rounds"], propensity, None, 0, False])
         arms.append({"arm": each["arm"], "slot": each["slot"], "retired": each["kept"], "pulls": each["pulls"]})
-    new = {"pending": "young", "max_pending": max(10_000, len(decisions)), "rewards": [0.0, 0], "reporting": []}
+    new = {"pending": "shrink", "max_pending": max(10_000, len(decisions)), "rewards": [0.0, 0], "reporting": []}
     new |= {"answers": [], "orphans": []}
     return {**state, **new, "arms": arms, "decisions": decisions}

@@ -382,7 +382,7 @@ def create(
     *,
     like: str | None = None,
     seed: int | None = None,
-    pending: Literal["young", "ignore"] | None = None,
+    pending: Literal["shrink", "ignore"] | None = None,
     max_pending: int | None = None,
 ) -> Call[None]:
     """Make a bandit; the same request again changes nothing."""
@@ -527,7 +527,7 @@ def _expire_older(
 
 
 def add_arm(
-    name: str, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["like the others"] | None = None
+    name: str, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["pooled"] | None = None
 ) -> Call[None]:
     """Add an arm, or let one that was retired be chosen again."""
     return _call("PUT", _bandit_path(name, "arms", _segment("arm", arm)), _no_result, {"resume": resume, "prior": prior})

@@ -83,7 +83,7 @@ class _ServiceVerbs:
         *,
         like: str | None = None,
         seed: int | None = None,
-        pending: Literal["young", "ignore"] | None = None,
+        pending: Literal["shrink", "ignore"] | None = None,
         max_pending: int | None = None,
     ) -> Call[None]:
         """Make a bandit, as `rotting.Bandit` does; the same again does nothing, another one of that name is refused.
@@ -143,9 +143,7 @@ class _BanditVerbs:
         return calls.expire(self._name, id, older_than_rounds, missing, limit)
 
     @_Verb
-    def add_arm(
-        self, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["like the others"] | None = None
-    ) -> Call[None]:
+    def add_arm(self, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["pooled"] | None = None) -> Call[None]:
         """Let `arm` be chosen from now on, as `Bandit.add_arm`; one that is there already stays as it is."""
         return calls.add_arm(self._name, arm, resume, prior)
 

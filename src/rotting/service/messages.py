@@ -34,7 +34,7 @@ class NewBandit(Struct, forbid_unknown_fields=True):
     arms: _Arms | UnsetType = UNSET
     """Names of the arms, each once."""
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
-    pending: Literal["young", "ignore"] | UnsetType = UNSET
+    pending: Literal["shrink", "ignore"] | UnsetType = UNSET
     """Whether decisions under way count."""
     max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
     """The most decisions that are waited for; when there is one more, the oldest expires."""
@@ -47,7 +47,7 @@ class BanditAnswer(Struct):
     policy: str
     params: dict[str, float | str]
     seed: int
-    pending_rule: Literal["young", "ignore"]
+    pending_rule: Literal["shrink", "ignore"]
     max_pending: int
     archived: bool
     rounds: int
@@ -179,7 +179,7 @@ class ArmRequest(Struct, forbid_unknown_fields=True):
 
     resume: bool = False
     """Let an arm that was retired be chosen again, with what was learned of it."""
-    prior: tuple[float, Annotated[int, Meta(ge=1, le=MAX_PRIOR_WEIGHT)]] | Literal["like the others"] | None = None
+    prior: tuple[float, Annotated[int, Meta(ge=1, le=MAX_PRIOR_WEIGHT)]] | Literal["pooled"] | None = None
     """What to assume of a new arm: a mean and a weight."""
 
 

@@ -1,4 +1,4 @@
-"""A bandit that outlives its process: every change is in a store before the caller has the reply."""
+"""Durable bandits: every change is in a store before the caller gets the response."""
 
 import logging
 import threading
@@ -6,71 +6,85 @@ from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 from rotting.errors import InvalidValueError, RottingError, StoreError, StoreFailedError, brief
 from rotting.live.arms import check_iterable, restore_arm
 from rotting.live.bandit import Bandit
-from rotting.live.saved_state import Parts
+from rotting.live.processes import Guard
+from rotting.live.saved_state import Parts, current_rule, restore
+from rotting.live.state import BanditState
+from rotting.live.view import BanditView
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 from rotting.store.protocol import Durability, Event, Payload, Snapshot, Store
 from rotting.store.records import check_name, event_in
+from rotting.store.writers import Writer, last_writer
 
 _log = logging.getLogger("rotting.store")
 _UNREADABLE = (RottingError, ValueError, TypeError, LookupError, AttributeError)  # what reading a foreign state may raise
-AnyBandit = TypeVar("AnyBandit", bound=Bandit)
 
-_SNAPSHOT_EVERY = 100_000  # events: a second or two to play again when a store is opened; a snapshot takes time too
+_SNAPSHOT_EVERY = 100_000  # events: replaying them takes a second or two when a store is opened
 
 
 class DurableBandit(Bandit):
     """A bandit in a store; `rotting.open` makes one.
 
-    It is used as a `Bandit` is, in a `with` block or with a `close` in the end. A reply means that what it tells is in the
-    store, as durable as was asked for. When the store refuses a change, so does the bandit, and every later call fails:
-    open it again. A copy, also in another process, is a bandit of its own, without a store.
+    Use it as a `Bandit`, in a `with` block or with a `close` at the end. When a method returns, its changes are in the store,
+    as durable as was asked for. If the store refuses a change, the method raises, and every later call fails: open the bandit
+    again. A copy, also in another process, is an independent bandit without a store.
+
+    Args:
+        state: the state that the store's events make.
+        store: the store, which `close` closes.
+        name: the name of the bandit in the store.
     """
 
-    def _live_in(self, store: Store, name: str) -> None:
-        """From now on, keep every event in a store that holds all events so far."""
-        self._store, self._name, self._unsaved = store, name, 0
-        self._snapshot: threading.Thread | None = None  # the one that is being written
-        self._listen(self._keep)
+    def __init__(self, state: BanditState, store: Store, name: str) -> None:
+        self._store, self._name = store, name
+        self._unsaved = 0  # events since the last snapshot
+        self._snapshot: threading.Thread | None = None  # writes a snapshot
+        writer = Writer.of(state.policy)
+        self._writer_note = None if writer == last_writer(store, name) else writer.to_note()
+        self._recorder = Guard(state, self._append_events)
+        BanditView.__init__(self, self._recorder)
 
-    def _keep(self, events: list[Payload]) -> None:
-        """Called under the lock, when the bandit has changed and before it replies."""
+    def _append_events(self, events: list[Payload]) -> None:
+        """Append the events of a change to the store; called before the bandit's lock is released."""
+        if self._writer_note is not None:
+            events, self._writer_note = [self._writer_note, *events], None
         number = self._store.append((self._name, event) for event in events)
         self._unsaved += len(events)
         if self._unsaved >= _SNAPSHOT_EVERY and (self._snapshot is None or not self._snapshot.is_alive()):
-            # Beside the decisions that follow: they would wait for the disk.
-            self._snapshot = threading.Thread(target=self._save, args=(number, self._parts()), name="rotting-snapshot")
+            # In a thread, so that the next decisions do not wait for the disk.
+            arguments = (number, Parts.of(self._recorder.state))
+            self._snapshot = threading.Thread(target=self._save_snapshot, args=arguments, name="rotting-snapshot")
             self._unsaved = 0
             self._snapshot.start()
 
-    def _save(self, number: int, parts: Parts) -> None:
-        with suppress(RottingError):  # no room, or closed: the log has all that was told, which is what counts
+    def _save_snapshot(self, number: int, parts: Parts) -> None:
+        with suppress(RottingError):  # no room, or closed: the log has every event, so nothing is lost
             self._store.save_snapshot(self._name, number, parts.to_json())
 
     def flush(self) -> None:
         """Hand over to the operating system what was held back with durability "memory"."""
-        with self._lock:
+        with self._recorder.lock:
             self._store.flush()
 
     def close(self) -> None:
         """Save the state and close the store. A second call does nothing."""
-        gate, parts = self._lock, None
+        parts = None
         try:
-            with gate:
-                parts, number = self._parts() if self._unsaved else None, self._store.last
-                gate.shut("the bandit is closed: open it again")
+            with self._recorder.lock:
+                parts, number = Parts.of(self._recorder.state) if self._unsaved else None, self._store.last
+                self._recorder.shut("the bandit is closed: open it again")
         except StoreFailedError:
             pass  # it was shut before
         finally:
             if self._snapshot is not None:
                 self._snapshot.join()
             if parts is not None:
-                self._save(number, parts)
+                self._save_snapshot(number, parts)
             self._store.close()
 
     def __enter__(self) -> Self:
@@ -79,35 +93,35 @@ class DurableBandit(Bandit):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Bandit.from_state, (self.get_state(),)
-
 
 def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
     path: str | PathLike[str],
     policy: Policy | None = None,
     arms: Iterable[Hashable] | None = None,
     seed: int | None = None,
-    pending: Literal["young", "ignore"] | None = None,
+    pending: Literal["shrink", "ignore"] | None = None,
     max_pending: int | None = None,
     name: str = "bandit",
     durability: Durability = "disk",
 ) -> DurableBandit:
-    """Make a durable bandit, or resume the one that is there.
+    """Create a durable bandit, or resume the one that the file holds.
 
-    The same line does both. What is left out is as it was; what is given must be as it was, so that a changed program does not
-    go on with another bandit than it says. Arms that came later are added with `add_arm`.
+    The same line does both. For a bandit that exists, arguments may be left out. Arguments that are passed must be those that
+    it was created with, so that a changed program does not go on with another bandit than it says. Add new arms with `add_arm`.
+
+    Resuming applies the recorded decisions and rewards; it does not decide again. So a store also opens after an upgrade that
+    changes decisions. `rotting log --verify` says which decisions would differ, and which version made them.
 
     Args:
-        path: the file, which is made if it is not there.
-        policy: as for `Bandit`; needed for a new one.
-        arms: as for `Bandit`; needed for a new one. Later: those it was made with, or those it has now.
+        path: the file, which is created if it does not exist.
+        policy: as for `Bandit`; required for a new one.
+        arms: as for `Bandit`; required for a new one. Later: those it was created with, or those it has now.
         seed: as for `Bandit`; 0 for a new one by default.
         pending: as for `Bandit`.
         max_pending: as for `Bandit`.
         name: which bandit of the store.
-        durability: what a reply means. "disk": what it tells outlives a power cut; "os": it outlives the process; "memory": it
-            is written with what follows, and the last of it may be lost with the process.
+        durability: what is safe when a method returns. "disk": its changes survive a power cut; "os": they survive the process;
+            "memory": they are written with later changes, and the last ones may be lost with the process.
 
     Example:
         >>> import tempfile
@@ -134,7 +148,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
 
 
 def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Hashable] | None, **options: Any) -> DurableBandit:
-    """Make or resume a bandit in a store that is open; closing the bandit closes the store."""
+    """Create or resume a bandit in an open store; closing the bandit closes the store."""
     check_name(name)
     if arms is not None:
         check_iterable(arms)
@@ -144,63 +158,70 @@ def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Hasha
         if policy is None or listed is None:
             missing = "policy" if policy is None else "arms"
             raise InvalidValueError(missing, "be given for a bandit that is new to its store", None)
-        bandit = DurableBandit(policy, listed, **options)
-        store.add_bandit(name, describe(bandit, options.get("seed", 0)))
+        state = BanditState.new(policy, listed, **options)
+        store.add_bandit(name, describe(state, options.get("seed", 0)))
     else:
-        bandit = resume(store, name, known[name], DurableBandit)
-        _check_same(known[name], bandit, policy, listed, options)
-    bandit._live_in(store, name)
-    return bandit
+        meta = with_current_words(known[name])
+        state = resume(store, name, meta)
+        _check_same(meta, state, policy, listed, options)
+    return DurableBandit(state, store, name)
 
 
-def describe(bandit: Bandit, seed: int) -> Payload:
-    """Return what makes a bandit again that has seen nothing yet."""
+def describe(state: BanditState, seed: int) -> Payload:
+    """Return the description of a new bandit, from which `resume` makes its first state."""
     return {
-        "policy": bandit.policy.to_json(),
-        "arms": list(bandit.arms),
+        "policy": state.policy.to_json(),
+        "arms": [state.arms.names[slot] for slot in state.arms.slots],
         "seed": seed,
-        "pending": bandit._pending,
-        "max_pending": bandit._ledger.max_pending,
+        "pending": state.pending_rule,
+        "max_pending": state.ledger.max_pending,
+        **Writer.of(state.policy).to_json(),
     }
 
 
-def _new(meta: Payload, kind: type[AnyBandit]) -> AnyBandit:
-    """Return the bandit as it was before its first event."""
+def with_current_words(meta: Payload) -> Payload:
+    """Return a description that a store holds, perhaps from an earlier version, in the words of this one."""
+    return {**meta, "pending": current_rule(meta["pending"])} if "pending" in meta else meta
+
+
+def _new(meta: Payload) -> BanditState:
+    """Return the state before the first event."""
     arms = [restore_arm(arm) for arm in meta["arms"]]
-    return kind(policy_from_json(meta["policy"]), arms, meta["seed"], meta["pending"], meta["max_pending"])
+    pending = current_rule(meta["pending"])
+    return BanditState.new(policy_from_json(meta["policy"]), arms, meta["seed"], pending, meta["max_pending"])
 
 
-def resume(store: Store, name: str, meta: Payload, kind: type[AnyBandit]) -> AnyBandit:
-    """Return the bandit that its events make, from the newest snapshot on that they can be applied to.
+def resume(store: Store, name: str, meta: Payload) -> BanditState:
+    """Return the state of a bandit: its newest usable snapshot, and the events after it (see `BanditState.apply`).
 
-    A snapshot that cannot be read back, or that the events after it contradict, is passed over: the log has everything.
+    The log is trusted: decisions are not made again, so that a store also opens with another version of its policy. A snapshot
+    that cannot be read, or that the events after it contradict, is skipped: the log has every event.
     """
     for snapshot in store.snapshots(name):
         try:
-            bandit = kind.from_state(snapshot.state)
-            assert isinstance(bandit, kind)
-            return _apply_events(bandit, store, name, snapshot.number)
+            return _apply_events(restore(snapshot.state), store, name, snapshot.number)
         except StoreError:
             raise
         except _UNREADABLE as error:
-            _log.warning("bandit %s: the snapshot at event %d is passed over: %s", name, snapshot.number, error)
-    return _apply_events(_new(meta, kind), store, name, 0)
+            _log.warning("bandit %s: the snapshot at event %d is skipped: %s", name, snapshot.number, error)
+    return _apply_events(_new(meta), store, name, 0)
 
 
-def _apply_events(bandit: AnyBandit, store: Store, name: str, after: int) -> AnyBandit:
+def _apply_events(state: BanditState, store: Store, name: str, after: int) -> BanditState:
     for event in store.read(name, after):
         change = event_in(event.payload)
         if change is not None:
-            bandit._apply(change)
-    return bandit
+            state.apply(change)
+    return state
 
 
 def _check_same(
-    meta: Payload, bandit: Bandit, policy: Policy | None, arms: list[Hashable] | None, options: dict[str, Any]
+    meta: Payload, state: BanditState, policy: Policy | None, arms: list[Hashable] | None, options: dict[str, Any]
 ) -> None:
-    if policy is not None and policy != bandit.policy:
-        raise InvalidValueError("policy", f"be that of the store, {bandit.policy!r}", policy)
-    if arms is not None and arms not in ([restore_arm(arm) for arm in meta["arms"]], list(bandit.arms)):
+    if policy is not None and policy != state.policy:
+        raise InvalidValueError("policy", f"be that of the store, {state.policy!r}", policy)
+    present = [state.arms.names[slot] for slot in state.arms.slots]
+    if arms is not None and arms not in ([restore_arm(arm) for arm in meta["arms"]], present):
         raise InvalidValueError("arms", "be those that the bandit was made with, or has now", arms, hint="; see add_arm")
     for key, value in options.items():
         if value != meta[key]:
@@ -208,15 +229,16 @@ def _check_same(
 
 
 def replaying(store: Store) -> "LogReplay":
-    """Return what `verify` needs to play every event again, and to compare every choice and every snapshot that is kept."""
+    """Return the replay for `verify`, which compares every decision and every snapshot."""
     return LogReplay(store)
 
 
 class LogReplay:
-    """Plays the bandits of a store again beside the log.
+    """Replays the bandits of a store beside the log, and compares every decision with what the policy chooses now.
 
-    What follows a difference follows from another state, so only the first one of each bandit is reported. A snapshot is
-    compared when the log has passed its number, whichever bandit the next event belongs to.
+    Of each bandit, only the first difference is reported: what follows it follows from another state. Where the log says that
+    another version of the library or other code of the policy made the decision, the report says so. A snapshot is compared
+    when the log has passed its number, whichever bandit the next event belongs to.
 
     Args:
         store: the store, also one that is being written to.
@@ -224,21 +246,30 @@ class LogReplay:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._twins: dict[str, Bandit] = {name: _new(meta, DurableBandit) for name, meta in store.bandits().items()}
+        metas = store.bandits()
+        self._twins = {name: _new(meta) for name, meta in metas.items()}
+        self._writers = {name: Writer.from_json(meta) for name, meta in metas.items()}
         # Only their numbers: the states of many bandits may need more memory than there is.
         self._due = [(snapshot.number, name) for name in self._twins for snapshot in store.snapshots(name)]
         self._due.sort(reverse=True)
 
     def play(self, event: Event) -> list[str]:
-        """Play an event again; return a sentence for each difference."""
+        """Replay an event; return a sentence for each difference."""
         problems = self._compare_snapshots(before=event.number)
         twin, change = self._twins.get(event.bandit), event_in(event.payload)
+        if event.payload.get("note") == Writer.NOTE:
+            self._writers[event.bandit] = Writer.from_json(event.payload)
         if twin is not None and change is not None:
             try:
-                twin._apply(change)
+                decision = twin.apply(change)
             except RottingError as error:
                 del self._twins[event.bandit]
-                problems.append(f"event {event.number}: {error}")
+                return [*problems, f"event {event.number}: {error}"]
+            if decision is not None and decision.differs:
+                del self._twins[event.bandit]
+                what = f"the decision of round {change['round']} was {decision.recorded!r}, and is {decision.chosen!r} now"
+                writer, present = self._writers.get(event.bandit), Writer.of(twin.policy)
+                problems.append(f"event {event.number}: {what}; epoch {event.epoch} was {_written_by(writer, present)}")
         return problems
 
     def finish(self) -> list[str]:
@@ -252,17 +283,26 @@ class LogReplay:
             twin = self._twins.get(name)
             for snapshot in self._store.snapshots(name) if twin is not None else ():
                 if snapshot.number == number and twin is not None:
-                    problems += _difference(name, snapshot, twin)
+                    problems += self._difference(name, snapshot, twin)
         return problems
 
+    def _difference(self, name: str, snapshot: Snapshot, twin: BanditState) -> list[str]:
+        """Compare a snapshot with the state that the events up to its number make."""
+        made = Parts.of(twin).to_json()
+        if snapshot.state == made:
+            return []
+        what = f"event {snapshot.number}: the snapshot of bandit {brief(name)}"
+        try:
+            if Parts.of(restore(snapshot.state)).to_json() == made:  # written by an earlier version, in other words
+                return []
+        except _UNREADABLE as error:
+            return [f"{what} cannot be read back: {error}"]
+        writer, present = self._writers.get(name), Writer.of(twin.policy)
+        by = "" if writer in {None, present} else f"; it was {_written_by(writer, present)}"
+        return [f"{what} is not the state that the events up to it make{by}"]
 
-def _difference(name: str, snapshot: Snapshot, twin: Bandit) -> list[str]:
-    """Compare a snapshot with the bandit that the events up to its number make."""
-    if snapshot.state == twin.get_state():
-        return []
-    what = f"event {snapshot.number}: the snapshot of bandit {brief(name)}"
-    try:
-        Bandit.from_state(snapshot.state)
-    except _UNREADABLE as error:
-        return [f"{what} cannot be read back: {error}"]
-    return [f"{what} is not the state that the events up to it make"]
+
+def _written_by(writer: Writer | None, present: Writer) -> str:
+    if writer is None:
+        return f"written by an unknown version, this is {present}"
+    return f"written by {writer}, " + ("as this is" if writer == present else f"this is {present}")

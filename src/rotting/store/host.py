@@ -21,16 +21,19 @@ from typing import Any
 from rotting.errors import RottingError, StoreError, StoreFailedError, StoreFullError
 from rotting.live.arms import restore_arm
 from rotting.live.bandit import Bandit
+from rotting.live.processes import Guard
 from rotting.live.saved_state import Parts
+from rotting.live.state import BanditState
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
-from rotting.store.durable import describe, resume
+from rotting.store.durable import describe, resume, with_current_words
 from rotting.store.files import resolved
 from rotting.store.name_filter import NameFilter
 from rotting.store.open_files import OpenFile
 from rotting.store.protocol import Durability, Payload
 from rotting.store.records import check_bandit, check_name
 from rotting.store.sqlite import Contents, SQLiteStore
+from rotting.store.writers import Writer, last_writer
 
 ARCHIVED = "archived"
 """The name of the note that says that a bandit makes no more decisions."""
@@ -62,29 +65,41 @@ class Batch:
         return not (self.bandits or self.events)
 
 
-class _HostedBandit(Bandit):
-    """A bandit whose callers are elsewhere: warnings about their rewards go to the log of the process."""
-
-    hosted_name = ""
-
-    def _warn(self) -> None:
-        while self._warnings:
-            _log.warning("bandit %s: %s", self.hosted_name, self._warnings.pop())
-
-
 class Hosted:
-    """A bandit in use. Only one thread may use `bandit` at a time; `Host.collect` then takes over what happened."""
+    """A bandit in use. Only one thread may use `bandit` at a time; `Host.collect` then takes over its events.
+
+    Args:
+        name: its name in the store.
+        state: what the store's events make.
+        meta: its description.
+        generation: which reading of the store it comes from; see `Host.generation`.
+        archived: whether it makes no more decisions.
+        writer: the last writer that the store names; None if it names none.
+        is_new: whether the bandit was made just now, and not loaded.
+    """
 
     def __init__(
-        self, name: str, bandit: _HostedBandit, archived: bool, meta: Payload, generation: int, is_new: bool = False
+        self,
+        name: str,
+        state: BanditState,
+        meta: Payload,
+        generation: int,
+        *,
+        archived: bool = False,
+        writer: Writer | None = None,
+        is_new: bool = False,
     ) -> None:
-        self.name, self.bandit, self.archived, self.meta = name, bandit, archived, meta
-        self.is_new = is_new
-        """Whether the bandit was made just now, and not loaded."""
+        self.name, self.archived, self.meta, self.is_new = name, archived, meta, is_new
+        self.state = state
+        """For reading; changes are made through `bandit`."""
+        self.bandit = Bandit.holding(Guard(state, self._keep_events), self._log_warning)
+        """The bandit. Its callers are elsewhere, so its warnings go to the log of this process."""
+        present = Writer.of(state.policy)
+        self.writer_note = None if writer == present else present.to_note()
+        """The note that must be written before the next event, if the store names another writer."""
         self.generation = generation
-        """Which reading of the store it comes from; see `Host.generation`."""
         self.events: list[Payload] = []
-        """What happened and was not collected yet."""
+        """The events that were not collected yet."""
         self.last_number = 0
         """The number of its last event that was collected."""
         self.unsaved = 0
@@ -94,26 +109,30 @@ class Hosted:
         """The notes that were added since the bandit was loaded."""
         self.old_notes: NameFilter | None = None
         """The notes that were there before; None until they are known."""
-        bandit.hosted_name = name
-        bandit._listen(self.events.extend)
+
+    def _keep_events(self, events: list[Payload]) -> None:
+        self.events += events
+
+    def _log_warning(self, message: str) -> None:
+        _log.warning("bandit %s: %s", self.name, message)
 
     @property
     def retired(self) -> list[Hashable]:
         """The arms that are kept but not chosen any more."""
-        return list(self.bandit._arms.retired)
+        return list(self.state.arms.retired)
 
     @property
     def n_arms(self) -> int:
         """How many arms may be chosen."""
-        return len(self.bandit._arms.active)
+        return len(self.state.arms.active)
 
     def is_active(self, arm: Hashable) -> bool:
         """Return whether an arm may be chosen."""
-        return arm in self.bandit._arms.active
+        return arm in self.state.arms.active
 
     def is_retired(self, arm: Hashable) -> bool:
         """Return whether an arm is kept but not chosen any more."""
-        return arm in self.bandit._arms.retired
+        return arm in self.state.arms.retired
 
     def has_no_note(self, note: str) -> bool:
         """Return whether it is certain that there is no note of a name; False if the store must be asked."""
@@ -122,7 +141,7 @@ class Hosted:
     @property
     def oldest_round(self) -> int | None:
         """The round of the oldest pending decision."""
-        oldest = self.bandit._ledger.oldest()
+        oldest = self.state.ledger.oldest()
         return None if oldest is None else oldest.round
 
 
@@ -166,7 +185,7 @@ class Host:
         self._note_reader = self._new_reader()  # always open: the event loop must not wait for a new one
         self._readers: list[SQLiteStore] = []
         self._readers_lock = threading.Lock()
-        self.metas = self._store.bandits()
+        self.metas = self._described()
         """What describes each bandit, by name, as it was made; also of bandits that are not written yet."""
         self.live: dict[str, Hosted] = {}
         """The bandits in memory, by name."""
@@ -178,23 +197,27 @@ class Host:
         self._unwritten: set[str] = set()  # bandits that the store does not have yet
         self._notes: dict[tuple[str, str], Payload] = {}  # those that are not written yet
 
+    def _described(self) -> dict[str, Payload]:
+        return {name: with_current_words(meta) for name, meta in self._store.bandits().items()}
+
     # --- Bandits ----------------------------------------------------------------------------------------------------------
 
     def load(self, name: str) -> Hosted:
         """Read a bandit from the store, which may take seconds; `adopt` then puts it to use."""
         generation, meta = self.generation, self.metas[name]
         with self.reader() as reader:
-            bandit = resume(reader, name, meta, _HostedBandit)
-            archived = reader.note(name, ARCHIVED) is not None
-        bandit.warm_up()
-        return Hosted(name, bandit, archived, meta, generation)
+            state = resume(reader, name, meta)
+            archived, writer = reader.note(name, ARCHIVED) is not None, last_writer(reader, name)
+        hosted = Hosted(name, state, meta, generation, archived=archived, writer=writer)
+        hosted.bandit.warm_up()
+        return hosted
 
     def make(self, name: str, policy: Policy, arms: Iterable[Hashable], seed: int = 0, **options: Any) -> Hosted:
         """Make a new bandit, which may take seconds; `adopt` then adds it to the next batch."""
         generation = self.generation
-        bandit = _HostedBandit(policy, arms, seed, **options)
-        bandit.warm_up()
-        hosted = Hosted(check_name(name), bandit, False, describe(bandit, seed), generation, is_new=True)
+        state = BanditState.new(policy, arms, seed, **options)
+        hosted = Hosted(check_name(name), state, describe(state, seed), generation, writer=Writer.of(policy), is_new=True)
+        hosted.bandit.warm_up()
         hosted.old_notes = NameFilter()
         return hosted
 
@@ -251,6 +274,9 @@ class Host:
         if note is not None:
             events[-1] = {**note, **events[-1]}  # the name comes first, where the store looks for it
             self._remember(name, note)
+        if hosted.writer_note is not None:
+            events.insert(0, hosted.writer_note)
+            hosted.writer_note = None
         self._batch.events += [(name, event) for event in events]
         hosted.last_number = self._batch.last
         hosted.unsaved += len(events)
@@ -438,7 +464,7 @@ class Host:
     def resume_writing(self) -> None:
         """End the trouble after `recover`: what the store has is what counts, also if it got more of it meanwhile."""
         self._drop_all()
-        self.metas = self._store.bandits()
+        self.metas = self._described()
         self._batch = Batch(self._store.last + 1)
         self.trouble = None
 

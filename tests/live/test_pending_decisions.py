@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rotting.common.arrays import Floats, Ints
 from rotting.errors import KernelIndexError
 from rotting.live import under_way as under_way_module
-from rotting.live.arms import listed_slots
+from rotting.live.arms import to_slots
 from rotting.live.bandit import Bandit
 from rotting.live.explanations import ArmExplanation
 from rotting.live.learner import Learner
-from rotting.live.under_way import Choice, UnderWay, has_index
+from rotting.live.pending_decisions import Choice, PendingDecisions, has_index
 from rotting.parts.doubling import doubling
 from rotting.parts.tournament import MANY
 from rotting.policy import Kernel, Policy, Reason
@@ -24,7 +24,7 @@ from rotting.registry import make
 from tests.conftest import INTERPRETED
 from tests.helpers.games import affordable, learners, some
 from tests.helpers.rewards import paid
-from tests.reference.under_way import SlowRule
+from tests.reference.pending_decisions import SlowRule
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -82,7 +82,7 @@ def test_an_added_arm_does_not_take_all_decisions_until_its_first_reward(policy:
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_without_delay_nothing_is_otherwise(policy: Policy) -> None:
-    young, ignorant = (Bandit(policy, arms=range(4), seed=1, pending=each) for each in ("young", "ignore"))
+    young, ignorant = (Bandit(policy, arms=range(4), seed=1, pending=each) for each in ("shrink", "ignore"))
     for k in range(150):
         if k == 70:
             for each in (young, ignorant):
@@ -132,7 +132,7 @@ def test_an_arm_without_rewards_has_the_mean_of_all_and_the_width_of_what_is_und
     for pending in range(1, 4):
         bandit.decide(arms=[2])
         t = bandit.rounds + 1
-        bandit._arms.retire(1) if pending == 1 else None
+        bandit._state.arms.retire(1) if pending == 1 else None
         decision = bandit.decide()
         level = 0.5 * math.sqrt(2 * math.log(t))
         assert decision.arm == 2
@@ -184,7 +184,7 @@ def test_thompson_draws_with_the_propensities_it_tells() -> None:
     assert np.abs(drawn - told).max() < 4.0 / math.sqrt(seeds)
 
 
-def slow(under_way: UnderWay, policy: Policy) -> SlowRule:
+def slow(under_way: PendingDecisions, policy: Policy) -> SlowRule:
     by_index = policy.name in BY_INDEX or (policy.name.startswith("doubling") and under_way.by_index)
     return SlowRule(under_way.pending, under_way.rewards, by_index, policy.first_pulls)
 
@@ -207,12 +207,12 @@ def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None
             bandit.forget(bandit.arms[int(rng.integers(len(bandit.arms)))])
             bandit.add_arm(("new", k))
         mask = [arm for arm in bandit.arms if rng.uniform() < 0.8] or list(bandit.arms)
-        learner, t, arms = bandit._chooser.trial(), bandit.rounds + 1, listed_slots(bandit._arms.available(mask))
-        under_way = bandit._under_way
+        learner, t, arms = bandit._state.chooser.trial(), bandit.rounds + 1, to_slots(bandit._state.arms.available(mask))
+        under_way = bandit._state.pending
         if under_way.waiting:
             young += 1
-            expected = slow(under_way, policy).choose(learner.copy(), t, bandit._key, arms)
-            assert same(under_way.choose(learner, t, bandit._key, arms), expected)
+            expected = slow(under_way, policy).choose(learner.copy(), t, bandit._state.key, arms)
+            assert same(under_way.choose(learner, t, bandit._state.key, arms), expected)
         waiting.append(bandit.decide(mask).id)
         while waiting and (len(waiting) > 40 or rng.uniform() < 0.45):
             key = waiting.pop(int(rng.integers(len(waiting))))
@@ -230,17 +230,17 @@ def test_the_compiled_rule_is_the_slow_one_with_many_arms(name: str, few: int, m
     bandit = Bandit(make(name), arms=range(n_arms), seed=3)
     waiting: list[str] = []
     for k in range(6 * n_arms):
-        arms = listed_slots(bandit._arms.available(None if k % 3 else [arm for arm in range(n_arms) if rng.uniform() < 0.9]))
-        learner, t, under_way = bandit._chooser.trial(), bandit.rounds + 1, bandit._under_way
+        arms = to_slots(bandit._state.arms.available(None if k % 3 else [arm for arm in range(n_arms) if rng.uniform() < 0.9]))
+        learner, t, under_way = bandit._state.chooser.trial(), bandit.rounds + 1, bandit._state.pending
         if under_way.waiting:
-            expected = slow(under_way, bandit.policy).choose(learner.copy(), t, bandit._key, arms)
-            found = under_way.choose(learner, t, bandit._key, arms)
+            expected = slow(under_way, bandit.policy).choose(learner.copy(), t, bandit._state.key, arms)
+            found = under_way.choose(learner, t, bandit._state.key, arms)
             assert (found.slot, found.joined, found.asked is None) == (expected.slot, expected.joined, expected.asked is None)
         waiting.append(bandit.decide().id)
         if k % 4 == 3:
             for key in [waiting.pop(int(rng.integers(len(waiting)))) for _ in range(3)]:
                 bandit.reward(key, float(rng.uniform()))
-    assert bandit._under_way.waiting
+    assert bandit._state.pending.waiting
 
 
 Rows = dict["Hashable", ArmExplanation]

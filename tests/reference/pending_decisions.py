@@ -1,4 +1,4 @@
-"""The rule for decisions under way, arm by arm and word by word: what `rotting.live.young_arms` is compared with."""
+"""The rule for decisions under way, arm by arm and word by word: what `rotting.live.pending_decisions` is compared with."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.live.learner import Learner
-from rotting.live.under_way import Choice
+from rotting.live.pending_decisions import Choice
 from rotting.policy import Reason
 
 

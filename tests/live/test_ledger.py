@@ -1,8 +1,30 @@
+"""The parts of a ledger: early rewards in the order of their decisions, and the last answers."""
+
 from collections import OrderedDict
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rotting.live.answers import Answers
+from rotting.live.ledger import Answers, EarlyRewards
+
+
+@given(st.lists(st.tuples(st.integers(1, 60), st.booleans()), max_size=120))
+def test_early_rewards_are_a_sorted_list(steps: list[tuple[int, bool]]) -> None:
+    early, model = EarlyRewards(), dict[int, tuple[int, int, float]]()
+    for came, (decided, stays) in enumerate(steps, start=100):
+        if decided in model and not stays:
+            del model[decided]
+            early.remove(decided)
+        elif decided not in model:
+            model[decided] = (came, decided % 7, decided / 8)
+            early.add(decided, *model[decided])
+        assert early.number == len(model)
+        if model:
+            rounds, slots, rewards = early.to_learn()
+            in_order = [model[each] for each in sorted(model)]
+            assert rounds.tolist() == [max(came for came, _, _ in in_order)] * len(model)
+            assert list(zip(slots.tolist(), rewards.tolist(), strict=True)) == [(slot, reward) for _, slot, reward in in_order]
 
 
 @pytest.mark.parametrize("most", [1, 2, 255, 256, 257, 600])
@@ -23,7 +45,7 @@ def test_the_last_answers_are_kept_and_no_others(most: int) -> None:
             assert list(Answers(most, answers)) == list(answers)
 
 
-def test_a_copy_is_one_of_its_own() -> None:
+def test_a_copy_of_answers_is_independent() -> None:
     answers = Answers(300, ((str(k), 1.0) for k in range(400)))
     twin, before = answers.copy(), list(answers)
     answers.add("one", 0.5)

@@ -1,0 +1,62 @@
+"""Which rewards a bandit accepts: finite numbers, in the range that its policy declares."""
+
+import math
+import numbers
+
+import numpy as np
+
+from rotting.common.rules import LARGEST
+from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.policy import Policy, how_to_accept
+
+
+class RewardRule:
+    """The rule for the rewards of a policy.
+
+    Args:
+        policy: its `reward_range` must hold every reward.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.low, self.high = policy.reward_range or (-math.inf, math.inf)
+        self.least, self.most = max(self.low, -LARGEST), min(self.high, LARGEST)
+        """The smallest and the largest reward that `check` accepts."""
+
+    @property
+    def middle(self) -> float:
+        """A reward that is accepted."""
+        low, high = (each if math.isfinite(each) else 0.0 for each in (self.low, self.high))
+        return (low + high) / 2.0
+
+    def check(self, reward: object, name: str = "reward") -> float:
+        """Return the reward as a float, or raise an error that calls it `name`."""
+        value = _check_number(reward, name)
+        low, high = self.low, self.high
+        if not low <= value <= high:
+            raise InvalidValueError(
+                name,
+                f"be in [{low!r}, {high!r}], the range that {self._policy!r} declares",
+                reward,
+                hint=how_to_accept(self._policy, value, value),
+            )
+        return value
+
+
+def _check_number(reward: object, name: str) -> float:
+    if type(reward) is not float and (isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real)):
+        raise InvalidTypeError(name, "be a finite number", reward, hint=_instead(reward))
+    try:
+        value = float(reward)
+    except OverflowError:
+        value = math.inf
+    if not abs(value) <= LARGEST:
+        raise InvalidValueError(name, f"be a finite number of at most {LARGEST:g} in size", reward)
+    return value
+
+
+def _instead(reward: object) -> str:
+    """Return what to pass instead of a value that is nearly a reward."""
+    if isinstance(reward, bool | np.bool_):
+        return "; pass 1.0 or 0.0 if that is the reward"
+    return "; write float(reward)" if hasattr(reward, "__float__") else ""

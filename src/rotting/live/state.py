@@ -1,0 +1,339 @@
+"""The state of a bandit: the fold of its events, without locks, clocks or files.
+
+Two states that were made alike and had the same events applied are equal bit for bit. Every bandit holds one: `Bandit` in
+memory, and the bandits of `rotting.store` with a record of the events.
+"""
+
+import sys
+from collections.abc import Hashable, Iterable
+from typing import Literal, NamedTuple, NoReturn
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import nonnegative_int, positive_int
+from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.kernels.random_numbers import derive_key
+from rotting.live.arms import Arms, Complement, restore_arm
+from rotting.live.choosing import Chooser
+from rotting.live.decisions import Key, Outcome
+from rotting.live.events import Event, check_event, learned_many
+from rotting.live.explanations import ArmExplanation
+from rotting.live.learner import Learner
+from rotting.live.ledger import Entry, Ledger, Orphans
+from rotting.live.pages import Page
+from rotting.live.pending_decisions import PendingDecisions
+from rotting.live.reporting import Reporting
+from rotting.policy import Policy
+
+PendingRule = Literal["shrink", "ignore"]
+MAX_PENDING = 10_000
+
+
+class Redecision(NamedTuple):
+    """A recorded decision, and what the policy chooses today in its place."""
+
+    recorded: Hashable
+    chosen: Hashable
+
+    @property
+    def differs(self) -> bool:
+        """Whether the policy chooses another arm than it did."""
+        return self.recorded != self.chosen
+
+
+class BanditState:
+    """The policy, its arms, what it learned, and the decisions that have no reward yet.
+
+    Each change is a method, named after the verb, which records the change as an event (see `rotting.live.events`) if somebody
+    keeps a record. `apply` makes the change that a recorded event describes.
+
+    `new` makes one, `rotting.live.saved_state` writes it as JSON and reads it back.
+    """
+
+    def __init__(
+        self, learner: Learner, pending_rule: PendingRule, arms: Arms, key: int, rounds: int, ledger: Ledger, orphans: Orphans
+    ) -> None:
+        self.policy, self.learner, self.pending_rule = learner.policy, learner, pending_rule
+        self.arms, self.key, self.rounds, self.ledger, self.orphans = arms, key, rounds, ledger, orphans
+        self.pending = PendingDecisions(learner, pending_rule == "shrink")
+        self.chooser = Chooser(learner, self.pending, ledger.early_rewards)
+        self.max_rounds = sys.maxsize if self.policy.max_rounds is None else self.policy.max_rounds
+        self.reporting = Reporting()
+        self.events: list[Event] | None = None
+        """The events since they were last taken, if somebody keeps a record; else None."""
+        self.warnings: list[str] = []
+        """What the user should be told, and was not told yet."""
+        self._warned_full = False
+
+    @classmethod
+    def new(
+        cls,
+        policy: Policy,
+        arms: Iterable[Hashable],
+        seed: int = 0,
+        pending: PendingRule = "shrink",
+        max_pending: int = MAX_PENDING,
+    ) -> "BanditState":
+        """Return the state before the first event; the arguments are those of `Bandit`."""
+        if not isinstance(policy, Policy):
+            raise InvalidTypeError("policy", "be a policy such as EffRAWUCB(alpha=1.4)", policy)
+        if policy.sees_means:
+            raise InvalidTypeError("policy", "be a learner", policy, hint=", which needs the true means; use it in simulate")
+        if pending not in ("shrink", "ignore"):
+            raise InvalidValueError("pending", "be 'shrink' or 'ignore'", pending)
+        names = Arms(arms)
+        key = derive_key(nonnegative_int("seed", seed), "policy")
+        ledger = Ledger(positive_int("max_pending", max_pending))
+        learner = Learner.new(policy, len(names.names))
+        return cls(learner, pending, names, key, 0, ledger, Orphans(ledger.max_pending))
+
+    @property
+    def n_pending(self) -> int:
+        """The number of decisions without a reward."""
+        return len(self.ledger.entries) - self.ledger.early
+
+    def apply(self, event: Event) -> Redecision | None:
+        """Apply a recorded event. For a decision, return it with what the policy chooses today; only `verify` compares them.
+
+        The record is trusted, so that a store opens after an upgrade that changes decisions. The policy's `choose` is still
+        called, with the arguments of that time, because it may write into the policy's state (a propensity, a counter, the arm
+        of a batch). Its answer is dropped: the recorded arm counts, with the recorded propensity. If the two differ, the policy
+        sees what it also sees when pending decisions overrule its choice, or when a reward comes without a decision: an arm
+        that it did not choose last is updated. Every policy in a bandit must be able to handle that. A policy that divides by
+        propensities is given the recorded one with the reward; where the record has none, 1.
+        """
+        kind, data = check_event(event)
+        if kind == "decided":
+            return self._apply_decision(data)
+        if kind in {"rewarded", "cancelled", "expired"}:
+            entry = self.ledger.find_open(data["id"])
+            if entry is None:
+                raise InvalidValueError("event", "be about a decision that is open", event)
+            if kind == "rewarded":
+                self.reward(entry.key, data["reward"])
+            else:
+                self.end(entry, kind, data.get("reward"))
+        elif kind == "learned_many":
+            arms = [restore_arm(arm) for arm in data["arms"]]
+            propensities = None if data["propensities"] is None else np.array(data["propensities"], np.float64)
+            self.learn_many(arms, np.array(data["which"], np.int64), np.array(data["rewards"], np.float64), propensities)
+        elif kind == "learned":
+            self.learn(restore_arm(data["arm"]), data["reward"])
+        elif kind == "added":
+            self.add(restore_arm(data["arm"]), data["prior"])
+        else:
+            changes = {"retired": self.retire, "revived": self.revive, "forgotten": self.forget, "ignored": self.ignore}
+            changes[kind](restore_arm(data["arm"]))
+        return None
+
+    def _apply_decision(self, data: Event) -> Redecision:
+        t, arm, propensity = self.rounds + 1, restore_arm(data["arm"]), data["propensity"]
+        if data["round"] != t:
+            raise InvalidValueError("event", f"be the decision of round {t}", arm, hint=f" in round {data['round']}")
+        arms, without = (None if each is None else map(restore_arm, each) for each in (data["arms"], data["without"]))
+        among, slot = self.arms.available(arms, without), self.arms.known(arm)
+        if self.ledger.is_full:
+            self._expire_oldest(None)
+        chosen, _, _ = self.chooser.choose(t, self.key, among, False)
+        if propensity is None and self.learner.weighs:
+            propensity = 1.0
+        self.rounds = t
+        self.ledger.add(Entry(data["id"], slot, t, propensity))
+        self.pending.decided(slot)
+        if self.events is not None:
+            self.events.append({"event": "decided", **data})
+        return Redecision(arm, self.arms.names[chosen])
+
+    # --- Decisions --------------------------------------------------------------------------------------------------------
+
+    def refuse_round(self, rounds: int) -> NoReturn:
+        """Raise the error of a policy that is not tuned for so many rounds."""
+        raise InvalidValueError(
+            "round",
+            f"be at most {self.max_rounds}, the horizon that {self.policy!r} is tuned for",
+            rounds,
+            got=f"round {rounds}",
+            hint="; rotting.doubling(policy) plays without a horizon",
+        )
+
+    def decide(self, among: Ints | Complement | Page, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
+        """Choose one of the slots `among`; `wanted`: with its propensity and the reason."""
+        ledger, t = self.ledger, self.rounds + 1
+        if len(ledger.entries) >= ledger.max_pending:
+            self._expire_oldest(among if type(among) is Page else None)
+        slot, propensity, reason = self.chooser.choose(t, self.key, among, wanted)
+        entry = Entry(key, slot, t, propensity)
+        self.rounds = t
+        ledger.add(entry)
+        self.pending.decided(slot)
+        if self.events is not None:
+            arms, without = among.describe(self.arms) if type(among) is Page else self.arms.describe(among)
+            made: Event = {"event": "decided", "id": key, "round": t, "arm": self.arms.names[slot]}
+            self.events.append({**made, "arms": arms, "without": without, "propensity": propensity})
+        return entry, reason
+
+    def _expire_oldest(self, page: Page | None) -> None:
+        """Expire the oldest decision, to make room for a new one."""
+        early = self.ledger.early
+        while self.ledger.is_full:
+            oldest: Entry = self.ledger.oldest()  # type: ignore[assignment]
+            self.end(oldest, "expired", None)
+            if page is not None:
+                page.recount(oldest.slot)
+        if not self._warned_full:
+            self._warned_full = True
+            waiting = f", and {early} rewards wait for those of older decisions of the same arm" if early else ""
+            self.warnings.append(
+                f"max_pending reached: {self.ledger.max_pending - early} decisions have no reward yet{waiting}; each new "
+                f"decision now expires the oldest one"
+            )
+
+    def reward(self, key: Key, value: float) -> Outcome:
+        """Learn the reward of an open decision: now or, if older decisions of its arm have none yet, after theirs."""
+        ledger, learner = self.ledger, self.learner
+        entry = ledger.entries.get(key)
+        if entry is None or entry.reward is not None:
+            return ledger.remembered(key, value)
+        slot = entry.slot
+        if slot in ledger.alone or learner.weighs or ledger.is_first(entry):
+            learner.learn(self.rounds, slot, value, entry.propensity)
+            ledger.close(entry, value)
+        else:
+            ledger.hold(entry, value, self.rounds)
+        self.pending.learned(slot, value, True)
+        if self.events is not None:
+            self.events.append({"event": "rewarded", "id": key, "reward": value})
+        if ledger.early:
+            self._settle(slot)
+        reporting = self.reporting
+        if not reporting.told:
+            delay, by_id, waiting = self.rounds - entry.round, type(key) is str, len(ledger.entries) - ledger.early
+            if reporting.note(value, delay, by_id, waiting):
+                self._warn_missing_zeros()
+        return "applied"
+
+    def _warn_missing_zeros(self) -> None:
+        self.warnings.append(
+            f"no reward was 0 so far, and {self.n_pending} decisions have none: a decision that paid nothing must be "
+            f"rewarded with 0, else all arms look good"
+        )
+
+    def _settle(self, slot: int) -> None:
+        """Learn the early rewards of a slot whose turn has come."""
+        ledger = self.ledger
+        while ledger.early:
+            entry = ledger.first(slot)
+            if entry is None or entry.reward is None:
+                return
+            self.learner.learn(self.rounds, slot, entry.reward)
+            ledger.close(entry, entry.answer)
+
+    def end(self, entry: Entry, event: str, value: float | None) -> None:
+        """End an open decision ("cancelled" or "expired") without its reward, and learn `value` instead if it is not None."""
+        slot, ledger = entry.slot, self.ledger
+        if value is not None:
+            if self.learner.weighs or ledger.is_first(entry):
+                self.learner.learn(self.rounds, slot, value, entry.propensity)
+                ledger.close(entry, None)
+            else:
+                ledger.hold(entry, value, self.rounds, lapsed=True)
+            self.pending.learned(slot, value, True)
+            self.reporting.told = self.reporting.told or value == 0.0
+        else:
+            ledger.close(entry, None)
+            self.pending.ended(slot)
+        if self.events is not None:
+            self.events.append({"event": event, "id": entry.key, **({"reward": value} if event == "expired" else {})})
+        if ledger.early:
+            self._settle(slot)
+
+    # --- Rewards without a decision ---------------------------------------------------------------------------------------
+
+    def learn(self, arm: Hashable, value: float) -> None:
+        """Learn a reward without a decision: a round of its own."""
+        slot, rounds = self.arms.known(arm, retired=True), self.rounds + 1
+        weighs = self.learner.weighs
+        if weighs and arm not in self.arms.active:
+            raise InvalidValueError("arm", "have been pulled, or be one that may be", arm, hint=", which was removed")
+        if rounds > self.max_rounds:
+            self.refuse_round(rounds)
+        propensity = None
+        if weighs:  # a choice changes the state, so copies of it are asked
+            chances = self.pending.copy().probabilities(self.chooser.trial(), rounds, self.key, self.arms.slots)
+            propensity = float(chances[np.searchsorted(self.arms.slots, slot)])
+        self.learner.learn(rounds, slot, value, propensity)
+        self.rounds = rounds
+        self.pending.learned(slot, value, False)
+        if self.events is not None:
+            self.events.append({"event": "learned", "arm": self.arms.names[slot], "reward": value})
+
+    def ignore(self, arm: Hashable) -> None:
+        """Drop the reward of a pull of an arm that was forgotten, and whose id another arm has now."""
+        if arm not in self.orphans:
+            raise InvalidValueError("event", "be about a pull of an arm that was forgotten", arm)
+        self.orphans.take(arm)
+        self._record("ignored", arm=arm)
+
+    def learn_many(self, arms: list[Hashable], which: Ints, rewards: Floats, propensities: Floats | None) -> None:
+        """Learn rewards without a decision, a round each; `which` holds the place of each reward's arm in `arms`."""
+        places = [self.arms.known(arm, retired=True) for arm in arms]
+        slots = np.array(places, np.int64)[which]
+        last = self.rounds + which.size
+        if last > self.max_rounds:
+            self.refuse_round(last)
+        self.learner.learn_rounds(self.rounds + 1, slots, rewards, propensities)
+        self.rounds = last
+        self.pending.learned_all(slots, rewards)
+        if self.events is not None:
+            self.events += learned_many([self.arms.names[slot] for slot in places], which, rewards, propensities)
+
+    # --- Arms -------------------------------------------------------------------------------------------------------------
+
+    def _record(self, event: str, **more: object) -> None:
+        if self.events is not None:
+            self.events.append({"event": event, **more})
+
+    def add(self, arm: Hashable, prior: tuple[float, int] | None) -> None:
+        """Add an arm, with a mean and a weight to begin with, or None."""
+        if arm in self.arms.retired:
+            self._forget(arm)  # part of adding: no event of its own
+        if not self.arms.has_free:
+            self.learner.add_slot()
+            self.pending.add_slot()
+        slot = self.arms.add(arm)
+        self.learner.forget(slot)
+        self.learner.set_present(self.arms.slots)
+        if prior is not None:
+            mean, weight = prior
+            for _ in range(weight):
+                self.learner.learn(max(1, self.rounds), slot, mean)
+                self.pending.learned(slot, mean, False)
+        self._record("added", arm=arm, prior=None if prior is None else list(prior))
+
+    def retire(self, arm: Hashable) -> None:
+        """Retire an active arm."""
+        self.arms.retire(arm)
+        self.learner.set_present(self.arms.slots)
+        self._record("retired", arm=arm)
+
+    def revive(self, arm: Hashable) -> None:
+        """Make a retired arm active again."""
+        self.arms.revive(arm)
+        self.learner.set_present(self.arms.slots)
+        self._record("revived", arm=arm)
+
+    def forget(self, arm: Hashable) -> None:
+        """Forget an arm, its decisions and all that was learned about it."""
+        self._forget(arm)
+        self._record("forgotten", arm=arm)
+
+    def _forget(self, arm: Hashable) -> None:
+        slot = self.arms.forget(arm)
+        entries = self.ledger.of(slot)
+        self.orphans.add(arm, [each.key for each in entries if isinstance(each.key, int) and each.reward is None])
+        for entry in entries:
+            self.ledger.close(entry, None)
+        self.learner.forget(slot)
+        self.learner.set_present(self.arms.slots)
+        self.pending.forget(slot)

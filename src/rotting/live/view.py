@@ -1,0 +1,184 @@
+"""What can be asked of a bandit, without changing it."""
+
+import warnings
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from rotting.common.arrays import Ints
+from rotting.common.rules import positive_int
+from rotting.errors import InvalidValueError, RewardsWarning
+from rotting.live.arms import Complement, to_slots
+from rotting.live.decisions import Decision
+from rotting.live.explanations import ArmExplanation, Explanation
+from rotting.live.preview import Preview
+from rotting.live.processes import Guard
+from rotting.live.reward_rule import RewardRule
+from rotting.live.saved_state import Parts
+from rotting.policy import Policy
+
+
+class BanditView:
+    """A state that several threads may use, and the methods that only read it.
+
+    Args:
+        guard: the state, and the lock for it.
+        warn: called with each warning, after the lock is released; by default they are Python warnings.
+    """
+
+    def __init__(self, guard: Guard, warn: Callable[[str], object] | None = None) -> None:
+        self._guard, self._state, self._warn_with = guard, guard.state, warn
+        self._rewards = RewardRule(guard.state.policy)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that decides."""
+        return self._state.policy
+
+    @property
+    def arms(self) -> tuple[Hashable, ...]:
+        """The arms that may be chosen, in the order of their slots."""
+        arms = self._state.arms
+        return tuple(arms.names[slot] for slot in arms.slots)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds played so far: the paper's t - 1."""
+        return self._state.rounds
+
+    @property
+    def pending(self) -> int:
+        """The number of decisions without a reward."""
+        return self._state.n_pending
+
+    def __repr__(self) -> str:
+        return f"Bandit({self.policy!r}, arms={list(self.arms)!r}, rounds={self.rounds})"
+
+    def _warn(self) -> None:
+        """Issue the warnings of the state, after the lock is released: a warning may be an error."""
+        waiting = self._state.warnings
+        while waiting:
+            with suppress(IndexError):  # another thread has issued it meanwhile
+                message = waiting.pop()
+                if self._warn_with is None:
+                    warnings.warn(message, RewardsWarning, stacklevel=3)
+                else:
+                    self._warn_with(message)
+
+    def _available_for(
+        self, count: int, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None
+    ) -> Ints | Complement:
+        """Return the slots to choose from, if `count` decisions can be made among them."""
+        state = self._state
+        among = state.arms.available(arms, without)
+        most = min(among.size, state.ledger.max_pending)
+        if count > most:
+            what = "the arms there are to choose from" if most == among.size else "max_pending"
+            raise InvalidValueError("count", f"be at most {most}, {what}", count)
+        if state.rounds + count > state.max_rounds:
+            state.refuse_round(state.rounds + count)
+        return among
+
+    def preview(
+        self, arms: Iterable[Hashable] | None = None, count: int = 1, *, without: Iterable[Hashable] | None = None
+    ) -> tuple[Decision, ...]:
+        """Return the decisions that `decide` would make now, without making them: nothing changes, and their ids are "".
+
+        The preview is exact as long as nothing else happens to the bandit: also for a policy that draws, and also if
+        `max_pending` is reached, where deciding would expire the oldest decisions. It works on a copy of what was learned, so
+        its cost depends on the number of arms, and not on the number of pending decisions. Other threads wait only while that
+        copy is made. Over HTTP, the bandits of a `Client` do the same with `decide(dry_run=True)`.
+
+        Args:
+            arms: the arms available this time; all by default.
+            count: how many distinct arms to choose.
+            without: arms that are not available this time, also if they are among `arms`.
+
+        Example:
+            >>> import rotting
+            >>> bandit = rotting.Bandit(rotting.Uniform(), arms=["a", "b", "c"])
+            >>> next_page = bandit.preview(count=2)
+            >>> [decision.id for decision in next_page], bandit.rounds
+            (['', ''], 0)
+            >>> [decision.arm for decision in next_page] == [decision.arm for decision in bandit.decide(count=2)]
+            True
+        """
+        number = positive_int("count", count)
+        with self._guard.lock:
+            among, state = self._available_for(number, arms, without), self._state
+            free = state.ledger.max_pending - len(state.ledger.entries)
+            expiries = state.ledger.next_to_expire(number - free) if number > free else []
+            names = state.arms.names.copy()
+            copies = Preview(state.chooser.copy(), state.key, state.rounds, names, free, expiries)
+        return copies.decisions(among, number)
+
+    def propensities(self, arms: Iterable[Hashable] | None = None) -> dict[Hashable, float]:
+        """Return the probability with which the next decision would choose each arm.
+
+        To log it with a decision, take `Decision.propensity`: between two calls, another thread may decide.
+
+        Args:
+            arms: the arms available; all by default.
+
+        Example:
+            >>> import rotting
+            >>> rotting.Bandit(rotting.Uniform(), arms=["a", "b"]).propensities()
+            {'a': 0.5, 'b': 0.5}
+        """
+        with self._guard.lock:
+            state = self._state
+            among, t = state.arms.available(arms), state.rounds + 1
+            available = to_slots(among)
+            trial, pending = state.chooser.trial(), state.pending.copy()  # a choice changes the state
+            names = [state.arms.names[slot] for slot in available]
+        out = pending.probabilities(trial, t, state.key, available)
+        return dict(zip(names, out.tolist(), strict=True))
+
+    def explain(self) -> Explanation:
+        """Return for each arm what decides whether it is chosen next: index, mean, window, width, rewards, pending decisions.
+
+        The index is the policy's own. Without pending decisions, the arm with the largest index is chosen next. With
+        `pending="shrink"`, pending decisions narrow the widths: the `reason` of a `Decision` has the index that counted.
+
+        Example:
+            >>> import rotting
+            >>> bandit = rotting.Bandit(rotting.UCB1(), arms=["a", "b"])
+            >>> bandit.update("a", 3.0)
+            >>> bandit.explain()["a"].mean, bandit.explain()["b"].index
+            (3.0, inf)
+        """
+        with self._guard.lock:
+            state = self._state
+            slots, t = state.arms.slots, state.rounds + 1
+            trial, pending = state.chooser.trial(), state.pending  # a copy: explaining may change the state
+            rows = [(state.arms.names[i], int(i), pending.rewards[i], pending.pending[i]) for i in slots]
+        explanation = Explanation()
+        for arm, slot, pulls, waiting in rows:
+            index, mean, window, width = trial.explain(t, slots, slot)
+            explanation[arm] = ArmExplanation(float(index), float(mean), int(window), float(width), pulls, waiting)
+        return explanation
+
+    def warm_up(self) -> None:
+        """Run everything that decides and learns once, on a copy, so that the first users do not wait for the compiler."""
+        with self._guard.lock:
+            state = self._state
+            trial, pending, t = state.learner.copy(), state.pending.copy(), state.rounds + 1
+            slots = state.arms.slots
+        if t > state.max_rounds:
+            return
+        reward = self._rewards.middle
+        slot = pending.choose(trial, t, state.key, slots).slot
+        trial.learn_all(np.full(1, t), np.full(1, slot), np.full(1, reward))
+        trial.learn(t, slot, reward)
+        trial.explain(t, slots, slot)
+        pending.probabilities(trial, t, state.key, slots)
+        trial.forget(slot)
+        trial.set_present(slots)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the policy, the arms, the statistics, the decisions and the randomness as JSON-able data, for `from_state`."""
+        with self._guard.lock:
+            parts = Parts.of(self._state)
+        return parts.to_json()
