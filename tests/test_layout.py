@@ -45,6 +45,7 @@ TESTED_WITH = {
     "service/messages.py": "service/test_application.py",
     "service/requests.py": "service/test_application.py",
     "service/workers.py": "service/test_bandits.py",
+    "store/writers.py": "store/test_upgrades.py",
     "simulation/plan.py": "simulation/test_simulate.py",
 }
 """Modules that are tested with another one, whose file it is."""
@@ -73,6 +74,7 @@ OF_SEVERAL_MODULES = {
     "policies/test_tunings.py": "the constants of every tuning",
     "service/test_dashboard.py": "the dashboard and its scripts, in a browser",
     "service/test_fuzz.py": "requests that nobody thought of",
+    "store/test_upgrades.py": "stores whose policy has changed, and the writers that a log names",
     "store/test_crashes.py": "stores that are killed, cut, damaged, full",
     "report/test_browser.py": "the page and its script, in a browser",
     "simulation/test_prefixes.py": "games of every kind of problem, short and long",

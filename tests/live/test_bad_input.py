@@ -273,7 +273,7 @@ def test_beginnings(options: dict[str, Any], error: type[RottingError], words: s
 def test_numbers_of_other_kinds_are_rewards(verb: str, reward: Any) -> None:
     bandit, plain = (Bandit(make("kl-ucb"), arms=["a", "b"]) for _ in range(2))
     for each, value in ((bandit, reward), (plain, float(reward))):
-        each._ids.new = lambda: "the same"  # type: ignore[method-assign]
+        each._guard.ids.new = lambda: "the same"  # type: ignore[method-assign]
         REWARDS[verb](each, each.decide().id, value)
     assert bandit.get_state() == plain.get_state()
 

@@ -43,7 +43,7 @@ def without_the_open_ones(bandit: Bandit) -> Bandit:
     twin = Bandit.from_state(bandit.get_state())
     twin.expire(older_than_rounds=0)
     for entry in list(twin._state.ledger.entries.values()):
-        twin._end(entry, "expired", None)
+        twin._state.end(entry, "expired", None)
     return twin
 
 

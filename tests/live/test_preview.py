@@ -84,7 +84,8 @@ def test_the_bandit_can_be_used_while_a_preview_is_computed(monkeypatch: pytest.
     expected, held = plain(bandit.preview(count=2)), []
 
     def look(*args: Any) -> Any:
-        held.append(bandit._guard.lock._is_owned())
+        lock: Any = bandit._guard.lock
+        held.append(lock._is_owned())
         return decisions(*args)
 
     decisions = Preview.decisions

@@ -1,0 +1,203 @@
+"""A store opens after an upgrade that changes decisions: the log is trusted, and only `verify` compares."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import rotting
+from rotting.common.arrays import Floats, Ints
+from rotting.kit import Kernel, Policy
+from rotting.live.saved_state import _digest, restore
+from rotting.store import durable
+from rotting.store.durable import DurableBandit, open_in, replaying
+from rotting.store.host import Host
+from rotting.store.memory import Medium, MemoryStore
+from rotting.store.protocol import Snapshot
+from rotting.store.sqlite import SQLiteStore
+from rotting.store.verify import verify
+from rotting.store.writers import Writer
+
+ARMS = ["a", "b", "c"]
+
+
+class Params(NamedTuple):
+    """No parameters."""
+
+
+class State(NamedTuple):
+    """`choose` writes `chosen` and `propensity`, as policies do that draw, or that play in batches."""
+
+    pulls: Ints
+    total: Floats
+    chosen: Ints
+    propensity: Floats
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(np.zeros(n_arms, np.int64), np.zeros(n_arms), np.zeros(n_arms, np.int64), np.zeros(n_arms))
+
+
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    arm = arms[(t - 1) % arms.size]
+    s.chosen[arm] += 1
+    s.propensity[arm] = 0.5
+    return arm
+
+
+def choose_backwards(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    arm = arms[arms.size - 1 - (t - 1) % arms.size]
+    s.chosen[arm] += 1
+    s.propensity[arm] = 0.25
+    return arm
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.pulls[arm] += 1
+    s.total[arm] += reward / s.propensity[arm]
+
+
+def propensities(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
+    out[:] = 1.0 / arms.size
+
+
+def policy_with(chooses: Any) -> Policy:
+    """The same policy by name and parameters, with another `choose`."""
+
+    class Turns(Policy):
+        name = "turns"
+        randomised = True
+        kernel = Kernel(Params, init, chooses, update, propensities=propensities)
+
+    return Turns()
+
+
+@pytest.fixture
+def upgraded(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Call it to change the code of the policy, as an upgrade of the library does."""
+
+    def use(chooses: Any) -> Policy:
+        policy = policy_with(chooses)
+        monkeypatch.setattr(durable, "policy_from_json", lambda data: policy)
+        monkeypatch.setattr("rotting.live.saved_state.policy_from_json", lambda data: policy)
+        monkeypatch.setattr("rotting.store.host.policy_from_json", lambda data: policy)
+        return policy
+
+    return use
+
+
+def play(bandit: DurableBandit, rounds: int) -> list[Any]:
+    decisions = [bandit.decide() for _ in range(rounds)]
+    for decision in decisions[:-1]:  # the last stays pending
+        bandit.reward(decision, 1.0)
+    return [decision.arm for decision in decisions]
+
+
+@pytest.mark.parametrize("snapshot", [False, True])
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_store_opens_with_another_code_of_its_policy(crash: bool, snapshot: bool, upgraded: Any) -> None:
+    medium, policy = Medium(), upgraded(choose)
+    bandit = open_in(MemoryStore(medium), "songs", policy, ARMS)
+    assert play(bandit, 4) == ["a", "b", "c", "a"]
+    if snapshot:  # in the middle of the log, so that events follow it
+        medium.snapshots["songs"] = Snapshot(bandit._store.last, bandit.get_state())
+    assert play(bandit, 3) == ["b", "c", "a"]
+    if crash:
+        medium.written = False
+    else:
+        bandit.close()
+    if not snapshot:
+        medium.snapshots.clear()
+    old = bandit._recorder.state
+
+    upgraded(choose_backwards)
+    bandit = open_in(MemoryStore(medium), "songs", None, None)
+    state = bandit._recorder.state
+    assert (bandit.rounds, bandit.pending) == (7, 2)
+    assert [entry.propensity for entry in state.ledger.entries.values()] == [0.5, 0.5]  # the recorded ones
+    for name in ("pulls", "total"):  # what was learned is what the log says, with the recorded arms and propensities
+        assert getattr(state.learner.state, name).tolist() == getattr(old.learner.state, name).tolist()
+    assert state.learner.state.chosen.sum() == 7  # `choose` was called once for each decision
+    pending = [entry.key for entry in state.ledger.entries.values()]
+    assert bandit.reward_many([(str(key), 1.0) for key in pending]) == ["applied", "applied"]
+    assert play(bandit, 3) == ["b", "a", "c"]  # rounds 8 to 10, by the new code
+    bandit.close()
+
+
+def test_verify_says_which_code_wrote_an_epoch(upgraded: Any) -> None:
+    medium, policy = Medium(), upgraded(choose)
+    first = Writer.of(policy)
+    with open_in(MemoryStore(medium), "songs", policy, ARMS) as bandit:
+        play(bandit, 3)
+    with open_in(MemoryStore(medium), "songs", None, None) as bandit:
+        play(bandit, 1)
+    assert not any("note" in event.payload for event in MemoryStore(medium, readonly=True).read())  # the same code, once
+    second = Writer.of(upgraded(choose_backwards))
+    assert first != second
+    with open_in(MemoryStore(medium), "songs", None, None) as bandit:
+        play(bandit, 2)
+        play(bandit, 1)
+    reader = MemoryStore(medium, readonly=True)
+    notes = [(event.epoch, event.payload) for event in reader.read() if "note" in event.payload]
+    assert notes == [(3, second.to_note())]
+    (problem,) = verify(reader, replaying(reader)).problems
+    assert problem == (
+        f"event 1: the decision of round 1 was 'a', and is 'c' now; epoch 1 was written by {first}, this is {second}"
+    )
+    upgraded(choose)
+    (problem,) = verify(reader, replaying(reader)).problems
+    assert "epoch 3 was written by " + str(second) in problem
+
+
+def test_a_log_that_does_not_name_its_writer_opens_and_verifies(upgraded: Any) -> None:
+    medium, policy = Medium(), upgraded(choose)
+    with open_in(MemoryStore(medium), "songs", policy, ARMS) as bandit:
+        play(bandit, 3)
+    meta = MemoryStore(medium, readonly=True).bandits()["songs"]
+    del meta["version"], meta["code"]
+    old, events = Medium(), [(event.bandit, event.payload) for event in MemoryStore(medium, readonly=True).read()]
+    with MemoryStore(old) as store:
+        store.append(events, [("songs", {**meta, "pending": "young"})])  # the word of that time
+    with open_in(MemoryStore(old), "songs", policy, ARMS, pending="shrink") as bandit:
+        assert bandit.rounds == 3
+        play(bandit, 1)
+    reader = MemoryStore(old, readonly=True)
+    assert [event.payload["note"] for event in reader.read() if "note" in event.payload] == ["writer"]
+    assert verify(reader, replaying(reader)).problems == ()
+    upgraded(choose_backwards)
+    (problem,) = verify(reader, replaying(reader)).problems
+    assert "epoch 1 was written by an unknown version, this is rotting " in problem
+
+
+def test_a_host_names_the_writer_before_its_first_events(tmp_path: Path, upgraded: Any) -> None:
+    path, policy = tmp_path / "songs.rot", upgraded(choose)
+    chosen = []
+    for code in (choose, choose, choose_backwards):
+        new = upgraded(code)
+        host = Host(path)
+        hosted = host.adopt(host.load("songs") if "songs" in host.metas else host.make("songs", policy, ARMS))
+        chosen.append(hosted.bandit.decide().arm)
+        host.collect(hosted)
+        host.write(host.take())
+        host.close()
+    assert chosen == ["a", "b", "a"]  # the third of "c", "b", "a"
+    with SQLiteStore(path, readonly=True) as store:
+        assert [event.payload.get("note") for event in store.read()] == [None, None, "writer", None]
+        note = store.note("songs", "writer")
+        assert note is not None
+        assert note.payload == Writer.of(new).to_note()
+
+
+def test_a_state_with_a_former_word_is_read_and_verified(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    with rotting.open(path, rotting.UCB1(), arms=["a", "b"]) as bandit:
+        bandit.update("a", 1.0)
+        state = bandit.get_state()
+    former = {**state, "pending": "young"}
+    former["digest"] = _digest(former)
+    assert restore(former).pending_rule == "shrink"
+    assert rotting.Bandit.from_state(former).get_state() == state
+    with SQLiteStore(path) as store:
+        store.save_snapshot("bandit", 1, former)
+        assert verify(store, replaying(store)).problems == ()
