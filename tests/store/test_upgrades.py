@@ -43,14 +43,14 @@ def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     arm = arms[(t - 1) % arms.size]
     s.chosen[arm] += 1
     s.propensity[arm] = 0.5
-    return arm
+    return int(arm)
 
 
 def choose_backwards(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     arm = arms[arms.size - 1 - (t - 1) % arms.size]
     s.chosen[arm] += 1
     s.propensity[arm] = 0.25
-    return arm
+    return int(arm)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
