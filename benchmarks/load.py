@@ -96,7 +96,7 @@ def run(port: int, bandit: str, connections: int, seconds: float, with_keys: boo
             at = answer.index(b'"id":"') + 6
             ids.append(answer[at : answer.index(b'"', at)])
         if free and (len(ids) >= _FEWEST or (ids and not under_way)):
-            body = b",".join(b'{"id":"%b","value":%d}' % (each, each[0] % 2) for each in ids[:_MOST])
+            body = b",".join(b'{"id":"%b","reward":%d}' % (each, each[0] % 2) for each in ids[:_MOST])
             clients[rewarder].sendall(post(f"/v1/bandits/{bandit}/rewards", b"[%b]" % body))
             free, ids = False, ids[_MOST:]
     cpu = time.process_time() - cpu

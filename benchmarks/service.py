@@ -81,7 +81,7 @@ def _loaded(server: "subprocess.Popen[str]", seconds: float, repeats: int) -> tu
     call("PUT", "", _BANDIT)
     for k in range(100):  # so that every arm has more rewards than decisions under way
         made = call("POST", "/decisions", {"count": 10})["decisions"]
-        call("POST", "/rewards", [{"id": each["id"], "value": (k + at) % 2} for at, each in enumerate(made)])
+        call("POST", "/rewards", [{"id": each["id"], "reward": (k + at) % 2} for at, each in enumerate(made)])
     client.close()
     found: tuple[list[dict[str, float]], ...] = ([], [])
     for turn in range(2 * repeats):
@@ -113,12 +113,12 @@ def _shares(folder: Path, repeats: int) -> dict[str, float]:
 
     decision, decode = bandit.decide(), decoders()["reward"].decode
     bandit.reward(decision.id, 1.0)
-    rewards = json.dumps([{"id": decision.id, "value": 1}] * _BATCH).encode()
+    rewards = json.dumps([{"id": decision.id, "reward": 1}] * _BATCH).encode()
 
     def speak() -> None:
         for _ in range(_BATCH):
             messages.encode({"decisions": [decision_json(decision)]})
-        messages.encode(messages.ResultsAnswer([messages.Result(each.id, "applied") for each in decode(rewards)]))
+        messages.encode(messages.ResultsResponse([messages.Result(each.id, "applied") for each in decode(rewards)]))
 
     host = Host(folder / "shares.rot")
     hosted = host.adopt(host.make("songs", rotting.EffRAWUCB(sigma=0.5), _BANDIT["arms"]))

@@ -22,7 +22,7 @@ _OPEN = 200  # decisions that a worker remembers in order to reward them
 _BUSY = {429, 503, 507}  # the service may refuse any call for now
 
 
-class _LostReplyError(Exception):
+class _LostResponseError(Exception):
     """There is no response: the connection was refused or broke, or the reply is late."""
 
 
@@ -108,11 +108,11 @@ class Worker:
 
     def _reward(self) -> None:
         bandit, ids = self._take()
-        body = [{"id": each, "value": self._random.randrange(8) / 8} for each in ids]
+        body = [{"id": each, "reward": self._random.randrange(8) / 8} for each in ids]
         response = self._ask("POST", bandit, "/rewards", body) if ids else None
         if response:
             for given, result in zip(body, response.body["results"], strict=True):
-                self._record("reward", bandit, id=given["id"], value=given["value"], outcome=result["outcome"])
+                self._record("reward", bandit, id=given["id"], value=given["reward"], outcome=result["outcome"])
 
     def _cancel(self) -> None:
         bandit, ids = self._take()
@@ -155,7 +155,7 @@ class Worker:
         while os.getppid() == self._parent:
             try:
                 response = self._call(method, f"/v1/bandits/{bandit}{path}", body)
-            except _LostReplyError:
+            except _LostResponseError:
                 time.sleep(self._random.random() * 0.05)
                 if not retry:
                     return None
@@ -184,7 +184,7 @@ class Worker:
         except (OSError, http.client.HTTPException, ValueError) as error:
             self._connection.close()
             self._connection = None
-            raise _LostReplyError from error
+            raise _LostResponseError from error
 
     def _record(self, call: str, bandit: str, **more: Any) -> None:
         line = json.dumps({"time": time.monotonic(), "call": call, "bandit": bandit, **more})

@@ -192,7 +192,7 @@ class _Crowd:
 
     def __init__(self, port: int, seed: int) -> None:
         self._port, self._random, self._loop = port, random.Random(seed), asyncio.get_running_loop()
-        self._huge_body = request("POST", REWARDS, b"[" + b'{"id":"x","value":1},' * (4 * MEGABYTE // 22) + b"0]")
+        self._huge_body = request("POST", REWARDS, b"[" + b'{"id":"x","reward":1},' * (4 * MEGABYTE // 23) + b"0]")
 
     async def run(self, count: int) -> None:
         kinds = [self.idle, self.slow_headers, self.slow_body, self.huge_headers, self.huge_body, self.never_read, self.watch]

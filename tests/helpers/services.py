@@ -30,7 +30,7 @@ def free_port() -> int:
             return port
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     status: int
     body: Any
     headers: dict[str, str]
@@ -43,7 +43,7 @@ class Client:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         self._token = token
 
-    def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+    def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Response:
         """Send a request; bytes are sent as they are."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if self._token is not None:
@@ -52,11 +52,11 @@ class Client:
         if content is not None:
             sent.setdefault("Content-Type", "application/json")
         self._connection.request(method, path, content, sent)
-        answer = self._connection.getresponse()
-        text = answer.read()
-        found = {name.lower(): value for name, value in answer.getheaders()}
+        response = self._connection.getresponse()
+        text = response.read()
+        found = {name.lower(): value for name, value in response.getheaders()}
         is_json = found.get("content-type", "").endswith("json")
-        return Answer(answer.status, json.loads(text) if is_json and text else text, found)
+        return Response(response.status, json.loads(text) if is_json and text else text, found)
 
     def close(self) -> None:
         self._connection.close()

@@ -191,7 +191,7 @@ class _Pool:
         while self._free and (len(self._ids) >= self._enough or self._due):
             connection = self._free.popleft()
             if len(self._ids) >= self._enough:
-                rewards = b",".join(b'{"id":"%b","value":%d}' % (each, each[0] % 2) for each in self._ids)
+                rewards = b",".join(b'{"id":"%b","reward":%d}' % (each, each[0] % 2) for each in self._ids)
                 connection.send(post(REWARDS, b"[%b]" % rewards), None)
                 self._ids.clear()
             else:

@@ -1,4 +1,4 @@
-"""An HTTP server that answers as a test tells it to, for tests of the client."""
+"""An HTTP server that responds as a test tells it to, for tests of the client."""
 
 import json
 import socket
@@ -26,12 +26,12 @@ class Received(NamedTuple):
         return self.path.split("/")[4].partition("?")[0]
 
 
-Reply = tuple[int, Any] | bytes | None
+Response = tuple[int, Any] | bytes | None
 """Status and JSON; or all bytes of the response, after which the connection is closed; or None to close it without any."""
 
 
-def decisions(received: Received) -> Reply:
-    """Answer like the service, with decisions whose arm and id name the bandit that was asked."""
+def decisions(received: Received) -> Response:
+    """Respond like the service, with decisions whose arm and id name the bandit that was asked."""
     if received.verb != "decisions":
         return 200, {"results": [{"id": "?", "outcome": "applied"}]}
     reason = {"index": None, "mean": None, "window": 0, "width": None, "pulls": 0, "pending": 0}
@@ -76,33 +76,33 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def stub_service(answer: Callable[[Received], Reply]) -> Iterator[Stub]:
-    """Run a server that answers with `answer(received)`, each connection in a thread."""
+def stub_service(respond: Callable[[Received], Response]) -> Iterator[Stub]:
+    """Run a server that responds with `respond(received)`, each connection in a thread."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
-        def _reply(self) -> None:
+        def _respond(self) -> None:
             content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             body = json.loads(content) if content else None
             received = Received(self.command, self.path, body, self.client_address[1])
             found.add(received)
-            reply = answer(received)
-            if isinstance(reply, tuple):
-                told = json.dumps(reply[1]).encode()
-                self.send_response(reply[0])
-                self.send_header("Content-Length", str(len(told)))
+            response = respond(received)
+            if isinstance(response, tuple):
+                content = json.dumps(response[1]).encode()
+                self.send_response(response[0])
+                self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(told)
+                self.wfile.write(content)
                 return
             self.close_connection = True
-            if reply is not None:
-                self.wfile.write(reply)
+            if response is not None:
+                self.wfile.write(response)
                 with suppress(OSError):
                     self.connection.shutdown(socket.SHUT_WR)
 
-        do_GET = do_PUT = do_POST = do_DELETE = _reply  # noqa: N815 - the names that http.server looks for
+        do_GET = do_PUT = do_POST = do_DELETE = _respond  # noqa: N815 - the names that http.server looks for
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as http.server calls it
             """Log nothing."""

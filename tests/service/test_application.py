@@ -9,7 +9,7 @@ import pytest
 
 import rotting
 from rotting.service.tokens import new_token
-from tests.helpers.services import SONGS, Answer, Client, Running, running
+from tests.helpers.services import SONGS, Client, Response, Running, running
 
 BANDIT = "/v1/bandits/songs"
 
@@ -22,13 +22,13 @@ def decide(client: Client, **body: Any) -> list[dict[str, Any]]:
 
 
 def outcomes(client: Client, *rewards: tuple[str, float]) -> list[str]:
-    answer = client("POST", f"{BANDIT}/rewards", [{"id": key, "value": value} for key, value in rewards])
+    answer = client("POST", f"{BANDIT}/rewards", [{"id": key, "reward": value} for key, value in rewards])
     assert answer.status == 200, answer
     assert [each["id"] for each in answer.body["results"]] == [key for key, _ in rewards]
     return [each["outcome"] for each in answer.body["results"]]
 
 
-def problem(answer: Answer, status: int, kind: str, *, field: str | None = None, value: str | None = None) -> None:
+def problem(answer: Response, status: int, kind: str, *, field: str | None = None, value: str | None = None) -> None:
     """Check that an answer is a problem document that says all."""
     assert answer.status == status, answer
     assert answer.headers["content-type"] == "application/problem+json"
@@ -147,15 +147,15 @@ def test_no_body_means_one_decision(songs: Client) -> None:
     assert [each["arm"] for each in answer.body["decisions"]] == ["jazz"]
 
 
-def test_arms_are_allowed_and_excluded(songs: Client) -> None:
-    assert decide(songs, allow=["folk", "rock"], exclude=["rock"])[0]["arm"] == "folk"
-    assert {each["arm"] for each in decide(songs, exclude=["rock"], count=2)} == {"jazz", "folk"}
+def test_a_decision_is_limited_to_some_arms_and_without_others(songs: Client) -> None:
+    assert decide(songs, arms=["folk", "rock"], without=["rock"])[0]["arm"] == "folk"
+    assert {each["arm"] for each in decide(songs, without=["rock"], count=2)} == {"jazz", "folk"}
     before = events(songs)
     for body, field in (
-        ({"allow": ["pop"]}, "allow"),
-        ({"exclude": ["pop"]}, "exclude"),
-        ({"allow": []}, "allow"),
-        ({"exclude": SONGS["arms"]}, "exclude"),
+        ({"arms": ["pop"]}, "arms"),
+        ({"without": ["pop"]}, "without"),
+        ({"arms": []}, "arms"),
+        ({"without": SONGS["arms"]}, "without"),
         ({"count": 4}, "count"),
         ({"count": 0}, "count"),
         ({"count": True}, "count"),
@@ -189,17 +189,17 @@ def test_a_key_gives_the_same_decision(songs: Client) -> None:
 
 
 def test_a_key_stands_for_all_that_was_asked_for(songs: Client) -> None:
-    asked: dict[str, Any] = {"allow": ["jazz", "rock", "folk"], "exclude": ["jazz"], "count": 1, "idempotency_key": "k"}
+    asked: dict[str, Any] = {"arms": ["jazz", "rock", "folk"], "without": ["jazz"], "count": 1, "idempotency_key": "k"}
     plain: dict[str, Any] = {"idempotency_key": "l"}
     made = [decide(songs, **asked), decide(songs, **plain)]
     others: list[dict[str, Any]] = [
         {"count": 2},
-        {"allow": ["jazz", "rock"]},
-        {"allow": None},
-        {"exclude": ["rock"]},
-        {"exclude": None},
+        {"arms": ["jazz", "rock"]},
+        {"arms": None},
+        {"without": ["rock"]},
+        {"without": None},
     ]
-    for other in (*({**asked, **each} for each in others), {**plain, "allow": asked["allow"]}, {**plain, "exclude": ["jazz"]}):
+    for other in (*({**asked, **each} for each in others), {**plain, "arms": asked["arms"]}, {**plain, "without": ["jazz"]}):
         problem(songs("POST", f"{BANDIT}/decisions", other), 409, "key-reused", field="idempotency_key")
     assert [decide(songs, **asked), decide(songs, **plain)] == made
     assert songs("GET", BANDIT).body["rounds"] == 2
@@ -234,16 +234,16 @@ def test_a_key_is_cancelled(songs: Client) -> None:
         problem(songs("POST", f"{BANDIT}/cancellations", body), 422, "invalid-value", field="ids")
 
 
-def test_a_retired_arm_may_be_excluded(songs: Client) -> None:
+def test_a_retired_arm_may_be_left_out(songs: Client) -> None:
     songs("DELETE", f"{BANDIT}/arms/rock?keep=true")
-    assert decide(songs, exclude=["rock", "jazz"])[0]["arm"] == "folk"
+    assert decide(songs, without=["rock", "jazz"])[0]["arm"] == "folk"
 
 
 def test_a_page_of_the_log_is_bounded_in_bytes(client: Client) -> None:
     arms = [f"{'long name ' * 15}{k}" for k in range(400)]
     assert client("PUT", BANDIT, {**SONGS, "arms": arms}).status == 201
     for _ in range(60):
-        decide(client, allow=arms[:190])
+        decide(client, arms=arms[:190])
     sizes, after = [], 0
     while events := (page := client("GET", f"{BANDIT}/log?after={after}&limit=1000").body)["events"]:
         sizes.append(len(json.dumps(page)))
@@ -298,16 +298,16 @@ def test_every_outcome_of_a_reward(songs: Client) -> None:
 )
 def test_a_reward_that_is_no_number_is_refused(shared_client: Client, text: str, value: str | None) -> None:
     (made,) = decide(shared_client)
-    body = f'[{{"id": "{made["id"]}", "value": 1}}, {{"id": "{made["id"]}", "value": {text}}}]'
-    problem(shared_client("POST", f"{BANDIT}/rewards", body.encode()), 422, "invalid-value", field="[1].value", value=value)
+    body = f'[{{"id": "{made["id"]}", "reward": 1}}, {{"id": "{made["id"]}", "reward": {text}}}]'
+    problem(shared_client("POST", f"{BANDIT}/rewards", body.encode()), 422, "invalid-value", field="[1].reward", value=value)
     assert outcomes(shared_client, (made["id"], 1.0)) == ["applied"]  # none of the batch was
 
 
 def test_a_reward_outside_the_range_of_the_policy_is_refused(client: Client) -> None:
     client("PUT", BANDIT, {"policy": "kl-ucb", "arms": ["a", "b"]})
     (made,) = decide(client)
-    body = [{"id": made["id"], "value": 0.5}, {"id": made["id"], "value": 2}]
-    problem(client("POST", f"{BANDIT}/rewards", body), 422, "invalid-value", field="[1].value", value="2.0")
+    body = [{"id": made["id"], "reward": 0.5}, {"id": made["id"], "reward": 2}]
+    problem(client("POST", f"{BANDIT}/rewards", body), 422, "invalid-value", field="[1].reward", value="2.0")
     missing = {"ids": [made["id"]], "missing": 2}
     problem(client("POST", f"{BANDIT}/expirations", missing), 422, "invalid-value", field="missing", value="2.0")
     assert outcomes(client, (made["id"], 1.0)) == ["applied"]
@@ -318,17 +318,17 @@ def test_a_reward_outside_the_range_of_the_policy_is_refused(client: Client) -> 
     [
         (b"", 400, "malformed-json"),
         (b"[", 400, "malformed-json"),
-        (b'[{"id": "a", "value": 1}] x', 400, "malformed-json"),
+        (b'[{"id": "a", "reward": 1}] x', 400, "malformed-json"),
         (b"\xff", 400, "malformed-json"),
-        (b'[{"id": "\xff", "value": 1}]', 400, "malformed-json"),
-        (b'[{"id": "\\ud800", "value": 1}]', 400, "malformed-json"),
+        (b'[{"id": "\xff", "reward": 1}]', 400, "malformed-json"),
+        (b'[{"id": "\\ud800", "reward": 1}]', 400, "malformed-json"),
         (b"[" * 100_000, 422, "invalid-value"),
-        (b'{"id": "a", "value": 1}', 422, "invalid-value"),
+        (b'{"id": "a", "reward": 1}', 422, "invalid-value"),
         (b"[]", 422, "invalid-value"),
         (b'[{"id": "a"}]', 422, "invalid-value"),
-        (b'[{"id": "a", "value": 1, "arm": "b"}]', 422, "invalid-value"),
-        (b'[{"id": 1, "value": 1}]', 422, "invalid-value"),
-        (json.dumps([{"id": "a", "value": 1}] * 1_001).encode(), 422, "invalid-value"),
+        (b'[{"id": "a", "reward": 1, "arm": "b"}]', 422, "invalid-value"),
+        (b'[{"id": 1, "reward": 1}]', 422, "invalid-value"),
+        (json.dumps([{"id": "a", "reward": 1}] * 1_001).encode(), 422, "invalid-value"),
     ],
 )
 def test_a_body_that_is_no_batch_of_rewards_is_refused(shared_client: Client, body: bytes, status: int, kind: str) -> None:
@@ -378,7 +378,7 @@ def test_an_archived_bandit_decides_no_more(tmp_path: Path) -> None:
         assert [each["archived"] for each in client("GET", "/v1/bandits").body["bandits"]] == [True]
         for method, path, body in (
             ("POST", "decisions", None),
-            ("POST", "rewards", [{"id": made["id"], "value": 1}]),
+            ("POST", "rewards", [{"id": made["id"], "reward": 1}]),
             ("POST", "cancellations", {"ids": [made["id"]]}),
             ("POST", "expirations", {"ids": [made["id"]]}),
             ("PUT", "arms/pop", None),
@@ -444,7 +444,7 @@ def test_a_bandit_is_a_row_until_it_is_used(tmp_path: Path) -> None:
 def test_a_bandit_that_was_not_made_is_not_found(shared_client: Client, path: str) -> None:
     method, body = {
         "/decisions": ("POST", None),
-        "/rewards": ("POST", [{"id": "a", "value": 1}]),
+        "/rewards": ("POST", [{"id": "a", "reward": 1}]),
         "/archive": ("POST", None),
     }.get(path, ("DELETE" if "arms" in path else "GET", None))
     problem(shared_client(method, f"/v1/bandits/none{path}", body), 404, "not-found", field="bandit", value="'none'")
@@ -477,7 +477,7 @@ def test_tokens_open_what_their_scopes_say(tmp_path: Path) -> None:
             "admin": [("PUT", BANDIT, SONGS), ("PUT", f"{BANDIT}/arms/pop", None), ("DELETE", f"{BANDIT}/arms/pop", None)],
             "decide": [("POST", f"{BANDIT}/decisions", None), ("POST", f"{BANDIT}/cancellations", {"ids": ["a"]})],
             "reward": [
-                ("POST", f"{BANDIT}/rewards", [{"id": "a", "value": 1}]),
+                ("POST", f"{BANDIT}/rewards", [{"id": "a", "reward": 1}]),
                 ("POST", f"{BANDIT}/expirations", {"ids": ["a"]}),
             ],
             "read": [("GET", path, None) for path in ("/v1/bandits", BANDIT, f"{BANDIT}/explain", f"{BANDIT}/log", "/metrics")],

@@ -41,7 +41,7 @@ def test_events_are_told_as_they_happen(service: Running, songs: Client) -> None
     connection, answer = watching(service)
     other, only_more = watching(service, "?bandit=more")
     (made,) = songs("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"]
-    songs("POST", f"{BANDIT}/rewards", [{"id": made["id"], "value": 1}])
+    songs("POST", f"{BANDIT}/rewards", [{"id": made["id"], "reward": 1}])
     songs("POST", "/v1/bandits/more/decisions")
     events = [next_event(answer) for _ in range(3)]
     assert [each["event"] for each in events] == ["decided", "rewarded", "decided"]

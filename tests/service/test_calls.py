@@ -1,377 +1,33 @@
-"""What a client asks, what the answers mean and when it tries again, without a connection and on a fake clock."""
+"""The requests that the methods of a client make, and the arguments they refuse."""
 
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import rotting
-from rotting.errors import (
-    InvalidTypeError,
-    InvalidValueError,
-    RottingError,
-    ServiceDeniedError,
-    ServiceError,
-    ServiceUnreachableError,
-    StoreFailedError,
-    StoreFullError,
-)
-from rotting.service import calls
-from rotting.service.calls import Answer, Call, CleanUp, Heard, Interrupted, Limits, NoAnswer, Pause, Request, Send, asking
-from rotting.service.problems import KINDS, ProblemError
-
-LOST = NoAnswer("the line is dead")
-NOT_SENT = NoAnswer("nobody listens", sent=False)
-SEVEN = Answer(200, b"7", {})
-GARBLED = Answer(200, b"<html>", {})
-ASK: Call[Any] = Call(Request("GET", "/x", None, {}), lambda data: data)
-DECISION = {"id": "d1", "arm": "jazz", "round": 1, "propensity": 1.0}
-REASON = {"index": None, "mean": None, "window": 0, "width": None, "pulls": 0, "pending": 0}
-DECIDED = Answer(200, json.dumps({"decisions": [{**DECISION, "reason": REASON}]}).encode(), {})
-
-
-def busy(status: int = 503, **headers: str) -> Answer:
-    return Answer(status, b'{"detail": "too busy"}', {name.replace("_", "-"): value for name, value in headers.items()})
-
-
-class Play:
-    """Drives a call on a fake clock; each attempt takes `seconds`, unless its timeout is shorter."""
-
-    def __init__(self, seconds: float = 0.0, chance: float = 1.0) -> None:
-        self.now = 1_000.0
-        self.requests: list[Request] = []
-        self.timeouts: list[float] = []
-        self.pauses: list[float] = []
-        self.cleanups: list[Call[Any]] = []
-        self._seconds, self._chance = seconds, chance
-
-    def __call__(self, call: Call[Any], heard: list[Heard], retries: int = 5, deadline: float | None = 30.0) -> Any:
-        """Report the given outcomes, one for each step but cleanups; return the result, and check that all were used."""
-        steps = asking(call, Limits(10.0, retries, deadline), lambda: self.now, lambda: self._chance)
-        left, reply = list(heard), None
-        try:
-            while True:
-                reply = self._take(steps.send(reply), left)
-        except StopIteration as done:
-            return done.value
-        finally:
-            assert left == []
-
-    def _take(self, step: calls.Step, left: list[Heard]) -> Heard:
-        if isinstance(step, CleanUp):
-            self.cleanups.append(step.call)
-            return None
-        if isinstance(step, Pause):
-            self.pauses.append(step.seconds)
-            self.now += step.seconds
-            return left.pop(0) if left and isinstance(left[0], Interrupted) and not left[0].sent else None
-        assert isinstance(step, Send)
-        self.requests.append(step.request)
-        self.timeouts.append(step.timeout)
-        self.now += min(self._seconds, step.timeout)
-        return left.pop(0)
-
-
-def problem(kind: str) -> Answer:
-    found = ProblemError(kind, InvalidValueError("count", "be 1 or more", 0))
-    return Answer(found.status, found.body(), {})
-
-
-def test_pauses_double_up_to_five_seconds() -> None:
-    play = Play()
-    assert play(ASK, [*[LOST] * 7, SEVEN], retries=7) == 7
-    assert play.pauses == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]
-    assert play.requests == [ASK.request] * 8
-    shortest = Play(chance=0.0)
-    shortest(ASK, [*[LOST] * 7, SEVEN], retries=7)
-    assert shortest.pauses == [0.25, 0.5, 1.0, 2.0, 2.5, 2.5, 2.5]
-
-
-def test_the_default_number_of_attempts_takes_seconds_not_fractions() -> None:
-    play = Play(chance=0.0)
-    with pytest.raises(ServiceUnreachableError, match="^the service gave no answer in 6 attempts: the line is dead$"):
-        play(ASK, [LOST] * 6)
-    assert sum(play.pauses) == 6.25
-
-
-@pytest.mark.parametrize(
-    ("asked_for", "pause"),
-    [("0", 0.5), ("1", 1.0), ("20", 20.0), ("soon", 0.5), ("1.5", 0.5), ("-3", 0.5), ("\u00b2", 0.5), ("9" * 400, 0.5)],
-)
-def test_retry_after_makes_a_pause_longer_never_shorter(asked_for: str, pause: float) -> None:
-    play = Play()
-    assert play(ASK, [busy(retry_after=asked_for), SEVEN]) == 7
-    assert play.pauses == [pause]
-
-
-def test_a_pause_that_would_reach_the_deadline_is_not_made() -> None:
-    play = Play(seconds=1.0)
-    told = r"within the deadline of 30 s \(1 attempt\); last heard: status 503: too busy$"
-    with pytest.raises(ServiceUnreachableError, match=told):
-        play(ASK, [busy(retry_after="29")])
-    assert (play.pauses, play.now) == ([], 1_001.0)
-
-
-def test_the_deadline_limits_attempts_and_pauses_together() -> None:
-    play = Play(seconds=60.0)
-    told = r"within the deadline of 26 s \(3 attempts\); last heard: the line is dead$"
-    with pytest.raises(ServiceUnreachableError, match=told):
-        play(ASK, [LOST] * 3, retries=99, deadline=26.0)
-    assert play.timeouts == [10.0, 10.0, 4.5]
-    assert play.pauses == [0.5, 1.0]
-    assert play.now == 1_026.0
-
-
-def test_without_a_deadline_only_the_attempts_are_limited() -> None:
-    play = Play(seconds=10.0)
-    with pytest.raises(ServiceUnreachableError, match="in 100 attempts"):
-        play(ASK, [LOST] * 100, retries=99, deadline=None)
-
-
-def test_an_attempt_that_ends_after_the_deadline_counts_if_it_succeeds() -> None:
-    assert Play(seconds=5.0)(ASK, [SEVEN], deadline=5.0) == 7
-
-
-def cancelled_key(play: Play) -> str:
-    """The idempotency key of a decision, which the cleanup has to cancel."""
-    [cleanup] = play.cleanups
-    key = json.loads(play.requests[0].content or b"")["idempotency_key"]
-    assert cleanup.request.method == "POST"
-    assert cleanup.request.path == "/v1/bandits/songs/cancellations"
-    assert json.loads(cleanup.request.content or b"") == {"keys": [key]}
-    assert cleanup.cleanup is None
-    return str(key)
-
-
-def decide(key: str | None = None, dry_run: bool = False) -> Call[Any]:
-    return calls.decide("songs", None, None, None, key, dry_run)
-
-
-GIVEN_UP: list[list[Heard]] = [
-    [LOST, LOST],
-    [LOST, NOT_SENT],
-    [busy(504), busy(504)],
-    [problem("internal")],
-    [LOST, problem("archived")],
-    [GARBLED],
-]
-
-
-@pytest.mark.parametrize("heard", GIVEN_UP)
-def test_a_decision_that_may_have_been_made_is_cancelled_when_the_client_gives_up(heard: list[Heard]) -> None:
-    play = Play()
-    with pytest.raises(RottingError):
-        play(decide(), heard, retries=1)
-    assert len(cancelled_key(play)) == 32
-
-
-@pytest.mark.parametrize("heard", GIVEN_UP)
-@pytest.mark.parametrize("call", [decide(key="mine"), decide(dry_run=True), calls.show("songs")])
-def test_a_key_of_the_caller_and_calls_that_decide_nothing_need_no_cleanup(call: Call[Any], heard: list[Heard]) -> None:
-    play = Play()
-    with pytest.raises(RottingError):
-        play(call, heard, retries=1)
-    assert play.cleanups == []
-
-
-@pytest.mark.parametrize(
-    "heard",
-    [[NOT_SENT, NOT_SENT], [problem("invalid-value")], [busy(429), busy(429)], [problem("store-full"), NOT_SENT]],
-)
-def test_a_decision_that_cannot_have_been_made_is_not_cancelled(heard: list[Heard]) -> None:
-    play = Play()
-    with pytest.raises(RottingError):
-        play(decide(), heard, retries=1)
-    assert play.cleanups == []
-
-
-def test_a_decision_that_was_made_at_the_second_attempt_is_not_cancelled() -> None:
-    play = Play()
-    assert play(decide(), [LOST, DECIDED])[0].id == "d1"
-    assert play.cleanups == []
-
-
-@pytest.mark.parametrize("before", [[], [LOST]])
-def test_an_interruption_goes_on_unchanged_after_the_cleanup(before: list[Heard]) -> None:
-    play, error = Play(), KeyboardInterrupt()
-    with pytest.raises(KeyboardInterrupt) as caught:
-        play(decide(), [*before, Interrupted(error, sent=True)])
-    assert caught.value is error
-    cancelled_key(play)
-
-
-def test_an_interrupted_pause_is_cleaned_up_if_an_attempt_before_it_was_sent() -> None:
-    for first, cleanups in ((LOST, 1), (NOT_SENT, 0)):
-        play = Play()
-        with pytest.raises(KeyboardInterrupt):
-            play(decide(), [first, Interrupted(KeyboardInterrupt(), sent=False)])
-        assert len(play.cleanups) == cleanups
-
-
-def test_an_interruption_before_the_request_was_sent_needs_no_cleanup() -> None:
-    play = Play()
-    with pytest.raises(KeyboardInterrupt):
-        play(decide(), [Interrupted(KeyboardInterrupt(), sent=False)])
-    assert play.cleanups == []
-
-
-def expired(count: int, **more: bool) -> Answer:
-    return Answer(200, json.dumps({"results": [], "expired": count, **more}).encode(), {})
-
-
-def test_expiring_is_repeated_while_there_are_more() -> None:
-    call = calls.expire("songs", None, 5, "drop")
-    play = Play()
-    assert play(call, [expired(10_000, more=True), LOST, expired(10_000, more=True), expired(3, more=False)]) == 20_003
-    assert play.requests == [call.request] * 4
-    assert play.pauses == [0.5]
-    assert Play()(call, [expired(8)]) == 8  # a service that knows nothing of `more`
-
-
-def test_each_portion_has_attempts_of_its_own_and_all_share_the_deadline() -> None:
-    call = calls.expire("songs", None, 5, "drop")
-    portion: list[Heard] = [LOST, expired(1, more=True)]
-    assert Play()(call, [*portion * 20, expired(0)], retries=1) == 20
-    with pytest.raises(ServiceUnreachableError, match="deadline of 30 s"):
-        Play(seconds=3.0)(call, [expired(1, more=True)] * 10)
-
-
-def test_a_service_that_has_more_but_expires_none_is_not_asked_for_ever() -> None:
-    with pytest.raises(ServiceError, match="^the service must answer with JSON as documented"):
-        Play()(calls.expire("songs", None, 5, "drop"), [expired(0, more=True)])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_problem_becomes_an_exception_with_its_sentence(kind: str) -> None:
-    told = problem(kind)
-    is_busy = told.status in {408, 429, 503, 507}
-    with pytest.raises(RottingError, match="^count must be 1 or more, got 0$") as caught:
-        Play()(ASK, [told] * (2 if is_busy else 1), retries=1)
-    expected: dict[str, type[RottingError]] = {"store-failed": StoreFailedError, "store-full": StoreFullError}
-    by_status = {401: ServiceDeniedError, 403: ServiceDeniedError, 429: ServiceError, 500: ServiceError, 503: ServiceError}
-    assert type(caught.value) is expected.get(kind, by_status.get(told.status, InvalidValueError))
-
-
-def test_a_busy_service_is_not_mistaken_for_a_broken_store() -> None:
-    with pytest.raises(ServiceError, match="^too busy$"):
-        Play()(ASK, [busy(503)], retries=0)
-
-
-UNREADABLE = [
-    (500, b"<html>"),
-    (418, b""),
-    (404, b"[1]"),
-    (400, b'{"detail": 3}'),
-    (422, b'"detail"'),
-    (503, b"\xff\xfe\x00"),
-    (500, b"[" * 100_000),
-    (200, b""),
-    (200, b"\x80"),
-    (200, b"[" * 100_000),
-    (201, b"9" * 10_000),
-    (199, b"{}"),
-    (600, b""),
-]
-
-
-@pytest.mark.parametrize(("status", "content"), UNREADABLE)
-def test_an_answer_that_is_not_as_documented_is_a_service_error(status: int, content: bytes) -> None:
-    start = f"^the service must answer with JSON as documented, got status {status} and "
-    with pytest.raises(ServiceError, match=start):
-        Play()(ASK, [Answer(status, content, {})], retries=0)
-
-
-def test_a_redirect_is_not_followed_and_names_its_target() -> None:
-    told = r"^url must be the address of the service itself, got a redirect \(status 302\) to 'https://x/'$"
-    with pytest.raises(ServiceError, match=told):
-        Play()(ASK, [Answer(302, b"", {"location": "https://x/"})])
-
-
-def test_an_answer_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "LONGEST_CONTENT", 3)
-    assert Play()(ASK, [Answer(200, b"123", {})]) == 123
-    with pytest.raises(ServiceError, match="^the service must answer with at most 3 bytes, got more$"):
-        Play()(ASK, [Answer(200, b"1234", {})])
-
-
-EVERY_CALL: list[Callable[[], Call[Any]]] = [
-    lambda: calls.create("n"),
-    calls.bandits,
-    lambda: calls.show("n"),
-    lambda: calls.archive("n"),
-    lambda: calls.decide("n", None, None, None, None),
-    lambda: calls.decide("n", None, 2, None, "key"),
-    lambda: calls.reward("n", [("id", 1.0)]),
-    lambda: calls.reward_one("n", "id", 1.0),
-    lambda: calls.cancel("n", "id"),
-    lambda: calls.cancel_key("n", "key"),
-    lambda: calls.expire("n", "id", None, "drop"),
-    lambda: calls.expire("n", None, 3, 0.5),
-    lambda: calls.add_arm("n", "a"),
-    lambda: calls.remove_arm("n", "a", keep=True),
-    lambda: calls.explain("n"),
-    lambda: calls.log("n"),
-]
-FIELDS = ["bandits", "name", "next", "decisions", "id", "arm", "round", "propensity", "reason", "results", "outcome", "detail"]
-FIELDS += [
-    "expired",
-    "more",
-    "arms",
-    "index",
-    "mean",
-    "window",
-    "width",
-    "pulls",
-    "pending",
-    "events",
-    "number",
-    "epoch",
-    "type",
-]
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
-
-
-def nested(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.lists(children, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), children, max_size=8)
-
-
-CONTENT = st.binary(max_size=50) | st.recursive(SCALARS, nested).map(lambda value: json.dumps(value).encode())
-HEADERS = st.dictionaries(st.sampled_from(["retry-after", "location", "content-type"]), st.text(max_size=10))
-ANSWERS = st.builds(Answer, st.integers(100, 999) | st.sampled_from([200, 422, 503]), CONTENT, HEADERS)
-
-
-@given(st.sampled_from(EVERY_CALL), ANSWERS)
-def test_no_answer_raises_a_foreign_exception(make: Callable[[], Call[Any]], answer: Answer) -> None:
-    steps = asking(make(), Limits(10.0, 0, 30.0))
-    next(steps)
-    try:
-        step = steps.send(answer)
-        while isinstance(step, CleanUp):
-            step = next(steps)
-        assert isinstance(step, Send)  # of the next portion
-    except (RottingError, StopIteration):
-        pass
+from rotting.errors import InvalidTypeError, InvalidValueError, RottingError
+from rotting.service.retries import Call
+from tests.helpers.calls import bandits, call_of, create
 
 
 @pytest.mark.parametrize(
     ("make", "error", "told"),
     [
-        (lambda: calls.show(3), InvalidTypeError, "^name must be a string, got 3$"),  # type: ignore[arg-type]
-        (lambda: calls.show("\ud800"), InvalidValueError, "^name must be valid Unicode"),
-        (lambda: calls.add_arm("n", b"a"), InvalidTypeError, "^arm must be a string"),  # type: ignore[arg-type]
-        (lambda: calls.bandits("\ud800"), InvalidValueError, "^the query must be valid Unicode"),
-        (lambda: calls.create("n", "ucb1"), InvalidTypeError, "^policy must be a policy"),  # type: ignore[arg-type]
-        (lambda: calls.create("n", arms=3), InvalidTypeError, "^arms must be a list, got 3$"),  # type: ignore[arg-type]
-        (lambda: calls.create("n", arms=[{1}]), InvalidTypeError, "must hold only what JSON can"),  # type: ignore[list-item]
-        (lambda: calls.decide("n", 3, 1, None, None), InvalidTypeError, "^arms must be a list"),  # type: ignore[arg-type]
-        (lambda: calls.reward("n", [1]), InvalidTypeError, "^rewards must be pairs"),  # type: ignore[list-item]
-        (lambda: calls.reward("n", [(1, 1.0)]), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[list-item]
-        (lambda: calls.reward_one("n", 1, 1.0), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[arg-type]
-        (lambda: calls.cancel("n", b"4f"), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[arg-type]
-        (lambda: calls.expire("n", 1, None, "drop"), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[arg-type]
+        (lambda: call_of(lambda bandit: bandit.show(), name=3), InvalidTypeError, "^name must be a string, got 3$"),  # type: ignore[arg-type]
+        (lambda: call_of(lambda bandit: bandit.show(), name="\ud800"), InvalidValueError, "^name must be valid Unicode"),
+        (lambda: call_of(lambda bandit: bandit.add_arm(b"a")), InvalidTypeError, "^arm must be a string"),  # type: ignore[arg-type]
+        (lambda: bandits(None, "\ud800"), InvalidValueError, "^the query must be valid Unicode"),
+        (lambda: create(None, "n", "ucb1"), InvalidTypeError, "^policy must be a policy"),  # type: ignore[arg-type]
+        (lambda: create(None, "n", arms=3), InvalidTypeError, "^arms must be a list, got 3$"),  # type: ignore[arg-type]
+        (lambda: create(None, "n", arms=[{1}]), InvalidTypeError, "must hold only what JSON can"),  # type: ignore[list-item]
+        (lambda: call_of(lambda bandit: bandit.decide(3)), InvalidTypeError, "^arms must be a list"),  # type: ignore[arg-type]
+        (lambda: call_of(lambda bandit: bandit.reward_many([1])), InvalidTypeError, "^rewards must be pairs"),  # type: ignore[list-item]
+        (lambda: call_of(lambda bandit: bandit.reward_many([(1, 1.0)])), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[list-item]
+        (lambda: call_of(lambda bandit: bandit.reward(1, 1.0)), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[arg-type]
+        (lambda: call_of(lambda bandit: bandit.cancel(b"4f")), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[arg-type]
+        (lambda: call_of(lambda bandit: bandit.expire(1)), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[arg-type]
     ],
 )
 def test_arguments_that_cannot_be_sent_raise_exceptions_of_the_library(
@@ -382,29 +38,29 @@ def test_arguments_that_cannot_be_sent_raise_exceptions_of_the_library(
 
 
 def test_a_name_of_dots_stays_a_segment_of_the_path() -> None:
-    assert calls.add_arm("songs", "..").request.path == "/v1/bandits/songs/arms/%2E%2E"
-    assert calls.add_arm("songs", "a.b").request.path == "/v1/bandits/songs/arms/a.b"
-
-
-def test_what_is_gone_at_a_second_attempt_was_removed_at_the_first() -> None:
-    call = calls.remove_arm("songs", "hip/hop", keep=True)
-    assert call.request == Request("DELETE", "/v1/bandits/songs/arms/hip%2Fhop?keep=true", None, {})
-    assert Play()(call, [LOST, problem("not-found")]) is None
-    with pytest.raises(InvalidValueError):
-        Play()(call, [problem("not-found")])
+    assert call_of(lambda bandit: bandit.add_arm("..")).request.path == "/v1/bandits/songs/arms/%2E%2E"
+    assert call_of(lambda bandit: bandit.add_arm("a.b")).request.path == "/v1/bandits/songs/arms/a.b"
 
 
 def test_every_decision_has_a_key_of_its_own() -> None:
-    bodies = [json.loads(calls.decide("songs", None, 1, None, None).request.content or b"") for _ in range(100)]
+    bodies = [json.loads(call_of(lambda bandit: bandit.decide()).request.content or b"") for _ in range(100)]
     assert len({each["idempotency_key"] for each in bodies}) == 100
-    assert json.loads(calls.decide("songs", None, 1, None, "mine").request.content or b"")["idempotency_key"] == "mine"
+    assert json.loads(call_of(lambda bandit: bandit.decide(key="mine")).request.content or b"")["idempotency_key"] == "mine"
 
 
 def test_what_json_cannot_carry_is_refused_before_it_is_sent() -> None:
     with pytest.raises(InvalidValueError, match="^the request must hold only what JSON can carry, got NaN"):
-        calls.reward("songs", [("x", float("nan"))])
+        call_of(lambda bandit: bandit.reward("x", float("nan")))
 
 
 def test_a_policy_is_sent_as_it_is_made() -> None:
-    sent = json.loads(calls.create("songs", rotting.UCB1(sigma=0.25), ["a"], seed=3).request.content or b"")
+    sent = json.loads(create(None, "songs", rotting.UCB1(sigma=0.25), ["a"], seed=3).request.content or b"")
     assert sent == {"policy": "ucb1", "params": rotting.UCB1(sigma=0.25).to_json()["params"], "arms": ["a"], "seed": 3}
+
+
+def test_a_request_names_arms_and_rewards_as_bandit_does() -> None:
+    decide = call_of(lambda bandit: bandit.decide(["a", "b"], count=1, without=("b",), key="k")).request
+    sent = {"count": 1, "arms": ["a", "b"], "without": ["b"], "idempotency_key": "k", "dry_run": False}
+    assert json.loads(decide.content or b"") == sent
+    reward = call_of(lambda bandit: bandit.reward("id", 0.5)).request
+    assert json.loads(reward.content or b"") == [{"id": "id", "reward": 0.5}]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -31,12 +31,16 @@ from rotting.errors import (
     ServiceError,
     ServiceUnreachableError,
 )
-from rotting.service import calls
+from rotting.service import retries
 from rotting.service.client import AsyncRemoteBandit, RemoteBandit
 from rotting.service.routes import ROUTES, match
 from rotting.service.tokens import new_token
+from tests.helpers.calls import bandits, call_of, create
 from tests.helpers.services import Running, running, said, serving
-from tests.helpers.stub_service import Received, Reply, Stub, decisions, stub_service
+from tests.helpers.stub_service import Received, Response, Stub, decisions, stub_service
+
+if TYPE_CHECKING:
+    from rotting.service.retries import Call
 
 ARMS = ["jazz", "rock", "folk"]
 
@@ -50,8 +54,8 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses are tested on a fake clock, in `test_calls`."""
-    monkeypatch.setattr(calls, "PAUSE_UNIT", 0.01)
+    """Pauses are tested on a fake clock, in `test_retries`."""
+    monkeypatch.setattr(retries, "PAUSE_UNIT", 0.01)
 
 
 @pytest.fixture
@@ -141,16 +145,16 @@ def test_a_decision_does_for_its_id(port: int, name: str) -> None:
         client.create(name, rotting.UCB1(), arms=ARMS)
         bandit = client.bandit(name)
         one, two, three, four = (bandit.decide() for _ in range(4))
-        answered = [bandit.reward(one, 0.5), bandit.reward(one, 0.25), bandit.cancel(two), bandit.expire(three, missing=0.0)]
-        assert [*answered, bandit.reward_many([(four, 1.0), (two, 1.0)])] == said
+        outcomes = [bandit.reward(one, 0.5), bandit.reward(one, 0.25), bandit.cancel(two), bandit.expire(three, missing=0.0)]
+        assert [*outcomes, bandit.reward_many([(four, 1.0), (two, 1.0)])] == said
 
     async def ask() -> list[object]:
         async with rotting.AsyncClient(at(port)) as client:
             bandit = client.bandit(name)
             one, two, three, four = [await bandit.decide() for _ in range(4)]
-            answered: list[object] = [await bandit.reward(one, 0.5), await bandit.reward(one, 0.25), await bandit.cancel(two)]
-            answered.append(await bandit.expire(three, missing=0.0))
-            return [*answered, await bandit.reward_many([(four, 1.0), (two, 1.0)])]
+            outcomes: list[object] = [await bandit.reward(one, 0.5), await bandit.reward(one, 0.25), await bandit.cancel(two)]
+            outcomes.append(await bandit.expire(three, missing=0.0))
+            return [*outcomes, await bandit.reward_many([(four, 1.0), (two, 1.0)])]
 
     assert asyncio.run(ask()) == said
 
@@ -213,7 +217,7 @@ def test_what_is_refused_names_the_field_the_rule_and_the_value(port: int, name:
         with pytest.raises(InvalidValueError, match=r"^bandit must be one that was made, got 'nobody'$"):
             client.bandit("nobody").decide()
         client.create(name, rotting.UCB1(), arms=ARMS)
-        with pytest.raises(InvalidValueError, match=r"^allow must name arms of the bandit, got \"blues\"$"):
+        with pytest.raises(InvalidValueError, match=r"^arms must name arms of the bandit, got \"blues\"$"):
             client.bandit(name).decide(["blues"])
         with pytest.raises(InvalidValueError, match=r"^count must be at most 3, .*got 4$"):
             client.bandit(name).decide(count=4)
@@ -230,7 +234,7 @@ def test_a_reply_that_is_cut_is_asked_for_again_and_there_is_one_decision(port: 
             with rotting.Client(at(line.port), retries=9) as client:
                 outcome = client.bandit(name).reward(decision.id, 0.5)
             assert line.cut == 3
-        assert outcome == "duplicate"  # the first attempt was heard, and its reply was lost
+        assert outcome == "duplicate"  # the first attempt succeeded, and its response was lost
         assert events(sure, name) == {"decided": 1, "rewarded": 1}
         assert sure.bandit(name).log()[0].payload["id"] == decision.id
 
@@ -271,13 +275,16 @@ def test_many_async_calls_over_a_line_that_breaks(port: int, name: str) -> None:
 def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = at(silent.getsockname()[1])
-        told = "^the service gave no answer in 2 attempts: ReadTimeout"
+        told = "^the service did not respond in 2 attempts: ReadTimeout"
         with (
             rotting.Client(address, timeout=0.05, retries=1) as client,
             pytest.raises(ServiceUnreachableError, match=told),
         ):
             client.bandits()
-    with rotting.Client(address, retries=0) as client, pytest.raises(ServiceUnreachableError, match="1 attempts: ConnectError"):
+    with (
+        rotting.Client(address, retries=0) as client,
+        pytest.raises(ServiceUnreachableError, match="in 1 attempt: ConnectError"),
+    ):
         client.bandits()
 
 
@@ -338,29 +345,29 @@ def test_verbs_are_those_of_a_bandit(kind: type) -> None:
         assert [(each.name, each.kind, each.default) for each in there][: len(wanted)] == wanted, verb
 
 
-def test_every_route_has_a_verb() -> None:
-    asked: list[calls.Call[Any]] = [
-        calls.create("n"),
-        calls.bandits(),
-        calls.show("n"),
-        calls.archive("n"),
-        calls.decide("n", None, None, None, None),
-        calls.reward("n", [("id", 1.0)]),
-        calls.cancel("n", "id"),
-        calls.expire("n", "id", None, "drop"),
-        calls.add_arm("n", "a"),
-        calls.remove_arm("n", "a", keep=True),
-        calls.explain("n"),
-        calls.log("n"),
+def test_every_route_has_a_method() -> None:
+    made: list[Call[Any]] = [
+        create(None, "n"),
+        bandits(None),
+        call_of(lambda bandit: bandit.show()),
+        call_of(lambda bandit: bandit.archive()),
+        call_of(lambda bandit: bandit.decide()),
+        call_of(lambda bandit: bandit.reward("id", 1.0)),
+        call_of(lambda bandit: bandit.cancel("id")),
+        call_of(lambda bandit: bandit.expire("id")),
+        call_of(lambda bandit: bandit.add_arm("a")),
+        call_of(lambda bandit: bandit.remove_arm("a")),
+        call_of(lambda bandit: bandit.explain()),
+        call_of(lambda bandit: bandit.log()),
     ]
-    found = {match(each.request.method, each.request.path.partition("?")[0])[0].handler for each in asked}
+    found = {match(each.request.method, each.request.path.partition("?")[0])[0].handler for each in made}
     for_pages, for_operators = {"show_history", "list_arms", "watch"}, {"live", "ready", "show_metrics", "show_openapi"}
     assert {route.handler for route in ROUTES} - found == for_pages | for_operators
 
 
-def test_verbs_have_words_and_signatures() -> None:
+def test_methods_have_docstrings_and_signatures() -> None:
     for kind in (rotting.Client, rotting.AsyncClient):
-        assert "the same again does nothing" in (kind.create.__doc__ or "")
+        assert "Repeating the call changes nothing" in (kind.create.__doc__ or "")
         assert list(inspect.signature(kind.create).parameters)[:4] == ["self", "name", "policy", "arms"]
 
 
@@ -387,32 +394,32 @@ def all_succeeded(processes: list[int]) -> bool:
     return [os.waitpid(each, 0)[1] for each in processes] == [0] * len(processes)
 
 
-def slowly(received: Received) -> Reply:
-    """Answer after a moment, so that requests of different processes overlap."""
+def slowly(received: Received) -> Response:
+    """Respond after a moment, so that requests of different processes overlap."""
     time.sleep(0.001)
     return decisions(received)
 
 
-def gets_its_own_answers(client: rotting.Client, name: str, count: int = 60) -> bool:
+def gets_its_own_responses(client: rotting.Client, name: str, count: int = 60) -> bool:
     return all(client.bandit(name).decide().arm == name for _ in range(count))
 
 
 @forking
 @forks_among_threads
-def test_forked_processes_get_their_own_answers() -> None:
+def test_forked_processes_get_their_own_responses() -> None:
     with stub_service(slowly) as stub, rotting.Client(stub.url, timeout=20.0, retries=0) as client:
-        assert gets_its_own_answers(client, "parent", 1)
+        assert gets_its_own_responses(client, "parent", 1)
 
         def work(name: str) -> bool:
-            found = gets_its_own_answers(client, name)
+            found = gets_its_own_responses(client, name)
             client.close()
             return found
 
         children = [start_child(lambda name=f"child-{k}": work(name)) for k in range(4)]  # type: ignore[misc]
-        mine = gets_its_own_answers(client, "parent")
+        mine = gets_its_own_responses(client, "parent")
         assert all_succeeded(children)
         assert mine
-        assert gets_its_own_answers(client, "parent", 1)
+        assert gets_its_own_responses(client, "parent", 1)
     assert len(stub.received) == 302
     ports = {(each.bandit, each.port) for each in stub.received}
     assert len(ports) == len({port for _, port in ports}) == 5  # one connection each, the parent's from beginning to end
@@ -420,14 +427,14 @@ def test_forked_processes_get_their_own_answers() -> None:
 
 @forking
 @forks_among_threads
-def test_a_grandchild_gets_its_own_answers() -> None:
+def test_a_grandchild_gets_its_own_responses() -> None:
     with stub_service(slowly) as stub, rotting.Client(stub.url, timeout=20.0, retries=0) as client:
-        assert gets_its_own_answers(client, "parent", 1)
+        assert gets_its_own_responses(client, "parent", 1)
 
         def child() -> bool:
-            before = gets_its_own_answers(client, "child", 1)
-            grandchild = start_child(lambda: gets_its_own_answers(client, "grandchild"))
-            return before and gets_its_own_answers(client, "child") and all_succeeded([grandchild])
+            before = gets_its_own_responses(client, "child", 1)
+            grandchild = start_child(lambda: gets_its_own_responses(client, "grandchild"))
+            return before and gets_its_own_responses(client, "child") and all_succeeded([grandchild])
 
         assert all_succeeded([start_child(child)])
 
@@ -437,12 +444,12 @@ def test_a_grandchild_gets_its_own_answers() -> None:
 def test_a_client_that_threads_use_can_be_forked_at_any_moment() -> None:
     with stub_service(slowly) as stub, rotting.Client(stub.url, timeout=20.0, retries=0) as client:
         with ThreadPoolExecutor(12) as pool:  # more connections than the threads below need: some are idle when it forks
-            assert all(pool.map(lambda _: gets_its_own_answers(client, "warm-up", 10), range(12)))
+            assert all(pool.map(lambda _: gets_its_own_responses(client, "warm-up", 10), range(12)))
         stop, wrong = threading.Event(), []
 
         def keep_calling(name: str) -> None:
             while not stop.is_set():
-                if not gets_its_own_answers(client, name, 1):
+                if not gets_its_own_responses(client, name, 1):
                     wrong.append(name)
 
         threads = [threading.Thread(target=keep_calling, args=(f"thread-{k}",)) for k in range(4)]
@@ -452,7 +459,7 @@ def test_a_client_that_threads_use_can_be_forked_at_any_moment() -> None:
 
         def work(name: str) -> bool:
             found: list[bool] = []
-            mine = [threading.Thread(target=lambda: found.append(gets_its_own_answers(client, name, 10))) for _ in range(3)]
+            mine = [threading.Thread(target=lambda: found.append(gets_its_own_responses(client, name, 10))) for _ in range(3)]
             for thread in mine:
                 thread.start()
             for thread in mine:
@@ -468,26 +475,26 @@ def test_a_client_that_threads_use_can_be_forked_at_any_moment() -> None:
         assert wrong == []
 
 
-async def async_gets_its_own_answers(client: rotting.AsyncClient, name: str, count: int = 60) -> bool:
+async def async_gets_its_own_responses(client: rotting.AsyncClient, name: str, count: int = 60) -> bool:
     bandit = client.bandit(name)
     return all(each.arm == name for each in await asyncio.gather(*(bandit.decide() for _ in range(count))))
 
 
 @forking
 @forks_among_threads
-def test_forked_processes_with_event_loops_of_their_own_get_their_own_answers() -> None:
+def test_forked_processes_with_event_loops_of_their_own_get_their_own_responses() -> None:
     with stub_service(slowly) as stub:
         client = rotting.AsyncClient(stub.url, timeout=20.0, retries=0)
 
         async def work(name: str) -> bool:
             async with client:
-                return await async_gets_its_own_answers(client, name)
+                return await async_gets_its_own_responses(client, name)
 
         loop = asyncio.new_event_loop()
         try:
-            assert loop.run_until_complete(async_gets_its_own_answers(client, "parent"))
+            assert loop.run_until_complete(async_gets_its_own_responses(client, "parent"))
             children = [start_child(lambda name=f"child-{k}": asyncio.run(work(name))) for k in range(4)]  # type: ignore[misc]
-            mine = loop.run_until_complete(async_gets_its_own_answers(client, "parent"))
+            mine = loop.run_until_complete(async_gets_its_own_responses(client, "parent"))
             assert all_succeeded(children)
             assert mine
             loop.run_until_complete(client.close())
@@ -500,7 +507,7 @@ def test_an_async_client_may_be_used_in_one_event_loop_after_another() -> None:
     with stub_service(decisions) as stub:
         client = rotting.AsyncClient(stub.url, retries=0)
         for _ in range(3):
-            assert asyncio.run(async_gets_its_own_answers(client, "songs", 2))
+            assert asyncio.run(async_gets_its_own_responses(client, "songs", 2))
         asyncio.run(client.close())
         gc.collect()  # the connections of the loops that are closed
 
@@ -513,14 +520,14 @@ def stuck_service(before: Callable[[], object] = lambda: None) -> Iterator[Stub]
     """A service that makes decisions and never says so; `before` is called when a request for one has arrived."""
     end = threading.Event()
 
-    def answer(received: Received) -> Reply:
+    def respond(received: Received) -> Response:
         if received.verb != "decisions":
             return decisions(received)
         before()
         end.wait(60)
         return None
 
-    with stub_service(answer) as stub:
+    with stub_service(respond) as stub:
         try:
             yield stub
         finally:
@@ -606,11 +613,11 @@ def test_closing_does_not_wait_for_cleanups_for_ever(monkeypatch: pytest.MonkeyP
 
     end = threading.Event()
 
-    def answer(received: Received) -> Reply:
+    def respond(received: Received) -> Response:
         end.wait(60)
         return None
 
-    with stub_service(answer) as stub:
+    with stub_service(respond) as stub:
         asyncio.run(work(stub))
         end.set()
 
@@ -642,7 +649,7 @@ def test_an_interrupted_decision_is_cancelled_on_the_service(interruptible: None
 
 
 def test_a_decision_whose_deadline_passes_is_cancelled_on_the_service() -> None:
-    told = r"within the deadline of 1 s \(1 attempt\); last heard: "
+    told = r"within the deadline of 1 s \(1 attempt\); no response: "
 
     async def work(stub: Stub) -> None:
         async with rotting.AsyncClient(stub.url, deadline=1.0) as client:
@@ -709,8 +716,8 @@ def test_a_response_that_comes_byte_by_byte_does_not_outlast_the_timeout() -> No
 # --- Answers of other programs ----------------------------------------------------------------------------------------------
 
 
-def garbage(chance: random.Random) -> Reply:
-    """What something that is not the service might answer."""
+def garbage(chance: random.Random) -> Response:
+    """Responses of something that is not the service."""
     body = chance.choice(
         [
             b"",
@@ -743,7 +750,7 @@ def garbage(chance: random.Random) -> Reply:
     return chance.choice([*[whole] * 9, whole[: chance.randrange(len(whole) + 1)], chance.randbytes(100), None])
 
 
-def test_whatever_is_answered_only_exceptions_of_the_library_are_raised() -> None:
+def test_whatever_the_response_is_only_exceptions_of_the_library_are_raised() -> None:
     chance = random.Random(7)
     met: Counter[str] = Counter()
 
@@ -769,12 +776,12 @@ def test_whatever_is_answered_only_exceptions_of_the_library_are_raised() -> Non
 
 
 def test_a_body_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "LONGEST_CONTENT", 1_000)
+    monkeypatch.setattr(retries, "MAX_CONTENT", 1_000)
     start = b"HTTP/1.1 200 OK\r\nContent-Length: 100000000000\r\n\r\n" + b" " * 2_000
     with (
         stub_service(lambda _: start) as stub,
         rotting.Client(stub.url, retries=0) as client,
-        pytest.raises(ServiceError, match="^the service must answer with at most 1000 bytes, got more$"),
+        pytest.raises(ServiceError, match="^the service must respond with at most 1000 bytes, got more$"),
     ):
         client.bandits()
 
@@ -813,7 +820,7 @@ def close_during_calls(stub: Stub) -> list[str]:
 
     def keep_calling() -> None:
         try:
-            gets_its_own_answers(client, "songs", 100_000)
+            gets_its_own_responses(client, "songs", 100_000)
         except BaseException as error:  # noqa: BLE001 - the test looks at it
             errors.append(f"{type(error).__name__}: {error}")
 

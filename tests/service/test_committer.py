@@ -86,7 +86,7 @@ def test_a_full_disk_refuses_writes_and_recovers_by_itself(tmp_path: Path, disk:
         disk.full = True
         requests: list[tuple[str, str, Any]] = [
             ("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}),
-            ("POST", f"{BANDIT}/rewards", [{"id": made["id"], "value": 1}]),
+            ("POST", f"{BANDIT}/rewards", [{"id": made["id"], "reward": 1}]),
             ("PUT", f"{BANDIT}/arms/pop", None),
             ("PUT", "/v1/bandits/more", SONGS),
             ("POST", f"{BANDIT}/archive", None),
@@ -108,7 +108,7 @@ def test_a_full_disk_refuses_writes_and_recovers_by_itself(tmp_path: Path, disk:
         until(lambda: client("GET", "/readyz").status == 200)
         (second,) = client("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"]
         assert (second["round"], second["arm"]) == (2, "rock")
-        outcome = client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "value": 1}]).body["results"][0]["outcome"]
+        outcome = client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "reward": 1}]).body["results"][0]["outcome"]
         assert outcome == "applied"  # the refused one was not
         assert client("PUT", "/v1/bandits/more", SONGS).status == 201
     assert checked(path) == 3

@@ -117,7 +117,7 @@ def test_many_requests_sent_ahead_are_all_answered(service: Running, songs: Clie
 @pytest.mark.parametrize("part", [700, 60_000, 10_000_000])
 def test_requests_that_are_sent_ahead_in_parts_get_each_their_own_answer(shared: Running, part: int) -> None:
     """More than waits for its turn at once, in parts that end anywhere: what was received and not parsed keeps its order."""
-    bodies = [b'[{"id": "%d",%b"value": 1}]' % (number, b" " * (number * 37 % 2_000)) for number in range(300)]
+    bodies = [b'[{"id": "%d",%b"reward": 1}]' % (number, b" " * (number * 37 % 2_000)) for number in range(300)]
     head = REWARDS.replace(b"/a/", b"/songs/")
     asked = b"".join(head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies)
     asked += GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")

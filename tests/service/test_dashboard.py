@@ -37,7 +37,7 @@ def play(client: Client, rounds: int, name: str = "songs", count: int = 1) -> li
         made += client("POST", f"/v1/bandits/{name}/decisions", {"count": count}).body["decisions"]
         if k % 10:  # some wait
             fading = {"Golden Hour": max(0.1, 0.9 - made[-1]["round"] / 100)}
-            paid = [{"id": each["id"], "value": fading.get(each["arm"], 0.3)} for each in made[-count:]]
+            paid = [{"id": each["id"], "reward": fading.get(each["arm"], 0.3)} for each in made[-count:]]
             client("POST", f"/v1/bandits/{name}/rewards", paid)
     return made
 
@@ -141,8 +141,8 @@ def hint(page: "Page") -> str:
 def test_a_decision_does_not_contradict_the_arms_shown_beside_it(open_page: Open, client: Client) -> None:
     client("PUT", BANDIT, {"policy": "ucb1", "params": {"sigma": 0.1}, "arms": ["a", "b"]})
     for arm, value in (("a", 0.5), ("b", 0.45)):
-        (made,) = client("POST", f"{BANDIT}/decisions", {"allow": [arm]}).body["decisions"]
-        client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "value": value}])
+        (made,) = client("POST", f"{BANDIT}/decisions", {"arms": [arm]}).body["decisions"]
+        client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "reward": value}])
     page = shown(open_page("/#/songs"))
     assert "wait for a reward" not in page.locator(".why").inner_text() + hint(page)
     made = [client("POST", f"{BANDIT}/decisions").body["decisions"][0] for _ in range(3)]
@@ -160,7 +160,7 @@ def test_it_says_that_not_all_arms_could_be_chosen(open_page: Open, played: Clie
     page = shown(open_page("/#/songs"))
     told = "Not all arms could be chosen."
     assert told not in page.locator(".why").inner_text()
-    played("POST", f"{BANDIT}/decisions", {"allow": ["Harbour"]})
+    played("POST", f"{BANDIT}/decisions", {"arms": ["Harbour"]})
     page.locator(".why", has_text="In decision 121").wait_for()
     assert told in page.locator(".why").inner_text()
 
@@ -168,9 +168,9 @@ def test_it_says_that_not_all_arms_could_be_chosen(open_page: Open, played: Clie
 def test_an_arm_that_waits_for_its_first_reward_was_tried(open_page: Open, client: Client) -> None:
     client("PUT", BANDIT, {"policy": "ucb1", "params": {"sigma": 5.0}, "arms": ["a", "b"]})
     made = [client("POST", f"{BANDIT}/decisions").body["decisions"][0] for _ in range(2)]
-    client("POST", f"{BANDIT}/rewards", [{"id": made[0]["id"], "value": 0.5}])
+    client("POST", f"{BANDIT}/rewards", [{"id": made[0]["id"], "reward": 0.5}])
     for _ in range(3):
-        client("POST", f"{BANDIT}/decisions", {"allow": ["a"]})
+        client("POST", f"{BANDIT}/decisions", {"arms": ["a"]})
     (last,) = client("POST", f"{BANDIT}/decisions").body["decisions"]
     assert (last["arm"], last["reason"]["pulls"], last["reason"]["pending"]) == ("b", 0, 1)
     page = shown(open_page("/#/songs"))
@@ -224,7 +224,7 @@ def test_a_click_rate_is_never_drawn_below_zero(open_page: Open, client: Client)
     client("PUT", BANDIT, SONGS)
     for k in range(20):
         made = client("POST", f"{BANDIT}/decisions", {"count": 3}).body["decisions"]
-        client("POST", f"{BANDIT}/rewards", [{"id": each["id"], "value": float(k == 7)} for each in made[:2]])
+        client("POST", f"{BANDIT}/rewards", [{"id": each["id"], "reward": float(k == 7)} for each in made[:2]])
     page = shown(open_page("/#/songs", 390))
     page.get_by_role("slider", name="What it paid").focus()
     for _ in range(20):

@@ -108,9 +108,9 @@ def test_bodies_with_wrong_bytes(fuzzed: Running) -> None:
     assert client("PUT", bandit, SONGS).status == 201
     (made,) = client("POST", f"{bandit}/decisions").body["decisions"]
     bodies: list[tuple[str, str, Any]] = [
-        ("PUT", "/v1/bandits/more", {**SONGS, "seed": 5, "max_pending": 50, "pending": "shrink"}),
-        ("POST", f"{bandit}/decisions", {"count": 2, "allow": ["jazz", "rock"], "exclude": [], "idempotency_key": "k"}),
-        ("POST", f"{bandit}/rewards", [{"id": made["id"], "value": 0.5}, {"id": "b", "value": 1}]),
+        ("PUT", "/v1/bandits/more", {**SONGS, "seed": 5, "max_pending": 50, "pending": "young"}),
+        ("POST", f"{bandit}/decisions", {"count": 2, "arms": ["jazz", "rock"], "without": [], "idempotency_key": "k"}),
+        ("POST", f"{bandit}/rewards", [{"id": made["id"], "reward": 0.5}, {"id": "b", "reward": 1}]),
         ("POST", f"{bandit}/expirations", {"ids": [made["id"]], "missing": 0.25}),
         ("PUT", f"{bandit}/arms/jazz", {"resume": False, "prior": [0.5, 2]}),
     ]

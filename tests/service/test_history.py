@@ -223,7 +223,7 @@ def test_a_history_is_the_same_after_a_start(tmp_path: Path) -> None:
         for _ in range(30):
             made = client("POST", "/v1/bandits/songs/decisions").body["decisions"][0]
             before = client("GET", "/v1/bandits/songs/history").body  # it is read bit by bit
-            client("POST", "/v1/bandits/songs/rewards", [{"id": made["id"], "value": 0.5}])
+            client("POST", "/v1/bandits/songs/rewards", [{"id": made["id"], "reward": 0.5}])
         before = client("GET", "/v1/bandits/songs/history").body
         assert before["last"]["reason"] is not None
     with running(tmp_path / "songs.rot") as service:

@@ -190,7 +190,7 @@ def test_bodies_of_strangers_are_not_kept(tmp_path: Path, header: tuple[str, ...
 
 
 def test_a_large_body_delays_nobody_and_is_answered(tmp_path: Path) -> None:
-    body = b"[" + b",".join([b'{"id":"x","value":1}'] * (4 * MEGABYTE // 22)) + b"]"
+    body = b"[" + b",".join([b'{"id":"x","reward":1}'] * (4 * MEGABYTE // 23)) + b"]"
     with attacked(tmp_path, memory=2 * MEMORY) as target:  # it is decoded
         for _ in range(5):
             found = exchange(target.port, request("POST", REWARDS, body), responses=1)

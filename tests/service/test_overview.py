@@ -19,10 +19,10 @@ def many(client: Client) -> Client:
     assert client("PUT", BANDIT, made).status == 201
     for k in range(60):
         for turn in range(1 + 2 * (k < 5) + 60 * (k == 0)):
-            allow = {"allow": [f"Song {k:02d}"]}
+            allow = {"arms": [f"Song {k:02d}"]}
             decision = client("POST", f"{BANDIT}/decisions", allow).body["decisions"][0]
             value = 1.0 if turn < 30 else 0.0
-            client("POST", f"{BANDIT}/rewards", [{"id": decision["id"], "value": value if k == 0 else k / 100}])
+            client("POST", f"{BANDIT}/rewards", [{"id": decision["id"], "reward": value if k == 0 else k / 100}])
     return client
 
 
@@ -70,7 +70,7 @@ def test_the_range_of_rewards_is_what_the_policy_declares_or_what_they_show(
 
 
 def test_the_last_decision_says_whether_all_arms_could_be_chosen(many: Client) -> None:
-    for allow, restricted in ({}, False), ({"allow": ["Song 01"]}, True), ({"count": 2}, True), ({"count": 1}, False):
+    for allow, restricted in ({}, False), ({"arms": ["Song 01"]}, True), ({"count": 2}, True), ({"count": 1}, False):
         many("POST", f"{BANDIT}/decisions", allow)
         assert many("GET", f"{BANDIT}/history").body["last"]["restricted"] is restricted
 

@@ -56,7 +56,7 @@ def test_the_service_works_behind_nginx_as_the_guide_configures_it(tmp_path: Pat
         client = Client(port, token)
         assert client("PUT", BANDIT, SONGS).status == 201
         (made,) = client("POST", f"{BANDIT}/decisions", X_Forwarded_For="6.6.6.6").body["decisions"]
-        assert client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "value": 1}]).status == 200
+        assert client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "reward": 1}]).status == 200
         assert client("GET", f"{BANDIT}/arms?search=a%2Fb").status == 200
         assert client("PUT", f"{BANDIT}/arms/a%2Fb").body["arms"][-1] == "a/b"
         assert client("POST", f"{BANDIT}/rewards", b"[" + b" " * (5 << 20) + b"]").status == 413

@@ -114,7 +114,7 @@ def test_a_clock_that_is_set_back_breaks_nothing(tmp_path: Path) -> None:
             answer = client("POST", f"{BANDIT}/decisions")
             assert answer.status == 200, answer
             made += answer.body["decisions"]
-        rewards = [{"id": each["id"], "value": 0.5} for each in made[1:]]
+        rewards = [{"id": each["id"], "reward": 0.5} for each in made[1:]]
         outcomes = [each["outcome"] for each in client("POST", f"{BANDIT}/rewards", rewards).body["results"]]
         assert outcomes == ["applied"] * 20
         assert client("GET", f"{BANDIT}/history").body["totals"]["rewards"] == 20
@@ -168,13 +168,13 @@ def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
             if answer is None:
                 break
             decided[key] = [each["id"] for each in answer["decisions"]]
-            rewards = [{"id": each, "value": (number + k) % 3 / 2} for each in decided[key]]
+            rewards = [{"id": each, "reward": (number + k) % 3 / 2} for each in decided[key]]
             answer = call(client, "POST", f"{BANDIT}/rewards", rewards)
             if answer is None:
                 break
             for reward, result in zip(rewards, answer["results"], strict=True):
                 heard.append(result["outcome"])
-                rewarded[reward["id"]] = reward["value"]
+                rewarded[reward["id"]] = reward["reward"]
         client[0].close()
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]

@@ -1,302 +1,69 @@
-"""What a client asks a service: requests, what their answers mean, and when to try again. Nothing here does I/O.
+"""The methods of both clients: each makes a request from its arguments and reads the result from the response.
 
-`asking` is a generator: it yields what to do next (send a request, pause, clean up) and is sent what came of it. `Client` and
-`AsyncClient` both drive it; they differ only in how they wait.
+A method is written once. It returns a `Call`, which a `Client` makes at once and an `AsyncClient` when it is awaited.
 """
 
 import json
 import math
-import random
-import re
 import secrets
-import time
-from collections.abc import Callable, Generator, Hashable, Iterable
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from collections.abc import Callable, Coroutine, Hashable, Iterable
+from functools import update_wrapper
+from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypeVar, overload
 from urllib.parse import quote, urlencode
 
-from rotting.errors import (
-    InvalidTypeError,
-    InvalidValueError,
-    RottingError,
-    ServiceDeniedError,
-    ServiceError,
-    ServiceUnreachableError,
-    StoreFailedError,
-    StoreFullError,
-    brief,
-)
+from rotting.common.rules import brief
+from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.live.decisions import Decision, Outcome, id_of
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.policy import Policy
+from rotting.service.retries import Call, Request, field
 from rotting.store.protocol import Event
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
-_PORTION = 10_000  # decisions that a service expires with one request, at most
+_MAX_EXPIRED = 10_000  # decisions that a service expires with one request, at most
 
-PAUSE_UNIT, LONGEST_PAUSE = 0.25, 5.0  # seconds
-LONGEST_CONTENT = 64 * 2**20
-"""The most bytes of a response body that are read."""
 
-_TRY_AGAIN = {408, 429, 502, 503, 504, 507}  # statuses of problems that may pass
-_ERRORS_BY_STATUS: dict[int, type[RottingError]] = {401: ServiceDeniedError, 403: ServiceDeniedError, 429: ServiceError}
-_ERRORS_BY_TYPE: dict[str, type[RottingError]] = {
-    "urn:rotting:problem:store-failed": StoreFailedError,
-    "urn:rotting:problem:store-full": StoreFullError,
-}
+class Blocking:
+    """The owner of methods that make their calls at once."""
 
+    _send: Callable[[Call[Any]], Any]
 
-class Request(NamedTuple):
-    """An HTTP request; `path` is relative to the address of the service."""
 
-    method: str
-    path: str
-    content: bytes | None
-    headers: dict[str, str]
+class Awaited:
+    """The owner of methods that are awaited."""
 
+    _send: Callable[[Call[Any]], Any]
 
-class Answer(NamedTuple):
-    """An HTTP response; the names of its headers are in lower case."""
 
-    status: int
-    content: bytes
-    headers: dict[str, str]
+class method(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property`
+    """Decorator of a method of both clients: the method returns a `Call`, and its owner sends it."""
 
+    def __init__(self, make_call: Callable[Concatenate[Any, P], Call[T]]) -> None:
+        self._make_call = make_call
 
-class NoAnswer(NamedTuple):
-    """An attempt without a response; `sent` is False if the request cannot have reached the service."""
+    @overload
+    def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Any, P], Call[T]]: ...
+    @overload
+    def __get__(self, owner: Blocking, kind: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, owner: Awaited, kind: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
 
-    why: str
-    sent: bool = True
+    def __get__(self, owner: Any, kind: type) -> Any:
+        if owner is None:
+            return self._make_call  # so that `help` shows its signature and docstring
 
+        def send(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return owner._send(self._make_call(owner, *args, **kwargs))
 
-class Interrupted(NamedTuple):
-    """An exception that ended a step from outside, such as `KeyboardInterrupt`; `sent` as for `NoAnswer`."""
+        return update_wrapper(send, self._make_call)
 
-    error: BaseException
-    sent: bool
 
+# --- Requests ---------------------------------------------------------------------------------------------------------------
 
-class Call(NamedTuple, Generic[T]):
-    """A request, and what its answer means.
 
-    Args:
-        request: what is sent; sending it twice has the effect of sending it once.
-        meaning: makes the result from the JSON of the answer, or returns the next call where several are needed.
-        gone: whether a second attempt may find that there is nothing left to do (404).
-        cleanup: what to ask if the caller gives up while the service may have done what was asked.
-    """
-
-    request: Request
-    meaning: "Callable[[Any], T | Call[T]]"
-    gone: bool = False
-    cleanup: "Call[Any] | None" = None
-
-
-class Limits(NamedTuple):
-    """How long and how often to try.
-
-    Args:
-        timeout: seconds for each attempt.
-        retries: attempts after the first one, for each request.
-        deadline: seconds for the call as a whole, pauses included; None for no limit.
-    """
-
-    timeout: float
-    retries: int
-    deadline: float | None
-
-
-class Send(NamedTuple):
-    """Step: send a request, and report the `Answer` or `NoAnswer`."""
-
-    request: Request
-    timeout: float
-
-
-class Pause(NamedTuple):
-    """Step: wait for some seconds."""
-
-    seconds: float
-
-
-class CleanUp(NamedTuple):
-    """Step: make another call if that is possible without delay; nobody needs its result."""
-
-    call: Call[Any]
-
-
-Step = Send | Pause | CleanUp
-Heard = Answer | NoAnswer | Interrupted | None
-
-
-# --- What an answer means ---------------------------------------------------------------------------------------------------
-
-
-def _unreadable(answer: Answer) -> ServiceError:
-    length = f" ({len(answer.content)} bytes)" if len(answer.content) > 60 else ""
-    return ServiceError(
-        f"the service must answer with JSON as documented, got status {answer.status} and {answer.content[:60]!r}{length}"
-    )
-
-
-def _problem(answer: Answer) -> RottingError:
-    """Return the exception for an answer that is a problem document, or should be one."""
-    if 300 <= answer.status < 400:
-        place = brief(answer.headers.get("location", ""))
-        return ServiceError(
-            f"url must be the address of the service itself, got a redirect (status {answer.status}) to {place}"
-        )
-    try:
-        document = json.loads(answer.content)
-        detail = _field(document, "detail", str)
-        by_type = _ERRORS_BY_TYPE.get(str(document.get("type")))
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return _unreadable(answer)
-    kind = by_type or _ERRORS_BY_STATUS.get(answer.status)
-    if kind is None and 400 <= answer.status < 500:
-        return _invalid_value(document, answer.status)
-    return (kind or ServiceError)(detail)
-
-
-def _invalid_value(document: dict[str, Any], status: int) -> InvalidValueError:
-    field, rule, value = (document.get(name) for name in ("field", "rule", "value"))
-    if not (isinstance(field, str) and isinstance(rule, str) and isinstance(value, str)):  # from a proxy
-        got = f"status {status}: {document['detail']}"
-        return InvalidValueError("request", "be accepted by the service", status, got=got)
-    return InvalidValueError(field, rule, value, got=value, hint=str(document.get("hint") or ""))
-
-
-def _result(call: Call[T], answer: Answer, is_retry: bool) -> T | Call[T]:
-    """Return what an answer means, or raise what it says is wrong."""
-    if len(answer.content) > LONGEST_CONTENT:
-        raise ServiceError(f"the service must answer with at most {LONGEST_CONTENT} bytes, got more")
-    if answer.status == 404 and call.gone and is_retry:
-        return call.meaning(None)
-    if not 200 <= answer.status < 300:
-        raise _problem(answer)
-    try:
-        return call.meaning(json.loads(answer.content))
-    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
-        raise _unreadable(answer) from None
-
-
-# --- When to try again ------------------------------------------------------------------------------------------------------
-
-
-def _may_have_acted(heard: Heard) -> bool:
-    """Return whether the service may have done what was asked, for all that is known after this step.
-
-    A server error does not exclude it: a proxy may have given up before the service did, or a write may have failed halfway. A
-    full disk (507) does: nothing was written.
-    """
-    if isinstance(heard, Answer):
-        return heard.status < 300 or (heard.status >= 500 and heard.status != 507)
-    return heard is not None and heard.sent
-
-
-def _pause(attempt: int, heard: Answer | NoAnswer, chance: Callable[[], float]) -> float:
-    """Return how many seconds to wait after some attempts, of which the first is number 1."""
-    backoff = min(LONGEST_PAUSE, PAUSE_UNIT * 2.0**attempt) * (0.5 + 0.5 * chance())
-    asked_for = heard.headers.get("retry-after", "") if isinstance(heard, Answer) else ""
-    return max(backoff, float(asked_for)) if re.fullmatch("[0-9]{1,9}", asked_for) else backoff
-
-
-def _out_of_time(limits: Limits, attempt: int, last: Answer | NoAnswer | None) -> ServiceUnreachableError:
-    if isinstance(last, Answer):
-        heard = f"status {last.status}: {_problem(last)}"
-    else:
-        heard = "nothing" if last is None else last.why
-    attempts = "1 attempt" if attempt == 1 else f"{attempt} attempts"
-    return ServiceUnreachableError(
-        f"the service did not do what was asked within the deadline of {limits.deadline:g} s ({attempts}); last heard: {heard}"
-    )
-
-
-def _out_of_attempts(attempt: int, last: Answer | NoAnswer) -> RottingError:
-    if isinstance(last, Answer):
-        return _problem(last)
-    return ServiceUnreachableError(f"the service gave no answer in {attempt} attempts: {last.why}")
-
-
-def _attempts(
-    call: Call[T], limits: Limits, clock: Callable[[], float], chance: Callable[[], float]
-) -> Generator[Step, Heard, T]:
-    """Send a request until there is an answer that settles it, and the requests that follow from its answer."""
-    end = math.inf if limits.deadline is None else clock() + limits.deadline
-    last: Answer | NoAnswer | None = None
-    attempt = 0
-    while True:
-        left = end - clock()
-        if left <= 0.0:
-            raise _out_of_time(limits, attempt, last)
-        heard = yield Send(call.request, min(limits.timeout, left))
-        if isinstance(heard, Interrupted):
-            raise heard.error
-        assert heard is not None
-        attempt, last = attempt + 1, heard
-        if isinstance(heard, Answer) and heard.status not in _TRY_AGAIN:
-            result = _result(call, heard, is_retry=attempt > 1)
-            if not isinstance(result, Call):
-                return result
-            call, attempt = result, 0
-            continue
-        if attempt > limits.retries and clock() < end:
-            raise _out_of_attempts(attempt, heard)
-        pause = _pause(attempt, heard, chance)
-        if clock() + pause >= end:
-            raise _out_of_time(limits, attempt, heard)
-        interruption = yield Pause(pause)
-        if isinstance(interruption, Interrupted):
-            raise interruption.error
-
-
-def asking(
-    call: Call[T], limits: Limits, clock: Callable[[], float] = time.monotonic, chance: Callable[[], float] = random.random
-) -> Generator[Step, Heard, T]:
-    """Ask until there is an answer that settles the call; yield what to do next, and return the result.
-
-    Before attempt k + 1 (k = 1, 2, ...) there is a pause of `min(5, 0.25 * 2**k)` seconds times a random factor from [0.5, 1],
-    or as long as the `Retry-After` header asks for if that is longer. If the pause would not end before the deadline, the call
-    fails at once. The last step of a call that fails may be to clean up.
-
-    Example:
-        >>> call = Call(Request("GET", "/livez", None, {}), lambda data: data["status"])
-        >>> steps = asking(call, Limits(timeout=10.0, retries=1, deadline=None), chance=lambda: 1.0)
-        >>> next(steps).request.path
-        '/livez'
-        >>> steps.send(NoAnswer("connection reset"))
-        Pause(seconds=0.5)
-        >>> next(steps).request.path
-        '/livez'
-        >>> try:
-        ...     steps.send(Answer(200, b'{"status": "alive"}', {}))
-        ... except StopIteration as done:
-        ...     print(done.value)
-        alive
-    """
-    steps = _attempts(call, limits, clock, chance)
-    heard: Heard = None
-    may_have_acted = False
-    try:
-        while True:
-            heard = yield steps.send(heard)
-            may_have_acted = may_have_acted or _may_have_acted(heard)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    except GeneratorExit:
-        raise
-    except BaseException:
-        if may_have_acted and call.cleanup is not None:
-            yield CleanUp(call.cleanup)
-        raise
-
-
-# --- What can be asked ------------------------------------------------------------------------------------------------------
-
-
-def _call(method: str, path: str, meaning: Callable[[Any], T | Call[T]], body: Any = None, **query: Any) -> Call[T]:
+def _call(method: str, path: str, parse: Callable[[Any], T | Call[T]], body: Any = None, **query: Any) -> Call[T]:
     try:
         content = None if body is None else json.dumps(body, allow_nan=False).encode()
     except TypeError as error:
@@ -306,99 +73,75 @@ def _call(method: str, path: str, meaning: Callable[[Any], T | Call[T]], body: A
             "the request", "hold only what JSON can carry", body, got="NaN, an infinite number or a loop"
         ) from None
     headers = {} if content is None else {"Content-Type": "application/json"}
-    given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
-    return Call(Request(method, f"{path}?{_encoded(given)}" if given else path, content, headers), meaning)
+    return Call(Request(method, f"{path}?{_encode_query(query)}" if query else path, content, headers), parse)
 
 
-def _encoded(query: dict[str, str]) -> str:
+def _encode_query(query: dict[str, Any]) -> str:
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
     try:
-        return urlencode(query)
+        return urlencode(texts)
     except UnicodeEncodeError:
-        raise InvalidValueError("the query", "be valid Unicode", query) from None
+        raise InvalidValueError(f"the query must be valid Unicode, got {brief(texts)}") from None
 
 
-def _segment(field: str, text: object) -> str:
-    """Return a name as one segment of a path."""
+def _segment(name: str, text: object) -> str:
+    """Return an argument as one segment of a path."""
     if not isinstance(text, str):
-        raise InvalidTypeError(field, "be a string", text)
+        raise InvalidTypeError(f"{name} must be a string, got {brief(text)}")
     try:
         quoted = quote(text, safe="")
     except UnicodeEncodeError:
-        raise InvalidValueError(field, "be valid Unicode", text) from None
+        raise InvalidValueError(f"{name} must be valid Unicode, got {brief(text)}") from None
     # HTTP clients and proxies resolve the segments "." and "..".
     return quoted.replace(".", "%2E") if quoted in {".", ".."} else quoted
 
 
-def _bandit_path(name: str, *more: str) -> str:
-    return "/".join(["/v1/bandits", _segment("name", name), *more])
-
-
-def _listed(field: str, values: Iterable[Any] | None) -> list[Any] | None:
+def _to_list(name: str, values: Iterable[Any] | None) -> list[Any] | None:
     try:
         return None if values is None else list(values)
     except TypeError:
-        raise InvalidTypeError(field, "be a list", values) from None
+        raise InvalidTypeError(f"{name} must be a list, got {brief(values)}") from None
 
 
-def _field(data: Any, name: str, *kinds: type) -> Any:
-    """Return a field of a JSON object; raise TypeError or KeyError, which `_result` reports, if it is not as documented."""
-    value = data[name]
-    if not isinstance(value, kinds):
-        raise TypeError(name)
-    return value
+# --- Responses --------------------------------------------------------------------------------------------------------------
+# These functions raise a built-in exception if a response is not as documented; the caller gets a `ServiceError` then.
 
 
-def _no_result(data: Any) -> None:
-    """Ignore what the answer says beyond that the request was carried out."""
+def _parse_nothing(data: Any) -> None:
+    """Ignore the body of a response: its status says that the request succeeded."""
 
 
-def _number(data: Any, name: str) -> float:
-    value = _field(data, name, int, float, type(None))
+def _parse_object(data: Any) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise TypeError
+    return data
+
+
+def _parse_number(data: Any, name: str) -> float:
+    value = field(data, name, int, float, type(None))
     return math.nan if value is None else value
 
 
-def _reason(data: Any) -> ArmExplanation:
-    index, mean, width = (_number(data, name) for name in ("index", "mean", "width"))
-    window, pulls, pending = (_field(data, name, int) for name in ("window", "pulls", "pending"))
+def _parse_reason(data: Any) -> ArmExplanation:
+    index, mean, width = (_parse_number(data, name) for name in ("index", "mean", "width"))
+    window, pulls, pending = (field(data, name, int) for name in ("window", "pulls", "pending"))
     return ArmExplanation(index, mean, window, width, pulls, pending)
 
 
-def _decision(data: Any) -> Decision:
-    key = _field(data, "id", str, type(None)) or ""
-    return Decision(key, data["arm"], _field(data, "round", int), _number(data, "propensity"), _reason(data["reason"]))
+def _parse_decision(data: Any) -> Decision:
+    key, round_ = field(data, "id", str, type(None)) or "", field(data, "round", int)
+    return Decision(key, data["arm"], round_, _parse_number(data, "propensity"), _parse_reason(data["reason"]))
 
 
-def _outcomes(data: Any, count: int) -> list[Outcome]:
-    found = [_field(each, "outcome", str) for each in _field(data, "results", list)]
-    if len(found) != count:
+def _parse_outcomes(data: Any, count: int) -> list[Outcome]:
+    outcomes = [field(each, "outcome", str) for each in field(data, "results", list)]
+    if len(outcomes) != count:
         raise ValueError("results")
-    return found
+    return outcomes
 
 
-def create(
-    name: str,
-    policy: Policy | None = None,
-    arms: Iterable[str] | None = None,
-    *,
-    like: str | None = None,
-    seed: int | None = None,
-    pending: Literal["shrink", "ignore"] | None = None,
-    max_pending: int | None = None,
-) -> Call[None]:
-    """Make a bandit; the same request again changes nothing."""
-    if policy is not None and not isinstance(policy, Policy):
-        raise InvalidTypeError("policy", "be a policy such as rotting.UCB1()", policy)
-    made = {} if policy is None else policy.to_json()
-    given = {
-        "policy": made.get("policy"),
-        "params": made.get("params"),
-        "arms": _listed("arms", arms),
-        "like": like,
-        "seed": seed,
-        "pending": pending,
-        "max_pending": max_pending,
-    }
-    return _call("PUT", _bandit_path(name), _no_result, {key: value for key, value in given.items() if value is not None})
+def _parse_outcome(data: Any) -> Outcome:
+    return _parse_outcomes(data, 1)[0]
 
 
 class BanditPage(NamedTuple):
@@ -408,154 +151,219 @@ class BanditPage(NamedTuple):
     next: str | None
 
 
-def bandits(after: str = "", limit: int = 1_000) -> Call[BanditPage]:
-    """List names of bandits, in their order."""
-
-    def page(data: Any) -> BanditPage:
-        return BanditPage([_field(each, "name", str) for each in data["bandits"]], _field(data, "next", str, type(None)))
-
-    return _call("GET", "/v1/bandits", page, after=after, limit=limit)
+def _parse_bandits(data: Any) -> BanditPage:
+    return BanditPage([field(each, "name", str) for each in data["bandits"]], field(data, "next", str, type(None)))
 
 
-def show(name: str) -> Call[dict[str, Any]]:
-    """Return all that is known of a bandit."""
-
-    def meaning(data: Any) -> dict[str, Any]:
-        if not isinstance(data, dict):
-            raise TypeError
-        return data
-
-    return _call("GET", _bandit_path(name), meaning)
+def _parse_explanation(data: Any) -> Explanation:
+    arms: dict[Hashable, ArmExplanation] = {each["arm"]: _parse_reason(each) for each in field(data, "arms", list)}
+    return Explanation(arms)
 
 
-def archive(name: str) -> Call[None]:
-    """End the decisions of a bandit for good; it can still be read."""
-    return _call("POST", _bandit_path(name, "archive"), _no_result)
+# --- Methods ----------------------------------------------------------------------------------------------------------------
 
 
-def decide(
-    name: str,
-    arms: Iterable[str] | None,
-    count: int | None,
-    without: Iterable[str] | None,
-    key: str | None,
-    dry_run: bool = False,
-) -> Call[tuple[Decision, ...]]:
-    """Decide.
+class ServiceMethods:
+    """Methods of `Client` and `AsyncClient`."""
 
-    Without a key the call gets a random one, so that a second attempt finds what the first one decided. Nobody else knows that
-    key. If the caller gives up, nobody can ask for the decisions again, and the key is cancelled.
-    """
-    wanted = 1 if count is None else count
-    own_key = secrets.token_hex(16)
-    body = {
-        "count": wanted,
-        "allow": _listed("arms", arms),
-        "exclude": _listed("without", without),
-        "idempotency_key": own_key if key is None else key,
-        "dry_run": dry_run,
-    }
+    @method
+    def create(
+        self,
+        name: str,
+        policy: Policy | None = None,
+        arms: Iterable[str] | None = None,
+        *,
+        like: str | None = None,
+        seed: int | None = None,
+        pending: Literal["young", "ignore"] | None = None,
+        max_pending: int | None = None,
+    ) -> Call[None]:
+        """Create a bandit with the arguments of `rotting.Bandit`.
 
-    def meaning(data: Any) -> tuple[Decision, ...]:
-        made = tuple(map(_decision, _field(data, "decisions", list)))
-        if len(made) != wanted:
-            raise ValueError("decisions")
-        return made
+        Repeating the call changes nothing. A bandit of the same name with other arguments is refused.
 
-    call = _call("POST", _bandit_path(name, "decisions"), meaning, body)
-    return call._replace(cleanup=cancel_key(name, own_key)) if key is None and not dry_run else call
+        Args:
+            name: letters, digits and `._~-`.
+            policy: any policy except an oracle.
+            arms: names of the arms.
+            like: an existing bandit; its policy, arms and settings are used where they are not given here.
+            seed: as for `Bandit`.
+            pending: as for `Bandit`.
+            max_pending: as for `Bandit`.
+        """
+        if policy is not None and not isinstance(policy, Policy):
+            raise InvalidTypeError(f"policy must be a policy such as rotting.UCB1(), got {brief(policy)}")
+        arguments = {
+            **({} if policy is None else policy.to_json()),
+            "arms": _to_list("arms", arms),
+            "like": like,
+            "seed": seed,
+            "pending": pending,
+            "max_pending": max_pending,
+        }
+        body = {key: value for key, value in arguments.items() if value is not None}
+        return _call("PUT", f"/v1/bandits/{_segment('name', name)}", _parse_nothing, body)
 
+    @method
+    def bandits(self, after: str = "", limit: int = 1_000) -> Call[BanditPage]:
+        """Return the names of at most `limit` bandits, in alphabetical order, starting after the name `after`.
 
-def reward(name: str, rewards: Iterable[tuple[str | Decision, float]]) -> Call[list[Outcome]]:
-    """Report the rewards of decisions."""
-    try:
-        pairs = [(decision, value) for decision, value in rewards]
-    except (TypeError, ValueError):
-        raise InvalidTypeError("rewards", "be pairs of a decision and a reward", rewards) from None
-    body = [{"id": id_of(decision), "value": value} for decision, value in pairs]
-    return _call("POST", _bandit_path(name, "rewards"), lambda data: _outcomes(data, len(body)), body)
-
-
-def reward_one(name: str, decision: str | Decision, value: float) -> Call[Outcome]:
-    """Report the reward of one decision."""
-    body = [{"id": id_of(decision), "value": value}]
-    return _call("POST", _bandit_path(name, "rewards"), lambda data: _outcomes(data, 1)[0], body)
-
-
-def cancel(name: str, decision: str | Decision) -> Call[Outcome]:
-    """End a decision that was never shown."""
-    body = {"ids": [id_of(decision)]}
-    return _call("POST", _bandit_path(name, "cancellations"), lambda data: _outcomes(data, 1)[0], body)
+        If `next` of the result is not None, pass it as `after` to get more names.
+        """
+        return _call("GET", "/v1/bandits", _parse_bandits, after=after, limit=limit)
 
 
-def cancel_key(name: str, key: str) -> Call[Outcome]:
-    """End the decisions that were made with an idempotency key, and make the key unusable if there are none."""
-    return _call("POST", _bandit_path(name, "cancellations"), lambda data: _outcomes(data, 1)[0], {"keys": [key]})
+class BanditMethods:
+    """Methods of `RemoteBandit` and `AsyncRemoteBandit`."""
 
+    def __init__(self, name: str, send: Callable[[Call[Any]], Any]) -> None:
+        self._name, self._send = name, send
 
-def expire(
-    name: str,
-    decision: str | Decision | None,
-    older_than_rounds: int | None,
-    missing: float | Literal["drop"],
-    limit: int | None = None,
-) -> Call[Outcome | int]:
-    """End a decision that will have no reward, or those that are older than some rounds."""
-    if decision is None:
-        return _expire_older(name, older_than_rounds, missing, limit, so_far=0)
-    body = {"ids": [id_of(decision)], "older_than_rounds": older_than_rounds, "missing": missing}
-    return _call("POST", _bandit_path(name, "expirations"), lambda data: _outcomes(data, 1)[0], body)
+    def _path(self, *segments: str) -> str:
+        return "/".join(["/v1/bandits", _segment("name", self._name), *segments])
 
+    def _post(self, collection: str, parse: Callable[[Any], T | Call[T]], body: Any = None) -> Call[T]:
+        return _call("POST", self._path(collection), parse, body)
 
-def _expire_older(
-    name: str, older_than_rounds: int | None, missing: float | Literal["drop"], limit: int | None, so_far: int
-) -> Call[Outcome | int]:
-    """End old decisions; a service that ends some of them with each request says that there are `more`."""
+    def _decide(
+        self, arms: Iterable[str] | None, count: int | None, without: Iterable[str] | None, key: str | None, dry_run: bool
+    ) -> Call[tuple[Decision, ...]]:
+        """Return the call of `decide`.
 
-    def meaning(data: Any) -> int | Call[Outcome | int]:
-        expired = _field(data, "expired", int)
-        if not data.get("more", False) or (limit is not None and so_far + expired >= limit):
-            return int(so_far + expired)
-        if expired < 1:
-            raise ValueError("more, but none expired")  # would repeat for ever
-        return _expire_older(name, older_than_rounds, missing, limit, so_far + expired)
+        Without a key the request gets a random one, so that a second attempt finds the decisions of the first. Nobody else
+        knows that key. If the caller gives up, nobody can ask for the decisions again, and the key is cancelled.
+        """
+        wanted = 1 if count is None else count
+        own_key = secrets.token_hex(16)
+        body = {
+            "count": wanted,
+            "arms": _to_list("arms", arms),
+            "without": _to_list("without", without),
+            "idempotency_key": own_key if key is None else key,
+            "dry_run": dry_run,
+        }
 
-    body = {"ids": None, "older_than_rounds": older_than_rounds, "missing": missing}
-    if limit is not None:
-        body["limit"] = min(_PORTION, limit - so_far)
-    return _call("POST", _bandit_path(name, "expirations"), meaning, body)
+        def parse(data: Any) -> tuple[Decision, ...]:
+            decisions = tuple(map(_parse_decision, field(data, "decisions", list)))
+            if len(decisions) != wanted:
+                raise ValueError("decisions")
+            return decisions
 
+        call = self._post("decisions", parse, body)
+        if key is not None or dry_run:
+            return call
+        return call._replace(cleanup=self._post("cancellations", _parse_outcome, {"keys": [own_key]}))
 
-def add_arm(
-    name: str, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["pooled"] | None = None
-) -> Call[None]:
-    """Add an arm, or let one that was retired be chosen again."""
-    return _call("PUT", _bandit_path(name, "arms", _segment("arm", arm)), _no_result, {"resume": resume, "prior": prior})
+    @method
+    def reward(self, id: str | Decision, reward: float) -> Call[Outcome]:  # noqa: A002 - the name of this field of a decision
+        """Report the reward of a decision, as `Bandit.reward`.
 
+        If the first response was lost, the second attempt returns "duplicate".
+        """
+        return self._post("rewards", _parse_outcome, [{"id": id_of(id), "reward": reward}])
 
-def remove_arm(name: str, arm: str, keep: bool) -> Call[None]:
-    """Remove an arm; `keep` what was learned of it for later, or not."""
-    call = _call("DELETE", _bandit_path(name, "arms", _segment("arm", arm)), _no_result, keep=keep)
-    return call._replace(gone=True)
+    @method
+    def reward_many(self, rewards: Iterable[tuple[str | Decision, float]]) -> Call[list[Outcome]]:
+        """Report the rewards of at most 1,000 decisions. If one of them is refused, none is applied."""
+        try:
+            pairs = [(decision, reward) for decision, reward in rewards]
+        except (TypeError, ValueError):
+            raise InvalidTypeError(f"rewards must be pairs of a decision and a reward, got {brief(rewards)}") from None
+        body = [{"id": id_of(decision), "reward": reward} for decision, reward in pairs]
+        return self._post("rewards", lambda data: _parse_outcomes(data, len(body)), body)
 
+    @method
+    def cancel(self, id: str | Decision) -> Call[Outcome]:  # noqa: A002
+        """Cancel a decision that was never shown, as `Bandit.cancel`."""
+        return self._post("cancellations", _parse_outcome, {"ids": [id_of(id)]})
 
-def explain(name: str) -> Call[Explanation]:
-    """Return for each arm what decides whether it is chosen next."""
+    @method
+    def expire(
+        self,
+        id: str | Decision | None = None,  # noqa: A002
+        *,
+        older_than_rounds: int | None = None,
+        missing: float | Literal["drop"] = "drop",
+        limit: int | None = None,
+    ) -> Call[Outcome | int]:
+        """Expire a decision that will get no reward, or all decisions older than some rounds, as `Bandit.expire`.
 
-    def meaning(data: Any) -> Explanation:
-        found: dict[Hashable, ArmExplanation] = {each["arm"]: _reason(each) for each in _field(data, "arms", list)}
-        return Explanation(found)
+        A service expires at most 10,000 old decisions per request. The client repeats the request until none are left and
+        returns the sum; decisions whose response was lost are not counted. After an error, call the method again to go on.
+        """
+        body = {"ids": None, "older_than_rounds": older_than_rounds, "missing": missing}
+        if id is None:
+            return self._expire_older(body, limit, expired_before=0)
+        return self._post("expirations", _parse_outcome, {**body, "ids": [id_of(id)]})
 
-    return _call("GET", _bandit_path(name, "explain"), meaning)
+    def _expire_older(self, body: dict[str, Any], limit: int | None, expired_before: int) -> Call[Outcome | int]:
+        def parse(data: Any) -> int | Call[Outcome | int]:
+            expired = field(data, "expired", int)
+            total: int = expired_before + expired
+            if not data.get("more", False) or (limit is not None and total >= limit):
+                return total
+            if expired < 1:
+                raise ValueError("more, but none expired")  # would repeat forever
+            return self._expire_older(body, limit, total)
 
+        portion = {} if limit is None else {"limit": min(_MAX_EXPIRED, limit - expired_before)}
+        return self._post("expirations", parse, {**body, **portion})
 
-def log(name: str, after: int = 0, limit: int = 1_000) -> Call[list[Event]]:
-    """Read events."""
+    @method
+    def add_arm(
+        self, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["like the others"] | None = None
+    ) -> Call[None]:
+        """Add an arm, as `Bandit.add_arm`; an arm that the bandit has already is not changed."""
+        path = self._path("arms", _segment("arm", arm))
+        return _call("PUT", path, _parse_nothing, {"resume": resume, "prior": prior})
 
-    def event(data: Any) -> Event:
-        return Event(_field(data, "number", int), _field(data, "epoch", int), name, _field(data, "payload", dict))
+    @method
+    def remove_arm(self, arm: str, keep: bool = False) -> Call[None]:
+        """Remove an arm: `retire` it with `keep=True`, otherwise `forget` it."""
+        call = _call("DELETE", self._path("arms", _segment("arm", arm)), _parse_nothing, keep=keep)
+        return call._replace(missing_is_done=True)
 
-    def meaning(data: Any) -> list[Event]:
-        return [event(each) for each in _field(data, "events", list)]
+    @method
+    def retire(self, arm: str) -> Call[None]:
+        """Stop choosing `arm` and keep its rewards for `revive`."""
+        return BanditMethods.remove_arm(self, arm, keep=True)
 
-    return _call("GET", _bandit_path(name, "log"), meaning, after=after, limit=limit)
+    @method
+    def revive(self, arm: str) -> Call[None]:
+        """Choose a retired arm again."""
+        return BanditMethods.add_arm(self, arm, resume=True)
+
+    @method
+    def forget(self, arm: str) -> Call[None]:
+        """Remove `arm` and its rewards for good."""
+        return BanditMethods.remove_arm(self, arm, keep=False)
+
+    @method
+    def explain(self) -> Call[Explanation]:
+        """Return the index, mean, window and width of each arm for the next decision; infinite numbers are NaN."""
+        return _call("GET", self._path("explain"), _parse_explanation)
+
+    @method
+    def log(self, after: int = 0, limit: int = 1_000) -> Call[list[Event]]:
+        """Return events in order, starting after event number `after`.
+
+        To read them all, pass the number of the last event as `after` until the list is empty.
+        """
+
+        def event(data: Any) -> Event:
+            return Event(field(data, "number", int), field(data, "epoch", int), self._name, field(data, "payload", dict))
+
+        def parse(data: Any) -> list[Event]:
+            return [event(each) for each in field(data, "events", list)]
+
+        return _call("GET", self._path("log"), parse, after=after, limit=limit)
+
+    @method
+    def show(self) -> Call[dict[str, Any]]:
+        """Return the policy, settings and arms of the bandit, its rounds, and its pending decisions."""
+        return _call("GET", self._path(), _parse_object)
+
+    @method
+    def archive(self) -> Call[None]:
+        """Archive the bandit: it makes no more decisions, but can still be read."""
+        return self._post("archive", _parse_nothing)

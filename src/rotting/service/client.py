@@ -1,194 +1,39 @@
 """The bandits of a service, with the methods of `Bandit`, over HTTP: `Client` blocks, `AsyncClient` is awaited.
 
-What is asked and what the answers mean is in `calls`. A method describes a call; the client that it belongs to makes the call.
-Only `_Connections` and `_AsyncConnections` know the HTTP library.
+`calls` makes requests and reads responses, and `retries` decides when to send a request again. This module waits, and is the
+only one that uses the HTTP library.
 """
 
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
-from functools import update_wrapper
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 from rotting.common.rules import nonnegative_int, positive
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, RottingError, ServiceError
-from rotting.live.decisions import Decision, Outcome
-from rotting.live.explanations import Explanation
-from rotting.policy import Policy
-from rotting.service import calls
-from rotting.service.calls import Answer, Call, CleanUp, Heard, Interrupted, Limits, NoAnswer, Send, Step
-from rotting.store.protocol import Event
+from rotting.live.decisions import Decision
+from rotting.service import retries
+from rotting.service.calls import Awaited, BanditMethods, Blocking, ServiceMethods
+from rotting.service.retries import Call, CleanUp, Interrupted, Limits, NoResponse, Response, Send, Step, StepResult
 
 try:
     import httpx
 except ImportError as error:
     raise MissingExtraError("the client needs httpx: pip install 'rotting[service]'") from error
 
-P = ParamSpec("P")
 T = TypeVar("T")
+HTTP = TypeVar("HTTP", httpx.Client, httpx.AsyncClient)
 
 _BLOCKING_CLEANUP = Limits(timeout=1.0, retries=0, deadline=1.0)  # the caller waits for it
 _BACKGROUND_CLEANUP = Limits(timeout=5.0, retries=3, deadline=10.0)
 _CLOSING = 5.0  # seconds that `AsyncClient.close` waits for cleanups
 
 
-class _Blocking:
-    """Makes calls, and waits for them."""
-
-    _send: Callable[[Call[Any]], Any]
-
-
-class _Async:
-    """Makes calls that are awaited."""
-
-    _send: Callable[[Call[Any]], Any]
-
-
-class _Verb(Generic[P, T]):
-    """A method that is written once for both clients: it describes a call, and its owner makes the call."""
-
-    def __init__(self, describe: Callable[Concatenate[Any, P], Call[T]]) -> None:
-        self._describe = describe
-
-    @overload
-    def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Any, P], Call[T]]: ...
-    @overload
-    def __get__(self, owner: _Blocking, kind: type) -> Callable[P, T]: ...
-    @overload
-    def __get__(self, owner: _Async, kind: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-
-    def __get__(self, owner: Any, kind: type) -> Any:
-        if owner is None:
-            return self._describe  # so that `help` shows its signature and docstring
-
-        def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return owner._send(self._describe(owner, *args, **kwargs))
-
-        return update_wrapper(call, self._describe)
-
-
-class _ServiceVerbs:
-    """Methods of both clients."""
-
-    @_Verb
-    def create(
-        self,
-        name: str,
-        policy: Policy | None = None,
-        arms: Iterable[str] | None = None,
-        *,
-        like: str | None = None,
-        seed: int | None = None,
-        pending: Literal["shrink", "ignore"] | None = None,
-        max_pending: int | None = None,
-    ) -> Call[None]:
-        """Make a bandit, as `rotting.Bandit` does; the same again does nothing, another one of that name is refused.
-
-        Args:
-            name: letters, digits and `._~-`.
-            policy: any policy but an oracle.
-            arms: names of the arms.
-            like: a bandit whose policy, arms and settings are taken where they are not given.
-            seed: as for `Bandit`.
-            pending: as for `Bandit`.
-            max_pending: as for `Bandit`.
-        """
-        return calls.create(name, policy, arms, like=like, seed=seed, pending=pending, max_pending=max_pending)
-
-    @_Verb
-    def bandits(self, after: str = "", limit: int = 1_000) -> Call[calls.BanditPage]:
-        """List the names of the bandits after one of them, in their order; `next` is what to ask for to see more."""
-        return calls.bandits(after, limit)
-
-
-class _BanditVerbs:
-    """Methods of both kinds of remote bandits."""
-
-    def __init__(self, name: str, send: Callable[[Call[Any]], Any]) -> None:
-        self._name, self._send = name, send
-
-    @_Verb
-    def reward(self, id: str | Decision, reward: float) -> Call[Outcome]:  # noqa: A002 - what decisions call it
-        """Tell what a decision paid, as `Bandit.reward`. After a lost reply, the second attempt finds a "duplicate"."""
-        return calls.reward_one(self._name, id, reward)
-
-    @_Verb
-    def reward_many(self, rewards: Iterable[tuple[str | Decision, float]]) -> Call[list[Outcome]]:
-        """Tell what several decisions paid: all or, if one is refused, none; 1,000 at most."""
-        return calls.reward(self._name, rewards)
-
-    @_Verb
-    def cancel(self, id: str | Decision) -> Call[Outcome]:  # noqa: A002
-        """End a decision that was never shown, as `Bandit.cancel`."""
-        return calls.cancel(self._name, id)
-
-    @_Verb
-    def expire(
-        self,
-        id: str | Decision | None = None,  # noqa: A002
-        *,
-        older_than_rounds: int | None = None,
-        missing: float | Literal["drop"] = "drop",
-        limit: int | None = None,
-    ) -> Call[Outcome | int]:
-        """End a decision that will have no reward, or all that are older than some rounds, as `Bandit.expire`.
-
-        A service ends old decisions in portions. The client asks until none are left and returns their sum; portions whose
-        reply was lost are not counted. After an error, call it again to go on.
-        """
-        return calls.expire(self._name, id, older_than_rounds, missing, limit)
-
-    @_Verb
-    def add_arm(self, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["pooled"] | None = None) -> Call[None]:
-        """Let `arm` be chosen from now on, as `Bandit.add_arm`; one that is there already stays as it is."""
-        return calls.add_arm(self._name, arm, resume, prior)
-
-    @_Verb
-    def remove_arm(self, arm: str, keep: bool = False) -> Call[None]:
-        """Never choose `arm` again: `retire` it, or `forget` it."""
-        return calls.remove_arm(self._name, arm, keep)
-
-    @_Verb
-    def retire(self, arm: str) -> Call[None]:
-        """Do not choose `arm` any more, and keep what was learned, for `revive`."""
-        return calls.remove_arm(self._name, arm, keep=True)
-
-    @_Verb
-    def revive(self, arm: str) -> Call[None]:
-        """Let `arm`, which was retired, be chosen again."""
-        return calls.add_arm(self._name, arm, resume=True)
-
-    @_Verb
-    def forget(self, arm: str) -> Call[None]:
-        """Forget all about `arm`."""
-        return calls.remove_arm(self._name, arm, keep=False)
-
-    @_Verb
-    def explain(self) -> Call[Explanation]:
-        """Return for each arm what decides whether it is chosen next; NaN also stands for what is infinite."""
-        return calls.explain(self._name)
-
-    @_Verb
-    def log(self, after: int = 0, limit: int = 1_000) -> Call[list[Event]]:
-        """Return events after a number, in order; ask again with the number of the last one until there are none."""
-        return calls.log(self._name, after, limit)
-
-    @_Verb
-    def show(self) -> Call[dict[str, Any]]:
-        """Return all that is known of the bandit: policy, arms, rounds, decisions under way."""
-        return calls.show(self._name)
-
-    @_Verb
-    def archive(self) -> Call[None]:
-        """Let the bandit decide no more; it can still be read."""
-        return calls.archive(self._name)
-
-
-class RemoteBandit(_BanditVerbs, _Blocking):
+class RemoteBandit(BanditMethods, Blocking):
     """A bandit of a service; `Client.bandit` makes one."""
 
     @overload
@@ -221,21 +66,22 @@ class RemoteBandit(_BanditVerbs, _Blocking):
         key: str | None = None,
         dry_run: bool = False,
     ) -> Decision | tuple[Decision, ...]:
-        """Choose an arm now, or several, as `Bandit.decide`.
+        """Choose an arm, or several, as `Bandit.decide`.
 
         Args:
-            arms: the arms available this time; all by default.
+            arms: the arms to choose from; all by default.
             count: how many arms to choose.
-            without: arms that are not available this time.
-            key: the same key gives the same decision again, also in another process; by default each call has its own.
-            dry_run: say what would be decided, and change nothing: the decisions have the id "", which gets no reward.
+            without: arms not to choose.
+            key: idempotency key: the same key returns the same decisions again, in other processes too. By default each call
+                uses a new one.
+            dry_run: return what would be decided and change nothing. The decisions have the id "" and get no reward.
         """
-        made = self._send(calls.decide(self._name, arms, count, without, key, dry_run))
-        return made[0] if count is None else tuple(made)
+        decisions = self._send(self._decide(arms, count, without, key, dry_run))
+        return decisions[0] if count is None else tuple(decisions)
 
 
-class AsyncRemoteBandit(_BanditVerbs, _Async):
-    """A bandit of a service, whose verbs are awaited; `AsyncClient.bandit` makes one."""
+class AsyncRemoteBandit(BanditMethods, Awaited):
+    """A bandit of a service, whose methods are awaited; `AsyncClient.bandit` makes one."""
 
     @overload
     async def decide(
@@ -267,9 +113,12 @@ class AsyncRemoteBandit(_BanditVerbs, _Async):
         key: str | None = None,
         dry_run: bool = False,
     ) -> Decision | tuple[Decision, ...]:
-        """Choose an arm now, or several, as `RemoteBandit.decide`."""
-        made = await self._send(calls.decide(self._name, arms, count, without, key, dry_run))
-        return made[0] if count is None else tuple(made)
+        """Choose an arm, or several, as `RemoteBandit.decide`."""
+        decisions = await self._send(self._decide(arms, count, without, key, dry_run))
+        return decisions[0] if count is None else tuple(decisions)
+
+
+# --- Connections ------------------------------------------------------------------------------------------------------------
 
 
 def _http_settings(url: object, token: object) -> dict[str, Any]:
@@ -281,8 +130,8 @@ def _http_settings(url: object, token: object) -> dict[str, Any]:
     if token is not None and not isinstance(token, str):
         raise InvalidTypeError("token", "be a string or None", None, got=f"a {type(token).__name__}")
     if token is not None and not (token.isascii() and token.isprintable()):
-        raise InvalidValueError("token", "be printable ASCII", None, got="other characters in it")
-    headers = {"Accept-Encoding": "identity"}  # so that the limit on what is read is a limit on memory
+        raise InvalidValueError("token must be printable ASCII, got other characters in it")
+    headers = {"Accept-Encoding": "identity"}  # so that the limit on the bytes read is a limit on memory
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
     return {"base_url": url, "headers": headers, "follow_redirects": False}
@@ -311,12 +160,43 @@ def _no_cookies() -> CookieJar:
     return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 
 
-_FAILURES = (httpx.HTTPError, httpx.InvalidURL, RuntimeError, UnicodeError)
-"""What the HTTP library raises when there is no response; RuntimeError if the client is closed meanwhile."""
+class _Connections(Generic[HTTP]):
+    """The connections of a client, separate for each process and each event loop.
+
+    A forked child inherits the sockets of its parent. If both used them, each would read responses meant for the other, so the
+    child opens its own. It neither uses nor closes those of the parent, and keeps a reference to them, since the garbage
+    collector would close them. No lock is needed, and none can be inherited in a locked state: `dict.setdefault` is atomic.
+    """
+
+    def __init__(self, http_class: type[HTTP], settings: dict[str, Any]) -> None:
+        self._http_class, self._settings = http_class, settings
+        self._by_owner: dict[tuple[int, asyncio.AbstractEventLoop | None], HTTP] = {}
+        self._is_closed = False
+
+    def current(self, loop: asyncio.AbstractEventLoop | None = None) -> HTTP:
+        """Return the HTTP client of this process and this event loop."""
+        if self._is_closed:
+            raise ServiceError("the client is closed: make a new one")
+        owner = os.getpid(), loop
+        found = self._by_owner.get(owner)
+        if found is None:
+            self._drop_closed_loops()
+            found = self._by_owner.setdefault(owner, self._http_class(**self._settings, cookies=_no_cookies()))
+        return found
+
+    def _drop_closed_loops(self) -> None:
+        for process, loop in list(self._by_owner):
+            if process == os.getpid() and loop is not None and loop.is_closed():
+                self._by_owner.pop((process, loop), None)
+
+    def close(self, loop: asyncio.AbstractEventLoop | None = None) -> HTTP | None:
+        """Refuse further requests; return the HTTP client to close, if there is one."""
+        self._is_closed = True
+        return self._by_owner.pop((os.getpid(), loop), None)
 
 
 class _Progress:
-    """Whether a request was sent, as far as is known: the `trace` callback of the HTTP library."""
+    """Records whether a request was sent; `trace` is a callback of the HTTP library."""
 
     sent = False
 
@@ -327,118 +207,21 @@ class _Progress:
     async def async_trace(self, event: str, info: object) -> None:
         self.trace(event, info)
 
-    def failed(self, error: Exception) -> NoAnswer:
-        """Return what is reported of a failure."""
-        return NoAnswer(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__, self.sent)
+    def failed(self, error: Exception) -> NoResponse:
+        return NoResponse(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__, self.sent)
+
+    def timed_out(self, seconds: float) -> NoResponse:
+        return NoResponse(f"the response did not end within {seconds:g} s", self.sent)
 
 
-_SLOW = "the response did not end within {:g} s"
+_FAILURES = (httpx.HTTPError, httpx.InvalidURL, RuntimeError, UnicodeError)
+"""The errors of the HTTP library if there is no response; RuntimeError if the client is closed meanwhile."""
 
 
-def _closed() -> ServiceError:
-    return ServiceError("the client is closed: make a new one")
+# --- Clients ----------------------------------------------------------------------------------------------------------------
 
 
-class _Connections:
-    """The connections of a `Client`, separate for each process.
-
-    A forked child inherits the sockets of its parent. If both used them, each would read responses meant for the other, so the
-    child opens its own. It neither uses nor closes those of the parent, and keeps a reference to them, since the garbage
-    collector would close them. No lock is needed, and none can be inherited in a locked state: `dict.setdefault` is atomic.
-    """
-
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self._settings = settings
-        self._by_process: dict[int, httpx.Client] = {}
-        self._is_closed = False
-
-    def _current(self) -> httpx.Client:
-        if self._is_closed:
-            raise _closed()
-        process = os.getpid()
-        found = self._by_process.get(process)
-        return found or self._by_process.setdefault(process, httpx.Client(**self._settings, cookies=_no_cookies()))
-
-    def exchange(self, step: Send, progress: _Progress) -> Answer | NoAnswer:
-        """Send a request, and read the response."""
-        method, path, content, headers = step.request
-        http, end = self._current(), time.monotonic() + step.timeout
-        extensions = {"trace": progress.trace}
-        try:
-            with http.stream(
-                method, path, content=content, headers=headers, timeout=step.timeout, extensions=extensions
-            ) as response:
-                body = bytearray()
-                for part in response.iter_raw():
-                    body += part
-                    if len(body) > calls.LONGEST_CONTENT:
-                        break
-                    if time.monotonic() > end:
-                        return NoAnswer(_SLOW.format(step.timeout))
-                return Answer(response.status_code, bytes(body), dict(response.headers))
-        except _FAILURES as error:
-            return progress.failed(error)
-
-    def close(self) -> None:
-        """Close the connections of this process."""
-        self._is_closed = True
-        http = self._by_process.pop(os.getpid(), None)
-        if http is not None:
-            http.close()
-
-
-class _AsyncConnections:
-    """The connections of an `AsyncClient`, separate for each process (see `_Connections`) and each event loop."""
-
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self._settings = settings
-        self._by_loop: dict[tuple[int, asyncio.AbstractEventLoop], httpx.AsyncClient] = {}
-        self._is_closed = False
-
-    def _current(self) -> httpx.AsyncClient:
-        if self._is_closed:
-            raise _closed()
-        owner = os.getpid(), asyncio.get_running_loop()
-        found = self._by_loop.get(owner)
-        if found is None:
-            self._drop_closed_loops()
-            found = self._by_loop.setdefault(owner, httpx.AsyncClient(**self._settings, cookies=_no_cookies()))
-        return found
-
-    def _drop_closed_loops(self) -> None:
-        for owner in list(self._by_loop):
-            if owner[0] == os.getpid() and owner[1].is_closed():
-                self._by_loop.pop(owner, None)
-
-    async def exchange(self, step: Send, progress: _Progress) -> Answer | NoAnswer:
-        """Send a request, and read the response."""
-        method, path, content, headers = step.request
-        http, extensions = self._current(), {"trace": progress.async_trace}
-        try:
-            async with (
-                asyncio.timeout(step.timeout),
-                http.stream(method, path, content=content, headers=headers, timeout=None, extensions=extensions) as response,
-            ):
-                body = bytearray()
-                async for part in response.aiter_raw():
-                    body += part
-                    if len(body) > calls.LONGEST_CONTENT:
-                        break
-                return Answer(response.status_code, bytes(body), dict(response.headers))
-        except TimeoutError:
-            return NoAnswer(_SLOW.format(step.timeout), progress.sent)
-        except _FAILURES as error:
-            return progress.failed(error)
-
-    async def close(self) -> None:
-        """Close the connections of this event loop."""
-        self._is_closed = True
-        http = self._by_loop.pop((os.getpid(), asyncio.get_running_loop()), None)
-        if http is not None:
-            await http.aclose()
-
-
-class Client(_ServiceVerbs, _Blocking):
+class Client(ServiceMethods, Blocking):
     """The bandits of a service, with the methods of `Bandit`.
 
     In use::
@@ -449,22 +232,22 @@ class Client(_ServiceVerbs, _Blocking):
             decision = songs.decide()
             songs.reward(decision.id, 1.0)
 
-    A lost reply does no harm: the client tries again, and every decision has an idempotency key, so that the second attempt
-    finds what the first one decided. Before attempt k + 1 (k = 1, 2, ...) the client waits `min(5, 0.25 * 2**k)` seconds times
+    A lost response does no harm: the client tries again, and every decision has an idempotency key, so that the second attempt
+    finds the decision of the first. Before attempt k + 1 (k = 1, 2, ...) the client waits `min(5, 0.25 * 2**k)` seconds times
     a random factor from [0.5, 1], or as long as the `Retry-After` header of the response asks for if that is longer. If the
     pause would not end before the deadline, the call fails at once.
 
-    If `decide` fails for good or is interrupted after the request was sent, the client asks the service to cancel what it may
-    have decided; that takes a second at most. A decision with a `key` of yours is not cancelled: ask for it again.
+    If `decide` fails for good or is interrupted after the request was sent, the client asks the service to cancel the decision,
+    which takes at most one second. A decision with your own `key` is not cancelled: ask for it again.
 
     Requests that the service refuses raise the exceptions of the library, such as `InvalidValueError`; all other failures raise
     `ServiceError` or one of its subclasses.
 
-    A client may be used from several threads, and in forked processes: each process opens connections of its own.
+    A client may be used from several threads, and in forked processes: each process opens its own connections.
 
     Args:
         url: address of the service.
-        token: token of the caller; None if the service asks for none.
+        token: token of the caller; None if the service needs none.
         timeout: seconds to wait in each attempt: to connect, to send, and for the response; at most what the deadline leaves.
         retries: attempts after the first one, when there is no response or the service is busy.
         deadline: seconds for a call as a whole, with all attempts and pauses; None for no limit. When it passes, the call
@@ -481,43 +264,65 @@ class Client(_ServiceVerbs, _Blocking):
         deadline: float | None = 30.0,
     ) -> None:
         self._limits = _limits(timeout, retries, deadline)
-        self._connections = _Connections(_http_settings(url, token))
+        self._connections = _Connections(httpx.Client, _http_settings(url, token))
 
     def bandit(self, name: str) -> RemoteBandit:
         """Return a bandit that exists on the service; sends no request."""
         return RemoteBandit(name, self._send)
 
     def _send(self, call: Call[T]) -> T:
-        return self._ask(call, self._limits)
+        return self._make(call, self._limits)
 
-    def _ask(self, call: Call[T], limits: Limits) -> T:
-        steps = calls.asking(call, limits)
-        heard: Heard = None
+    def _make(self, call: Call[T], limits: Limits) -> T:
+        steps = retries.send_with_retries(call, limits)
+        step_result: StepResult = None
         while True:
             try:
-                step = steps.send(heard)
+                step = steps.send(step_result)
             except StopIteration as done:
                 result: T = done.value
                 return result
-            heard = self._take(step)
+            step_result = self._take(step)
 
-    def _take(self, step: Step) -> Heard:
+    def _take(self, step: Step) -> StepResult:
         if isinstance(step, CleanUp):
             with suppress(RottingError):
-                self._ask(step.call, _BLOCKING_CLEANUP)
+                self._make(step.call, _BLOCKING_CLEANUP)
             return None
         progress = _Progress()
         try:
             if isinstance(step, Send):
-                return self._connections.exchange(step, progress)
+                return self._exchange(step, progress)
             time.sleep(step.seconds)
-        except BaseException as error:  # noqa: BLE001 - `asking` raises it again, after the cleanup
+        except BaseException as error:  # noqa: BLE001 - `send_with_retries` raises it again, after the cleanup
             return Interrupted(error, progress.sent)
         return None
 
+    def _exchange(self, step: Send, progress: _Progress) -> Response | NoResponse:
+        """Send a request, and read the response."""
+        method, path, content, headers = step.request
+        http, end = self._connections.current(), time.monotonic() + step.timeout
+        extensions = {"trace": progress.trace}
+        try:
+            with http.stream(
+                method, path, content=content, headers=headers, timeout=step.timeout, extensions=extensions
+            ) as response:
+                body = bytearray()
+                for part in response.iter_raw():
+                    body += part
+                    if len(body) > retries.MAX_CONTENT:
+                        break
+                    if time.monotonic() > end:
+                        return progress.timed_out(step.timeout)
+                return Response(response.status_code, bytes(body), dict(response.headers))
+        except _FAILURES as error:
+            return progress.failed(error)
+
     def close(self) -> None:
-        """Close the connections; the client cannot be used afterwards."""
-        self._connections.close()
+        """Close the connections of this process; the client cannot be used afterwards."""
+        http = self._connections.close()
+        if http is not None:
+            http.close()
 
     def __enter__(self) -> Self:
         return self
@@ -526,8 +331,8 @@ class Client(_ServiceVerbs, _Blocking):
         self.close()
 
 
-class AsyncClient(_ServiceVerbs, _Async):
-    """As `Client`, for asyncio: its methods are awaited.
+class AsyncClient(ServiceMethods, Awaited):
+    """A `Client` for asyncio: its methods are awaited.
 
     In use::
 
@@ -537,7 +342,7 @@ class AsyncClient(_ServiceVerbs, _Async):
             await songs.reward(decision.id, 1.0)
 
     If `decide` is cancelled (`task.cancel()`, `asyncio.timeout`) or fails for good after the request was sent, a background
-    task asks the service to cancel what it may have decided. `close` waits for these tasks, for five seconds at most.
+    task asks the service to cancel the decision. `close` waits at most five seconds for these tasks.
 
     Args:
         url: as for `Client`.
@@ -557,7 +362,7 @@ class AsyncClient(_ServiceVerbs, _Async):
         deadline: float | None = 30.0,
     ) -> None:
         self._limits = _limits(timeout, retries, deadline)
-        self._connections = _AsyncConnections(_http_settings(url, token))
+        self._connections = _Connections(httpx.AsyncClient, _http_settings(url, token))
         self._cleanups: set[asyncio.Task[None]] = set()
 
     def bandit(self, name: str) -> AsyncRemoteBandit:
@@ -565,43 +370,63 @@ class AsyncClient(_ServiceVerbs, _Async):
         return AsyncRemoteBandit(name, self._send)
 
     async def _send(self, call: Call[T]) -> T:
-        return await self._ask(call, self._limits)
+        return await self._make(call, self._limits)
 
-    async def _ask(self, call: Call[T], limits: Limits) -> T:
-        steps = calls.asking(call, limits)
-        heard: Heard = None
+    async def _make(self, call: Call[T], limits: Limits) -> T:
+        steps = retries.send_with_retries(call, limits)
+        step_result: StepResult = None
         while True:
             try:
-                step = steps.send(heard)
+                step = steps.send(step_result)
             except StopIteration as done:
                 result: T = done.value
                 return result
-            heard = await self._take(step)
+            step_result = await self._take(step)
 
-    async def _take(self, step: Step) -> Heard:
+    async def _take(self, step: Step) -> StepResult:
         if isinstance(step, CleanUp):
             self._clean_up(step.call)
             return None
         progress = _Progress()
         try:
             if isinstance(step, Send):
-                return await self._connections.exchange(step, progress)
+                return await self._exchange(step, progress)
             await asyncio.sleep(step.seconds)
-        except BaseException as error:  # noqa: BLE001 - `asking` raises it again, after the cleanup has started
+        except BaseException as error:  # noqa: BLE001 - `send_with_retries` raises it again, after the cleanup has started
             return Interrupted(error, progress.sent)
         return None
 
-    def _clean_up(self, call: Call[Any]) -> None:
-        async def ask() -> None:
-            with suppress(RottingError):
-                await self._ask(call, _BACKGROUND_CLEANUP)
+    async def _exchange(self, step: Send, progress: _Progress) -> Response | NoResponse:
+        """Send a request, and read the response."""
+        method, path, content, headers = step.request
+        http, extensions = self._connections.current(asyncio.get_running_loop()), {"trace": progress.async_trace}
+        try:
+            async with (
+                asyncio.timeout(step.timeout),
+                http.stream(method, path, content=content, headers=headers, timeout=None, extensions=extensions) as response,
+            ):
+                body = bytearray()
+                async for part in response.aiter_raw():
+                    body += part
+                    if len(body) > retries.MAX_CONTENT:
+                        break
+                return Response(response.status_code, bytes(body), dict(response.headers))
+        except TimeoutError:
+            return progress.timed_out(step.timeout)
+        except _FAILURES as error:
+            return progress.failed(error)
 
-        task = asyncio.get_running_loop().create_task(ask())
+    def _clean_up(self, call: Call[Any]) -> None:
+        async def make() -> None:
+            with suppress(RottingError):
+                await self._make(call, _BACKGROUND_CLEANUP)
+
+        task = asyncio.get_running_loop().create_task(make())
         self._cleanups.add(task)  # the loop itself keeps only a weak reference
         task.add_done_callback(self._cleanups.discard)
 
     async def close(self) -> None:
-        """Wait for cleanups, then close the connections; the client cannot be used afterwards."""
+        """Wait for cleanups, then close the connections of this event loop; the client cannot be used afterwards."""
         loop = asyncio.get_running_loop()
         running = {task for task in self._cleanups if task.get_loop() is loop}
         try:
@@ -611,7 +436,9 @@ class AsyncClient(_ServiceVerbs, _Async):
                     task.cancel()
                 await asyncio.gather(*late, return_exceptions=True)
         finally:
-            await self._connections.close()
+            http = self._connections.close(loop)
+            if http is not None:
+                await http.aclose()
 
     async def __aenter__(self) -> Self:
         return self

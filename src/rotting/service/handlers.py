@@ -71,12 +71,12 @@ class Handlers:
         names = sorted(name for name in metas if name > after and request.holder.may_use(name))
         policies = [(name, metas[name]["policy"]) for name in names[:limit]]
 
-        def rows() -> m.BanditList:
+        def rows() -> m.BanditsResponse:
             found: list[m.BanditRow] = []
             for name, policy in policies:
                 loaded = name in self._host.live
                 found.append(m.BanditRow(name, policy["policy"], policy["params"], self._host.is_archived(name), loaded))
-            return m.BanditList(found, found[-1].name if len(names) > limit else None)
+            return m.BanditsResponse(found, found[-1].name if len(names) > limit else None)
 
         return Reply(m.encode(await self._bandits.in_thread(rows)))
 
@@ -124,21 +124,21 @@ class Handlers:
         """Archive a bandit: it makes no more decisions."""
         hosted = await self._bandits.get(request.parameters["name"])
         await self._bandits.change(hosted, lambda: self._host.archive(hosted), archived=True)
-        return Reply(m.encode(m.Archived(hosted.name, True)))
+        return Reply(m.encode(m.ArchiveResponse(hosted.name, True)))
 
     # --- Decisions and rewards --------------------------------------------------------------------------------------------
 
     async def decide(self, request: Request) -> Reply:
         """Decide on an arm, or on several."""
         hosted, asked = await self._bandits.active(request.parameters["name"]), request.body
-        named = len(asked.allow or ()) + len(asked.exclude or ())
+        named = len(asked.arms or ()) + len(asked.without or ())
         if named > _MANY_NAMED:
             await self._bandits.in_thread(lambda: _check_arms(hosted, asked))
         elif named:
             _check_arms(hosted, asked)
-        bandit, allow, exclude, count = hosted.bandit, asked.allow, asked.exclude, asked.count
+        bandit, arms, without, count = hosted.bandit, asked.arms, asked.without, asked.count
         if asked.dry_run:
-            seen = await self._bandits.in_thread(lambda: bandit.preview(allow, count, without=exclude))
+            seen = await self._bandits.in_thread(lambda: bandit.preview(arms, count, without=without))
             return Reply(m.encode({"decisions": [{**decision_json(each), "id": None} for each in seen]}))
         key = asked.idempotency_key
         heavy = count > _MANY_DECISIONS or named > _MANY_NAMED
@@ -146,9 +146,9 @@ class Handlers:
 
         def work() -> bytes:
             if count == 1:
-                made.append(decision_json(bandit.decide(allow, without=exclude)))
+                made.append(decision_json(bandit.decide(arms, without=without)))
             else:
-                made.extend(decision_json(each) for each in bandit.decide(allow, count=count, without=exclude))
+                made.extend(decision_json(each) for each in bandit.decide(arms, count=count, without=without))
             return m.encode({"decisions": made})
 
         if key is None:
@@ -178,12 +178,12 @@ class Handlers:
     async def reward(self, request: Request) -> Reply:
         """Learn what decisions paid."""
         hosted, rewards = await self._bandits.active(request.parameters["name"]), request.body
-        pairs = [(each.id, each.value) for each in rewards]
-        _check_range(hosted, [each.value for each in rewards])
+        pairs = [(each.id, each.reward) for each in rewards]
+        _check_range(hosted, [each.reward for each in rewards])
         outcomes = await self._bandits.change(hosted, lambda: hosted.bandit.reward_many(pairs))
         tally = self._metrics.tally(hosted.name)
-        for (_, value), outcome in zip(pairs, outcomes, strict=True):
-            tally.rewarded(outcome, value)
+        for (_, reward), outcome in zip(pairs, outcomes, strict=True):
+            tally.rewarded(outcome, reward)
         return _results([each.id for each in rewards], outcomes)
 
     async def cancel(self, request: Request) -> Reply:
@@ -232,10 +232,10 @@ class Handlers:
                 lambda: bandit.expire(older_than_rounds=asked.older_than_rounds, missing=missing, limit=limit),
                 heavy=bandit.pending > _MANY_DECISIONS,
             )
-            return Reply(m.encode(m.ExpirationAnswer([], ended, ended == limit)))
+            return Reply(m.encode(m.ExpirationResponse([], ended, ended == limit)))
         outcomes = await self._bandits.change(hosted, lambda: [bandit.expire(each, missing=missing) for each in asked.ids])
         results = [m.Result(*each) for each in zip(asked.ids, outcomes, strict=True)]
-        return Reply(m.encode(m.ExpirationAnswer(results, outcomes.count("applied"))))
+        return Reply(m.encode(m.ExpirationResponse(results, outcomes.count("applied"))))
 
     # --- Arms -------------------------------------------------------------------------------------------------------------
 
@@ -281,7 +281,7 @@ class Handlers:
             number, arms = bandit.rounds + 1, list(bandit.explain().items())
             parts = []
             for start in range(0, len(arms), _SLICE):  # encoding all of them at once would stop the event loop
-                rows = [m.ArmAnswer(arm=arm, **overview.of_reason(each)) for arm, each in arms[start : start + _SLICE]]
+                rows = [m.ArmReason(arm=arm, **overview.of_reason(each)) for arm, each in arms[start : start + _SLICE]]
                 parts.append(m.encode(rows)[1:-1])
             return b'{"round":%d,"arms":[%b]}' % (number, b",".join(parts))
 
@@ -327,12 +327,12 @@ class Handlers:
 
     async def live(self, request: Request) -> Reply:
         """Report that the process is alive."""
-        return Reply(m.encode(m.Health("alive")))
+        return Reply(m.encode(m.HealthResponse("alive")))
 
     async def ready(self, request: Request) -> Reply:
         """Return whether decisions can be kept."""
         self._check_ready()
-        return Reply(m.encode(m.Health("ready")))
+        return Reply(m.encode(m.HealthResponse("ready")))
 
     async def show_metrics(self, request: Request) -> Reply:
         """Return what is counted, for Prometheus."""
@@ -388,27 +388,27 @@ def _count_digest(count: int) -> str:
 
 def _request_digest(asked: m.DecisionRequest) -> str:
     """Return a digest of what a request asks for: the same key must come with the same request."""
-    if asked.allow is None and asked.exclude is None:
+    if asked.arms is None and asked.without is None:
         return _count_digest(asked.count)
-    return digest(json.dumps([asked.count, asked.allow, asked.exclude])).hex()
+    return digest(json.dumps([asked.count, asked.arms, asked.without])).hex()
 
 
 def _check_arms(hosted: Hosted, asked: m.DecisionRequest) -> None:
     """Refuse arms that the bandit does not have; an arm that is retired may be excluded."""
-    for arm in asked.allow or ():
+    for arm in asked.arms or ():
         if not hosted.is_active(arm):
-            raise InvalidValueError("allow", "name arms of the bandit", arm, got=_shown_arm(arm))
-    for arm in asked.exclude or ():
+            raise ProblemError("invalid-value", f"arms must name arms of the bandit, got {_shown_arm(arm)}")
+    for arm in asked.without or ():
         if not (hosted.is_active(arm) or hosted.is_retired(arm)):
-            raise InvalidValueError("exclude", "name arms of the bandit", arm, got=_shown_arm(arm))
-    if asked.exclude and _excludes_all(hosted, asked):
-        raise InvalidValueError("exclude", "leave an arm to choose", asked.exclude, got="all of them")
+            raise ProblemError("invalid-value", f"without must name arms of the bandit, got {_shown_arm(arm)}")
+    if asked.without and _excludes_all(hosted, asked):
+        raise ProblemError("invalid-value", "without must leave an arm to choose, got all of them")
 
 
 def _excludes_all(hosted: Hosted, asked: m.DecisionRequest) -> bool:
-    excluded = set(asked.exclude or ())
-    if asked.allow is not None:
-        return excluded.issuperset(asked.allow)
+    excluded = set(asked.without or ())
+    if asked.arms is not None:
+        return excluded.issuperset(asked.arms)
     return sum(hosted.is_active(arm) for arm in excluded) >= hosted.n_arms
 
 
@@ -422,7 +422,7 @@ def _check_range(hosted: Hosted, rewards: Sequence[float], field: str | None = N
     low, high = policy.reward_range or (-math.inf, math.inf)
     for place, reward in enumerate(rewards):
         if not low <= reward <= high:
-            name = f"[{place}].value" if field is None else field
+            name = f"[{place}].reward" if field is None else field
             rule = f"be in [{low!r}, {high!r}], the range that {policy!r} declares"
             raise InvalidValueError(name, rule, reward)
 
@@ -448,7 +448,7 @@ def _check_revision(hosted: Hosted, request: Request) -> None:
 
 def _show(hosted: Hosted, status: int) -> Reply:
     meta, bandit = hosted.meta, hosted.bandit
-    answer = m.BanditAnswer(
+    answer = m.BanditResponse(
         hosted.name,
         meta["policy"]["policy"],
         meta["policy"]["params"],
@@ -465,9 +465,9 @@ def _show(hosted: Hosted, status: int) -> Reply:
 
 
 def _show_arms(hosted: Hosted, status: int = 200) -> Reply:
-    answer = m.ArmsAnswer(list(hosted.bandit.arms), hosted.retired)
+    answer = m.ArmsResponse(list(hosted.bandit.arms), hosted.retired)
     return Reply(m.encode(answer), status, ((b"etag", _revision(hosted)),))
 
 
 def _results(ids: list[str], outcomes: list[Outcome]) -> Reply:
-    return Reply(m.encode(m.ResultsAnswer([m.Result(*each) for each in zip(ids, outcomes, strict=True)])))
+    return Reply(m.encode(m.ResultsResponse([m.Result(*each) for each in zip(ids, outcomes, strict=True)])))

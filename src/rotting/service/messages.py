@@ -1,4 +1,4 @@
-"""The bodies of requests and answers, checked strictly: no other fields, no strings for numbers."""
+"""The bodies of requests and responses. Requests are checked strictly: no unknown fields, no strings for numbers."""
 
 from typing import Annotated, Any, Literal
 
@@ -9,39 +9,44 @@ from rotting.live.arms import MAX_PRIOR_WEIGHT
 from rotting.live.decisions import Outcome
 
 MAX_EXPIRED = 10_000
-"""Decisions that one request can expire by their age, at most."""
+"""The most decisions that one request can expire by their age."""
 MAX_COUNT = 1_000
-"""Decisions or rewards in one request, at most."""
+"""The most decisions or rewards in one request."""
 NAME = r"^[A-Za-z0-9._~-]{1,100}\Z"
-"""What a bandit may be called, but for `.` and `..`: what a URL carries as it is."""
+"""Names of bandits: characters that a URL carries without escapes. `.` and `..` are not allowed either."""
 
 _Arm = Annotated[str, Meta(min_length=1, max_length=200)]
 _Arms = Annotated[list[_Arm], Meta(min_length=1, max_length=100_000)]
 _Name = Annotated[str, Meta(pattern=NAME)]
 _Id = Annotated[str, Meta(min_length=1, max_length=100)]
+_Ids = Annotated[list[_Id], Meta(min_length=1, max_length=MAX_COUNT)]
 _IdempotencyKey = Annotated[str, Meta(min_length=1, max_length=200)]
+_Reward = Annotated[float, Meta(ge=-1e100, le=1e100)]
+
+
+# --- Bandits ----------------------------------------------------------------------------------------------------------------
 
 
 class NewBandit(Struct, forbid_unknown_fields=True):
-    """How a bandit is made. What is left out is as in the bandit that `like` names, or as in `rotting.Bandit`."""
+    """A bandit to create. Fields that are left out come from the bandit `like`, or are the defaults of `rotting.Bandit`."""
 
     like: _Name | UnsetType = UNSET
-    """A bandit that was made before: a template."""
+    """An existing bandit that serves as a template."""
     policy: Annotated[str, Meta(max_length=100)] | UnsetType = UNSET
     """The name of a policy, as `rotting list policies` prints it, such as `eff-raw-ucb`."""
     params: dict[str, float | str] | UnsetType = UNSET
     """Parameters of the policy."""
     arms: _Arms | UnsetType = UNSET
-    """Names of the arms, each once."""
+    """Names of the arms, without duplicates."""
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
-    pending: Literal["shrink", "ignore"] | UnsetType = UNSET
-    """Whether decisions under way count."""
+    pending: Literal["young", "ignore"] | UnsetType = UNSET
+    """Whether pending decisions count."""
     max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
-    """The most decisions that are waited for; when there is one more, the oldest expires."""
+    """The most decisions that may be pending; each further decision expires the oldest one."""
 
 
-class BanditAnswer(Struct):
-    """A bandit. The ETag of the answer is the revision of its arms."""
+class BanditResponse(Struct):
+    """A bandit. The ETag of the response is the revision of its arms."""
 
     name: str
     policy: str
@@ -53,47 +58,57 @@ class BanditAnswer(Struct):
     rounds: int
     pending: int
     arms: list[Any]
-    """Those that may be chosen."""
+    """The arms that can be chosen."""
     retired: list[Any]
-    """Those that may not, and of which is known what was learned."""
+    """The arms that were removed but whose rewards are kept."""
 
 
 class BanditRow(Struct):
-    """A bandit in the list of all."""
+    """A bandit in the list of all bandits."""
 
     name: str
     policy: str
     params: dict[str, float | str]
     archived: bool
     loaded: bool
-    """Whether it is in memory; else it is resumed when it is used."""
+    """Whether the bandit is in memory; otherwise it is loaded when it is used."""
 
 
-class BanditList(Struct):
+class BanditsResponse(Struct):
     """Bandits in the order of their names."""
 
     bandits: list[BanditRow]
     next: str | None
-    """What to ask for with `after` to see more; null at the end."""
+    """The `after` of the next page; null on the last page."""
+
+
+class ArchiveResponse(Struct):
+    """A bandit that makes no more decisions."""
+
+    name: str
+    archived: bool
+
+
+# --- Decisions and rewards --------------------------------------------------------------------------------------------------
 
 
 class DecisionRequest(Struct, forbid_unknown_fields=True):
-    """What to decide; every field may be left out, and the body too."""
+    """What to decide. Every field may be left out, and so may the body."""
 
     count: Annotated[int, Meta(ge=1, le=MAX_COUNT)] = 1
-    """How many distinct arms to choose, one after the other."""
-    allow: _Arms | None = None
+    """How many different arms to choose."""
+    arms: _Arms | None = None
     """The arms to choose from; all by default."""
-    exclude: Annotated[list[_Arm], Meta(max_length=100_000)] | None = None
+    without: Annotated[list[_Arm], Meta(max_length=100_000)] | None = None
     """Arms not to choose."""
     idempotency_key: _IdempotencyKey | None = None
-    """The same key with the same request gives the same decisions again, for ever; with another request it is refused."""
+    """Repeating a request with the same key returns the same decisions, at any time; another request with it is refused."""
     dry_run: bool = False
-    """Say what would be decided, and change nothing; the ids are null."""
+    """Return what would be decided and change nothing; the ids are null."""
 
 
-class ReasonAnswer(Struct):
-    """What decided; null for what is infinite, or what the policy does not compute."""
+class Reason(Struct):
+    """Why an arm was chosen. Numbers that are infinite, or that the policy does not compute, are null."""
 
     index: float | None
     mean: float | None
@@ -102,106 +117,112 @@ class ReasonAnswer(Struct):
     pulls: int
     """Rewards so far."""
     pending: int
-    """Decisions under way."""
+    """Decisions without a reward."""
 
 
-class DecisionAnswer(Struct):
+class Decision(Struct):
     """A decision that waits for its reward."""
 
     id: str | None
-    """What to send with the reward; null after a dry run."""
+    """Identifies the decision when its reward is sent; null after a dry run."""
     arm: Any
     propensity: float
     """The probability with which this arm was chosen."""
     round: int
-    reason: ReasonAnswer
+    reason: Reason
 
 
-class DecisionsAnswer(Struct):
+class DecisionsResponse(Struct):
     """Decisions, best first."""
 
-    decisions: list[DecisionAnswer]
+    decisions: list[Decision]
 
 
 class Reward(Struct, forbid_unknown_fields=True):
-    """What a decision paid. A reward of 0 must be reported too."""
+    """The reward of a decision. A reward of 0 must be reported too."""
 
     id: _Id
-    value: Annotated[float, Meta(ge=-1e100, le=1e100)]
+    reward: _Reward
 
 
 Rewards = Annotated[list[Reward], Meta(min_length=1, max_length=MAX_COUNT)]
 
 
 class Result(Struct):
-    """What became of a reward, or of a decision that was ended."""
+    """The outcome for one reward, or for one decision that was cancelled or expired."""
 
     id: str
     outcome: Outcome
 
 
-class ResultsAnswer(Struct):
-    """What became of each, in the order of the request."""
+class ResultsResponse(Struct):
+    """Outcomes in the order of the request."""
 
     results: list[Result]
 
 
-class Cancellation(Struct, forbid_unknown_fields=True):
-    """Decisions that were never shown: those of `ids`, or those that were made with the idempotency keys `keys`."""
+class CancellationRequest(Struct, forbid_unknown_fields=True):
+    """Decisions that were never shown: those with these `ids`, or those made with these idempotency `keys`."""
 
-    ids: Annotated[list[_Id], Meta(min_length=1, max_length=MAX_COUNT)] | None = None
+    ids: _Ids | None = None
     keys: Annotated[list[_IdempotencyKey], Meta(min_length=1, max_length=MAX_COUNT)] | None = None
-    """No decision can be made with these keys any more."""
+    """No decision can be made with these keys afterwards."""
 
 
-class Expiration(Struct, forbid_unknown_fields=True):
-    """Decisions that were shown and will have no answer: those of `ids`, or all older than some rounds."""
+class ExpirationRequest(Struct, forbid_unknown_fields=True):
+    """Decisions that were shown and will get no reward: those with these `ids`, or all older than some rounds."""
 
-    ids: Annotated[list[_Id], Meta(min_length=1, max_length=MAX_COUNT)] | None = None
+    ids: _Ids | None = None
     older_than_rounds: Annotated[int, Meta(ge=0, le=2**53)] | None = None
-    missing: Literal["drop"] | Annotated[float, Meta(ge=-1e100, le=1e100)] = "drop"
-    """`drop`: learn nothing; or the reward to learn in its place."""
+    missing: Literal["drop"] | _Reward = "drop"
+    """`drop` learns nothing; a number is learned as the reward."""
     limit: Annotated[int, Meta(ge=1, le=MAX_EXPIRED)] = MAX_EXPIRED
-    """Of the decisions older than `older_than_rounds`, end at most so many, the oldest first."""
+    """The most decisions to expire by age, the oldest first."""
 
 
-class ExpirationAnswer(Struct):
-    """What became of each of the ids, and how many decisions ended."""
+class ExpirationResponse(Struct):
+    """Outcomes for the ids of the request, and how many decisions expired."""
 
     results: list[Result]
     expired: int
     more: bool = False
-    """Whether there may be more decisions older than `older_than_rounds`: send the same request again."""
+    """Whether decisions older than `older_than_rounds` may be left: send the same request again."""
+
+
+# --- Arms -------------------------------------------------------------------------------------------------------------------
 
 
 class ArmRequest(Struct, forbid_unknown_fields=True):
-    """How an arm is added; the body may be left out."""
+    """How to add an arm. The body may be left out."""
 
     resume: bool = False
-    """Let an arm that was retired be chosen again, with what was learned of it."""
-    prior: tuple[float, Annotated[int, Meta(ge=1, le=MAX_PRIOR_WEIGHT)]] | Literal["pooled"] | None = None
-    """What to assume of a new arm: a mean and a weight."""
+    """Choose a retired arm again, with the rewards it had."""
+    prior: tuple[float, Annotated[int, Meta(ge=1, le=MAX_PRIOR_WEIGHT)]] | Literal["like the others"] | None = None
+    """What to assume about a new arm: a mean and a weight."""
 
 
-class ArmsAnswer(Struct):
-    """The arms after a change. The ETag of the answer is their revision."""
+class ArmsResponse(Struct):
+    """The arms after a change. The ETag of the response is their revision."""
 
     arms: list[Any]
     retired: list[Any]
 
 
-class ArmAnswer(ReasonAnswer):
-    """What decides about one arm."""
+class ArmReason(Reason):
+    """The numbers of one arm for the next decision."""
 
     arm: Any
 
 
-class ExplainAnswer(Struct):
-    """For each arm what decides whether it is chosen next."""
+class ExplainResponse(Struct):
+    """The numbers of every arm for the next decision."""
 
     round: int
-    """The round about to be played."""
-    arms: list[ArmAnswer]
+    """The next round."""
+    arms: list[ArmReason]
+
+
+# --- The log and the dashboard ----------------------------------------------------------------------------------------------
 
 
 class LogEvent(Struct):
@@ -212,34 +233,34 @@ class LogEvent(Struct):
     payload: dict[str, Any]
 
 
-class LogAnswer(Struct):
+class LogResponse(Struct):
     """Events of a bandit, in order."""
 
     events: list[LogEvent]
     next: int
-    """What to ask for with `after` to see more."""
+    """The `after` of the next page."""
 
 
-class LastAnswer(Struct):
-    """The newest decision, and what decided; the reason is null if it was made before the service started."""
+class LastDecision(Struct):
+    """The latest decision. Its reason is null if it was made before the service started."""
 
     arm: Any
     round: int
     propensity: float | None
-    reason: ReasonAnswer | None
+    reason: Reason | None
     restricted: bool | None
-    """Whether only some of the arms could be chosen, as on a page of several; null until the log is read so far."""
+    """Whether only some arms could be chosen, as on a page of several; null until the log has been read that far."""
 
 
-class TotalsAnswer(Struct):
-    """What is counted over all rounds."""
+class Totals(Struct):
+    """Counts over all rounds."""
 
     decisions: int
     rewards: int
     mean: float | None
     """The mean reward."""
     waiting: int
-    """Decisions whose reward has not come yet."""
+    """Decisions without a reward so far."""
     lost: int
     """Decisions that ended without a reward."""
 
@@ -249,35 +270,35 @@ class ArmHistory(Struct):
 
     arm: Any
     plays: list[int]
-    """How often it was chosen."""
+    """How often the arm was chosen."""
     mean: list[float | None]
-    """What it paid on average; null where there is no reward."""
+    """Its mean reward; null where it has no reward."""
 
 
-class HistoryAnswer(Struct):
-    """What happened so far, in few buckets of as many rounds each. A reward counts where its decision was made."""
+class HistoryResponse(Struct):
+    """Choices and rewards over time, in buckets of equally many rounds. A reward counts in the bucket of its decision."""
 
     rounds: int
     width: int
     """Rounds in a bucket."""
     behind: int
     """Events that were not read yet: ask again."""
-    totals: TotalsAnswer
-    last: LastAnswer | None
+    totals: Totals
+    last: LastDecision | None
     plays: list[int]
-    """Decisions, for each bucket; so are the following."""
+    """Decisions, for each bucket; the following lists have one number for each bucket too."""
     rewards: list[int]
     lost: list[int]
     mean: list[float | None]
     """The mean reward."""
     squares: list[float]
-    """The sum of the squared differences to it: divided by one less than the rewards, it is their variance."""
+    """The sum of squared differences from the mean; divided by the number of rewards minus one, it is their variance."""
     lowest_reward: float | None
-    """The smallest possible reward, as the policy declares it; else 0 if no reward was negative; else null."""
+    """The smallest possible reward, as the policy declares it; otherwise 0 if no reward was negative; otherwise null."""
     highest_reward: float | None
-    """The largest possible reward, as the policy declares it; else 1 if all rewards were between 0 and 1; else null."""
+    """The largest possible reward, as the policy declares it; otherwise 1 if all rewards were in [0, 1]; otherwise null."""
     binary: bool
-    """Whether a reward is 0 or 1, as for clicks; a guess from all rewards so far."""
+    """Whether all rewards so far were 0 or 1, as for clicks."""
     arms: list[ArmHistory]
     """The arms that were chosen most."""
     others: int
@@ -285,53 +306,47 @@ class HistoryAnswer(Struct):
     other_plays: list[int]
 
 
-class ArmRow(ReasonAnswer):
-    """An arm, in the list of arms."""
+class ArmRow(Reason):
+    """An arm in the list of arms."""
 
     arm: Any
     retired: bool
     plays: int
-    """How often it was chosen."""
+    """How often the arm was chosen."""
     share: float | None
-    """Its share of the newest decisions."""
+    """Its share of the latest decisions."""
     rewards: int
-    """Rewards that were counted, in the log."""
+    """Its rewards in the log."""
     overall: float | None
     """The mean of all its rewards."""
     lost: int
     worn: bool
-    """Whether it wears out: the mean of its window is below that of all its rewards by more than both widths."""
+    """Whether it wears out: the mean of its window is below the mean of all its rewards by more than both widths."""
     spark: list[int]
-    """How often it was chosen over time, in few steps."""
+    """How often it was chosen over time, in a few steps."""
 
 
-class ArmList(Struct):
-    """Some of the arms."""
+class ArmListResponse(Struct):
+    """A page of the list of arms."""
 
     arms: list[ArmRow]
     total: int
     matching: int
-    """How many have the searched word in their name."""
+    """How many arms have the search text in their name."""
     worn: int
-    """How many of all wear out."""
+    """How many of all arms wear out."""
     newest: int
-    """Decisions that the shares are of."""
+    """How many decisions the shares are computed from."""
     low: float | None
+    """The smallest mean or index of all arms."""
     high: float | None
-    """Where the means and the indices of all arms lie."""
+    """The largest mean or index of all arms."""
 
 
-class Archived(Struct):
-    """A bandit that decides no more."""
+class HealthResponse(Struct):
+    """The state of the service."""
 
-    name: str
-    archived: bool
-
-
-class Health(Struct):
-    """How the service is."""
-
-    status: Literal["alive", "ready", "read-only"]
+    status: Literal["alive", "ready"]
 
 
 encode = msgspec.json.Encoder().encode

@@ -37,7 +37,7 @@ def of_history(
     top: int,
     last: dict[str, Any] | None,
     declared_range: tuple[float, float] | None = None,
-) -> m.HistoryAnswer:
+) -> m.HistoryResponse:
     """Return what happened so far.
 
     Args:
@@ -53,11 +53,11 @@ def of_history(
     rewards, lost = sum(each.rewards for each in buckets), sum(each.lost for each in buckets)
     paid = sum(each.mean * each.rewards for each in buckets)
     low, high = _reward_range(history, declared_range)
-    return m.HistoryAnswer(
+    return m.HistoryResponse(
         rounds=history.rounds,
         width=history.width,
         behind=behind,
-        totals=m.TotalsAnswer(sum(plays), rewards, paid / rewards if rewards else None, history.waiting, lost),
+        totals=m.Totals(sum(plays), rewards, paid / rewards if rewards else None, history.waiting, lost),
         last=_last(history, last),
         plays=plays,
         rewards=[each.rewards for each in buckets],
@@ -73,14 +73,14 @@ def of_history(
     )
 
 
-def _last(history: History, last: dict[str, Any] | None) -> m.LastAnswer | None:
+def _last(history: History, last: dict[str, Any] | None) -> m.LastDecision | None:
     logged = history.last
     if last is not None:
         restricted = logged.restricted if logged is not None and logged.round == last["round"] else None
-        return m.LastAnswer(last["arm"], last["round"], last["propensity"], m.ReasonAnswer(**last["reason"]), restricted)
+        return m.LastDecision(last["arm"], last["round"], last["propensity"], m.Reason(**last["reason"]), restricted)
     if logged is None:
         return None
-    return m.LastAnswer(logged.arm, logged.round, logged.propensity, None, logged.restricted)
+    return m.LastDecision(logged.arm, logged.round, logged.propensity, None, logged.restricted)
 
 
 def _reward_range(history: History, declared: tuple[float, float] | None) -> tuple[float | None, float | None]:
@@ -109,7 +109,7 @@ def _spark(plays: Sequence[int]) -> list[int]:
 
 def of_arms(
     history: History, reasons: Mapping[Hashable, ArmExplanation], retired: Sequence[Hashable], query: ArmsQuery
-) -> m.ArmList:
+) -> m.ArmListResponse:
     """Return the arms that are asked for."""
     newest, counts = history.recent()
     every = [*reasons, *retired]
@@ -148,7 +148,7 @@ def of_arms(
             spark=_spark(history.plays_of(totals.number)),
         )
 
-    return m.ArmList(
+    return m.ArmListResponse(
         arms=[row(arm) for arm in found[query.offset : query.offset + query.limit]],
         total=len(every),
         matching=len(found),

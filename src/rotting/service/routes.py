@@ -110,66 +110,66 @@ _ARM = f"{_BANDIT}/arms/{{arm}}"
 _TO_BANDIT = ("not-found", "archived")
 
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/v1/bandits", "list_bandits", "List the bandits", "read", query=ListQuery, answer=m.BanditList),
+    Route("GET", "/v1/bandits", "list_bandits", "List the bandits", "read", query=ListQuery, answer=m.BanditsResponse),
     Route(
         "PUT", _BANDIT, "make_bandit", "Make a bandit; the same again does nothing", "admin", body=m.NewBandit,
-        answer=m.BanditAnswer, statuses=(200, 201), problems=("not-found", "bandit-differs"), writes=True,
+        answer=m.BanditResponse, statuses=(200, 201), problems=("not-found", "bandit-differs"), writes=True,
         max_body=_LISTS_OF_ARMS,
     ),
-    Route("GET", _BANDIT, "show_bandit", "Show a bandit", "read", answer=m.BanditAnswer, problems=("not-found",)),
+    Route("GET", _BANDIT, "show_bandit", "Show a bandit", "read", answer=m.BanditResponse, problems=("not-found",)),
     Route(
         "POST", f"{_BANDIT}/archive", "archive", "Let a bandit decide no more; it can still be read", "admin",
-        answer=m.Archived, problems=("not-found",), writes=True,
+        answer=m.ArchiveResponse, problems=("not-found",), writes=True,
     ),
     Route(
         "POST", f"{_BANDIT}/decisions", "decide", "Decide on an arm, or on several", "decide", body=m.DecisionRequest,
-        needs_body=False, answer=m.DecisionsAnswer, problems=(*_TO_BANDIT, "key-reused", "key-cancelled"), writes=True,
+        needs_body=False, answer=m.DecisionsResponse, problems=(*_TO_BANDIT, "key-reused", "key-cancelled"), writes=True,
         max_body=_LISTS_OF_ARMS,
     ),
     Route(
         "POST", f"{_BANDIT}/rewards", "reward", "Say what decisions paid: all or, if one is refused, none", "reward",
-        body=m.Rewards, answer=m.ResultsAnswer, problems=_TO_BANDIT, writes=True,
+        body=m.Rewards, answer=m.ResultsResponse, problems=_TO_BANDIT, writes=True,
     ),
     Route(
         "POST", f"{_BANDIT}/cancellations", "cancel", "End decisions that were never shown", "decide",
-        body=m.Cancellation, answer=m.ResultsAnswer, problems=_TO_BANDIT, writes=True,
+        body=m.CancellationRequest, answer=m.ResultsResponse, problems=_TO_BANDIT, writes=True,
     ),
     Route(
         "POST", f"{_BANDIT}/expirations", "expire", "End decisions that will have no answer", "reward",
-        body=m.Expiration, answer=m.ExpirationAnswer, problems=_TO_BANDIT, writes=True,
+        body=m.ExpirationRequest, answer=m.ExpirationResponse, problems=_TO_BANDIT, writes=True,
     ),
     Route(
         "PUT", _ARM, "put_arm", "Let an arm be chosen; one that is there already stays as it is", "admin", body=m.ArmRequest,
-        needs_body=False, answer=m.ArmsAnswer, statuses=(200, 201), problems=(*_TO_BANDIT, "arms-changed"), writes=True,
+        needs_body=False, answer=m.ArmsResponse, statuses=(200, 201), problems=(*_TO_BANDIT, "arms-changed"), writes=True,
         conditional=True,
     ),
     Route(
-        "DELETE", _ARM, "delete_arm", "Do not choose an arm any more", "admin", query=DeleteArmQuery, answer=m.ArmsAnswer,
+        "DELETE", _ARM, "delete_arm", "Do not choose an arm any more", "admin", query=DeleteArmQuery, answer=m.ArmsResponse,
         problems=(*_TO_BANDIT, "last-arm", "arms-changed"), writes=True, conditional=True,
     ),
     Route(
         "GET", f"{_BANDIT}/explain", "explain", "Say for each arm what decides whether it is chosen next", "read",
-        answer=m.ExplainAnswer, problems=("not-found",),
+        answer=m.ExplainResponse, problems=("not-found",),
     ),
     Route(
         "GET", f"{_BANDIT}/history", "show_history", "Tell what was chosen and what it paid, over time, in few numbers", "read",
-        query=HistoryQuery, answer=m.HistoryAnswer, problems=("not-found",),
+        query=HistoryQuery, answer=m.HistoryResponse, problems=("not-found",),
     ),
     Route(
         "GET", f"{_BANDIT}/arms", "list_arms", "List arms, with what was chosen, paid and learned", "read", query=ArmsQuery,
-        answer=m.ArmList, problems=("not-found",),
+        answer=m.ArmListResponse, problems=("not-found",),
     ),
     Route(
-        "GET", f"{_BANDIT}/log", "read_log", "Read the events of a bandit", "read", query=LogQuery, answer=m.LogAnswer,
+        "GET", f"{_BANDIT}/log", "read_log", "Read the events of a bandit", "read", query=LogQuery, answer=m.LogResponse,
         problems=("not-found",),
     ),
     Route(
         "GET", "/v1/events", "watch", "Watch events as they happen (server-sent events); slow readers miss some", "read",
         query=EventsQuery, answer="text/event-stream", problems=("not-found",),
     ),
-    Route("GET", "/livez", "live", "Say whether the process is alive", None, answer=m.Health),
+    Route("GET", "/livez", "live", "Say whether the process is alive", None, answer=m.HealthResponse),
     Route(
-        "GET", "/readyz", "ready", "Say whether decisions can be kept", None, answer=m.Health,
+        "GET", "/readyz", "ready", "Say whether decisions can be kept", None, answer=m.HealthResponse,
         problems=("store-full", "store-failed"),
     ),
     Route("GET", "/metrics", "show_metrics", "Count everything, for Prometheus", "read", answer="text/plain"),

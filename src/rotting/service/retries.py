@@ -1,0 +1,283 @@
+"""Sends a request until it succeeds, is refused, or its attempts or its deadline run out. Nothing here does I/O.
+
+`send_with_retries` is a generator: it yields the next step (send a request, pause, clean up) and is sent the result of it.
+`Client` and `AsyncClient` both drive it; they differ only in how they wait.
+"""
+
+import json
+import math
+import random
+import re
+import time
+from collections.abc import Callable, Generator
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from rotting.common.rules import brief
+from rotting.errors import (
+    InvalidValueError,
+    RottingError,
+    ServiceDeniedError,
+    ServiceError,
+    ServiceUnreachableError,
+    StoreFailedError,
+    StoreFullError,
+)
+
+T = TypeVar("T")
+
+PAUSE_UNIT, MAX_PAUSE = 0.25, 5.0  # seconds
+MAX_CONTENT = 64 * 2**20
+"""The most bytes of a response body that are read."""
+
+_TEMPORARY = {408, 429, 502, 503, 504, 507}  # statuses of problems that another attempt may not meet
+_ERRORS_BY_STATUS: dict[int, type[RottingError]] = {401: ServiceDeniedError, 403: ServiceDeniedError, 429: ServiceError}
+_ERRORS_BY_TYPE: dict[str, type[RottingError]] = {
+    "urn:rotting:problem:store-failed": StoreFailedError,
+    "urn:rotting:problem:store-full": StoreFullError,
+}
+
+
+class Request(NamedTuple):
+    """An HTTP request; `path` is relative to the address of the service."""
+
+    method: str
+    path: str
+    content: bytes | None
+    headers: dict[str, str]
+
+
+class Response(NamedTuple):
+    """An HTTP response; the names of its headers are in lower case."""
+
+    status: int
+    content: bytes
+    headers: dict[str, str]
+
+
+class NoResponse(NamedTuple):
+    """An attempt without a response; `sent` is False if the request cannot have reached the service."""
+
+    reason: str
+    sent: bool = True
+
+
+class Interrupted(NamedTuple):
+    """An exception that ended a step from outside, such as `KeyboardInterrupt`; `sent` as for `NoResponse`."""
+
+    error: BaseException
+    sent: bool
+
+
+class Call(NamedTuple, Generic[T]):
+    """A request, and how to read its response.
+
+    Args:
+        request: the request; sending it twice has the same effect as sending it once.
+        parse: makes the result from the JSON of the response, or returns the next call if several are needed.
+        missing_is_done: whether status 404 to a second attempt means that the first attempt did the work.
+        cleanup: the call to make if the caller gives up while the service may have carried out the request.
+    """
+
+    request: Request
+    parse: "Callable[[Any], T | Call[T]]"
+    missing_is_done: bool = False
+    cleanup: "Call[Any] | None" = None
+
+
+class Limits(NamedTuple):
+    """How long and how often to try.
+
+    Args:
+        timeout: seconds for each attempt.
+        retries: attempts after the first one, for each request.
+        deadline: seconds for the call as a whole, pauses included; None for no limit.
+    """
+
+    timeout: float
+    retries: int
+    deadline: float | None
+
+
+class Send(NamedTuple):
+    """Step: send a request; its result is a `Response` or a `NoResponse`."""
+
+    request: Request
+    timeout: float
+
+
+class Pause(NamedTuple):
+    """Step: wait for some seconds."""
+
+    seconds: float
+
+
+class CleanUp(NamedTuple):
+    """Step: make another call if that is possible without delay; its result is ignored."""
+
+    call: Call[Any]
+
+
+Step = Send | Pause | CleanUp
+StepResult = Response | NoResponse | Interrupted | None
+
+
+# --- Reading responses ------------------------------------------------------------------------------------------------------
+
+
+def field(data: Any, name: str, *kinds: type) -> Any:
+    """Return a field of a JSON object; raises TypeError or KeyError, which `_result` reports, if it is not as documented."""
+    value = data[name]
+    if not isinstance(value, kinds):
+        raise TypeError(name)
+    return value
+
+
+def _unreadable(response: Response) -> ServiceError:
+    length = f" ({len(response.content)} bytes)" if len(response.content) > 60 else ""
+    return ServiceError(
+        f"the service must respond with JSON as documented, got status {response.status} and {response.content[:60]!r}{length}"
+    )
+
+
+def _problem(response: Response) -> RottingError:
+    """Return the exception for a response that is a problem document, or should be one."""
+    if 300 <= response.status < 400:
+        target = brief(response.headers.get("location", ""))
+        return ServiceError(
+            f"url must be the address of the service itself, got a redirect (status {response.status}) to {target}"
+        )
+    try:
+        document = json.loads(response.content)
+        detail = field(document, "detail", str)
+        by_type = _ERRORS_BY_TYPE.get(str(document.get("type")))
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return _unreadable(response)
+    otherwise = InvalidValueError if 400 <= response.status < 500 else ServiceError
+    return (by_type or _ERRORS_BY_STATUS.get(response.status, otherwise))(detail)
+
+
+def _result(call: Call[T], response: Response, is_retry: bool) -> T | Call[T]:
+    """Return the result in a response, or raise the exception for a problem."""
+    if len(response.content) > MAX_CONTENT:
+        raise ServiceError(f"the service must respond with at most {MAX_CONTENT} bytes, got more")
+    if response.status == 404 and call.missing_is_done and is_retry:
+        return call.parse(None)
+    if not 200 <= response.status < 300:
+        raise _problem(response)
+    try:
+        return call.parse(json.loads(response.content))
+    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
+        raise _unreadable(response) from None
+
+
+# --- Retries ----------------------------------------------------------------------------------------------------------------
+
+
+def _may_have_acted(result: StepResult) -> bool:
+    """Return whether the service may have carried out the request, judging by the result of this step.
+
+    A server error does not exclude it: a proxy may have given up before the service did, or a write may have failed halfway. A
+    full disk (507) does: nothing was written.
+    """
+    if isinstance(result, Response):
+        return result.status < 300 or (result.status >= 500 and result.status != 507)
+    return result is not None and result.sent
+
+
+def _pause(attempt: int, last: Response | NoResponse, chance: Callable[[], float]) -> float:
+    """Return how many seconds to wait after an attempt; the first attempt is number 1."""
+    backoff = min(MAX_PAUSE, PAUSE_UNIT * 2.0**attempt) * (0.5 + 0.5 * chance())
+    retry_after = last.headers.get("retry-after", "") if isinstance(last, Response) else ""
+    return max(backoff, float(retry_after)) if re.fullmatch("[0-9]{1,9}", retry_after) else backoff
+
+
+def _out_of_time(limits: Limits, attempt: int, last: Response | NoResponse | None) -> ServiceUnreachableError:
+    if isinstance(last, Response):
+        shown = f"last response: status {last.status}: {_problem(last)}"
+    else:
+        shown = "no response" if last is None else f"no response: {last.reason}"
+    attempts = "1 attempt" if attempt == 1 else f"{attempt} attempts"
+    return ServiceUnreachableError(
+        f"the request did not succeed within the deadline of {limits.deadline:g} s ({attempts}); {shown}"
+    )
+
+
+def _out_of_attempts(attempt: int, last: Response | NoResponse) -> RottingError:
+    if isinstance(last, Response):
+        return _problem(last)
+    attempts = "1 attempt" if attempt == 1 else f"{attempt} attempts"
+    return ServiceUnreachableError(f"the service did not respond in {attempts}: {last.reason}")
+
+
+def _attempts(
+    call: Call[T], limits: Limits, clock: Callable[[], float], chance: Callable[[], float]
+) -> Generator[Step, StepResult, T]:
+    """Send a request until there is a final response, then any further requests that its result asks for."""
+    end = math.inf if limits.deadline is None else clock() + limits.deadline
+    last: Response | NoResponse | None = None
+    attempt = 0
+    while True:
+        left = end - clock()
+        if left <= 0.0:
+            raise _out_of_time(limits, attempt, last)
+        sent = yield Send(call.request, min(limits.timeout, left))
+        if isinstance(sent, Interrupted):
+            raise sent.error
+        assert sent is not None
+        attempt, last = attempt + 1, sent
+        if isinstance(sent, Response) and sent.status not in _TEMPORARY:
+            result = _result(call, sent, is_retry=attempt > 1)
+            if not isinstance(result, Call):
+                return result
+            call, attempt = result, 0
+            continue
+        if attempt > limits.retries and clock() < end:
+            raise _out_of_attempts(attempt, sent)
+        pause = _pause(attempt, sent, chance)
+        if clock() + pause >= end:
+            raise _out_of_time(limits, attempt, sent)
+        waited = yield Pause(pause)
+        if isinstance(waited, Interrupted):
+            raise waited.error
+
+
+def send_with_retries(
+    call: Call[T], limits: Limits, clock: Callable[[], float] = time.monotonic, chance: Callable[[], float] = random.random
+) -> Generator[Step, StepResult, T]:
+    """Yield the steps of a call until it succeeds or fails for good, and return its result.
+
+    Before attempt k + 1 (k = 1, 2, ...) there is a pause of `min(5, 0.25 * 2**k)` seconds times a random factor from [0.5, 1],
+    or as long as the `Retry-After` header asks for if that is longer. If the pause would not end before the deadline, the call
+    fails at once. The last step of a call that fails may be to clean up.
+
+    Example:
+        >>> call = Call(Request("GET", "/livez", None, {}), lambda data: data["status"])
+        >>> steps = send_with_retries(call, Limits(timeout=10.0, retries=1, deadline=None), chance=lambda: 1.0)
+        >>> next(steps).request.path
+        '/livez'
+        >>> steps.send(NoResponse("connection reset"))
+        Pause(seconds=0.5)
+        >>> next(steps).request.path
+        '/livez'
+        >>> try:
+        ...     steps.send(Response(200, b'{"status": "alive"}', {}))
+        ... except StopIteration as done:
+        ...     print(done.value)
+        alive
+    """
+    steps = _attempts(call, limits, clock, chance)
+    step_result: StepResult = None
+    may_have_acted = False
+    try:
+        while True:
+            step_result = yield steps.send(step_result)
+            may_have_acted = may_have_acted or _may_have_acted(step_result)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    except GeneratorExit:
+        raise
+    except BaseException:
+        if may_have_acted and call.cleanup is not None:
+            yield CleanUp(call.cleanup)
+        raise

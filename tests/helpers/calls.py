@@ -1,0 +1,33 @@
+"""The calls that the methods of a client make, without a connection."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from rotting.service.calls import ServiceMethods
+from rotting.service.client import RemoteBandit
+from rotting.service.retries import Call
+
+create, bandits = ServiceMethods.create, ServiceMethods.bandits
+
+
+class _RecordedError(Exception):
+    """Ends a method when its call is known."""
+
+
+def call_of(use: Callable[[RemoteBandit], object], name: str = "songs") -> Call[Any]:
+    """Return the call that a method of a remote bandit makes.
+
+    Example:
+        >>> call_of(lambda bandit: bandit.explain()).request.path
+        '/v1/bandits/songs/explain'
+    """
+    calls: list[Call[Any]] = []
+
+    def send(call: Call[Any]) -> Any:
+        calls.append(call)
+        raise _RecordedError
+
+    with suppress(_RecordedError):
+        use(RemoteBandit(name, send))
+    return calls[0]
