@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rotting.service.history import History
-from rotting.service.overview import of_history
+from rotting.service.overview import history_response
+from rotting.service.reward_buckets import RewardBuckets
 from tests.helpers.services import Client
 
 BANDIT = "/v1/bandits/many"
@@ -27,9 +27,9 @@ def many(client: Client) -> Client:
 
 
 def arms(client: Client, **query: Any) -> Any:
-    answer = client("GET", f"{BANDIT}/arms?" + "&".join(f"{key}={value}" for key, value in query.items()))
-    assert answer.status == 200, answer
-    return answer.body
+    response = client("GET", f"{BANDIT}/arms?" + "&".join(f"{key}={value}" for key, value in query.items()))
+    assert response.status == 200, response
+    return response.body
 
 
 def test_the_top_arms_and_the_rest_are_all_decisions(many: Client) -> None:
@@ -62,11 +62,11 @@ def test_the_top_arms_and_the_rest_are_all_decisions(many: Client) -> None:
 def test_the_range_of_rewards_is_what_the_policy_declares_or_what_they_show(
     rewards: list[float], declared: tuple[float, float] | None, found: tuple[float | None, float | None, bool]
 ) -> None:
-    history = History()
+    counted = RewardBuckets()
     for reward in rewards:
-        history.add(json.dumps({"event": "learned", "arm": "a", "reward": reward}).encode())
-    answer = of_history(history, 0, 8, None, declared)
-    assert (answer.lowest_reward, answer.highest_reward, answer.binary) == found
+        counted.add(json.dumps({"event": "learned", "arm": "a", "reward": reward}).encode())
+    response = history_response(counted, 0, 8, None, declared)
+    assert (response.lowest_reward, response.highest_reward, response.binary) == found
 
 
 def test_the_last_decision_says_whether_all_arms_could_be_chosen(many: Client) -> None:
@@ -78,9 +78,9 @@ def test_the_last_decision_says_whether_all_arms_could_be_chosen(many: Client) -
 def test_the_reason_of_a_decision_that_the_log_does_not_have_yet_is_told_without_its_arms() -> None:
     reason = {"index": 0.5, "mean": 0.4, "window": 1, "width": 0.1, "pulls": 1, "pending": 0}
     last = {"arm": "a", "round": 2, "propensity": 1.0, "reason": reason}
-    history = History()
-    history.add(b'{"event": "decided", "id": "x", "round": 1, "arm": "a", "arms": ["a"], "without": null, "propensity": 1.0}')
-    told = of_history(history, 1, 8, last).last
+    counted = RewardBuckets()
+    counted.add(b'{"event": "decided", "id": "x", "round": 1, "arm": "a", "arms": ["a"], "without": null, "propensity": 1.0}')
+    told = history_response(counted, 1, 8, last).last
     assert told is not None
     assert (told.round, told.restricted) == (2, None)
 

@@ -19,10 +19,10 @@ from rotting.policy import Policy
 from rotting.service import messages as m
 from rotting.service import openapi, overview, pages
 from rotting.service.bandits import Bandits
-from rotting.service.history import Histories
 from rotting.service.metrics import Metrics
 from rotting.service.problems import ProblemError
 from rotting.service.requests import TEXT, Reply, Request
+from rotting.service.reward_buckets import RewardBucketsCache
 from rotting.service.workers import Workers
 from rotting.store.host import Hosted
 from rotting.store.records import digest
@@ -54,7 +54,7 @@ class Handlers:
         self._bandits, self._host, self._metrics = bandits, bandits.host, metrics
         self._check_ready, self._gauges = check_ready, gauges
         self._dashboard_workers = Workers("rotting-dashboard", 1)  # one page waits for another, and nothing else for them
-        self._histories = Histories(self._host)
+        self._reward_buckets = RewardBucketsCache(self._host)
         self._last: dict[str, dict[str, Any]] = {}  # the newest decision of each bandit, with its reason
         self._openapi = m.encode(openapi.document())
 
@@ -281,7 +281,7 @@ class Handlers:
             number, arms = bandit.rounds + 1, list(bandit.explain().items())
             parts = []
             for start in range(0, len(arms), _SLICE):  # encoding all of them at once would stop the event loop
-                rows = [m.ArmReason(arm=arm, **overview.of_reason(each)) for arm, each in arms[start : start + _SLICE]]
+                rows = [m.ArmReason(arm=arm, **overview.reason_fields(each)) for arm, each in arms[start : start + _SLICE]]
                 parts.append(m.encode(rows)[1:-1])
             return b'{"round":%d,"arms":[%b]}' % (number, b",".join(parts))
 
@@ -293,9 +293,9 @@ class Handlers:
         name, reward_range = hosted.name, hosted.bandit.policy.reward_range
 
         def encoded() -> bytes:
-            history, behind = self._histories.read_on(name)
-            with history.lock:
-                return m.encode(overview.of_history(history, behind, top, self._last.get(name), reward_range))
+            counted, behind = self._reward_buckets.read_on(name)
+            with counted.lock:
+                return m.encode(overview.history_response(counted, behind, top, self._last.get(name), reward_range))
 
         return Reply(await self._dashboard_workers.run(encoded))
 
@@ -305,9 +305,9 @@ class Handlers:
 
         def listed() -> bytes:
             reasons = hosted.bandit.explain()
-            history, _ = self._histories.read_on(hosted.name)
-            with history.lock:
-                return m.encode(overview.of_arms(history, reasons, hosted.retired, request.query))
+            counted, _ = self._reward_buckets.read_on(hosted.name)
+            with counted.lock:
+                return m.encode(overview.arm_list_response(counted, reasons, hosted.retired, request.query))
 
         return Reply(await self._dashboard_workers.run(listed))
 
@@ -367,7 +367,7 @@ def _policy(word: str, params: dict[str, float | str]) -> Policy:
 def decision_json(decision: Decision) -> dict[str, Any]:
     """Return a decision as clients get it."""
     key, arm, number, propensity, reason = decision
-    return {"id": key, "arm": arm, "propensity": propensity, "round": number, "reason": overview.of_reason(reason)}
+    return {"id": key, "arm": arm, "propensity": propensity, "round": number, "reason": overview.reason_fields(reason)}
 
 
 def _note_of_key(key: str, body: str, answer: bytes) -> dict[str, str]:

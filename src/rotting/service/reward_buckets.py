@@ -1,8 +1,8 @@
-"""What became of a bandit, in few numbers: which arms it chose over time, what they paid, what was lost.
+"""Choices and rewards of a bandit over time, in at most 200 buckets of rounds, for the dashboard.
 
-The log has it all, and no clock on the wall: time is the number of the decision. A history reads the log once, on from where it
-stopped, when somebody asks: two million events take some ten seconds, in small turns. It holds few buckets of rounds, however
-many rounds there were: when there are too many buckets, or too many arms in them, two become one.
+The buckets are filled from the log when they are requested; each request reads on from where the last one stopped. Two million
+events take about ten seconds, which are spread over several requests. When there are too many buckets, or too many arms in
+them, each pair of neighbouring buckets becomes one.
 """
 
 import math
@@ -24,18 +24,17 @@ from rotting.store.host import Host
 
 MAX_BUCKETS = 200
 _MAX_CELLS = 300_000  # arms in buckets, over all buckets
-_RECENT = 10  # buckets that are "now"
-_KEPT = 16  # histories in memory
-_PATIENCE = 0.2  # seconds to read on; the caller gets what was read so far, and asks again
+_RECENT = 10  # buckets that count as "now"
+_CACHED = 16  # bandits whose buckets stay in memory
+_READ_SECONDS = 0.2  # that one request may read the log; the client asks again for the rest
 _CHUNK = 256  # events that are read at once
-_WORK, _REST = 0.0005, 0.0002  # seconds to read, and to let decisions be made
-
+_WORK, _REST = 0.0005, 0.0002  # seconds of reading, and of the pause after it in which decisions are made
 
 _NULL = msgspec.Raw(b"null")
 
 
-class _Told(msgspec.Struct, gc=False):
-    """What a history wants to know of an event; a note has none of it."""
+class _Event(msgspec.Struct, gc=False):
+    """The fields of an event that are counted; a note has none of them."""
 
     event: str = ""
     id: Key = ""
@@ -43,31 +42,31 @@ class _Told(msgspec.Struct, gc=False):
     arm: Any = None
     reward: float | None = None
     propensity: float | None = None
-    arms: msgspec.Raw = _NULL  # not decoded: of these two it only matters whether they are null
+    arms: msgspec.Raw = _NULL  # not decoded: it only matters whether these two are null
     without: msgspec.Raw = _NULL
 
 
-_decode = msgspec.json.Decoder(_Told).decode
+_decode = msgspec.json.Decoder(_Event).decode
 
 
 class Bucket:
-    """What happened to the decisions of some rounds."""
+    """Counts of the decisions of some rounds."""
 
     __slots__ = ("cells", "lost", "mean", "plays", "rewards", "squares")
 
     def __init__(self) -> None:
         self.plays, self.lost = 0, 0
-        self.rewards, self.mean, self.squares = 0, 0.0, 0.0  # how many, their mean, squared differences to it
-        self.cells: dict[int, list[float]] = {}  # of each arm: how often it was chosen, its rewards, and their sum
+        self.rewards, self.mean, self.squares = 0, 0.0, 0.0  # number, mean, sum of squared differences from the mean
+        self.cells: dict[int, list[float]] = {}  # for each arm: decisions, rewards, and the sum of the rewards
 
     def cell(self, arm: int) -> list[float]:
-        """Return what is counted of an arm."""
+        """Return the counts of an arm."""
         found = self.cells.get(arm)
         if found is None:
             found = self.cells[arm] = [0, 0, 0.0]
         return found
 
-    def pay(self, arm: int, reward: float) -> None:
+    def add_reward(self, arm: int, reward: float) -> None:
         """Count a reward."""
         self.rewards += 1
         before = reward - self.mean
@@ -77,14 +76,14 @@ class Bucket:
         cell[1] += 1
         cell[2] += reward
 
-    def absorb(self, other: "Bucket") -> None:
-        """Count what another bucket has counted."""
+    def merge(self, other: "Bucket") -> None:
+        """Add the counts of another bucket."""
         self.plays += other.plays
         self.lost += other.lost
-        number, apart = self.rewards + other.rewards, other.mean - self.mean
+        number, difference = self.rewards + other.rewards, other.mean - self.mean
         if number:
-            self.squares += other.squares + apart * apart * self.rewards * other.rewards / number
-            self.mean += apart * other.rewards / number
+            self.squares += other.squares + difference * difference * self.rewards * other.rewards / number
+            self.mean += difference * other.rewards / number
             self.rewards = number
         for arm, theirs in other.cells.items():
             mine = self.cell(arm)
@@ -93,22 +92,22 @@ class Bucket:
 
 
 class ArmTotals:
-    """What is counted of one arm over all rounds."""
+    """Counts of one arm over all rounds."""
 
     __slots__ = ("lost", "name", "number", "plays", "rewards", "total")
 
     def __init__(self, name: Hashable, number: int = -1) -> None:
-        self.name, self.number = name, number  # -1: it was never chosen
+        self.name, self.number = name, number  # -1 if the arm was never chosen
         self.plays, self.rewards, self.lost, self.total = 0, 0, 0, 0.0
 
     @property
     def mean(self) -> float | None:
-        """Its mean reward."""
+        """The mean reward."""
         return self.total / self.rewards if self.rewards else None
 
 
 class LastDecision(NamedTuple):
-    """The newest decision."""
+    """The latest decision."""
 
     arm: Hashable
     round: int
@@ -117,19 +116,19 @@ class LastDecision(NamedTuple):
     """Whether only some of the arms could be chosen."""
 
 
-class History:
-    """The history of one bandit, fed with its events in their order.
+class RewardBuckets:
+    """Choices and rewards of one bandit, counted from its events in order.
 
     Example:
-        >>> history = History()
-        >>> history.add(b'{"event": "decided", "id": "x", "round": 1, "arm": "jazz", "propensity": 1.0}')
-        >>> history.add(b'{"event": "rewarded", "id": "x", "reward": 0.5}')
-        >>> [(each.name, each.plays, each.mean) for each in history.arms], history.buckets[0].mean
+        >>> counted = RewardBuckets()
+        >>> counted.add(b'{"event": "decided", "id": "x", "round": 1, "arm": "jazz", "propensity": 1.0}')
+        >>> counted.add(b'{"event": "rewarded", "id": "x", "reward": 0.5}')
+        >>> [(each.name, each.plays, each.mean) for each in counted.arms], counted.buckets[0].mean
         ([('jazz', 1, 0.5)], 0.5)
     """
 
     def __init__(self) -> None:
-        self.read = 0
+        self.last_read = 0
         """The number of the last event that was read."""
         self.rounds, self.width = 0, 1
         self.buckets: list[Bucket] = []
@@ -139,55 +138,55 @@ class History:
         self.binary = True
         """Whether every reward is 0 or 1."""
         self.lock = threading.Lock()
-        self._last: _Told | None = None
-        self._numbers: dict[Hashable, int] = {}  # of arms, in `arms`
-        self._open: dict[Key, tuple[int, int]] = {}  # decisions without an answer: arm and round
+        self._last: _Event | None = None
+        self._numbers: dict[Hashable, int] = {}  # positions of arms in `arms`
+        self._pending: dict[Key, tuple[int, int]] = {}  # arm and round of each decision without a reward
         self._cells = 0
 
     @property
     def waiting(self) -> int:
-        """Decisions without an answer."""
-        return len(self._open)
+        """How many decisions have no reward yet."""
+        return len(self._pending)
 
     @property
     def last(self) -> LastDecision | None:
-        """The newest decision."""
-        told = self._last
-        if told is None:
+        """The latest decision."""
+        event = self._last
+        if event is None:
             return None
-        return LastDecision(told.arm, told.round, told.propensity, told.arms != _NULL or told.without != _NULL)
+        return LastDecision(event.arm, event.round, event.propensity, event.arms != _NULL or event.without != _NULL)
 
     def totals(self, arm: Hashable) -> ArmTotals:
-        """Return what is counted of an arm."""
+        """Return the counts of an arm."""
         number = self._numbers.get(arm)
         return ArmTotals(arm) if number is None else self.arms[number]
 
     def add(self, content: bytes) -> None:
-        """Count an event, as it is in the log; what it does not know, such as a note, changes nothing."""
-        told = _decode(content)
-        kind = told.event
+        """Count an event, as it is in the log. Other kinds of events, such as notes, change nothing."""
+        event = _decode(content)
+        kind = event.event
         if kind == "decided":
-            self._last = told
-            self._open[told.id] = self._play(told.arm, told.round), told.round
-        elif kind in {"rewarded", "expired"} and told.reward is not None:
-            self._pay(*self._open.pop(told.id), told.reward)
+            self._last = event
+            self._pending[event.id] = self._add_decision(event.arm, event.round), event.round
+        elif kind in {"rewarded", "expired"} and event.reward is not None:
+            self._add_reward(*self._pending.pop(event.id), event.reward)
         elif kind in {"cancelled", "expired"}:
-            self._lose(*self._open.pop(told.id))
-        elif kind == "learned" and told.reward is not None:
-            self._learn(told.arm, told.reward)
+            self._add_lost(*self._pending.pop(event.id))
+        elif kind == "learned" and event.reward is not None:
+            self._learn(event.arm, event.reward)
         elif kind == "learned_many":
             for row in one_by_one(msgspec.json.decode(content)):
                 self._learn(row["arm"], row["reward"])
-        elif kind in {"added", "forgotten"}:  # an arm that comes is a new one, whoever had its name
-            number = self._numbers.pop(restore_arm(told.arm), None)
-            for key in [key for key, (arm, _) in self._open.items() if arm == number]:
-                self._lose(*self._open.pop(key))
+        elif kind in {"added", "forgotten"}:  # an added arm is new, even if an arm of this name was removed before
+            number = self._numbers.pop(restore_arm(event.arm), None)
+            for key in [key for key, (arm, _) in self._pending.items() if arm == number]:
+                self._add_lost(*self._pending.pop(key))
 
     def _learn(self, arm: Hashable, reward: float) -> None:
         """Count a reward that was learned without a decision."""
-        self._pay(self._play(arm, self.rounds + 1), self.rounds, reward)
+        self._add_reward(self._add_decision(arm, self.rounds + 1), self.rounds, reward)
 
-    def _play(self, name: Hashable, round: int) -> int:  # noqa: A002 - the name that decisions have for it
+    def _add_decision(self, name: Hashable, round: int) -> int:  # noqa: A002 - the name of this field of a decision
         arm = restore_arm(name)
         number = self._numbers.get(arm)
         if number is None:
@@ -195,7 +194,7 @@ class History:
             self.arms.append(ArmTotals(arm, number))
         self.rounds = round
         while round > self.width * MAX_BUCKETS or (self._cells > _MAX_CELLS and len(self.buckets) > 1):
-            self._halve()
+            self._merge_neighbours()
         while len(self.buckets) * self.width < round:
             self.buckets.append(Bucket())
         bucket = self._bucket(round)
@@ -209,28 +208,28 @@ class History:
     def _bucket(self, round: int) -> Bucket:  # noqa: A002
         return self.buckets[(round - 1) // self.width]
 
-    def _halve(self) -> None:
+    def _merge_neighbours(self) -> None:
         for first, second in zip(self.buckets[::2], self.buckets[1::2], strict=False):
-            first.absorb(second)
+            first.merge(second)
         self.buckets, self.width = self.buckets[::2], 2 * self.width
         self._cells = sum(len(each.cells) for each in self.buckets)
 
-    def _pay(self, arm: int, round: int, reward: float) -> None:  # noqa: A002
-        self._bucket(round).pay(arm, reward)
+    def _add_reward(self, arm: int, round: int, reward: float) -> None:  # noqa: A002
+        self._bucket(round).add_reward(arm, reward)
         totals = self.arms[arm]
         totals.rewards += 1
         totals.total += reward
         self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
         self.binary = self.binary and reward in {0.0, 1.0}
 
-    def _lose(self, arm: int, round: int) -> None:  # noqa: A002
+    def _add_lost(self, arm: int, round: int) -> None:  # noqa: A002
         self._bucket(round).lost += 1
         self.arms[arm].lost += 1
 
-    # --- What is shown ----------------------------------------------------------------------------------------------------
+    # --- Results ----------------------------------------------------------------------------------------------------------
 
     def most_chosen(self, count: int) -> list[int]:
-        """Return the numbers of the arms that were chosen most, the first of all first."""
+        """Return the numbers of the arms that were chosen most, the most frequent first."""
         return sorted(range(len(self.arms)), key=lambda arm: (-self.arms[arm].plays, arm))[:count]
 
     def plays_of(self, arm: int) -> list[int]:
@@ -243,7 +242,7 @@ class History:
         return [cell[2] / cell[1] if cell is not None and cell[1] else None for cell in cells]
 
     def recent(self) -> tuple[int, dict[Hashable, int]]:
-        """Return how many rounds are "now", and how often each arm was chosen in them."""
+        """Return how many decisions the latest buckets hold, and how often each arm was chosen in them."""
         newest, counts = self.buckets[-_RECENT:], dict[Hashable, int]()
         for name, number in self._numbers.items():
             found = sum(each.cells[number][0] for each in newest if number in each.cells)
@@ -253,10 +252,10 @@ class History:
 
 
 def is_worn(reason: ArmExplanation, overall: float | None) -> bool:
-    """Tell whether an arm wears out: its newest rewards pay less than all of them, and chance does not explain it.
+    """Return whether an arm wears out: its latest rewards are lower than all its rewards by more than chance explains.
 
-    The newest are those of the window that the policy looks at. Their mean must be below the mean of all by more than the
-    widths of both together. A width shrinks with the root of the number of rewards.
+    The latest rewards are those of the window that the policy uses. Their mean must be below the mean of all rewards by more
+    than the widths of both together. A width shrinks with the square root of the number of rewards.
 
     Example:
         >>> is_worn(ArmExplanation(0.3, 0.2, 100, 0.1, 400), overall=0.5)
@@ -270,44 +269,43 @@ def is_worn(reason: ArmExplanation, overall: float | None) -> bool:
     return overall - mean > width * (1.0 + math.sqrt(window / pulls))
 
 
-class Histories:
-    """The histories of the bandits that somebody looked at, the latest of them.
+class RewardBucketsCache:
+    """The `RewardBuckets` of the bandits that were requested last.
 
     Args:
         host: the bandits, and their log.
-        patience: how many seconds a call may read.
+        read_seconds: how long one call may read the log.
     """
 
-    def __init__(self, host: Host, patience: float = _PATIENCE, clock: Callable[[], float] = time.monotonic) -> None:
-        self._host, self._patience, self._clock = host, patience, clock
-        self._kept: OrderedDict[str, History] = OrderedDict()
+    def __init__(self, host: Host, read_seconds: float = _READ_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
+        self._host, self._read_seconds, self._clock = host, read_seconds, clock
+        self._cached: OrderedDict[str, RewardBuckets] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, name: str) -> History:
-        """Return the history of a bandit, as far as it was read."""
+    def _get(self, name: str) -> RewardBuckets:
         with self._lock:
-            found = self._kept.setdefault(name, History())
-            self._kept.move_to_end(name)
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            found = self._cached.setdefault(name, RewardBuckets())
+            self._cached.move_to_end(name)
+            if len(self._cached) > _CACHED:
+                self._cached.popitem(last=False)
             return found
 
-    def read_on(self, name: str) -> tuple[History, int]:
-        """Read what has come, and return the history with the number of events that are left; it runs in a thread."""
-        history = self.of(name)
-        until, pause = self._clock() + self._patience, Pauses(_WORK, _REST)
-        with history.lock, self._host.reader() as reader:
+    def read_on(self, name: str) -> tuple[RewardBuckets, int]:
+        """Read new events of a bandit; return its buckets and the number of events left. To be called in a worker thread."""
+        counted = self._get(name)
+        until, pause = self._clock() + self._read_seconds, Pauses(_WORK, _REST)
+        with counted.lock, self._host.reader() as reader:
             while True:
                 try:
-                    rows, last, left = reader.contents(name, history.read, _CHUNK)
-                except InvalidValueError:  # its row is under way
-                    return history, 0
+                    rows, last, left = reader.contents(name, counted.last_read, _CHUNK)
+                except InvalidValueError:  # the bandit was created, but its first event is not written yet
+                    return counted, 0
                 try:
                     for _, _, content in rows:
-                        history.add(content)
+                        counted.add(content)
                         pause()
                 except (msgspec.MsgspecError, KeyError) as error:
                     raise StoreDamagedError(f"the events of {name!r} up to {last} do not fit together: {error!r}") from error
-                history.read = last
+                counted.last_read = last
                 if not left or self._clock() > until:
-                    return history, left
+                    return counted, left

@@ -1,4 +1,4 @@
-"""The history of a bandit: the same as counting everything, in few numbers."""
+"""The counted of a bandit: the same as counting everything, in few numbers."""
 
 import json
 import random
@@ -12,14 +12,13 @@ import pytest
 import rotting
 from rotting.live.bandit import Bandit
 from rotting.live.explanations import ArmExplanation
-from rotting.live.processes import Guard
-from rotting.service import history as module
-from rotting.service.history import MAX_BUCKETS, Histories, History, is_worn
+from rotting.service import reward_buckets
+from rotting.service.reward_buckets import MAX_BUCKETS, RewardBuckets, RewardBucketsCache, is_worn
 from tests.helpers.services import SONGS, Client, Running, running
 
 
 def game(rounds: int, arms: int, seed: int = 0) -> list[dict[str, Any]]:
-    """Events of a bandit that nobody runs: answers come late, in any order, or never."""
+    """Events of a bandit that nobody runs: rewards come late, in any order, or never."""
     chance, events, waiting = random.Random(seed), [], []
     for t in range(1, rounds + 1):
         if chance.random() < 0.1:
@@ -39,17 +38,17 @@ def game(rounds: int, arms: int, seed: int = 0) -> list[dict[str, Any]]:
     return events
 
 
-def fed(history: History, events: list[dict[str, Any]]) -> History:
-    """Tell a history of events, as they are in the log."""
+def fed(counted: RewardBuckets, events: list[dict[str, Any]]) -> RewardBuckets:
+    """Tell a counted of events, as they are in the log."""
     for event in events:
-        history.add(json.dumps(event).encode())
-    return history
+        counted.add(json.dumps(event).encode())
+    return counted
 
 
 @pytest.mark.parametrize("rounds", [1, 199, 200, 201, 3_333])
 def test_buckets_are_what_counting_gives(rounds: int) -> None:
     events = game(rounds, arms=5)
-    history = fed(History(), events)
+    counted = fed(RewardBuckets(), events)
     rows: dict[Any, dict[str, Any]] = {}  # of every round: its arm, its reward, whether it is lost
     t = 0
     for event in events:
@@ -60,41 +59,41 @@ def test_buckets_are_what_counting_gives(rounds: int) -> None:
             rows[event["id"]]["reward"] = event["reward"]
         else:
             rows[event["id"]]["lost"] = True
-    assert history.rounds == rounds
-    assert history.width == max(1, 2 ** int(np.ceil(np.log2(rounds / MAX_BUCKETS))))
-    assert len(history.buckets) <= MAX_BUCKETS
-    for k, bucket in enumerate(history.buckets):
-        mine = [row for row in rows.values() if (row["round"] - 1) // history.width == k]
+    assert counted.rounds == rounds
+    assert counted.width == max(1, 2 ** int(np.ceil(np.log2(rounds / MAX_BUCKETS))))
+    assert len(counted.buckets) <= MAX_BUCKETS
+    for k, bucket in enumerate(counted.buckets):
+        mine = [row for row in rows.values() if (row["round"] - 1) // counted.width == k]
         rewards = [row["reward"] for row in mine if row["reward"] is not None]
         assert (bucket.plays, bucket.rewards) == (len(mine), len(rewards))
         assert bucket.lost == sum(row["lost"] for row in mine)
         if rewards:
             assert bucket.mean == pytest.approx(np.mean(rewards), rel=1e-12)
             assert bucket.squares == pytest.approx(np.var(rewards) * len(rewards), rel=1e-6, abs=1e-9)
-        for number, arm in enumerate(history.arms):
-            assert history.plays_of(number)[k] == sum(row["arm"] == arm.name for row in mine)
-    for arm in history.arms:
+        for number, arm in enumerate(counted.arms):
+            assert counted.plays_of(number)[k] == sum(row["arm"] == arm.name for row in mine)
+    for arm in counted.arms:
         of = [row for row in rows.values() if row["arm"] == arm.name]
         assert (arm.plays, arm.lost) == (len(of), sum(row["lost"] for row in of))
         assert arm.rewards == sum(row["reward"] is not None for row in of)
-    assert history.waiting == sum(row["reward"] is None and not row["lost"] for row in rows.values())
+    assert counted.waiting == sum(row["reward"] is None and not row["lost"] for row in rows.values())
 
 
 def test_arms_in_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MAX_CELLS", 500)
-    history = History()
+    monkeypatch.setattr(reward_buckets, "_MAX_CELLS", 500)
+    counted = RewardBuckets()
     for t in range(1, 5_001):
-        fed(history, [{"event": "decided", "id": t, "round": t, "arm": t % 400, "propensity": 1.0}])
-        assert sum(len(each.cells) for each in history.buckets) <= 501 or len(history.buckets) == 1
-    assert sum(each.plays for each in history.buckets) == 5_000
-    assert {each.name: each.plays for each in history.arms} == {arm: 12 + (1 <= arm <= 200) for arm in range(400)}
+        fed(counted, [{"event": "decided", "id": t, "round": t, "arm": t % 400, "propensity": 1.0}])
+        assert sum(len(each.cells) for each in counted.buckets) <= 501 or len(counted.buckets) == 1
+    assert sum(each.plays for each in counted.buckets) == 5_000
+    assert {each.name: each.plays for each in counted.arms} == {arm: 12 + (1 <= arm <= 200) for arm in range(400)}
 
 
 def test_it_knows_where_rewards_lie() -> None:
-    history = History()
+    counted = RewardBuckets()
     for rewards, lowest, highest, binary in (([1, 0.0], 0, 1, True), ([0.5], 0, 1, False), ([-2, 7.0], -2, 7, False)):
-        fed(history, [{"event": "learned", "arm": "a", "reward": reward} for reward in rewards])
-        assert (history.lowest, history.highest, history.binary) == (lowest, highest, binary)
+        fed(counted, [{"event": "learned", "arm": "a", "reward": reward} for reward in rewards])
+        assert (counted.lowest, counted.highest, counted.binary) == (lowest, highest, binary)
 
 
 def test_it_knows_whether_every_arm_could_be_chosen() -> None:
@@ -104,9 +103,9 @@ def test_it_knows_whether_every_arm_could_be_chosen() -> None:
     bandit.decide(["a", "b"])
     bandit.decide(without=["a"])
     bandit.decide(count=2)
-    history, restricted = History(), []
+    counted, restricted = RewardBuckets(), []
     for event in told:
-        last = fed(history, [event]).last
+        last = fed(counted, [event]).last
         assert last is not None
         restricted.append(last.restricted)
     assert restricted == [False, True, True, False, True]
@@ -120,10 +119,10 @@ def test_an_arm_that_comes_again_is_a_new_one() -> None:
         {"event": "added", "arm": "a", "prior": None},
         {"event": "decided", "id": "z", "round": 3, "arm": "a", "propensity": 1.0},
     ]
-    history = fed(History(), events)
-    assert [(each.name, each.plays, each.lost) for each in history.arms] == [("a", 1, 1), ("b", 1, 0), ("a", 1, 0)]
-    assert history.totals("a").number == 2
-    assert (history.waiting, history.recent()) == (2, (3, {"a": 1, "b": 1}))
+    counted = fed(RewardBuckets(), events)
+    assert [(each.name, each.plays, each.lost) for each in counted.arms] == [("a", 1, 1), ("b", 1, 0), ("a", 1, 0)]
+    assert counted.totals("a").number == 2
+    assert (counted.waiting, counted.recent()) == (2, (3, {"a": 1, "b": 1}))
 
 
 def test_rewards_that_were_learned_at_once_count_as_those_that_came_one_by_one() -> None:
@@ -132,23 +131,23 @@ def test_rewards_that_were_learned_at_once_count_as_those_that_came_one_by_one()
     rows = [(bandit.arms[k % 3], k / 10) for k in range(40)]
     bandit.learn(rows)
     assert {event["event"] for event in told} == {"learned_many"}
-    history = fed(History(), told)
-    single = fed(History(), [{"event": "learned", "arm": arm, "reward": reward} for arm, reward in rows])
-    assert history.rounds == single.rounds == 40
-    for each in (history, single):
+    counted = fed(RewardBuckets(), told)
+    single = fed(RewardBuckets(), [{"event": "learned", "arm": arm, "reward": reward} for arm, reward in rows])
+    assert counted.rounds == single.rounds == 40
+    for each in (counted, single):
         assert [(arm.name, arm.plays) for arm in each.arms] == [("a", 14), ("b", 13), (("c", 1), 13)]
-    assert [arm.total for arm in history.arms] == [arm.total for arm in single.arms]
+    assert [arm.total for arm in counted.arms] == [arm.total for arm in single.arms]
 
 
-def test_who_looks_at_pages_keeps_nobody_waiting(service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    read_on, entered, go_on = Histories.read_on, threading.Event(), threading.Event()
+def test_the_dashboard_does_not_delay_decisions(service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_on, entered, go_on = RewardBucketsCache.read_on, threading.Event(), threading.Event()
 
-    def slow(self: Histories, name: str) -> tuple[History, int]:
+    def slow(self: RewardBucketsCache, name: str) -> tuple[RewardBuckets, int]:
         entered.set()
         assert go_on.wait(60)
         return read_on(self, name)
 
-    monkeypatch.setattr(Histories, "read_on", slow)
+    monkeypatch.setattr(RewardBucketsCache, "read_on", slow)
     statuses: list[int] = []
 
     def look() -> None:
@@ -171,16 +170,16 @@ def test_who_looks_at_pages_keeps_nobody_waiting(service: Running, songs: Client
 
 def test_events_that_do_not_fit_together_are_damage(service: Running, songs: Client) -> None:
     service.host._store.append([("songs", {"event": "rewarded", "id": "nobody's", "reward": 1.0})])
-    answer = songs("GET", "/v1/bandits/songs/history")
-    assert (answer.status, answer.body["type"]) == (503, "urn:rotting:problem:store-failed")
-    assert "the events of 'songs' up to 1 do not fit together" in answer.body["detail"]
+    response = songs("GET", "/v1/bandits/songs/history")
+    assert (response.status, response.body["type"]) == (503, "urn:rotting:problem:store-failed")
+    assert "the events of 'songs' up to 1 do not fit together" in response.body["detail"]
 
 
 def test_a_bandit_whose_row_is_under_way_has_no_history_yet(service: Running) -> None:
     hosted = service.host.make("films", rotting.UCB1(), ["a", "b"])
     service.host.metas["films"] = hosted.meta  # adopted, and not written yet
-    history, left = Histories(service.host).read_on("films")
-    assert (history.rounds, left) == (0, 0)
+    counted, left = RewardBucketsCache(service.host).read_on("films")
+    assert (counted.rounds, left) == (0, 0)
     del service.host.metas["films"]
 
 
@@ -209,11 +208,12 @@ def test_the_log_is_read_in_turns_and_once(service: Running) -> None:
         for name in ("songs", "films"):
             client("POST", f"/v1/bandits/{name}/decisions", {"count": 2})
     ticks = iter(range(10_000))
-    histories = Histories(service.host, patience=0.0, clock=lambda: next(ticks))  # its patience is over at the first look
-    left = [histories.read_on("songs")[1] for _ in range(6)]
-    assert left == [600 - 256, 600 - 512, 0, 0, 0, 0]  # its own events: those of others cost nothing
-    assert histories.of("songs").rounds == 600
-    assert sum(each.plays for each in histories.of("songs").buckets) == 600
+    cache = RewardBucketsCache(service.host, read_seconds=0.0, clock=lambda: next(ticks))  # each call reads one chunk
+    left = [cache.read_on("songs")[1] for _ in range(6)]
+    assert left == [600 - 256, 600 - 512, 0, 0, 0, 0]  # events of other bandits are not read
+    counted, _ = cache.read_on("songs")
+    assert counted.rounds == 600
+    assert sum(each.plays for each in counted.buckets) == 600
 
 
 def test_a_history_is_the_same_after_a_start(tmp_path: Path) -> None:
