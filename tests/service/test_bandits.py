@@ -11,7 +11,7 @@ import pytest
 import rotting
 from rotting.service.bandits import Bandits
 from rotting.service.committer import Committer
-from rotting.service.compiling import Compiling
+from rotting.service.compiling import CompileReport
 from rotting.store.durable import replaying
 from rotting.store.host import Host
 from rotting.store.sqlite import SQLiteStore
@@ -213,7 +213,7 @@ def test_requests_no_longer_wait_in_line_once_a_long_one_has_ended(tmp_path: Pat
 
     async def run() -> list[bool]:
         loop, host = asyncio.get_running_loop(), Host(tmp_path / "songs.rot")
-        bandits = Bandits(host, Compiling(lambda _: None))
+        bandits = Bandits(host, CompileReport(lambda _: None))
         committer = Committer(host, lambda *_: None)
         bandits.commit = committer.commit
         hosted = host.adopt(host.make("songs", rotting.UCB1(), ["jazz", "rock"]))

@@ -3,16 +3,16 @@
 import pytest
 
 from rotting.registry import make
-from rotting.service.compiling import Compiling
+from rotting.service.compiling import CompileReport
 
 
 def test_each_kind_of_policy_is_told_once_and_only_if_it_was_made() -> None:
     said: list[str] = []
-    compiling = Compiling(said.append)
-    with pytest.raises(RuntimeError, match="no memory"), compiling.of(make("fewa")):
+    compiling = CompileReport(said.append)
+    with pytest.raises(RuntimeError, match="no memory"), compiling.timing(make("fewa")):
         raise RuntimeError("no memory")
     for name, sigma in (("ucb1", 1.0), ("raw-ucb", 1.0), ("ucb1", 2.0), ("fewa", 1.0)):
-        with compiling.of(make(name, sigma=sigma)):
+        with compiling.timing(make(name, sigma=sigma)):
             pass
     assert [line.split(" in ")[0] for line in said] == ["compiled ucb1", "compiled raw-ucb", "compiled fewa"]
     assert all(line.endswith(" s") for line in said)
@@ -23,6 +23,6 @@ def test_it_does_not_matter_whether_somebody_listens() -> None:
         raise BrokenPipeError(line)
 
     made = False
-    with Compiling(gone).of(make("ucb1")):
+    with CompileReport(gone).of(make("ucb1")):
         made = True
     assert made

@@ -24,7 +24,7 @@ from rotting.service.admission import Admission
 from rotting.service.bandits import Bandits
 from rotting.service.broadcast import MAX_READERS, Broadcast, Reader
 from rotting.service.committer import Committer
-from rotting.service.compiling import Compiling
+from rotting.service.compiling import CompileReport
 from rotting.service.handlers import Handlers
 from rotting.service.metrics import Metrics
 from rotting.service.problems import ProblemError, of_body
@@ -91,7 +91,7 @@ class Application:
         self._access_log = None if access_log is None else AccessLog(access_log)
         self._deadline, self._max_body = deadline, max_body
         self.host = Host(path, durability, create)
-        self.compiling = Compiling(say)
+        self.compiling = CompileReport(say)
         self.gauges: dict[str, Callable[[], float]] = {}
         """Numbers of the server itself, for the metrics, by name."""
         self._metrics = Metrics(self.host)

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from rotting.errors import InvalidValueError, RottingError, StoreError
 from rotting.live.saved_state import Parts
 from rotting.policy import Policy
-from rotting.service.compiling import Compiling
+from rotting.service.compiling import CompileReport
 from rotting.service.problems import ProblemError
 from rotting.service.workers import Workers
 from rotting.store.host import Host, Hosted
@@ -56,7 +56,7 @@ class Bandits:
         compiling: reports what was compiled.
     """
 
-    def __init__(self, host: Host, compiling: Compiling) -> None:
+    def __init__(self, host: Host, compiling: CompileReport) -> None:
         self.host = host
         self.commit: Callable[[], asyncio.Future[None]]
         """Set when the service starts: returns a future that is done when everything collected so far is written."""
@@ -106,7 +106,7 @@ class Bandits:
         """Make a bandit in a worker thread and put it to use, unless another request was quicker; return whether it is new."""
 
         def compiled() -> Hosted:
-            with self._compiling.of(policy):
+            with self._compiling.timing(policy):
                 return make()
 
         made = await self._loaders.run(compiled)

@@ -1,4 +1,7 @@
-"""Events as they happen, for clients that watch them. The latest events are kept once for all; a slow client misses some."""
+"""Streams events to the clients that watch them.
+
+The latest events are kept once for all clients; a client that reads too slowly misses some.
+"""
 
 import asyncio
 from collections import Counter, deque
@@ -8,14 +11,14 @@ from rotting.store.host import Batch
 from rotting.store.protocol import Payload
 
 MAX_READERS = 100
-_HELD = 500  # events that are kept; a reader that is further behind misses those before
-_MANY = 1_000  # arms in an event whose payload is not kept: the log has it
+_KEPT = 500  # events; a reader that is further behind misses the older ones
+_MANY_ARMS = 1_000  # an event that names more arms is sent without its payload, which is in the log
 _PAUSE = 0.2  # seconds between two deliveries to one reader
 _SILENCE = 10.0  # seconds without an event, after which a comment keeps the connection open
 
 
 class _Event:
-    """An event that was written, encoded when the first reader gets it."""
+    """An event that was written. It is encoded when the first reader gets it."""
 
     __slots__ = ("_frame", "_payload", "name", "number")
 
@@ -27,11 +30,9 @@ class _Event:
     def frame(self) -> bytes:
         """The event as a server-sent event."""
         if self._frame is None:
-            kind, arms = (
-                str(self._payload.get("event", "note")),
-                self._payload.get("arms") or self._payload.get("without") or (),
-            )
-            payload = None if len(arms) > _MANY else self._payload
+            kind = str(self._payload.get("event", "note"))
+            arms = self._payload.get("arms") or self._payload.get("without") or ()
+            payload = None if len(arms) > _MANY_ARMS else self._payload
             data = encode({"number": self.number, "bandit": self.name, "payload": payload})
             self._frame = b"id: %d\nevent: %b\ndata: %b\n\n" % (self.number, kind.encode(), data)
         return self._frame
@@ -42,17 +43,17 @@ class Broadcast:
 
     def __init__(self) -> None:
         self.readers: set[Reader] = set()
-        self._events: deque[_Event] = deque(maxlen=_HELD)
+        self._events: deque[_Event] = deque(maxlen=_KEPT)
         self._published: Counter[str | None] = Counter()  # events so far: of each bandit, and of all (None)
 
     def add_reader(self, bandit: str | None) -> "Reader":
-        """Return a reader of the events of a bandit, or of all, from now on."""
+        """Return a reader of new events, of one bandit or of all."""
         reader = Reader(self, bandit)
         self.readers.add(reader)
         return reader
 
     def publish(self, batch: Batch) -> None:
-        """Let the readers have the events of a batch that was written."""
+        """Pass the events of a written batch to the readers."""
         if not self.readers:
             return
         for number, (name, payload) in enumerate(batch.events, batch.first):
@@ -63,7 +64,7 @@ class Broadcast:
             reader.arrived.set()
 
     def published(self, bandit: str | None) -> int:
-        """Return how many events of a bandit, or of all, were published while somebody watched."""
+        """Return how many events, of one bandit or of all, were published while there was a reader."""
         return self._published[bandit]
 
     @property
@@ -72,7 +73,7 @@ class Broadcast:
         return self._events[-1].number if self._events else 0
 
     def events_after(self, number: int, bandit: str | None) -> list[_Event]:
-        """Return the events that are kept, of a bandit or of all, after the one with a number."""
+        """Return the kept events with higher numbers, of one bandit or of all."""
         found = []
         for event in reversed(self._events):
             if event.number <= number:
@@ -91,7 +92,7 @@ class Reader:
         self.arrived = asyncio.Event()
 
     async def next_part(self) -> bytes:
-        """Return what has come since the last call; wait if there is nothing."""
+        """Return the events since the last call as server-sent events; wait if there are none."""
         broadcast = self._broadcast
         if broadcast.last == self._last:
             self.arrived.clear()
@@ -100,7 +101,7 @@ class Reader:
                     await self.arrived.wait()
             except TimeoutError:
                 return b":\n\n"
-        # All readers are served at the same moments: an event is encoded once, and not at all if every reader misses it.
+        # All readers are served at the same moments, so that an event that every reader misses is never encoded.
         await asyncio.sleep(_PAUSE - asyncio.get_running_loop().time() % _PAUSE)
         events = broadcast.events_after(self._last, self._bandit)
         skipped = broadcast.published(self._bandit) - self._seen - len(events)

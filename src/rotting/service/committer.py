@@ -1,4 +1,4 @@
-"""Concurrent requests share a transaction, and each is answered after it is written.
+"""Writes the changes of concurrent requests in one transaction, before any of them gets its response.
 
 Requests are applied to the bandits in order of arrival. While one batch is being written by the worker thread, the next one
 collects.
@@ -21,11 +21,11 @@ _RETRY = 1.0  # seconds between two attempts to recover, and between two checks 
 class Committer:
     """Writes the batches of a host, one at a time, in a worker thread.
 
-    A caller that waits can be cancelled; the batch is written all the same. An error in one response cannot stop the committer.
+    If a request that waits for a batch is cancelled, the batch is written nevertheless.
 
     Args:
         host: the bandits.
-        written: called with every batch that was written, the seconds it took, and the bandits that should be saved.
+        written: called after each batch with the batch, the seconds it took, and the bandits whose snapshot is due.
     """
 
     def __init__(self, host: Host, written: Callable[[Batch, float, list[Hosted]], None]) -> None:
@@ -39,7 +39,7 @@ class Committer:
 
     @property
     def stalled(self) -> float:
-        """For how many seconds the batch that is being written has been under way; 0.0 if there is none."""
+        """How many seconds the current write has taken so far; 0.0 if there is none."""
         return 0.0 if self._busy_since is None else time.monotonic() - self._busy_since
 
     def commit(self) -> asyncio.Future[None]:
@@ -52,7 +52,7 @@ class Committer:
         return future
 
     def _write_next(self) -> None:
-        """Write what has collected, or become idle."""
+        """Write the batch that has collected, or become idle."""
         waiting, self._waiting = self._waiting, []
         batch = self._host.take()
         if batch.is_empty:
@@ -69,7 +69,7 @@ class Committer:
 
     def _finish(self, batch: Batch, waiting: list[asyncio.Future[None]], generation: int, done: asyncio.Future[None]) -> None:
         error = done.exception()
-        if error is None and generation != self._host.generation:  # the file was found to be gone meanwhile
+        if error is None and generation != self._host.generation:  # the file was found to be missing meanwhile
             self._busy_since = None
             _resolve(waiting + self._waiting, self._host.trouble or StoreFailedError("was opened again meanwhile: try again"))
             self._waiting = []
@@ -100,7 +100,7 @@ class Committer:
         return trouble
 
     async def _recover(self) -> None:
-        """Try again and again to open the store, until it can be written to."""
+        """Reopen the store every second until it can be written to."""
         while True:
             await asyncio.sleep(_RETRY)
             try:
@@ -115,7 +115,7 @@ class Committer:
                 return
 
     async def _watch_file(self) -> None:
-        """Notice within seconds that the store's file was deleted, replaced or truncated."""
+        """Check every second whether the file of the store was deleted, replaced or truncated."""
         while True:
             await asyncio.sleep(_RETRY)
             if self._host.trouble is not None:
@@ -128,7 +128,7 @@ class Committer:
                     self._fail(error)
 
     async def close(self) -> None:
-        """Write what has collected, end the worker thread, and stop watching."""
+        """Write the last batch, end the worker thread, and stop watching the file."""
         self._watching.cancel()
         if self._recovering is not None:
             self._recovering.cancel()

@@ -7,17 +7,17 @@ from contextlib import contextmanager, suppress
 from rotting.policy import Policy
 
 
-class Compiling:
-    """Says what was compiled: each kind of policy once, the first time that it is made ready.
+class CompileReport:
+    """Reports how long each kind of policy took to compile, once for each kind.
 
     Args:
-        say: gets a line.
+        say: called with a line of text.
 
     Example:
         >>> import rotting
-        >>> compiling = Compiling(lambda line: print(line.partition(" in ")[0]))
+        >>> report = CompileReport(lambda line: print(line.partition(" in ")[0]))
         >>> for sigma in (0.5, 1.0):
-        ...     with compiling.of(rotting.UCB1(sigma=sigma)):
+        ...     with report.timing(rotting.UCB1(sigma=sigma)):
         ...         pass
         compiled ucb1
     """
@@ -27,8 +27,8 @@ class Compiling:
         self._known: set[str] = set()
 
     @contextmanager
-    def of(self, policy: Policy) -> Iterator[None]:
-        """Make a policy ready meanwhile."""
+    def timing(self, policy: Policy) -> Iterator[None]:
+        """Time the body of a `with` statement, which compiles the policy."""
         began = time.perf_counter()
         yield
         if policy.name not in self._known:

@@ -345,7 +345,7 @@ class Handlers:
     async def show_page(self, request: Request) -> Reply:
         """Return a file of the dashboard."""
         page = pages.FILES[request.path]
-        return Reply(page.content, 200, pages.HEADERS, page.kind.encode())
+        return Reply(page.content, 200, pages.HEADERS, page.content_type.encode())
 
     async def show_openapi(self, request: Request) -> Reply:
         """Return the OpenAPI document."""

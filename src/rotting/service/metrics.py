@@ -1,4 +1,4 @@
-"""Metrics for Prometheus. Times are those of a clock that is never set back."""
+"""Metrics for Prometheus. Times are measured with a monotonic clock."""
 
 import asyncio
 import time
@@ -16,34 +16,34 @@ except ImportError as error:
     raise MissingExtraError("the service needs prometheus-client: pip install 'rotting[service]'") from error
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-_HOUR, _MINUTE = 60, 60.0
-_SAMPLES = 1_000  # of rounds and times, to tell how old a decision is
+_HOUR, _MINUTE = 60, 60.0  # in minutes, in seconds
+_SAMPLES = 1_000  # rounds whose time is kept, to estimate the age of a decision
 _SHOWN = 1_000  # bandits with series of their own
-_SLICE = 50  # bandits whose lines are written before other requests have their turn
+_SLICE = 50  # bandits whose lines are written before the event loop serves other requests
 _FAMILIES = {
-    "rotting_answers_total": ("counter", "Responses by status"),
+    "rotting_responses_total": ("counter", "Responses by status"),
     "rotting_all_decisions_total": ("counter", "Decisions made by all bandits"),
     "rotting_bandits": ("gauge", "Bandits of the store"),
     "rotting_bandits_loaded": ("gauge", "Bandits in memory"),
     "rotting_decisions_total": ("counter", "Decisions made"),
     "rotting_rewards_total": ("counter", "Rewards by outcome"),
     "rotting_pending": ("gauge", "Decisions without a reward"),
-    "rotting_pending_oldest_seconds": ("gauge", "Age of the oldest of them"),
+    "rotting_pending_oldest_seconds": ("gauge", "Age of the oldest decision without a reward"),
     "rotting_reward_mean": ("gauge", "Mean reward of an hour"),
-    "rotting_reward_change": ("gauge", "Mean reward of the last hour less that of the hour before: a proxy of regret"),
+    "rotting_reward_change": ("gauge", "Mean reward of the last hour minus that of the hour before: a proxy of regret"),
 }
 
 
 class Tally:
-    """What is counted of one bandit since the service started."""
+    """Counts of one bandit since the service started."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.decisions = 0
         self.rewards: dict[str, int] = dict.fromkeys(OUTCOMES, 0)
-        self._minutes: deque[tuple[int, float, int]] = deque()  # which minute, the sum and the number of its rewards
-        self._rounds: deque[tuple[int, float]] = deque()  # rounds, and when they were
-        self._gap = 1.0  # seconds between two of them
+        self._minutes: deque[tuple[int, float, int]] = deque()  # each minute, the sum and the count of its rewards
+        self._rounds: deque[tuple[int, float]] = deque()  # some rounds, and when they were played
+        self._gap = 1.0  # seconds between two rounds that are kept
 
     def decided(self, first: int, count: int) -> None:
         """Count decisions."""
@@ -54,7 +54,7 @@ class Tally:
             if len(self._rounds) > _SAMPLES:
                 self._rounds, self._gap = deque(list(self._rounds)[::2]), 2.0 * self._gap
 
-    def rewarded(self, outcome: Outcome, value: float) -> None:
+    def rewarded(self, outcome: Outcome, reward: float) -> None:
         """Count a reward."""
         self.rewards[outcome] += 1
         if outcome != "applied":
@@ -62,9 +62,9 @@ class Tally:
         minute = int(self._clock() // _MINUTE)
         if self._minutes and self._minutes[-1][0] == minute:
             _, total, number = self._minutes[-1]
-            self._minutes[-1] = (minute, total + value, number + 1)
+            self._minutes[-1] = (minute, total + reward, number + 1)
         else:
-            self._minutes.append((minute, value, 1))
+            self._minutes.append((minute, reward, 1))
             while self._minutes[0][0] <= minute - 2 * _HOUR:
                 self._minutes.popleft()
 
@@ -80,10 +80,10 @@ class Tally:
         return mean(now - _HOUR, now), mean(now - 2 * _HOUR, now - _HOUR)
 
     def age(self, oldest: int | None) -> float:
-        """Return how many seconds ago a round was; the rounds before this process count from its first one.
+        """Return the age of a round in seconds; rounds of earlier processes count as old as the first round of this one.
 
         Args:
-            oldest: its number, or None if nothing is waited for.
+            oldest: the number of the round, or None if no decision is pending.
         """
         if oldest is None:
             self._rounds.clear()
@@ -95,18 +95,18 @@ class Tally:
 
 
 class Metrics:
-    """Everything that is counted, as text for Prometheus.
+    """All metrics of the service, as text for Prometheus.
 
-    The series of a bandit are shown for the bandits that were used last, so that the text stays bounded; the totals count all.
+    Only the bandits that were used last have their own series, so that the text stays short; the totals count all bandits.
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self.tallies: OrderedDict[str, Tally] = OrderedDict()
-        """What is counted of each bandit, the one used last at the end."""
+        """Counts of each bandit, in order of their last use."""
         self._registry = CollectorRegistry()
         self.responses: dict[int, int] = {}
-        """How many responses had each status."""
+        """The number of responses with each status."""
         buckets = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
         what = "From the moment a batch is taken until it is written"
         self.commit_seconds = Histogram("rotting_commit_seconds", what, registry=self._registry, buckets=buckets)
@@ -114,7 +114,7 @@ class Metrics:
         self.commit_events = Histogram("rotting_commit_events", "Events in one batch", registry=self._registry, buckets=sizes)
 
     def tally(self, name: str) -> Tally:
-        """Return what is counted of a bandit."""
+        """Return the counts of a bandit."""
         found = self.tallies.get(name)
         if found is None:
             found = self.tallies[name] = Tally()
@@ -123,10 +123,10 @@ class Metrics:
         return found
 
     async def text(self, gauges: Mapping[str, float]) -> bytes:
-        """Return everything in the format of Prometheus; other requests are served in between.
+        """Return the metrics in the format of Prometheus. The event loop serves other requests in between.
 
         Args:
-            gauges: numbers of the server itself, by name.
+            gauges: metrics of the server itself, by name.
         """
         families = {name: [f"# HELP {name} {what}\n# TYPE {name} {kind}\n"] for name, (kind, what) in _FAMILIES.items()}
         shown = sorted(list(self.tallies)[-_SHOWN:])
@@ -139,13 +139,13 @@ class Metrics:
         families["rotting_bandits"].append(f"rotting_bandits {float(len(self._host.metas))}\n")
         families["rotting_bandits_loaded"].append(f"rotting_bandits_loaded {float(len(self._host.live))}\n")
         for status, count in sorted(self.responses.items()):
-            families["rotting_answers_total"].append(f'rotting_answers_total{{status="{status}"}} {float(count)}\n')
+            families["rotting_responses_total"].append(f'rotting_responses_total{{status="{status}"}} {float(count)}\n')
         own = [f"# TYPE rotting_{name} gauge\nrotting_{name} {float(value)}\n" for name, value in gauges.items()]
         lines = (line for family in families.values() for line in family)
         return "".join([*lines, *own]).encode() + generate_latest(self._registry)
 
     def _add_bandit(self, families: dict[str, list[str]], name: str, tally: Tally) -> None:
-        """Add the lines of one bandit; its name needs no escapes."""
+        """Add the lines of one bandit; names of bandits need no escapes."""
         label = f'bandit="{name}"'
 
         def add(family: str, value: float, more: str = "") -> None:

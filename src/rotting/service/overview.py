@@ -142,7 +142,7 @@ def arm_list_response(
 
 
 def _order(order: str, totals: ArmTotals, reason: ArmExplanation, recent: int, is_worn: bool) -> tuple[float, ...]:
-    """Return the sort key of an arm. Unknown numbers come last; an arm without rewards has an infinite index and comes first."""
+    """Return the sort key of an arm. Unknown numbers come last, and an infinite index (an arm without rewards) first."""
     largest_first = {
         "plays": totals.plays,
         "share": recent,

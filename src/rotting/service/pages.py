@@ -1,9 +1,9 @@
-"""The files of the dashboard: they are part of the package, and ask no other host for anything."""
+"""The files of the dashboard. They are part of the package and load nothing from other hosts."""
 
 from importlib import resources
 from typing import NamedTuple
 
-_KINDS = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_CONTENT_TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -13,25 +13,25 @@ HEADERS = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
-"""What a browser is told with each of them: to run and load nothing but these files."""
+"""Headers of every file. They tell the browser to run and load nothing but these files."""
 
 
 class Page(NamedTuple):
-    """A file, and what it is."""
+    """A file and its content type."""
 
-    kind: str
+    content_type: str
     content: bytes
 
 
 def _files() -> dict[str, Page]:
     found = {}
     for file in resources.files("rotting.service").joinpath("dashboard").iterdir():
-        for ending, kind in _KINDS.items():
+        for ending, content_type in _CONTENT_TYPES.items():
             if file.name.endswith(ending):
                 path = "/" if file.name == "index.html" else f"/dashboard/{file.name}"
-                found[path] = Page(kind, file.read_bytes())
+                found[path] = Page(content_type, file.read_bytes())
     return found
 
 
 FILES = _files()
-"""Each file, by its path."""
+"""The files, by path."""

@@ -178,7 +178,8 @@ ROUTES: tuple[Route, ...] = (
 
 
 PAGES: tuple[Route, ...] = tuple(
-    Route("GET", path, "show_page", "A file of the dashboard", None, answer=page.kind) for path, page in pages.FILES.items()
+    Route("GET", path, "show_page", "A file of the dashboard", None, answer=page.content_type)
+    for path, page in pages.FILES.items()
 )
 """What a browser shows; no part of the API."""
 

@@ -98,7 +98,7 @@ def _check_certificate(certificate: str, key: str) -> None:
 def compile_policies(application: Application) -> None:
     """Compile what the bandits of a store need, so that no request waits for it."""
     for policy in {policy_from_json(meta["policy"]) for meta in application.host.metas.values()}:
-        with application.compiling.of(policy):
+        with application.compiling.timing(policy):
             Bandit(policy, arms=[0, 1]).warm_up()
 
 
