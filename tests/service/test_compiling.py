@@ -1,4 +1,4 @@
-"""Tests of what is said about compiling."""
+"""The report of compiled policies."""
 
 import pytest
 
@@ -23,6 +23,6 @@ def test_it_does_not_matter_whether_somebody_listens() -> None:
         raise BrokenPipeError(line)
 
     made = False
-    with CompileReport(gone).of(make("ucb1")):
+    with CompileReport(gone).timing(make("ucb1")):
         made = True
     assert made
