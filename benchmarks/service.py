@@ -100,7 +100,7 @@ def _loaded(server: "subprocess.Popen[str]", seconds: float, repeats: int) -> tu
 def _shares(folder: Path, repeats: int) -> dict[str, float]:
     """Return the CPU time of the parts of a decision and its reward, in microseconds, each measured by itself."""
     from rotting.service import messages  # noqa: PLC0415 - an extra
-    from rotting.service.handlers import decision_json  # noqa: PLC0415
+    from rotting.service.decision_handlers import decision_json  # noqa: PLC0415
     from rotting.service.routes import decoders  # noqa: PLC0415
     from rotting.store.host import Batch, Host  # noqa: PLC0415
 

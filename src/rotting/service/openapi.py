@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of the table of routes and of the types of the bodies: it cannot say anything else."""
+"""The OpenAPI document, generated from the table of routes and the types of the bodies."""
 
 from http import HTTPStatus
 from typing import Any
@@ -31,10 +31,10 @@ def _query(route: Route) -> list[dict[str, Any]]:
 def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for status in route.statuses:
-        answer = _content(route.answer, {"type": "string"}) if isinstance(route.answer, str) else None
-        found = answer or _content("application/json", schemas[route.answer])
+        content = _content(route.response, {"type": "string"}) if isinstance(route.response, str) else None
+        found = content or _content("application/json", schemas[route.response])
         responses[str(status)] = {"description": HTTPStatus(status).phrase, **found}
-        if "arms" in getattr(route.answer, "__struct_fields__", ()) and "retired" in route.answer.__struct_fields__:
+        if "arms" in getattr(route.response, "__struct_fields__", ()) and "retired" in route.response.__struct_fields__:
             responses[str(status)]["headers"] = _ETAG
     for kind in problems_of(route):
         status, title = KINDS[kind]
@@ -46,9 +46,9 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
         {"name": name, "in": "path", "required": True, **PARAMETERS[name]} for name in PARAMETERS if f"{{{name}}}" in route.path
     ]
     if route.conditional:
-        told = "Change the arms only if this is their revision."
+        description = "Change the arms only if this is their revision."
         parameters.append(
-            {"name": "If-Match", "in": "header", "required": False, "description": told, "schema": {"type": "string"}}
+            {"name": "If-Match", "in": "header", "required": False, "description": description, "schema": {"type": "string"}}
         )
     operation: dict[str, Any] = {
         "operationId": route.handler,
@@ -59,7 +59,7 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
     if route.body is not None:
         operation["requestBody"] = {"required": route.needs_body, **_content("application/json", schemas[route.body])}
     if route.scope is not None:
-        operation["description"] = f"Needs a token with the scope `{route.scope}`, where tokens are asked for."
+        operation["description"] = f"Needs a token with the scope `{route.scope}` if the service uses tokens."
         operation["security"] = [{"token": []}, {}]
     return operation
 
@@ -67,7 +67,9 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
 def document() -> dict[str, Any]:
     """Return the OpenAPI document."""
     types = [ProblemDocument]
-    types += [each for route in ROUTES for each in (route.body, route.answer) if each is not None and not isinstance(each, str)]
+    types += [
+        each for route in ROUTES for each in (route.body, route.response) if each is not None and not isinstance(each, str)
+    ]
     distinct = list(dict.fromkeys(types))
     found, components = msgspec.json.schema_components(distinct, ref_template=_REF)
     schemas = dict(zip(distinct, found, strict=True))

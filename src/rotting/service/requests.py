@@ -16,6 +16,8 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+LARGE_BODY = 65_536
+"""Bytes above which a response counts towards its `ByteBudget`, and a request is decoded in a worker thread."""
 _PIECE = 65_536  # bytes of a response that are sent at once: a slow client does not make the server buffer more
 _COMMON = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 _ONCE = frozenset({b"authorization", b"content-length", b"content-type", b"host", b"if-match", b"origin"})
@@ -23,13 +25,13 @@ _DRAIN = 4 << 20  # bytes of a refused body that are read and dropped, so that t
 _DRAIN_SECONDS = 2.0  # for that
 
 
-class Reply(NamedTuple):
-    """A response."""
+class Response(NamedTuple):
+    """A response: its body, status, headers and content type."""
 
     body: bytes
     status: int = 200
     headers: tuple[tuple[bytes, bytes], ...] = ()
-    kind: bytes = JSON
+    content_type: bytes = JSON
 
 
 class ClientGoneError(Exception):
@@ -166,13 +168,13 @@ def _route_path(scope: Scope) -> str:
     return path.removeprefix(quote(prefix)) if raw is not None and path.startswith(quote(prefix)) else path.removeprefix(prefix)
 
 
-async def send_reply(send: Send, reply: Reply, close: bool = False) -> None:
+async def send_response(send: Send, response: Response, close: bool = False) -> None:
     """Send a response."""
-    body = reply.body
-    headers = [(b"content-type", reply.kind), (b"content-length", b"%d" % len(body)), *_COMMON, *reply.headers]
+    body = response.body
+    headers = [(b"content-type", response.content_type), (b"content-length", b"%d" % len(body)), *_COMMON, *response.headers]
     if close:
         headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
     if len(body) <= _PIECE:
         await send({"type": "http.response.body", "body": body})
         return

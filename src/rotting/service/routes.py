@@ -1,4 +1,4 @@
-"""The routes of the API: what is served where, to whom, with which bodies. The OpenAPI document is made of this table."""
+"""The table of routes: the path, handler, scope and bodies of each request. The OpenAPI document is made from it."""
 
 import re
 from functools import lru_cache
@@ -16,12 +16,12 @@ from rotting.service.tokens import Scope
 
 _NAMES = {"name": re.compile(m.NAME), "arm": re.compile(r"(?s).{1,200}\Z")}
 _RULES = {"name": "1 to 100 letters, digits or ._~-, and not . or ..", "arm": "1 to 200 characters"}
-_RESOLVED = {".", ".."}  # by clients and proxies, before the path arrives here
+_RESOLVED = {".", ".."}  # path segments that clients and proxies resolve before the request arrives
 PARAMETERS: dict[str, dict[str, Any]] = {
     "name": {"description": "The name of a bandit.", "schema": {"type": "string", "pattern": m.NAME.replace(r"\Z", "$")}},
     "arm": {"description": "The name of an arm.", "schema": {"type": "string", "minLength": 1, "maxLength": 200}},
 }
-"""What stands in a path."""
+"""The parameters of paths, for the OpenAPI document."""
 
 
 class ListQuery(Struct, forbid_unknown_fields=True):
@@ -41,13 +41,13 @@ class LogQuery(Struct, forbid_unknown_fields=True):
 class DeleteArmQuery(Struct, forbid_unknown_fields=True):
     """How to remove an arm."""
 
-    keep: Annotated[bool, Meta(description="Keep what was learned, for `resume`.")] = False
+    keep: Annotated[bool, Meta(description="Keep the rewards of the arm, for `resume`.")] = False
 
 
 class HistoryQuery(Struct, forbid_unknown_fields=True):
-    """How much of the history to see."""
+    """How many arms the history lists."""
 
-    top: Annotated[int, Meta(ge=1, le=20, description="How many arms to tell apart.")] = 8
+    top: Annotated[int, Meta(ge=1, le=20, description="How many arms to list one by one.")] = 8
 
 
 ArmOrder = Literal["plays", "share", "index", "overall", "worn", "name"]
@@ -56,8 +56,10 @@ ArmOrder = Literal["plays", "share", "index", "overall", "worn", "name"]
 class ArmsQuery(Struct, forbid_unknown_fields=True):
     """Which arms to list."""
 
-    search: Annotated[str, Meta(max_length=200, description="Only arms with this in their name, in any case.")] = ""
-    order: Annotated[ArmOrder, Meta(description="What comes first: the largest, those that wear out, or by name.")] = "plays"
+    search: Annotated[
+        str, Meta(max_length=200, description="Only arms with this text in their name, in any case.")
+    ] = ""
+    order: Annotated[ArmOrder, Meta(description="The sort order: largest first, worn arms first, or by name.")] = "plays"
     offset: Annotated[int, Meta(ge=0, le=2**53, description="How many to skip.")] = 0
     limit: Annotated[int, Meta(ge=1, le=100, description="How many at most.")] = 25
 
@@ -65,27 +67,27 @@ class ArmsQuery(Struct, forbid_unknown_fields=True):
 class EventsQuery(Struct, forbid_unknown_fields=True):
     """Which events to watch."""
 
-    bandit: Annotated[str | None, Meta(description="Only those of this bandit.")] = None
+    bandit: Annotated[str | None, Meta(description="Only events of this bandit.")] = None
 
 
 class Route(NamedTuple):
-    """A method and a path, and what they mean.
+    """A method and a path, and how to respond to them.
 
     Args:
         method: GET, PUT, POST or DELETE.
         path: with parameters in braces.
-        handler: the method of the application that answers.
-        summary: what it does.
-        scope: which tokens may; None: everybody.
-        body: the type of the body, if there may be one.
-        needs_body: whether it must be there.
-        query: the type of what follows the question mark.
-        answer: the type of the answer, or the kind of text.
-        statuses: of answers that are no problem.
-        problems: kinds of problems of its own; those that every route has are added.
-        writes: whether the answer waits until the changes are kept.
-        conditional: whether If-Match is looked at.
-        max_body: bytes of the body.
+        handler: the name of the handler.
+        summary: one line for the OpenAPI document.
+        scope: the scope that a token needs; None if no token is needed.
+        body: the type of the request body; None if there must be none.
+        needs_body: whether the request must have a body.
+        query: the type of the query; None if there must be none.
+        response: the type of the response body, or its content type.
+        statuses: statuses of successful responses.
+        problems: kinds of problems, besides those that every route has.
+        writes: whether the response waits until changes are written.
+        conditional: whether the header If-Match is checked.
+        max_body: the most bytes of the request body.
     """
 
     method: str
@@ -96,7 +98,7 @@ class Route(NamedTuple):
     body: Any = None
     needs_body: bool = True
     query: Any = None
-    answer: Any = None
+    response: Any = None
     statuses: tuple[int, ...] = (200,)
     problems: tuple[str, ...] = ()
     writes: bool = False
@@ -104,88 +106,88 @@ class Route(NamedTuple):
     max_body: int = 1 << 19
 
 
-_LISTS_OF_ARMS = 4 << 20  # bytes of a body that may name 100,000 arms
+_LISTS_OF_ARMS = 4 << 20  # bytes of a body that may list 100,000 arms
 _BANDIT = "/v1/bandits/{name}"
 _ARM = f"{_BANDIT}/arms/{{arm}}"
 _TO_BANDIT = ("not-found", "archived")
 
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/v1/bandits", "list_bandits", "List the bandits", "read", query=ListQuery, answer=m.BanditsResponse),
+    Route("GET", "/v1/bandits", "list_bandits", "List the bandits", "read", query=ListQuery, response=m.BanditsResponse),
     Route(
-        "PUT", _BANDIT, "make_bandit", "Make a bandit; the same again does nothing", "admin", body=m.NewBandit,
-        answer=m.BanditResponse, statuses=(200, 201), problems=("not-found", "bandit-differs"), writes=True,
+        "PUT", _BANDIT, "make_bandit", "Create a bandit; repeating the request changes nothing", "admin", body=m.NewBandit,
+        response=m.BanditResponse, statuses=(200, 201), problems=("not-found", "bandit-differs"), writes=True,
         max_body=_LISTS_OF_ARMS,
     ),
-    Route("GET", _BANDIT, "show_bandit", "Show a bandit", "read", answer=m.BanditResponse, problems=("not-found",)),
+    Route("GET", _BANDIT, "show_bandit", "Show a bandit", "read", response=m.BanditResponse, problems=("not-found",)),
     Route(
-        "POST", f"{_BANDIT}/archive", "archive", "Let a bandit decide no more; it can still be read", "admin",
-        answer=m.ArchiveResponse, problems=("not-found",), writes=True,
+        "POST", f"{_BANDIT}/archive", "archive", "Archive a bandit: it makes no more decisions, but can be read", "admin",
+        response=m.ArchiveResponse, problems=("not-found",), writes=True,
     ),
     Route(
-        "POST", f"{_BANDIT}/decisions", "decide", "Decide on an arm, or on several", "decide", body=m.DecisionRequest,
-        needs_body=False, answer=m.DecisionsResponse, problems=(*_TO_BANDIT, "key-reused", "key-cancelled"), writes=True,
+        "POST", f"{_BANDIT}/decisions", "decide", "Choose one arm, or several", "decide", body=m.DecisionRequest,
+        needs_body=False, response=m.DecisionsResponse, problems=(*_TO_BANDIT, "key-reused", "key-cancelled"), writes=True,
         max_body=_LISTS_OF_ARMS,
     ),
     Route(
-        "POST", f"{_BANDIT}/rewards", "reward", "Say what decisions paid: all or, if one is refused, none", "reward",
-        body=m.Rewards, answer=m.ResultsResponse, problems=_TO_BANDIT, writes=True,
+        "POST", f"{_BANDIT}/rewards", "reward", "Report rewards; if one of them is refused, none is applied", "reward",
+        body=m.Rewards, response=m.ResultsResponse, problems=_TO_BANDIT, writes=True,
     ),
     Route(
-        "POST", f"{_BANDIT}/cancellations", "cancel", "End decisions that were never shown", "decide",
-        body=m.CancellationRequest, answer=m.ResultsResponse, problems=_TO_BANDIT, writes=True,
+        "POST", f"{_BANDIT}/cancellations", "cancel", "Cancel decisions that were never shown", "decide",
+        body=m.CancellationRequest, response=m.ResultsResponse, problems=_TO_BANDIT, writes=True,
     ),
     Route(
-        "POST", f"{_BANDIT}/expirations", "expire", "End decisions that will have no answer", "reward",
-        body=m.ExpirationRequest, answer=m.ExpirationResponse, problems=_TO_BANDIT, writes=True,
+        "POST", f"{_BANDIT}/expirations", "expire", "Expire decisions that will get no reward", "reward",
+        body=m.ExpirationRequest, response=m.ExpirationResponse, problems=_TO_BANDIT, writes=True,
     ),
     Route(
-        "PUT", _ARM, "put_arm", "Let an arm be chosen; one that is there already stays as it is", "admin", body=m.ArmRequest,
-        needs_body=False, answer=m.ArmsResponse, statuses=(200, 201), problems=(*_TO_BANDIT, "arms-changed"), writes=True,
+        "PUT", _ARM, "put_arm", "Add an arm; an existing arm is not changed", "admin", body=m.ArmRequest,
+        needs_body=False, response=m.ArmsResponse, statuses=(200, 201), problems=(*_TO_BANDIT, "arms-changed"), writes=True,
         conditional=True,
     ),
     Route(
-        "DELETE", _ARM, "delete_arm", "Do not choose an arm any more", "admin", query=DeleteArmQuery, answer=m.ArmsResponse,
+        "DELETE", _ARM, "delete_arm", "Remove an arm", "admin", query=DeleteArmQuery, response=m.ArmsResponse,
         problems=(*_TO_BANDIT, "last-arm", "arms-changed"), writes=True, conditional=True,
     ),
     Route(
-        "GET", f"{_BANDIT}/explain", "explain", "Say for each arm what decides whether it is chosen next", "read",
-        answer=m.ExplainResponse, problems=("not-found",),
+        "GET", f"{_BANDIT}/explain", "explain", "Return the index, mean, window and width of each arm", "read",
+        response=m.ExplainResponse, problems=("not-found",),
     ),
     Route(
-        "GET", f"{_BANDIT}/history", "show_history", "Tell what was chosen and what it paid, over time, in few numbers", "read",
-        query=HistoryQuery, answer=m.HistoryResponse, problems=("not-found",),
+        "GET", f"{_BANDIT}/history", "show_history", "Return choices and rewards over time, in buckets", "read",
+        query=HistoryQuery, response=m.HistoryResponse, problems=("not-found",),
     ),
     Route(
-        "GET", f"{_BANDIT}/arms", "list_arms", "List arms, with what was chosen, paid and learned", "read", query=ArmsQuery,
-        answer=m.ArmListResponse, problems=("not-found",),
+        "GET", f"{_BANDIT}/arms", "list_arms", "List arms with their choices, rewards and estimates", "read", query=ArmsQuery,
+        response=m.ArmListResponse, problems=("not-found",),
     ),
     Route(
-        "GET", f"{_BANDIT}/log", "read_log", "Read the events of a bandit", "read", query=LogQuery, answer=m.LogResponse,
+        "GET", f"{_BANDIT}/log", "read_log", "Read the events of a bandit", "read", query=LogQuery, response=m.LogResponse,
         problems=("not-found",),
     ),
     Route(
-        "GET", "/v1/events", "watch", "Watch events as they happen (server-sent events); slow readers miss some", "read",
-        query=EventsQuery, answer="text/event-stream", problems=("not-found",),
+        "GET", "/v1/events", "watch", "Stream events as they happen (server-sent events); slow clients miss some", "read",
+        query=EventsQuery, response="text/event-stream", problems=("not-found",),
     ),
-    Route("GET", "/livez", "live", "Say whether the process is alive", None, answer=m.HealthResponse),
+    Route("GET", "/livez", "live", "Return whether the process is alive", None, response=m.HealthResponse),
     Route(
-        "GET", "/readyz", "ready", "Say whether decisions can be kept", None, answer=m.HealthResponse,
+        "GET", "/readyz", "ready", "Return whether decisions can be stored", None, response=m.HealthResponse,
         problems=("store-full", "store-failed"),
     ),
-    Route("GET", "/metrics", "show_metrics", "Count everything, for Prometheus", "read", answer="text/plain"),
-    Route("GET", "/openapi.json", "show_openapi", "Describe this API", None, answer=dict[str, Any]),
+    Route("GET", "/metrics", "show_metrics", "Return metrics for Prometheus", "read", response="text/plain"),
+    Route("GET", "/openapi.json", "show_openapi", "Return the OpenAPI document", None, response=dict[str, Any]),
 )  # fmt: skip
 
 
 PAGES: tuple[Route, ...] = tuple(
-    Route("GET", path, "show_page", "A file of the dashboard", None, answer=page.content_type)
+    Route("GET", path, "show_page", "Return a file of the dashboard", None, response=page.content_type)
     for path, page in pages.FILES.items()
 )
-"""What a browser shows; no part of the API."""
+"""The files of the dashboard, which are not part of the API."""
 
 
 def problems_of(route: Route) -> list[str]:
-    """Return the kinds of problems that a route may answer with."""
+    """Return the kinds of problems that a route may respond with."""
     kinds = [
         "bad-request",
         "invalid-value",
@@ -267,5 +269,5 @@ def _parameters(pattern: tuple[str, ...], steps: list[str]) -> dict[str, str] | 
 
 
 def decoders() -> dict[Any, msgspec.json.Decoder[Any]]:
-    """Return a decoder for each type of body."""
+    """Return the body decoder of each handler."""
     return {route.handler: msgspec.json.Decoder(route.body) for route in ROUTES if route.body is not None}

@@ -1,0 +1,175 @@
+"""Handlers of the routes that create, list and archive bandits, and that add and remove arms."""
+
+import functools
+import json
+from typing import Any
+
+import msgspec
+
+from rotting import registry
+from rotting.errors import RottingError
+from rotting.policy import Policy
+from rotting.service import messages as m
+from rotting.service.bandits import Bandits
+from rotting.service.problems import ProblemError
+from rotting.service.requests import Request, Response
+from rotting.store.host import Hosted
+from rotting.store.records import digest
+
+_MANY_ARMS = 2_000  # a bandit with more arms is shown and changed in a worker thread
+
+
+class BanditHandlers:
+    """Handlers for bandits and their arms.
+
+    Args:
+        bandits: the bandits.
+    """
+
+    def __init__(self, bandits: Bandits) -> None:
+        self._bandits, self._host = bandits, bandits.host
+
+    async def list_bandits(self, request: Request) -> Response:
+        """List the bandits that the token is for."""
+        after, limit = request.query.after, request.query.limit
+        metas = self._host.metas
+        names = sorted(name for name in metas if name > after and request.holder.may_use(name))
+        policies = [(name, metas[name]["policy"]) for name in names[:limit]]
+
+        def rows() -> m.BanditsResponse:
+            found: list[m.BanditRow] = []
+            for name, policy in policies:
+                loaded = name in self._host.live
+                found.append(m.BanditRow(name, policy["policy"], policy["params"], self._host.is_archived(name), loaded))
+            return m.BanditsResponse(found, found[-1].name if len(names) > limit else None)
+
+        return Response(m.encode(await self._bandits.in_thread(rows)))
+
+    async def make_bandit(self, request: Request) -> Response:
+        """Create a bandit; repeating the request changes nothing."""
+        name, given = request.parameters["name"], self._arguments(request)
+        policy, arms, options = given.pop("policy"), given.pop("arms"), given
+        is_new = name not in self._host.metas and await self._bandits.make(
+            policy, lambda: self._host.make(name, policy, arms, **options)
+        )
+        if not is_new and not await self._bandits.in_thread(lambda: self._host.is_same(name, policy, arms, options)):
+            detail = f"bandit must be new or made with the same arguments, got {name!r}, which is not"
+            raise ProblemError("bandit-differs", detail)
+        return await self._shown(await self._bandits.get(name), 201 if is_new else 200)
+
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        """Return the arguments of a new bandit: those of the request, and those of the bandit `like` for the rest."""
+        given: dict[str, Any] = {
+            name: value for name, value in msgspec.structs.asdict(request.body).items() if value is not msgspec.UNSET
+        }
+        template = given.pop("like", None)
+        if template is not None and (template not in self._host.metas or not request.holder.may_use(template)):
+            raise ProblemError("not-found", f"like must be a bandit that was made, got {template!r}")
+        known = {} if template is None else self._host.metas[template]
+        params = given.pop("params", known.get("policy", {}).get("params", {}) if "policy" not in given else {})
+        word = given.pop("policy", known.get("policy", {}).get("policy"))
+        if word is None:
+            raise ProblemError("invalid-value", "policy must be the name of a policy, or like must be given, got neither")
+        policy = _policy(word, params)
+        arms = given.pop("arms", known.get("arms"))
+        if arms is None:
+            raise ProblemError("invalid-value", "arms must be the names of the arms, or like must be given, got neither")
+        options: dict[str, Any] = {name: known[name] for name in ("seed", "pending", "max_pending") if name in known}
+        return {"seed": 0, "pending": "young", "max_pending": 10_000, **options, **given, "policy": policy, "arms": arms}
+
+    async def show_bandit(self, request: Request) -> Response:
+        """Show a bandit."""
+        return await self._shown(await self._bandits.get(request.parameters["name"]))
+
+    async def _shown(self, hosted: Hosted, status: int = 200) -> Response:
+        show, heavy = functools.partial(_show, hosted, status), hosted.n_arms > _MANY_ARMS
+        return await self._bandits.change(hosted, show, heavy=heavy, archived=True)
+
+    async def archive(self, request: Request) -> Response:
+        """Archive a bandit: it makes no more decisions."""
+        hosted = await self._bandits.get(request.parameters["name"])
+        await self._bandits.change(hosted, lambda: self._host.archive(hosted), archived=True)
+        return Response(m.encode(m.ArchiveResponse(hosted.name, True)))
+
+    async def put_arm(self, request: Request) -> Response:
+        """Add an arm, or bring back a retired one."""
+        hosted, arm, asked = await self._bandits.active(request.parameters["name"]), request.parameters["arm"], request.body
+
+        def work() -> Response:
+            _check_revision(hosted, request)
+            if hosted.is_active(arm):
+                return _show_arms(hosted)
+            if asked.resume and not hosted.is_retired(arm):
+                raise ProblemError("invalid-value", f"resume must be for an arm that was removed with keep, got {arm!r}")
+            hosted.bandit.add_arm(arm, resume=asked.resume, prior=asked.prior)
+            return _show_arms(hosted, 201)
+
+        return await self._bandits.change(hosted, work, heavy=hosted.n_arms > _MANY_ARMS)
+
+    async def delete_arm(self, request: Request) -> Response:
+        """Remove an arm."""
+        hosted, arm = await self._bandits.active(request.parameters["name"]), request.parameters["arm"]
+        keep = request.query.keep
+
+        def work() -> Response:
+            _check_revision(hosted, request)
+            active = hosted.is_active(arm)
+            if not active and (keep or not hosted.is_retired(arm)):
+                raise ProblemError("not-found", f"arm must be one of the bandit {hosted.name!r}, got {arm!r}")
+            if active and hosted.n_arms == 1:
+                raise ProblemError("last-arm", f"arm must not be the last one, got {arm!r}")
+            (hosted.bandit.retire if keep else hosted.bandit.forget)(arm)
+            return _show_arms(hosted)
+
+        return await self._bandits.change(hosted, work, heavy=hosted.n_arms > _MANY_ARMS)
+
+
+def _policy(word: str, params: dict[str, float | str]) -> Policy:
+    kind = registry.find(word)
+    known = [each.name for each in kind.parameters()]
+    for name in params:
+        if name not in known:
+            raise ProblemError("invalid-value", f"params must be among {', '.join(known) or 'none'} for {word}, got {name!r}")
+    try:
+        return kind(**params)
+    except RottingError as error:
+        raise ProblemError("invalid-value", f"params.{error}") from error
+
+
+def _revision(hosted: Hosted) -> bytes:
+    """Return the ETag of the arms, which is equal for the same arms in the same order."""
+    return b'"%b"' % digest(json.dumps([list(hosted.bandit.arms), hosted.retired])).hex().encode()
+
+
+def _check_revision(hosted: Hosted, request: Request) -> None:
+    """Refuse a change if the arms were changed since the client read them."""
+    wanted = request.headers.get(b"if-match")
+    if wanted is None or wanted.strip() == b"*":
+        return
+    found = _revision(hosted)
+    if found not in {each.strip() for each in wanted.split(b",")}:
+        given = wanted.decode("latin-1")
+        raise ProblemError("arms-changed", f"If-Match must be {found.decode()}, the revision of the arms, got {given[:60]}")
+
+
+def _show(hosted: Hosted, status: int) -> Response:
+    meta, bandit = hosted.meta, hosted.bandit
+    body = m.BanditResponse(
+        hosted.name,
+        meta["policy"]["policy"],
+        meta["policy"]["params"],
+        meta["seed"],
+        meta["pending"],
+        meta["max_pending"],
+        hosted.archived,
+        bandit.rounds,
+        bandit.pending,
+        list(bandit.arms),
+        hosted.retired,
+    )
+    return Response(m.encode(body), status, ((b"etag", _revision(hosted)),))
+
+
+def _show_arms(hosted: Hosted, status: int = 200) -> Response:
+    body = m.ArmsResponse(list(hosted.bandit.arms), hosted.retired)
+    return Response(m.encode(body), status, ((b"etag", _revision(hosted)),))

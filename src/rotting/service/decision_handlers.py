@@ -1,0 +1,219 @@
+"""Handlers of the routes that make decisions and that report, cancel or expire them."""
+
+import functools
+import json
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from rotting.live.decisions import Decision, Outcome
+from rotting.service import messages as m
+from rotting.service import overview
+from rotting.service.bandits import Bandits
+from rotting.service.metrics import Metrics
+from rotting.service.problems import ProblemError
+from rotting.service.requests import Request, Response
+from rotting.store.host import Hosted
+from rotting.store.records import digest
+
+_MANY_NAMED = 200  # a request that names more arms is checked in a worker thread
+_MANY_DECISIONS = 20  # more decisions are made, or expired, in a worker thread
+
+
+class DecisionHandlers:
+    """Handlers for decisions and their rewards.
+
+    Args:
+        bandits: the bandits.
+        metrics: counts decisions and rewards.
+    """
+
+    def __init__(self, bandits: Bandits, metrics: Metrics) -> None:
+        self._bandits, self._host, self._metrics = bandits, bandits.host, metrics
+        self.latest: dict[str, dict[str, Any]] = {}
+        """The latest decision of each bandit, with its reason."""
+
+    async def decide(self, request: Request) -> Response:
+        """Choose one arm, or several."""
+        hosted, wanted = await self._bandits.active(request.parameters["name"]), request.body
+        named = len(wanted.arms or ()) + len(wanted.without or ())
+        if named > _MANY_NAMED:
+            await self._bandits.in_thread(lambda: _check_arms(hosted, wanted))
+        elif named:
+            _check_arms(hosted, wanted)
+        if wanted.dry_run:
+            return await self._preview(hosted, wanted)
+        key, heavy = wanted.idempotency_key, wanted.count > _MANY_DECISIONS or named > _MANY_NAMED
+        made: list[dict[str, Any]] = []  # stays empty if the key was used before
+        work = functools.partial(_decide, hosted, wanted, made)
+        if key is None:
+            content = await self._bandits.change(hosted, work, heavy=heavy)
+        else:
+            body = await self._bandits.in_thread(lambda: _request_digest(wanted)) if heavy else _request_digest(wanted)
+            before = functools.partial(self._decided_before, hosted, key, body)
+            note = functools.partial(_note_of_key, key, body)
+            content = await self._bandits.change(hosted, work, heavy=heavy, before=before, note=note)
+        if made:
+            self.latest[hosted.name] = made[-1]
+            self._metrics.tally(hosted.name).decided(made[0]["round"], wanted.count)
+        return Response(content)
+
+    async def _preview(self, hosted: Hosted, wanted: m.DecisionRequest) -> Response:
+        """Return what would be decided."""
+
+        def preview() -> bytes:
+            decisions = hosted.bandit.preview(wanted.arms, wanted.count, without=wanted.without)
+            return m.encode({"decisions": [{**decision_json(each), "id": None} for each in decisions]})
+
+        return Response(await self._bandits.in_thread(preview))
+
+    def _decided_before(self, hosted: Hosted, key: str, body: str) -> bytes | None:
+        """Return the response to the first request with an idempotency key, or None if the key is new."""
+        note = self._host.note(hosted.name, f"key:{key}")
+        if note is None:
+            return None
+        shown = m.encode(key).decode()
+        if note.get("cancelled"):
+            raise ProblemError("key-cancelled", f"idempotency_key must not be cancelled, got {shown}")
+        if note["body"] != body:
+            raise ProblemError("key-reused", f"idempotency_key must be new for another request, got {shown}")
+        return m.encode({"decisions": _noted_decisions(note)})
+
+    async def reward(self, request: Request) -> Response:
+        """Apply the rewards of decisions."""
+        hosted, rewards = await self._bandits.active(request.parameters["name"]), request.body
+        pairs = [(each.id, each.reward) for each in rewards]
+        _check_range(hosted, [each.reward for each in rewards])
+        outcomes = await self._bandits.change(hosted, lambda: hosted.bandit.reward_many(pairs))
+        tally = self._metrics.tally(hosted.name)
+        for (_, reward), outcome in zip(pairs, outcomes, strict=True):
+            tally.rewarded(outcome, reward)
+        return _results([each.id for each in rewards], outcomes)
+
+    async def cancel(self, request: Request) -> Response:
+        """Cancel decisions that were never shown."""
+        hosted, wanted = await self._bandits.active(request.parameters["name"]), request.body
+        if (wanted.ids is None) == (wanted.keys is None):
+            raise ProblemError("invalid-value", "ids must be given, or keys, got both or none")
+        if wanted.keys is not None:
+            return await self._cancel_keys(hosted, wanted.keys)
+        outcomes = await self._bandits.change(hosted, lambda: [hosted.bandit.cancel(each) for each in wanted.ids])
+        return _results(wanted.ids, outcomes)
+
+    async def _cancel_keys(self, hosted: Hosted, keys: list[str]) -> Response:
+        """Cancel the decisions that were made with idempotency keys; no decision can be made with them any more."""
+        notes: dict[str, dict[str, Any]] = {}
+
+        def find() -> None:
+            notes.update((key, self._host.note(hosted.name, f"key:{key}") or {}) for key in keys)
+
+        def cancel() -> list[Outcome]:
+            outcomes: list[Outcome] = []
+            for key in keys:
+                found = [hosted.bandit.cancel(each["id"]) for each in _noted_decisions(notes[key])]
+                outcomes.append("applied" if not found or "applied" in found else found[0])
+            return outcomes
+
+        outcomes = await self._bandits.change(hosted, cancel, heavy=True, before=find)
+        self._host.check_current(hosted)
+        for key in keys:
+            if not notes[key].get("cancelled"):
+                self._host.add_note(hosted.name, f"key:{key}", cancelled=True)
+        return _results(keys, outcomes)
+
+    async def expire(self, request: Request) -> Response:
+        """Expire decisions that will get no reward."""
+        hosted, wanted = await self._bandits.active(request.parameters["name"]), request.body
+        if (wanted.ids is None) == (wanted.older_than_rounds is None):
+            raise ProblemError("invalid-value", "ids must be given, or older_than_rounds, got both or none")
+        bandit, missing = hosted.bandit, wanted.missing
+        if missing != "drop":
+            _check_range(hosted, [missing], "missing")
+        if wanted.ids is None:
+            limit = wanted.limit
+            ended = await self._bandits.change(
+                hosted,
+                lambda: bandit.expire(older_than_rounds=wanted.older_than_rounds, missing=missing, limit=limit),
+                heavy=bandit.pending > _MANY_DECISIONS,
+            )
+            return Response(m.encode(m.ExpirationResponse([], ended, ended == limit)))
+        outcomes = await self._bandits.change(hosted, lambda: [bandit.expire(each, missing=missing) for each in wanted.ids])
+        results = [m.Result(*each) for each in zip(wanted.ids, outcomes, strict=True)]
+        return Response(m.encode(m.ExpirationResponse(results, outcomes.count("applied"))))
+
+
+def _decide(hosted: Hosted, wanted: m.DecisionRequest, made: list[dict[str, Any]]) -> bytes:
+    """Decide, add the decisions to `made`, and return the body of the response."""
+    bandit, arms, without = hosted.bandit, wanted.arms, wanted.without
+    if wanted.count == 1:
+        made.append(decision_json(bandit.decide(arms, without=without)))
+    else:
+        made.extend(decision_json(each) for each in bandit.decide(arms, count=wanted.count, without=without))
+    return m.encode({"decisions": made})
+
+
+def decision_json(decision: Decision) -> dict[str, Any]:
+    """Return the JSON of a decision."""
+    key, arm, number, propensity, reason = decision
+    return {"id": key, "arm": arm, "propensity": propensity, "round": number, "reason": overview.reason_fields(reason)}
+
+
+def _note_of_key(key: str, body: str, content: bytes) -> dict[str, str]:
+    """Return the note that stores the first response to an idempotency key in the log."""
+    return {"note": f"key:{key}", "body": body, "answer": content.decode()}
+
+
+def _noted_decisions(note: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the decisions in the note of an idempotency key; older versions stored them without a response around them."""
+    found: list[dict[str, Any]] = json.loads(note["answer"])["decisions"] if "answer" in note else note.get("decisions", [])
+    return found
+
+
+@functools.lru_cache(1_000)
+def _count_digest(count: int) -> str:
+    return digest(json.dumps([count, None, None])).hex()
+
+
+def _request_digest(wanted: m.DecisionRequest) -> str:
+    """Return a digest of a request: the same key must come with the same request."""
+    if wanted.arms is None and wanted.without is None:
+        return _count_digest(wanted.count)
+    return digest(json.dumps([wanted.count, wanted.arms, wanted.without])).hex()
+
+
+def _check_arms(hosted: Hosted, wanted: m.DecisionRequest) -> None:
+    """Refuse arms that the bandit does not have; a retired arm may be left out of the choice."""
+    for arm in wanted.arms or ():
+        if not hosted.is_active(arm):
+            raise ProblemError("invalid-value", f"arms must name arms of the bandit, got {_shown_arm(arm)}")
+    for arm in wanted.without or ():
+        if not (hosted.is_active(arm) or hosted.is_retired(arm)):
+            raise ProblemError("invalid-value", f"without must name arms of the bandit, got {_shown_arm(arm)}")
+    if wanted.without and _leaves_out_all(hosted, wanted):
+        raise ProblemError("invalid-value", "without must leave an arm to choose, got all of them")
+
+
+def _leaves_out_all(hosted: Hosted, wanted: m.DecisionRequest) -> bool:
+    left_out = set(wanted.without or ())
+    if wanted.arms is not None:
+        return left_out.issuperset(wanted.arms)
+    return sum(hosted.is_active(arm) for arm in left_out) >= hosted.n_arms
+
+
+def _shown_arm(arm: Hashable) -> str:
+    return m.encode(arm).decode()[:60]
+
+
+def _check_range(hosted: Hosted, rewards: Sequence[float], field: str | None = None) -> None:
+    """Refuse a reward outside the range that the policy declares."""
+    policy = hosted.bandit.policy
+    low, high = policy.reward_range or (-math.inf, math.inf)
+    for place, reward in enumerate(rewards):
+        if not low <= reward <= high:
+            name = f"[{place}].reward" if field is None else field
+            rule = f"be in [{low!r}, {high!r}], the range that {policy!r} declares"
+            raise ProblemError("invalid-value", f"{name} must {rule}, got {reward!r}")
+
+
+def _results(ids: list[str], outcomes: list[Outcome]) -> Response:
+    return Response(m.encode(m.ResultsResponse([m.Result(*each) for each in zip(ids, outcomes, strict=True)])))

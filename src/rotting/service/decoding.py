@@ -1,0 +1,73 @@
+"""Reads and decodes the query and the body of a request."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from rotting.service import messages as m
+from rotting.service import routes
+from rotting.service.problems import ProblemError, of_body
+from rotting.service.requests import JSON, LARGE_BODY, ByteBudget, Request
+from rotting.service.routes import Route
+
+
+class BodyDecoder:
+    """Reads the bodies of requests, within limits on their size and on the memory for all of them.
+
+    Args:
+        max_body: bytes of one body.
+        memory: for all bodies that are being read or decoded.
+        in_thread: runs the decoding of a large body in a worker thread.
+    """
+
+    def __init__(self, max_body: int, memory: ByteBudget, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:
+        self._max_body, self._memory, self._in_thread = max_body, memory, in_thread
+        self._decoders = routes.decoders()
+
+    async def read(self, request: Request, route: Route) -> Any:
+        """Return the decoded body."""
+        if route.body is None:
+            raise ProblemError("bad-request", "body must be left out here, got one")
+        kind = request.headers.get(b"content-type", b"")
+        if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
+            detail = f"Content-Type must be application/json, got {kind.decode('latin-1')!r}"
+            raise ProblemError("unsupported-media-type", detail)
+        limit = min(route.max_body, self._max_body)
+        request.check_body_length(limit)
+        body = b""
+        try:
+            body = await request.read_body(limit, self._memory)
+            decoder = self._decoders[route.handler]
+            if len(body) > LARGE_BODY:
+                return await self._in_thread(lambda: _decode(decoder, body))
+            return _decode(decoder, body)
+        finally:
+            self._memory.give_back(len(body))
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    try:
+        return decoder.decode(body)
+    except (ValueError, RecursionError) as error:
+        raise of_body(error, body) from error
+
+
+def decode_query(request: Request, route: Route) -> Any:
+    """Return the decoded query."""
+    text = request.query_string
+    if route.query is None:
+        if text:
+            raise ProblemError("invalid-value", f"query must be left out here, got {text[:60]!r}")
+        return None
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
+    except ValueError as error:
+        raise ProblemError("bad-request", f"query must be name=value&name=value, got {text[:60]!r}") from error
+    if len(dict(pairs)) < len(pairs):
+        raise ProblemError("invalid-value", f"query must have each name once, got {text[:60]!r}")
+    try:
+        return msgspec.convert(dict(pairs), route.query, strict=False)
+    except msgspec.ValidationError as error:
+        raise of_body(error, m.encode(dict(pairs)), "query") from error
