@@ -22,7 +22,7 @@ from tests.helpers.calls import bandits, call_of, create
         (lambda: create(None, "n", "ucb1"), InvalidTypeError, "^policy must be a policy"),  # type: ignore[arg-type]
         (lambda: create(None, "n", arms=3), InvalidTypeError, "^arms must be a list, got 3$"),  # type: ignore[arg-type]
         (lambda: create(None, "n", arms=[{1}]), InvalidTypeError, "must hold only what JSON can"),  # type: ignore[list-item]
-        (lambda: call_of(lambda bandit: bandit.decide(3)), InvalidTypeError, "^arms must be a list"),  # type: ignore[arg-type]
+        (lambda: call_of(lambda bandit: bandit.decide(3)), InvalidTypeError, "^arms must be a list"),  # type: ignore[call-overload]
         (lambda: call_of(lambda bandit: bandit.reward_many([1])), InvalidTypeError, "^rewards must be pairs"),  # type: ignore[list-item]
         (lambda: call_of(lambda bandit: bandit.reward_many([(1, 1.0)])), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[list-item]
         (lambda: call_of(lambda bandit: bandit.reward(1, 1.0)), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[arg-type]

@@ -126,7 +126,7 @@ def test_it_says_that_a_long_log_is_being_read(open_page: Open, played: Client) 
 
     page.route("**/history", reading)
     page.get_by_role("link", name="songs").click()
-    page.locator(".notice", has_text="Reading the log: 1,000 events to go.").wait_for()
+    page.locator(".notice", has_text="Reading the log: 1,000 events left.").wait_for()
     assert page.locator(".why").inner_text() == "The log is being read: the last decision comes last."
     behind.pop(0)
     page.locator(".why", has_text="In decision 120").wait_for()

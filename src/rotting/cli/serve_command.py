@@ -1,4 +1,4 @@
-"""`rotting serve` and `rotting token`: decisions over HTTP, and who may ask for them."""
+"""`rotting serve` and `rotting token`: serve decisions over HTTP, and create tokens for its clients."""
 
 import argparse
 from pathlib import Path
@@ -51,31 +51,41 @@ def _token(options: argparse.Namespace) -> None:
     with refusing():
         bandits = None if options.bandits is None else options.bandits.split(",")
         print(new_token(Path(options.file), options.name, options.scopes.split(","), bandits))
-    say(f"added to {options.file}, which holds its digest only; keep the token: it is shown once")
+    say(f"added to {options.file}, which holds the digest only; keep the token: it is shown once")
 
 
 def add(command: "Command") -> None:
     """Add the commands to the parser."""
     more = (
-        "SIGTERM shuts it down cleanly; SIGHUP reads the tokens again and reopens the access log. "
-        "The API describes itself at /openapi.json."
+        "SIGTERM shuts the service down cleanly; SIGHUP reloads the tokens and reopens the access log. "
+        "The OpenAPI document is at /openapi.json."
     )
     serve = command("serve", _serve, "Serve the bandits of a store over HTTP", more)
-    serve.add_argument("file", metavar="FILE", help="the store, such as songs.rot; it is made if it is not there")
+    serve.add_argument("file", metavar="FILE", help="the store, such as songs.rot; it is created if it is missing")
     serve.add_argument("--must-exist", action="store_true", help="refuse to start if the store is missing")
-    serve.add_argument("--host", default="127.0.0.1", help="address to listen at; default: 127.0.0.1, this machine alone")
-    serve.add_argument("--port", default="8000", help="default: 8000; 0: any that is free")
-    serve.add_argument("--token-file", metavar="F", help="who may do what; needed to listen to other machines")
-    serve.add_argument("--durability", default="disk", help="what an answer means: disk (default), os or memory")
-    serve.add_argument("--rate", metavar="N", help="requests a second of each token or address; default: any number")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on; default: 127.0.0.1, this machine only")
+    serve.add_argument("--port", default="8000", help="port to listen on; default: 8000; 0: any free port")
+    serve.add_argument("--token-file", metavar="F", help="tokens of the clients; required unless --host is a loopback address")
+    serve.add_argument(
+        "--durability", default="disk", help="where a change is stored before the response: disk (default), os or memory"
+    )
+    serve.add_argument("--rate", metavar="N", help="most requests per second of each token or address; default: no limit")
     serve.add_argument("--access-log", metavar="F", help="append a line for every request to this file; -: standard error")
     serve.add_argument("--tls-cert", metavar="F", help="certificate for HTTPS, with --tls-key")
     serve.add_argument("--tls-key", metavar="F", help="private key of the certificate")
     serve.add_argument(
-        "--trusted-proxy", metavar="ADDRESS", action="append", default=[], help="believe X-Forwarded-For of this proxy"
+        "--trusted-proxy",
+        metavar="ADDRESS",
+        action="append",
+        default=[],
+        help="use the client address in X-Forwarded-For from this proxy",
     )
-    token = command("token", _token, "Add a token to a file, and print it", "The file holds its digest only.")
-    token.add_argument("file", metavar="FILE", help="the token file; it is made if it is not there")
-    token.add_argument("--name", default="unnamed", help="who will have it")
-    token.add_argument("--scopes", default="decide,reward", help="of decide, reward, admin, read; default: decide,reward")
+    token = command(
+        "token", _token, "Add a token to a token file, and print it", "The file holds the digest of the token only."
+    )
+    token.add_argument("file", metavar="FILE", help="the token file; it is created if it is missing")
+    token.add_argument("--name", default="unnamed", help="name of the token, for the access log")
+    token.add_argument(
+        "--scopes", default="decide,reward", help="scopes among decide, reward, admin, read; default: decide,reward"
+    )
     token.add_argument("--bandits", metavar="NAMES", help="only these bandits, such as songs,radio-*; default: all")

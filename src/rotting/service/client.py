@@ -169,7 +169,8 @@ class _Connections(Generic[HTTP]):
     """
 
     def __init__(self, http_class: type[HTTP], settings: dict[str, Any]) -> None:
-        self._http_class, self._settings = http_class, settings
+        self._http_class: type[HTTP] = http_class
+        self._settings = settings
         self._by_owner: dict[tuple[int, asyncio.AbstractEventLoop | None], HTTP] = {}
         self._is_closed = False
 

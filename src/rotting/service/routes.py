@@ -56,9 +56,7 @@ ArmOrder = Literal["plays", "share", "index", "overall", "worn", "name"]
 class ArmsQuery(Struct, forbid_unknown_fields=True):
     """Which arms to list."""
 
-    search: Annotated[
-        str, Meta(max_length=200, description="Only arms with this text in their name, in any case.")
-    ] = ""
+    search: Annotated[str, Meta(max_length=200, description="Only arms with this text in their name, in any case.")] = ""
     order: Annotated[ArmOrder, Meta(description="The sort order: largest first, worn arms first, or by name.")] = "plays"
     offset: Annotated[int, Meta(ge=0, le=2**53, description="How many to skip.")] = 0
     limit: Annotated[int, Meta(ge=1, le=100, description="How many at most.")] = 25

@@ -1,4 +1,4 @@
-// Requests to this service and to no other; the token is typed in, and forgotten with the tab.
+// Requests to this service only. The user types the token in; it is forgotten when the tab is closed.
 const PLACE = "rotting-token";
 const LONGEST = 30000; // milliseconds between two attempts to connect
 
@@ -24,7 +24,7 @@ export async function request(path, options = {}) {
   try {
     detail = (await response.json()).detail ?? detail;
   } catch {
-    // no document: the status must do
+    // the response has no problem document: show its status
   }
   throw new Problem(response.status, detail);
 }
@@ -38,7 +38,7 @@ export const sleep = (milliseconds, signal) =>
     signal?.addEventListener("abort", () => (clearTimeout(timer), done()), { once: true });
   });
 
-/** Count the events in what has come whole; return the rest too. */
+/** Return the number of complete events in a text, and the incomplete rest. */
 function counted(text) {
   const parts = text.split("\n\n");
   const rest = parts.pop();
@@ -51,8 +51,9 @@ function counted(text) {
 }
 
 /**
- * Watch a bandit until the signal: tell how many events came, and whether there is a connection.
- * EventSource cannot send a token, so the stream is read here. Who was away asks for everything again, so no event is missed.
+ * Watch the events of a bandit until the signal aborts. `onEvents` gets the number of new events, `onState` whether there is a
+ * connection. EventSource cannot send a token, so the stream is read here. After a reconnection the page loads everything again,
+ * so that it misses no event.
  */
 export async function watch(bandit, signal, { onEvents, onState }) {
   let wait = 1000;

@@ -1,4 +1,4 @@
-// The arms, page by page: the service sorts and searches, so that a thousand arms cost no more than ten.
+// The list of arms, page by page. The service sorts and searches, so that a thousand arms are as fast as ten.
 import { get } from "./api.js";
 import { h, s, say } from "./dom.js";
 import { count, name, number, percent, plural } from "./words.js";
@@ -69,21 +69,21 @@ export class Arms {
       h("div", { class: "pager" }, this.status, h("span", {}, this.earlier, " ", this.later)));
   }
 
-  /** Say how the policy chooses; `countsWaiting`: whether decisions without a reward enter its choice, and there are some. */
+  /** Explain how the policy chooses. `countsWaiting`: whether there are decisions without a reward that influence its choice. */
   explain(found, last, countsWaiting) {
     const random = last !== null && last.propensity !== null && last.propensity < 1;
     const byEstimate = !random && found.arms.some((row) => row.index !== null);
     say(this.how, random ? AT_RANDOM : byEstimate ? BY_ESTIMATE + (countsWaiting ? NOT_COUNTED : "") : "");
   }
 
-  /** Remember which arms have a colour in the picture. */
+  /** Remember which arms have a colour in the chart. */
   paint(arms) {
     this.colours = new Map(arms.map((each, k) => [name(each.arm), k]));
   }
 
   async fetch(signal) {
-    const asked = new URLSearchParams({ ...this.query, limit: LIMIT });
-    const found = await get(`v1/bandits/${this.bandit}/arms?${asked}`, signal);
+    const query = new URLSearchParams({ ...this.query, limit: LIMIT });
+    const found = await get(`v1/bandits/${this.bandit}/arms?${query}`, signal);
     if (found.matching && this.query.offset >= found.matching) {
       this.query.offset = 0;
       return this.fetch(signal);

@@ -1,11 +1,11 @@
-// One bandit, live: it asks again when something happened, and never more often than the answers take.
+// The page of one bandit. It loads the data again after new events, but waits longer if the service responds slowly.
 import { Problem, get, sleep, watch } from "./api.js";
 import { Arms } from "./arms.js";
 import { h, say } from "./dom.js";
-import { Chosen, Paid, Unanswered, Wear, trend } from "./history.js";
+import { Chosen, Paid, WithoutReward, Wear, trend } from "./history.js";
 import { compact, count, name, number, percent, plural, policy, why } from "./words.js";
 
-const PAUSE = 1000; // milliseconds between two looks, at least; and four times what a look takes
+const PAUSE = 1000; // least milliseconds between two updates; four times the duration of an update if that is longer
 
 class Tile {
   constructor(label) {
@@ -32,14 +32,14 @@ export class BanditView {
     this.notice = h("section", { class: "notice", role: "status", hidden: true });
     this.why = h("p", { class: "why" }, "No decision yet.");
     this.tiles = { decisions: new Tile("Decisions"), mean: new Tile("Mean reward now"), waiting: new Tile("Waiting"), lost: new Tile("Lost"), worn: new Tile("Wearing out") };
-    this.pictures = [new Chosen(), new Wear(), new Paid(), new Unanswered()];
+    this.pictures = [new Chosen(), new Wear(), new Paid(), new WithoutReward()];
     this.arms = new Arms(encodeURIComponent(bandit), () => this.soon());
-    const [chosen, wear, paid, unanswered] = this.pictures.map((each) => each.element);
+    const [chosen, wear, paid, withoutReward] = this.pictures.map((each) => each.element);
     this.element = h("div", {},
       h("p", { class: "hint" }, h("a", { href: "#/" }, "← All bandits")), this.title, this.about, this.notice,
       h("dl", { class: "tiles" }, Object.values(this.tiles).map((each) => each.element)),
       h("section", { "aria-labelledby": "why" }, h("h2", { id: "why" }, "Why the last decision"), this.why),
-      chosen, wear, h("div", { class: "columns" }, paid, unanswered), this.arms.element);
+      chosen, wear, h("div", { class: "columns" }, paid, withoutReward), this.arms.element);
   }
 
   async run() {
@@ -64,7 +64,7 @@ export class BanditView {
       } catch (error) {
         if (signal.aborted) break;
         if (error instanceof Problem && error.status < 500) return this.fail(error);
-        this.tell(`The service does not answer: ${error.message}. Trying again.`);
+        this.tell(`The service does not respond: ${error.message}. Trying again.`);
         this.changed = true;
       }
       if (found) this.show(...found);
@@ -89,7 +89,7 @@ export class BanditView {
     this.wake?.();
   }
 
-  /** Somebody searches or turns a page: look now. */
+  /** Update now, because the user searches or turns a page. */
   soon() {
     this.asked = true;
     this.hurry?.();
@@ -111,12 +111,12 @@ export class BanditView {
     const [history, arms] = await Promise.all([get(`${path}/history`, signal), this.arms.fetch(signal)]);
     this.behind = history.behind;
     if (history.behind) this.changed = true;
-    this.tell(history.behind ? `Reading the log: ${plural(history.behind, "event")} to go. What is shown is the beginning.` : "");
+    this.tell(history.behind ? `Reading the log: ${plural(history.behind, "event")} left. The charts show the beginning of the log.` : "");
     return [history, arms];
   }
 
   introduce(about) {
-    this.about.replaceChildren(policy(about), ...(about.archived ? [" ", h("span", { class: "badge off" }, "archived: it decides no more")] : []));
+    this.about.replaceChildren(policy(about), ...(about.archived ? [" ", h("span", { class: "badge off" }, "archived: makes no more decisions")] : []));
     return about;
   }
 
@@ -126,11 +126,11 @@ export class BanditView {
     const same = before !== null && Math.abs(now - before) < 0.001 * Math.abs(before);
     const change = before === null || now === null ? "" : same ? "steady" : `${now >= before ? "▲" : "▼"} ${number(Math.abs(now - before))} against the ${count(decisions)} decisions before`;
     this.tiles.mean.set(number(now), change || (totals.mean === null ? "no reward yet" : `${number(totals.mean)} over all`));
-    this.tiles.waiting.set(compact(totals.waiting), "decisions without an answer so far");
-    this.tiles.lost.set(percent(totals.decisions ? totals.lost / totals.decisions : 0), `${plural(totals.lost, "decision")} ended unanswered`);
+    this.tiles.waiting.set(compact(totals.waiting), "decisions without a reward so far");
+    this.tiles.lost.set(percent(totals.decisions ? totals.lost / totals.decisions : 0), `${plural(totals.lost, "decision")} ended without a reward`);
     this.tiles.worn.set(history.behind ? "–" : compact(arms.worn), `of ${plural(arms.total, "arm")} pay less than they did`);
     const { last } = history, countsWaiting = this.shown.pending_rule !== "ignore" && totals.waiting > 0;
-    if (history.behind && !last?.reason) say(this.why, "The log is being read: the last decision comes last.");
+    if (history.behind && !last?.reason) say(this.why, "The log is being read; the last decision is shown when that is done.");
     else if (last) {
       const key = JSON.stringify([last, countsWaiting]);
       if (key !== this.reason) this.why.replaceChildren(`In decision ${count(last.round)}, `, h("strong", {}, name(last.arm)), ` ${why(last, countsWaiting)}`);

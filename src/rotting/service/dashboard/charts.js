@@ -1,17 +1,17 @@
-// Pictures over decisions: a frame with axes, and a cursor that the pointer and the arrow keys move.
+// Charts over decisions: axes, and a cursor that the pointer and the arrow keys move.
 import { h, s, say } from "./dom.js";
 import { compact, count } from "./words.js";
 
 const LEFT = 44, RIGHT = 10, TOP = 10, BOTTOM = 24;
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -10, PageUp: 10 };
 
-/** Round numbers between two ends, about as many as wanted. */
+/** About `wanted` round numbers between two ends. */
 export function ticks(low, high, wanted) {
   const raw = (high - low) / Math.max(1, wanted) || 1;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find((each) => each * power >= raw * 0.999);
   const found = [];
-  for (let value = Math.ceil(low / step - 1e-9) * step; value <= high + 1e-9 * step; value += step) found.push(value + 0); // which is never -0
+  for (let value = Math.ceil(low / step - 1e-9) * step; value <= high + 1e-9 * step; value += step) found.push(value + 0); // + 0 turns -0 into 0
   return found;
 }
 
@@ -36,13 +36,13 @@ export function line(xs, ys) {
 
 export class Chart {
   /**
-   * label: what a screen reader calls it; height: in pixels; domain(data): the ends of the y axis; show(y): a number on it;
-   * draw(data, xs, y): its shapes; describe(data, k): what is at a place, in words; onMove(k): called with the place.
+   * label: for screen readers; height: in pixels; domain(data): the ends of the y axis; show(y): the text of a number on the y
+   * axis; draw(data, xs, y): the shapes; describe(data, k): the text for position k; onMove(data, k): called when the cursor moves.
    */
   constructor(options) {
     this.options = options;
     this.data = null;
-    this.place = null; // null: the newest
+    this.place = null; // null: the latest position
     this.svg = s("svg", { height: options.height, "aria-hidden": "true" });
     this.frame = h("div", {
       class: "chart", role: "slider", tabindex: "0", "aria-label": `${options.label}. Arrow keys move over the decisions.`,

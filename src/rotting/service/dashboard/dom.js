@@ -1,4 +1,4 @@
-// Elements without markup in strings: what comes from a bandit is text, never HTML.
+// Creates elements without HTML in strings, so that names of bandits and arms are never parsed as HTML.
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, attributes, children) {
@@ -14,7 +14,7 @@ function fill(element, attributes, children) {
 export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 export const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-/** Set a text only when it changes, so that a screen reader is not told twice. */
+/** Set a text only if it changes, so that a screen reader does not read it twice. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }

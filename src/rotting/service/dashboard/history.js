@@ -1,4 +1,4 @@
-// The three pictures of a bandit's past: what was chosen, what it paid, what was answered.
+// The charts of a bandit over time: choices, mean rewards of arms, mean reward, and decisions without a reward.
 import { Chart, between, line } from "./charts.js";
 import { h, s, say } from "./dom.js";
 import { count, name, number, percent, plural } from "./words.js";
@@ -8,7 +8,7 @@ const NOW = 10; // buckets
 
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
-/** The mean of means, each with its weight; null where there is none. */
+/** The weighted mean of means; null if there is none. */
 function pooled(means, weights) {
   let total = 0, weight = 0;
   means.forEach((mean, k) => {
@@ -29,7 +29,7 @@ function wilson(share, size) {
   return [Math.max(0, centre - half), Math.min(1, centre + half)];
 }
 
-/** A 95 % interval of the mean of rewards in several buckets, within what rewards can be; two rewards are the fewest that tell. */
+/** A 95 % interval of the mean of rewards in several buckets, within what rewards can be; null for fewer than two rewards. */
 function interval(rewards, means, squares, { binary, lowest_reward: lowest, highest_reward: highest }) {
   const size = sum(rewards), mean = pooled(means, rewards);
   if (size < 2) return [null, null];
@@ -40,8 +40,8 @@ function interval(rewards, means, squares, { binary, lowest_reward: lowest, high
 }
 
 /**
- * The history in at most so many steps, so that a picture shows the course and not the flicker. A newest step that has hardly
- * begun is shown with the one before.
+ * The history in at most `steps` steps, so that a chart shows the trend and not the noise. If the latest step has hardly begun,
+ * it is merged with the one before.
  */
 export function prepared(history, steps) {
   const { width, rounds, plays } = history;
@@ -72,7 +72,7 @@ export function trend({ mean, rewards, plays }) {
   return { now, before: size >= 2 * NOW ? over(size - 2 * NOW, size - NOW) : null, decisions: sum(plays.slice(-2 * NOW, -NOW)) };
 }
 
-/** How many steps a picture of this width has room for. */
+/** How many steps fit into the width of a chart. */
 const room = (element) => Math.max(20, Math.round(element.clientWidth / 18));
 
 function layers(data, series, xs, y) {
@@ -115,7 +115,7 @@ export class Chosen {
 
   update(history) {
     const data = prepared(history, room(this.element));
-    const series = chosenSeries(data).reverse(); // as they lie in the picture
+    const series = chosenSeries(data).reverse(); // in the order of the layers of the chart
     const key = series.map((each) => each.label).join("\n");
     if (key !== this.key) {
       this.key = key;
@@ -165,7 +165,7 @@ export class Paid {
     });
     this.element = h("section", { "aria-labelledby": "paid" },
       h("h2", { id: "paid" }, "What it paid"),
-      h("p", { class: "hint" }, "Mean reward of the decisions made at that time. The band holds the true mean 95 times in 100."),
+      h("p", { class: "hint" }, "Mean reward of the decisions made at that time. The band is a 95 % interval of the mean."),
       this.chart.element);
   }
 
@@ -174,7 +174,7 @@ export class Paid {
   }
 }
 
-export class Unanswered {
+export class WithoutReward {
   constructor() {
     const parts = [["lost", "lost: expired or cancelled"], ["waiting", "waiting for the reward"]];
     const series = (data) => parts.map(([kind]) => ({ kind, values: data[kind] }));
@@ -187,8 +187,8 @@ export class Unanswered {
         return `${percent(data.rewards[k] / all)} rewarded, ${percent(data.waiting[k] / all)} waiting, ${percent(data.lost[k] / all)} lost`;
       },
     });
-    this.element = h("section", { "aria-labelledby": "unanswered" },
-      h("h2", { id: "unanswered" }, "Waiting and lost"),
+    this.element = h("section", { "aria-labelledby": "without-reward" },
+      h("h2", { id: "without-reward" }, "Waiting and lost"),
       h("p", { class: "hint" }, "Share of the decisions made at that time that have no reward. If many are lost, rewards do not reach the service."),
       this.chart.element,
       h("ul", { class: "legend" }, parts.map(([kind, label]) => h("li", {}, h("span", { class: `swatch f${kind}`, "aria-hidden": "true" }), label))));
@@ -199,13 +199,13 @@ export class Unanswered {
   }
 }
 
-/** One small picture for each arm, all with the same scale: how its mean reward went. */
+/** One small chart for each arm: its mean reward over time, all on one scale. */
 export class Wear {
   constructor() {
     this.list = h("ul", { class: "multiples" });
     this.element = h("section", { "aria-labelledby": "wear" },
       h("h2", { id: "wear" }, "How the arms paid over time"),
-      h("p", { class: "hint" }, "Mean reward of each of the most chosen arms, from the first decision to the newest, all on one scale. A line that falls: the arm wears out. Dotted: it was not chosen."),
+      h("p", { class: "hint" }, "Mean reward of each of the most chosen arms, from the first decision to the newest, all on one scale. A falling line means that the arm wears out; a dotted line, that it was not chosen."),
       this.list);
   }
 

@@ -1,4 +1,4 @@
-// Which page is shown: the list of bandits, one of them, or the question for a token.
+// Chooses the page: the list of bandits, one bandit, or the form for a token.
 import { Problem, get, token } from "./api.js";
 import { BanditView } from "./bandit.js";
 import { h, say } from "./dom.js";
@@ -34,8 +34,8 @@ function askForToken(why) {
     h("p", { class: "sub", id: "told", role: "alert" }, why),
     h("form", { class: "token", onsubmit: submit },
       h("label", {}, "Token", input),
-      h("p", { class: "hint" }, "A token with the scope read. It is kept in this tab alone, and forgotten when you close it."),
-      h("button", { type: "submit" }, "Look"))));
+      h("p", { class: "hint" }, "A token with the scope read. It is kept in this tab only and forgotten when you close it."),
+      h("button", { type: "submit" }, "Continue"))));
   input.focus();
 }
 
@@ -45,10 +45,10 @@ function fail(error) {
     const had = token.get();
     token.forget();
     leave.hidden = true;
-    askForToken(had ? `This token is refused: ${error.message}.` : "This service is for those who have a token.");
+    askForToken(had ? `This token is refused: ${error.message}.` : "This service needs a token.");
   } else {
     const again = h("button", { type: "button", onclick: () => open() }, "Try again");
-    show("Problem", h("section", { class: "wrong", role: "alert" }, h("h1", {}, "This did not work"), h("p", {}, error.message), again), h("p", {}, h("a", { href: "#/" }, "All bandits")));
+    show("Problem", h("section", { class: "wrong", role: "alert" }, h("h1", {}, "Something went wrong"), h("p", {}, error.message), again), h("p", {}, h("a", { href: "#/" }, "All bandits")));
   }
 }
 
@@ -75,8 +75,8 @@ async function list() {
   more.addEventListener("click", () => load().catch(fail));
   const number = await load();
   const title = h("h1", { tabindex: "-1" }, "Bandits");
-  const none = h("p", {}, "There is no bandit yet. ", h("code", {}, "PUT /v1/bandits/{name}"), " makes one.");
-  show("", title, h("p", { class: "sub" }, "Each chooses among arms that wear out, and learns from what they pay."), number ? items : none, more);
+  const none = h("p", {}, "There is no bandit yet. ", h("code", {}, "PUT /v1/bandits/{name}"), " creates one.");
+  show("", title, h("p", { class: "sub" }, "Each bandit chooses among arms that wear out, and learns from their rewards."), number ? items : none, more);
   return title;
 }
 
@@ -95,7 +95,7 @@ async function open(moved = false) {
       show(bandit, opened.element);
       opened.run();
     }
-    if (moved) title.focus(); // what is new begins here, for a screen reader and for the keyboard
+    if (moved) title.focus(); // so that screen readers and the keyboard start at the new content
   } catch (error) {
     fail(error);
   }
@@ -111,7 +111,7 @@ leave.addEventListener("click", () => {
   open();
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault(); // the address says which bandit is shown
+  event.preventDefault(); // the hash of the address names the bandit
   main.focus();
 });
 addEventListener("hashchange", () => open(true));

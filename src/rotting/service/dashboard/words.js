@@ -1,4 +1,4 @@
-// Numbers and reasons as people read them.
+// Numbers and reasons as text for people.
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
@@ -19,10 +19,10 @@ export function policy(row) {
 const rewards = (reason) =>
   reason.window >= reason.pulls ? `all its ${plural(reason.pulls, "reward")}` : `its newest ${plural(reason.window, "reward")}`;
 
-/** Say why a decision was taken: the words after the name of the arm; `countsWaiting`: whether decisions without a reward entered it. */
+/** Explain a decision, in words that follow the name of the arm. `countsWaiting`: whether decisions without a reward influenced it. */
 export function why(last, countsWaiting) {
   const { reason, propensity } = last;
-  if (!reason) return "was chosen. Its reason is not known any more: the service was started since.";
+  if (!reason) return "was chosen. The reason is not known, because the service was restarted since.";
   if (propensity !== null && propensity < 1) {
     const paid = reason.mean === null ? "" : ` It paid ${number(reason.mean)} on average.`;
     return `was drawn with a chance of ${percent(propensity)}: this policy chooses at random.${paid}`;
