@@ -127,7 +127,7 @@ def test_it_says_that_a_long_log_is_being_read(open_page: Open, played: Client) 
     page.route("**/history", reading)
     page.get_by_role("link", name="songs").click()
     page.locator(".notice", has_text="Reading the log: 1,000 events left.").wait_for()
-    assert page.locator(".why").inner_text() == "The log is being read: the last decision comes last."
+    assert page.locator(".why").inner_text() == "The log is being read; the last decision is shown when that is done."
     behind.pop(0)
     page.locator(".why", has_text="In decision 120").wait_for()
     assert not page.locator(".notice").is_visible()
@@ -455,10 +455,10 @@ def test_a_script_in_the_browser_can_do_everything(open_page: Open, client: Clie
           const again = await call("PUT", at, { policy: "ucb1", params: { sigma: 0.5 }, arms: ["a", "b", "c"], seed: 1 });
           const one = await call("POST", `${at}/decisions`, { idempotency_key: "k" });
           const same = await call("POST", `${at}/decisions`, { idempotency_key: "k" });
-          const page = await call("POST", `${at}/decisions`, { count: 2, exclude: [one.body.decisions[0].arm] });
-          const tried = await call("POST", `${at}/decisions`, { allow: ["a"], dry_run: true });
+          const page = await call("POST", `${at}/decisions`, { count: 2, without: [one.body.decisions[0].arm] });
+          const tried = await call("POST", `${at}/decisions`, { arms: ["a"], dry_run: true });
           const [first, second, third] = [one, page].flatMap((each) => each.body.decisions.map((made) => made.id));
-          const paid = await call("POST", `${at}/rewards`, [{ id: first, value: 1 }, { id: first, value: 1 }]);
+          const paid = await call("POST", `${at}/rewards`, [{ id: first, reward: 1 }, { id: first, reward: 1 }]);
           const cancelled = await call("POST", `${at}/cancellations`, { ids: [second] });
           const expired = await call("POST", `${at}/expirations`, { ids: [third], missing: 0 });
           const added = await call("PUT", `${at}/arms/${encodeURIComponent("d/e")}`, {}, { "If-Match": made.etag });
