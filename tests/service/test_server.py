@@ -44,7 +44,7 @@ def test_a_service_starts_and_ends_in_order(tmp_path: Path) -> None:
         assert (third.returncode, third.stderr) == (2, told)
         assert not (tmp_path / "other.rot").exists()
         running.terminate()
-        said(running, "SIGTERM: ending what is under way, then saving")
+        said(running, "SIGTERM: finishing running requests, then saving")
         said(running, f"saved {path}")
         assert running.wait(30) == 0
         client.close()

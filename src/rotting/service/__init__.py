@@ -1,8 +1,9 @@
 """Decisions over HTTP: one process, one event loop, one writer in front of the bandits of a store.
 
-`application` is the ASGI application, and `server` runs it on uvicorn. `routes` lists what can be requested, `handlers` has a
-method for each route, `admission` checks tokens and rates, `committer` lets concurrent requests share a transaction, and
-`connections` guards the server against slow and greedy clients.
+`application` is the ASGI application, and `server` runs it on uvicorn. `routes` is the table of routes; `bandit_handlers`,
+`decision_handlers` and `read_handlers` have a method for each route. `transport` runs requests under limits and deadlines,
+`admission` checks tokens and rates, `committer` writes the changes of concurrent requests in one transaction, and `connections`
+limits slow and greedy clients.
 """
 
 from typing import TYPE_CHECKING, Any

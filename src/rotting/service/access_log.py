@@ -1,4 +1,4 @@
-"""The access log: one line per request, with the time, the client, the name of its token, what it asked for, and the status."""
+"""The access log: one line per request, with time, client address, name of the token, method, path, status and duration."""
 
 import sys
 import time
@@ -38,7 +38,7 @@ class AccessLog:
         self._lines.append(f"{when} {request.peer or '-'} {caller} {request.method} {path} {status} {milliseconds}\n")
 
     def flush(self) -> None:
-        """Write the lines that have come."""
+        """Write the collected lines."""
         if self._lines:
             lines, self._lines = self._lines, []
             try:
@@ -48,7 +48,7 @@ class AccessLog:
                 return
 
     def reopen(self) -> None:
-        """Open the file again, after it was renamed by a program that rotates logs."""
+        """Reopen the file after log rotation has renamed it."""
         file = self._open()
         self.close()
         self._file = file

@@ -1,4 +1,4 @@
-"""Decides whether a request is let in: its Host and Origin, its token with scope and bandits, and its rate."""
+"""Checks whether a request is admitted: its Host and Origin, the scope and bandits of its token, and its rate."""
 
 import ipaddress
 import math
@@ -12,12 +12,12 @@ from rotting.service.requests import Request
 from rotting.service.routes import Route
 from rotting.service.tokens import Holder, TokenFile
 
-_WRONG_TOKENS = 100.0  # a second that one address may send
+_WRONG_TOKENS = 100.0  # per second from one address
 
 
 @lru_cache(1_000)
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or address can be reached from this machine only."""
+    """Return whether a host name or address is a loopback address."""
     if host == "localhost":
         return True
     try:
@@ -35,11 +35,11 @@ def _names_this_machine(header: bytes) -> bool:
 
 
 class Admission:
-    """Checks requests before anything of their bodies is read.
+    """Checks requests before their bodies are read.
 
     Args:
-        tokens: who may do what; None: every client may do everything.
-        rate: requests per second that each token, or each address without tokens, may make; None: any number.
+        tokens: the tokens of the clients; if None, every client may do everything.
+        rate: most requests per second of each token, or of each address without tokens; None for no limit.
     """
 
     def __init__(self, tokens: TokenFile | None, rate: float | None) -> None:
@@ -48,12 +48,12 @@ class Admission:
         self._wrong = Rates(_WRONG_TOKENS)
 
     def check(self, request: Request, route: Route, bandit: str | None) -> None:
-        """Refuse a request that may not be made, or that comes too often."""
+        """Check the caller's scope and rate limit."""
         host, caller = request.headers.get(b"host", b""), request.peer
         if self._tokens is None:
-            if not _names_this_machine(host):  # a page of another site may reach this machine by a name of its own
-                rule = "be localhost or a loopback address without tokens"
-                raise ProblemError("forbidden", InvalidValueError("Host", rule, host.decode("latin-1")))
+            if not _names_this_machine(host):  # DNS rebinding: a page of another site may use its own name for this machine
+                detail = f"Host must be localhost or a loopback address without tokens, got {host.decode('latin-1')!r}"
+                raise ProblemError("forbidden", detail)
         elif route.scope is not None:
             holder = self._holder(request, self._tokens)
             _check_scope(holder, route, bandit)

@@ -42,19 +42,19 @@ _MEMORY = 256 << 20  # bytes of request bodies, and as many of large responses, 
 class Application:
     """The decision service of one store, an ASGI application.
 
-    Run it with any ASGI server, or mount it in an application of your own, which then runs it inside `async with`. Only one
-    process may serve a store: run one worker. `rotting serve` adds limits for connections to it.
+    Run it with any ASGI server, or mount it in your own application and run that inside `async with`. Only one process may
+    serve a store: run one worker. `rotting serve` adds limits on connections.
 
     Args:
         path: the store.
-        durability: what a response means, as for `rotting.open`.
-        create: make the store if it is missing.
-        token_file: who may do what; None: every client that can connect may do everything.
-        rate: requests per second of each token, or of each address without tokens; None: any number.
-        deadline: seconds that a request may take, after which the client gets status 503.
-        max_body: bytes of a request body.
-        access_log: a file to which a line is appended for every request; `-` is standard error.
-        say: called with a line about what the service does, such as compiling a policy.
+        durability: where a change is stored before the response is sent, as for `rotting.open`.
+        create: create the store if it is missing.
+        token_file: the tokens of the clients; without it, every client that can connect may do everything.
+        rate: most requests per second of each token, or of each address without tokens; None for no limit.
+        deadline: seconds after which a request gets status 503.
+        max_body: the most bytes of a request body.
+        access_log: the file to which a line is appended for each request; `-` is standard error.
+        say: called with a line of text when the service does something notable, such as compiling a policy.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Application:
         names = {route.handler for route in (*routes.ROUTES, *routes.PAGES) if route.handler != "watch"}
         return {name: getattr(group, name) for name in names for group in groups if hasattr(group, name)}
 
-    # --- Life -------------------------------------------------------------------------------------------------------------
+    # --- Start and stop ---------------------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         self._committer = Committer(self.host, self._written)
@@ -109,7 +109,7 @@ class Application:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write what has collected, save the bandits and close the store; raises a `StoreError` if that fails."""
+        """Write the last batch, save snapshots and close the store; raises a `StoreError` if that fails."""
         self.stop()
         self._ticking.cancel()
         try:
@@ -127,14 +127,14 @@ class Application:
         self._stopping.set()
 
     def reload(self) -> None:
-        """Read the token file again, and open the access log again."""
+        """Reload the token file and reopen the access log."""
         if self._tokens is not None:
             self._tokens.reload()
         if self._access_log is not None:
             try:
                 self._access_log.reopen()
             except InvalidValueError as error:
-                _log.error("the access log was not opened again: %s", error)
+                _log.error("the access log was not reopened: %s", error)
 
     async def _tick(self) -> None:
         while True:
@@ -149,7 +149,7 @@ class Application:
                 _log.exception("a regular check failed")
 
     def _check_ready(self) -> None:
-        """Raise an error if decisions cannot be kept."""
+        """Raise an error if decisions cannot be stored."""
         if self.host.trouble is not None:
             raise self.host.trouble.with_traceback(None)
         if self._committer.stalled > _STALLED:
@@ -165,7 +165,7 @@ class Application:
         return own | {name: read() for name, read in self.gauges.items()}
 
     def _written(self, batch: Batch, seconds: float, due: list[Hosted]) -> None:
-        """Count and publish a batch that was written, and save bandits that have changed much."""
+        """Count and publish a written batch, and save snapshots that are due."""
         for hosted in due:
             self._bandits.save(hosted)
         self._metrics.commit_seconds.observe(seconds)

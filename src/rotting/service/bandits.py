@@ -1,4 +1,4 @@
-"""Gives handlers the bandits of a store: loads them when they are used, and lets one request at a time use each of them."""
+"""Loads the bandits of a store when they are used, and lets one request at a time use each of them."""
 
 import asyncio
 import logging
@@ -23,13 +23,13 @@ _SLICE = 0.005  # seconds for which queued changes are made before the event loo
 
 
 def _retrieve(future: asyncio.Future[Any]) -> None:
-    """Take note of the error of a future that nobody waits for."""
+    """Retrieve the error of a future, so that asyncio does not warn about it if no request waits for it."""
     if not future.cancelled():
         future.exception()
 
 
 class _Change(NamedTuple, Generic[T]):
-    """What a request does with a bandit; the fields are those of `Bandits.change`."""
+    """A change of a bandit; the fields are the arguments of `Bandits.change`."""
 
     hosted: Hosted
     work: Callable[[], T]
@@ -39,7 +39,7 @@ class _Change(NamedTuple, Generic[T]):
 
 
 class _QueuedChange(NamedTuple):
-    """A change that waits for those before it."""
+    """A change that waits for earlier changes."""
 
     change: _Change[Any]
     heavy: bool
@@ -49,11 +49,11 @@ class _QueuedChange(NamedTuple):
 class Bandits:
     """The bandits of a host, for handlers on the event loop.
 
-    What takes long runs in a worker thread; only requests for the same bandit wait for it.
+    Slow work runs in a worker thread; only requests for the same bandit wait for it.
 
     Args:
         host: the bandits.
-        compiling: reports what was compiled.
+        compiling: reports which policies were compiled.
     """
 
     def __init__(self, host: Host, compiling: CompileReport) -> None:
@@ -62,19 +62,19 @@ class Bandits:
         """Set when the service starts: returns a future that is done when everything collected so far is written."""
         self._compiling = compiling
         self._workers = Workers("rotting-worker", 4)
-        self._loaders = Workers("rotting-loader", 2)  # so that no bandit waits for work on another one
+        self._loaders = Workers("rotting-loader", 2)  # separate, so that loading a bandit does not wait for work on others
         self._saver = Workers("rotting-snapshots", 1)
         self._loading: dict[str, asyncio.Task[Hosted]] = {}
         self._queues: dict[str, deque[_QueuedChange]] = {}  # changes that wait for a worker thread, by bandit
         self._running: set[asyncio.Task[Any]] = set()
 
     def check_known(self, name: str) -> None:
-        """Refuse the name of a bandit that was never made."""
+        """Refuse the name of a bandit that does not exist."""
         if name not in self.host.metas:
             raise ProblemError("not-found", InvalidValueError("bandit", "be one that was made", name))
 
     async def get(self, name: str) -> Hosted:
-        """Return a bandit, which is loaded first if need be."""
+        """Return a bandit, and load it first if it is not in memory."""
         hosted = self.host.live.get(name)
         if hosted is not None:
             return hosted
@@ -99,11 +99,11 @@ class Bandits:
     def _learn_notes(self, hosted: Hosted) -> None:
         try:
             self.host.learn_notes(hosted)
-        except StoreError as error:  # every key is looked up in the store then
-            _log.warning("the keys of bandit %s were not read: %s", hosted.name, error)
+        except StoreError as error:  # without them, every key is looked up in the store
+            _log.warning("the idempotency keys of bandit %s were not loaded: %s", hosted.name, error)
 
     async def make(self, policy: Policy, make: Callable[[], Hosted]) -> bool:
-        """Make a bandit in a worker thread and put it to use, unless another request was quicker; return whether it is new."""
+        """Create a bandit in a worker thread, unless another request was faster; return whether it was created."""
 
         def compiled() -> Hosted:
             with self._compiling.timing(policy):
@@ -113,7 +113,7 @@ class Bandits:
         return self.host.adopt(made) is made
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """Run work that changes nothing in a worker thread."""
+        """Run a function that changes no bandit in a worker thread."""
         return await self._workers.run(work)
 
     async def change(
@@ -126,14 +126,14 @@ class Bandits:
         before: Callable[[], T | None] | None = None,
         note: Callable[[T], Payload] | None = None,
     ) -> T:
-        """Use a bandit while no other request does, and collect what happened to it.
+        """Use a bandit while no other request does, and collect its events.
 
         Args:
             hosted: the bandit.
-            work: what to do with it.
-            heavy: do it in a worker thread.
-            archived: do it also if the bandit is archived.
-            before: called first, on the event loop; if it returns a result, nothing else is done.
+            work: the change, as a function.
+            heavy: whether to run `work` in a worker thread.
+            archived: whether an archived bandit may be used.
+            before: called first, on the event loop; if it returns a result, `work` is not called.
             note: returns the note to attach to the last event, given the result.
         """
         change = _Change(hosted, work, archived, before, note)
@@ -148,7 +148,7 @@ class Bandits:
         return None if change.before is None else change.before()
 
     def _finish(self, change: _Change[T], work: Callable[[], T]) -> T:
-        """Do the work, and collect what happened to the bandit even if it fails."""
+        """Call `work`, and collect the events of the bandit even if it fails."""
         try:
             result = work()
         except BaseException:
@@ -158,7 +158,7 @@ class Bandits:
         return result
 
     def _enqueue(self, change: _Change[T], heavy: bool) -> asyncio.Future[T]:
-        """Return the future result of a change that must wait for its turn. It is made even if nobody waits for it."""
+        """Queue a change and return its future result. The change is made even if its request is cancelled."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         done.add_done_callback(_retrieve)
         name = change.hosted.name
@@ -189,20 +189,20 @@ class Bandits:
                 done.set_exception(error)
             else:
                 done.set_result(result)
-            self.commit().add_done_callback(_retrieve)  # also if the request that waits for it was cancelled
+            self.commit().add_done_callback(_retrieve)  # even if the request was cancelled
             if time.monotonic() > until:
                 await asyncio.sleep(0)
                 until = time.monotonic() + _SLICE
         del self._queues[name]
 
     def _check_usable(self, hosted: Hosted, archived: bool) -> None:
-        """Refuse a bandit that was dropped, or archived, while the request waited."""
+        """Refuse a bandit that was unloaded or archived while the request waited."""
         self.host.check_current(hosted)
         if hosted.archived and not archived:
             raise ProblemError("archived", InvalidValueError("bandit", "be active", hosted.name, hint=", which is archived"))
 
     def _start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start work that goes on when the request that waits for it is cancelled."""
+        """Start a task that continues if the request that waits for it is cancelled."""
         task = asyncio.ensure_future(work)
         self._running.add(task)
         task.add_done_callback(self._end)
@@ -211,10 +211,10 @@ class Bandits:
     def _end(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
         if not task.cancelled():
-            task.exception()  # the request that waits for it reports it, if there still is one
+            task.exception()  # the request reports the error, unless it was cancelled
 
     def save(self, hosted: Hosted) -> None:
-        """Save the state of a bandit, while others are used."""
+        """Save a snapshot of a bandit in the background."""
         self._start(self._save(hosted))
 
     async def _save(self, hosted: Hosted) -> None:
@@ -224,13 +224,13 @@ class Bandits:
             )
             await self.commit()  # a state must not be saved before its events
             await self._saver.run(lambda: self.host.save_snapshot(hosted, number, parts))
-        except RottingError as error:  # the log has all events, which is what counts
-            _log.warning("no snapshot of bandit %s was saved: %s", hosted.name, error)
+        except RottingError as error:  # nothing is lost: the log has all events
+            _log.warning("the snapshot of bandit %s was not saved: %s", hosted.name, error)
         finally:
             hosted.is_saving = False
 
     async def finish(self) -> None:
-        """Wait until the worker threads change no bandit any more."""
+        """Wait until no worker thread changes a bandit."""
         while self._running:
             await asyncio.wait(self._running)
 

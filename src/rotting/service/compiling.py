@@ -33,5 +33,5 @@ class CompileReport:
         yield
         if policy.name not in self._known:
             self._known.add(policy.name)
-            with suppress(OSError):  # nobody reads standard error any more
+            with suppress(OSError):  # standard error was closed
                 self._say(f"compiled {policy.name} in {time.perf_counter() - began:.2f} s")

@@ -23,14 +23,14 @@ except ImportError as error:
 _PIECE = 4_096  # bytes parsed at a time, since a client may pipeline many requests
 _MAX_PIPELINED = 16  # requests of a connection that wait for their turn; what follows them is not parsed yet
 _MAX_TRAILERS = 8_192  # bytes
-_MAX_BACKLOG = 1 << 20  # bytes that are received while earlier requests are still being answered
+_MAX_BACKLOG = 1 << 20  # bytes received while earlier requests are still running
 _JOINED = 16_384  # bytes from which on a part of a response is sent at once
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class Limits(NamedTuple):
-    """What connections may use.
+    """Limits on connections.
 
     Args:
         connections: at the same time.
@@ -64,7 +64,7 @@ class ConnectionGuard:
     """All connections of a server, and the limits they share.
 
     Args:
-        limits: what connections may use.
+        limits: the limits.
         proxies: networks of trusted proxies.
     """
 
@@ -157,7 +157,7 @@ class _JoiningTransport:
         if not self._parts:
             self._loop.call_soon(self._flush)
         self._parts.append(data)
-        if len(data) >= _JOINED:  # so that the transport tells in time that the client does not read
+        if len(data) >= _JOINED:  # so that the transport notices in time that the client does not read
             self._flush()
 
     def _flush(self) -> None:
@@ -174,7 +174,7 @@ class GuardedProtocol(HttpToolsProtocol):
     """A connection that keeps to the limits of its guard."""
 
     guard: ClassVar[ConnectionGuard]
-    cycle: Any  # the request that is being answered, or None before the first one
+    cycle: Any  # the current request, or None before the first one
 
     address = ""
     _backlog = b""  # bytes that were received and not parsed yet
@@ -220,13 +220,13 @@ class GuardedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, as every other mistake is refused."""
-        self._refuse(ProblemError("bad-request", InvalidValueError("request", "be HTTP/1.1", None, got="something else")))
+        """Send a problem document for a request that is not HTTP."""
+        self._refuse(ProblemError("bad-request", "request must be HTTP/1.1, got something else"))
 
-    # --- What the client sends --------------------------------------------------------------------------------------------
+    # --- Reading ----------------------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Parse what was received, as far as there is room for requests."""
+        """Parse received bytes as long as there is room for requests."""
         if len(self._backlog) > _MAX_BACKLOG:
             self.transport.abort()
         elif self._backlog:
@@ -272,7 +272,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self._in_head = True
 
-    # --- What the client gets ---------------------------------------------------------------------------------------------
+    # --- Writing ----------------------------------------------------------------------------------------------------------
 
     def on_response_complete(self) -> None:
         """Go on with the requests that were sent ahead, or wait for the next one."""
@@ -305,7 +305,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if now - self._waiting_since <= (limits.idle_seconds if is_idle else limits.head_seconds):
             return False
         if self.cycle is not None and not self.cycle.response_complete:
-            return False  # the request before it is still being answered
+            return False  # the request before it is still running
         if self._head_bytes:
             rule = f"be complete within {limits.head_seconds:g} s"
             self._refuse(ProblemError("too-slow", InvalidValueError("head of the request", rule, None, got="a part of it")))

@@ -25,7 +25,7 @@ class EventStreams:
         self._bandits, self._broadcast, self._admission, self._stopping = bandits, broadcast, admission, stopping
 
     async def stream(self, request: Request, send: Send) -> None:
-        """Send events as they happen, until the client goes or the service stops."""
+        """Send events as they happen, until the client disconnects or the service stops."""
         bandit, readers = request.query.bandit, self._broadcast.readers
         if request.holder.bandits is not None and (bandit is None or not request.holder.may_use(bandit)):
             raise ProblemError("forbidden", f"query must name a bandit that the token is for, got {bandit!r}; add ?bandit=NAME")
@@ -49,7 +49,7 @@ class EventStreams:
 
 
 async def _forward(reader: Reader, send: Send, ends: Sequence[asyncio.Future[Any]], is_admitted: Callable[[], bool]) -> None:
-    """Send what a reader gets, until one of `ends` is done or the client's token is revoked."""
+    """Send the events of a reader until one of `ends` is done or the client's token is revoked."""
     while is_admitted():
         part = asyncio.ensure_future(reader.next_part())
         try:

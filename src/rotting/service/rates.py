@@ -2,14 +2,14 @@
 
 from collections import OrderedDict
 
-_KNOWN = 10_000  # callers that are remembered
+_MAX_CALLERS = 10_000  # the callers that are forgotten first are those that made no request for longest
 
 
 class Rates:
-    """A bucket for each caller, which holds one second's requests and is filled steadily.
+    """A token bucket for each caller, which holds the requests of one second.
 
     Args:
-        rate: requests a second.
+        rate: requests per second.
 
     Example:
         >>> rates = Rates(2.0)
@@ -19,15 +19,15 @@ class Rates:
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and when
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and the time of that count
 
     def wait(self, caller: str, now: float) -> float:
-        """Return how many seconds a caller must wait; 0.0: its request is counted."""
+        """Return how many seconds a caller must wait; if 0.0, its request is counted."""
         full = max(1.0, self._rate)
         left, since = self._buckets.pop(caller, (full, now))
         left = min(full, left + (now - since) * self._rate)
         allowed = left >= 1.0
         self._buckets[caller] = (left - 1.0 if allowed else left, now)
-        if len(self._buckets) > _KNOWN:
+        if len(self._buckets) > _MAX_CALLERS:
             self._buckets.popitem(last=False)
         return 0.0 if allowed else (1.0 - left) / self._rate

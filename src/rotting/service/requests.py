@@ -1,4 +1,4 @@
-"""A request as the handlers see it, its response, and how both cross the ASGI interface."""
+"""Requests and responses, and how they are read from and sent over the ASGI interface."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -18,11 +18,11 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 LARGE_BODY = 65_536
 """Bytes above which a response counts towards its `ByteBudget`, and a request is decoded in a worker thread."""
-_PIECE = 65_536  # bytes of a response that are sent at once: a slow client does not make the server buffer more
+_PIECE = 65_536  # bytes of a response that are sent at once, which limits the buffer for a slow client
 _COMMON = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 _ONCE = frozenset({b"authorization", b"content-length", b"content-type", b"host", b"if-match", b"origin"})
 _DRAIN = 4 << 20  # bytes of a refused body that are read and dropped, so that the client can read the response
-_DRAIN_SECONDS = 2.0  # for that
+_DRAIN_SECONDS = 2.0  # to read and drop a refused body
 
 
 class Response(NamedTuple):
@@ -39,7 +39,7 @@ class ClientGoneError(Exception):
 
 
 class Request:
-    """A request: what its head says, and its body once it was read."""
+    """A request. Its body is None until it is read and decoded."""
 
     __slots__ = (
         "_head",
@@ -63,7 +63,7 @@ class Request:
         self._receive = receive
         self.method: str = scope["method"]
         self.path = _route_path(scope)
-        """Where it goes, below the place where the application is mounted; with its escapes."""
+        """The path below the mount point of the application, with its escapes."""
         self.query_string: str = scope["query_string"].decode("latin-1")
         client = scope.get("client")
         self.peer: str = client[0] if client else ""
@@ -75,11 +75,11 @@ class Request:
         self.holder = ANYBODY
         """The holder of the token that the client sent."""
         self.parameters: dict[str, str] = {}
-        """What the path names, such as the bandit."""
+        """The parameters in the path, such as the name of the bandit."""
         self.query: Any = None
-        """What follows the question mark, decoded."""
+        """The decoded query."""
         self.body: Any = None
-        """The body, decoded."""
+        """The decoded body."""
         self.body_read = False
         self.timed_out = False
         self.is_stream = False
@@ -92,7 +92,7 @@ class Request:
             )
         if len(self.headers) == len(self._head):
             return
-        names = [name for name, _ in self._head]  # proxies may believe the first of two, and this server the last
+        names = [name for name, _ in self._head]  # a proxy may use the first of two headers, and this server the last
         for name in _ONCE:
             if names.count(name) > 1:
                 raise ProblemError(
@@ -109,7 +109,7 @@ class Request:
             raise ProblemError("too-large", InvalidValueError("body", f"be at most {limit} bytes", int(length)))
 
     async def read_body(self, limit: int, memory: "ByteBudget") -> bytes:
-        """Read the body, of at most `limit` bytes, which the caller gives back to the `memory` they are taken from."""
+        """Read a body of at most `limit` bytes. They are taken from `memory`, and the caller gives them back."""
         parts: list[bytes] = []
         size = 0
         try:
@@ -133,7 +133,7 @@ class Request:
         return part
 
     async def drop_body(self) -> bool:
-        """Read what is left of a refused body and drop it; return False if it is too long or too slow for that."""
+        """Read and drop the rest of a refused body; return False if it is too long or too slow."""
         length = self.headers.get(b"content-length", b"")
         if self.body_read or not self.has_body:
             return True
@@ -158,7 +158,7 @@ def _check_size(size: int, limit: int) -> None:
 
 
 def _route_path(scope: Scope) -> str:
-    """Return the path below the place where the application is mounted, with its escapes."""
+    """Return the path below the mount point of the application, with its escapes."""
     root: str = scope.get("root_path", "")
     raw = scope.get("raw_path")
     path: str = quote(scope["path"], safe="/~!$&'()*+,;=:@-._") if raw is None else raw.decode("latin-1")

@@ -30,21 +30,21 @@ _GARBAGE = 10_000  # new objects before Python looks for cycles: a request makes
 
 
 class Settings(NamedTuple):
-    """How the service runs.
+    """Settings of the service.
 
     Args:
         host: the address to listen on; only this machine can reach the default.
-        port: 0: any free port.
-        token_file: who may do what; without it the address must be a loopback address.
-        durability: what a response means, as for `rotting.open`.
-        create: make the store if it is missing.
-        rate: requests per second of each token, or of each address without tokens; None: any number.
-        deadline: seconds that a request may take.
-        max_body: bytes of a request body.
-        access_log: a file for a line per request; `-` is standard error.
+        port: the port to listen on; 0 for any free port.
+        token_file: the tokens of the clients; without it, the host must be a loopback address.
+        durability: where a change is stored before the response is sent, as for `rotting.open`.
+        create: create the store if it is missing.
+        rate: most requests per second of each token, or of each address without tokens; None for no limit.
+        deadline: seconds after which a request gets status 503.
+        max_body: the most bytes of a request body.
+        access_log: the file to which a line is appended for each request; `-` is standard error.
         tls: files of the certificate and of its key, for HTTPS.
-        proxies: addresses or networks of proxies whose X-Forwarded-For is believed.
-        limits: what connections may use.
+        proxies: addresses or networks of proxies whose X-Forwarded-For is trusted.
+        limits: limits on connections.
     """
 
     host: str = "127.0.0.1"
@@ -62,7 +62,7 @@ class Settings(NamedTuple):
 
 
 def bound(host: str, port: int) -> list[socket.socket]:
-    """Bind a port, so that a port in use is reported before anything is made or compiled."""
+    """Bind a port first, so that a port in use is reported before anything is created or compiled."""
     try:
         places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
@@ -71,7 +71,7 @@ def bound(host: str, port: int) -> list[socket.socket]:
     try:
         for family, kind, protocol, _, address in dict.fromkeys(places):
             found.append(socket.socket(family, kind, protocol))
-            if os.name == "posix":  # elsewhere it would mean that two may have the port
+            if os.name == "posix":  # on other systems two processes could then share the port
                 found[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 found[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -96,14 +96,14 @@ def _check_certificate(certificate: str, key: str) -> None:
 
 
 def compile_policies(application: Application) -> None:
-    """Compile what the bandits of a store need, so that no request waits for it."""
+    """Compile the policies of all bandits, so that no request waits for that."""
     for policy in {policy_from_json(meta["policy"]) for meta in application.host.metas.values()}:
         with application.compiling.timing(policy):
             Bandit(policy, arms=[0, 1]).warm_up()
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that leaves signals to its caller and says when it listens."""
+    """A uvicorn server that leaves signals to its caller and reports when it listens."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -115,13 +115,13 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen."""
+        """Listen, and report it."""
         await super().startup(sockets)
         self._ready()
 
 
 class Service:
-    """A service in an event loop of its own process, or of a test."""
+    """The application on a uvicorn server, with limits on connections."""
 
     def __init__(self, path: str | PathLike[str], settings: Settings, say: Callable[[str], None]) -> None:
         if settings.token_file is None and not is_loopback(settings.host):
@@ -221,22 +221,22 @@ def _loop_factory() -> Callable[[], Any] | None:
 
 
 def serve(path: str | PathLike[str], settings: Settings, say: Callable[[str], None]) -> None:
-    """Serve the bandits of a store until the process is told to end; raises a `StoreError` if something was not saved."""
+    """Serve a store until SIGTERM or SIGINT; raises a `StoreError` if something was not saved."""
     service = Service(path, settings, say)
     if service.bandits.is_new:
-        say(f"made {path}, a new store")
+        say(f"created {path}, a new store")
     compile_policies(service.application)
-    gc.freeze()  # what is there by now stays
+    gc.freeze()  # objects that exist now are never garbage
     gc.set_threshold(_GARBAGE)
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # bad requests of clients would fill the log
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # malformed requests would fill the log
 
     async def main() -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
         def end(name: str) -> None:
             stop.set()
-            with suppress(OSError):  # nobody reads standard error any more
-                say(f"{name}: ending what is under way, then saving")
+            with suppress(OSError):  # standard error was closed
+                say(f"{name}: finishing running requests, then saving")
 
         for each in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(each, end, each.name)

@@ -1,6 +1,6 @@
-"""Tokens: who may do what. A file holds their digests, so that a reader of the file cannot use them.
+"""Tokens and their scopes. The token file holds digests only, so that nobody can read a token from it.
 
-Each line is a digest, the scopes, the bandits if the token is for some of them only, and a name, such as
+Each line is a digest, the scopes, the bandits if the token is limited to some, and a name, such as
 `9f86d0... decide,reward bandits=songs,radio-* web shop`. A token has 256 random bits, so one round of SHA-256 is enough.
 """
 
@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple, get_args
 from rotting.errors import InvalidValueError, PathMissingError, RottingError
 
 Scope = Literal["decide", "reward", "admin", "read"]
-"""`decide`: make and cancel decisions. `reward`: send rewards, expire decisions. `admin`: make and archive bandits, change
-arms. `read`: read everything. None includes another."""
+"""`decide`: make and cancel decisions. `reward`: send rewards, expire decisions. `admin`: create and archive bandits, add
+and remove arms. `read`: read everything. No scope includes another."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 _LINE = re.compile(r"(?P<digest>[0-9a-f]{64}) (?P<scopes>[a-z,]+)(?: bandits=(?P<bandits>\S+))? (?P<name>\S.*)")
@@ -33,10 +33,10 @@ class Holder(NamedTuple):
     """The holder of a token.
 
     Args:
-        name: of the token.
-        scopes: what it may do.
-        bandits: names of bandits, or beginnings of names that end in `*`; None: all bandits.
-        key: the digest of the token, which tells apart two tokens of one name.
+        name: the name of the token.
+        scopes: its scopes.
+        bandits: names of bandits, or prefixes that end in `*`; None for all bandits.
+        key: the digest of the token, since two tokens may have the same name.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Holder(NamedTuple):
 
 
 ANYBODY = Holder("", frozenset(SCOPES))
-"""The holder used for every request if the service has no tokens."""
+"""The holder of every request if the service has no tokens."""
 
 
 def _digest(token: bytes) -> bytes:
@@ -64,7 +64,7 @@ def _digest(token: bytes) -> bytes:
 
 
 def checked_scopes(scopes: Iterable[str]) -> list[str]:
-    """Return the scopes in their order, each once."""
+    """Return the scopes in order, without duplicates."""
     given = list(scopes)
     for each in given:
         if each not in SCOPES:
@@ -75,7 +75,7 @@ def checked_scopes(scopes: Iterable[str]) -> list[str]:
 
 
 def checked_bandits(bandits: Iterable[str]) -> tuple[str, ...]:
-    """Return names of bandits, or beginnings of names that end in `*`."""
+    """Return names of bandits, or prefixes that end in `*`."""
     given = tuple(bandits)
     for each in given:
         if not _PATTERN.fullmatch(each):
@@ -84,13 +84,13 @@ def checked_bandits(bandits: Iterable[str]) -> tuple[str, ...]:
 
 
 def new_token(path: Path, name: str, scopes: Sequence[str], bandits: Sequence[str] | None = None) -> str:
-    """Append a new token to a file that only its owner may read, and return it: it is stored nowhere else.
+    """Append the digest of a new token to a file that only its owner may read, and return the token.
 
     Args:
-        path: the token file; it is made if it is missing.
-        name: who will have it.
-        scopes: what it may do.
-        bandits: which bandits it is for; None: all.
+        path: the token file; it is created if it is missing.
+        name: the name of the token, for the access log.
+        scopes: its scopes.
+        bandits: names or prefixes of the bandits it is limited to; None for all.
     """
     fields = [",".join(checked_scopes(scopes))]
     if bandits is not None:
@@ -137,7 +137,7 @@ class Tokens:
         return cls(found)
 
     def holder(self, header: bytes) -> Holder | None:
-        """Return the holder of the token in an `Authorization` header, or None; every token takes the same time."""
+        """Return the holder of the token in an `Authorization` header, or None; the time taken does not depend on the token."""
         found = self._known.get(header)
         if found is not None:
             return found
@@ -177,17 +177,17 @@ class TokenFile:
         return found.st_mtime_ns, found.st_ino, found.st_size
 
     def reload_if_changed(self) -> None:
-        """Read the file again if it has changed."""
+        """Reload the file if it has changed."""
         stamp = self._stamp()
         if stamp != self._seen:
             self._seen = stamp
             self.reload()
 
     def reload(self) -> None:
-        """Read the file again; if it cannot be read, the tokens stay as they are and the log says why."""
+        """Reload the file; if it cannot be read, keep the tokens and log the reason."""
         try:
             self._tokens = Tokens.load(self._path)
         except RottingError as error:
-            _log.error("the tokens were not read again: %s", error)
+            _log.error("the token file was not reloaded: %s", error)
         else:
-            _log.warning("the tokens were read again")
+            _log.warning("the token file was reloaded")

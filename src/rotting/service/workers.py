@@ -14,11 +14,11 @@ _QUEUE = 64  # jobs of one kind that run or wait
 
 
 class Workers:
-    """Threads that run what takes long. Too many jobs are refused; one that has not begun is dropped if it is cancelled.
+    """Threads for slow work. Jobs above a limit are refused; a job that is cancelled before it starts is dropped.
 
     Args:
-        name: of the threads.
-        threads: how many.
+        name: the name of the threads.
+        threads: the number of threads.
     """
 
     def __init__(self, name: str, threads: int) -> None:
@@ -26,7 +26,7 @@ class Workers:
         self._jobs = 0
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run work in a thread and return its result."""
+        """Run a function in a thread and return its result."""
         if self._jobs >= _QUEUE:
             raise ProblemError(
                 "overloaded",
