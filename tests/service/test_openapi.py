@@ -8,7 +8,7 @@ import pytest
 from rotting.service.bandit_handlers import BanditHandlers
 from rotting.service.decision_handlers import DecisionHandlers
 from rotting.service.openapi import document
-from rotting.service.problems import KINDS
+from rotting.service.problem_documents import KINDS
 from rotting.service.read_handlers import ReadHandlers
 from rotting.service.routes import ROUTES, Route, problems_of
 from tests.helpers.services import Client

@@ -17,7 +17,7 @@ from rotting.errors import (
     StoreFullError,
 )
 from rotting.service import retries
-from rotting.service.problems import KINDS, ProblemError
+from rotting.service.problem_documents import KINDS, ProblemError
 from rotting.service.retries import (
     Call,
     CleanUp,
@@ -85,8 +85,8 @@ class Play:
         return left.pop(0)
 
 
-def problem(kind: str, detail: str = "count must be 1 or more, got 0") -> Response:
-    found = ProblemError(kind, detail)
+def problem(kind: str) -> Response:
+    found = ProblemError(kind, InvalidValueError("count", "be 1 or more", 0))
     return Response(found.status, found.body(), {})
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rotting.errors import InvalidValueError
-from rotting.service.problems import ProblemError
+from rotting.service.problem_documents import ProblemError
 from rotting.service.routes import ROUTES, match
 
 

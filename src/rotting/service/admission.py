@@ -6,7 +6,7 @@ import time
 from functools import lru_cache
 
 from rotting.errors import InvalidValueError
-from rotting.service.problems import ProblemError
+from rotting.service.problem_documents import ProblemError
 from rotting.service.rates import Rates
 from rotting.service.requests import Request
 from rotting.service.routes import Route
@@ -52,8 +52,8 @@ class Admission:
         host, caller = request.headers.get(b"host", b""), request.peer
         if self._tokens is None:
             if not _names_this_machine(host):  # DNS rebinding: a page of another site may use its own name for this machine
-                detail = f"Host must be localhost or a loopback address without tokens, got {host.decode('latin-1')!r}"
-                raise ProblemError("forbidden", detail)
+                rule = "be localhost or a loopback address without tokens"
+                raise ProblemError("forbidden", InvalidValueError("Host", rule, host.decode("latin-1")))
         elif route.scope is not None:
             holder = self._holder(request, self._tokens)
             _check_scope(holder, route, bandit)

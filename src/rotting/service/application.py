@@ -25,7 +25,7 @@ from rotting.service.decision_handlers import DecisionHandlers
 from rotting.service.decoding import BodyDecoder, decode_query
 from rotting.service.event_stream import EventStreams
 from rotting.service.metrics import Metrics
-from rotting.service.problems import ProblemError
+from rotting.service.problem_documents import ProblemError
 from rotting.service.read_handlers import ReadHandlers
 from rotting.service.requests import ByteBudget, Receive, Request, Response, Scope, Send
 from rotting.service.tokens import TokenFile

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from rotting import registry
-from rotting.errors import RottingError
+from rotting.errors import InvalidArgumentError, InvalidValueError
 from rotting.policy import Policy
 from rotting.service import messages as m
 from rotting.service.bandits import Bandits
-from rotting.service.problems import ProblemError
+from rotting.service.problem_documents import ProblemError
 from rotting.service.requests import Request, Response
 from rotting.store.host import Hosted
 from rotting.store.records import digest
@@ -53,8 +53,8 @@ class BanditHandlers:
             policy, lambda: self._host.make(name, policy, arms, **options)
         )
         if not is_new and not await self._bandits.in_thread(lambda: self._host.is_same(name, policy, arms, options)):
-            detail = f"bandit must be new or made with the same arguments, got {name!r}, which is not"
-            raise ProblemError("bandit-differs", detail)
+            error = InvalidValueError("bandit", "be new or made with the same arguments", name, hint=", which is not")
+            raise ProblemError("bandit-differs", error)
         return await self._shown(await self._bandits.get(name), 201 if is_new else 200)
 
     def _arguments(self, request: Request) -> dict[str, Any]:
@@ -64,16 +64,16 @@ class BanditHandlers:
         }
         template = given.pop("like", None)
         if template is not None and (template not in self._host.metas or not request.holder.may_use(template)):
-            raise ProblemError("not-found", f"like must be a bandit that was made, got {template!r}")
+            raise ProblemError("not-found", InvalidValueError("like", "be a bandit that was made", template))
         known = {} if template is None else self._host.metas[template]
         params = given.pop("params", known.get("policy", {}).get("params", {}) if "policy" not in given else {})
         word = given.pop("policy", known.get("policy", {}).get("policy"))
         if word is None:
-            raise ProblemError("invalid-value", "policy must be the name of a policy, or like must be given, got neither")
+            raise InvalidValueError("policy", "be the name of a policy, or like must be given", None, got="neither")
         policy = _policy(word, params)
         arms = given.pop("arms", known.get("arms"))
         if arms is None:
-            raise ProblemError("invalid-value", "arms must be the names of the arms, or like must be given, got neither")
+            raise InvalidValueError("arms", "be the names of the arms, or like must be given", None, got="neither")
         options: dict[str, Any] = {name: known[name] for name in ("seed", "pending", "max_pending") if name in known}
         return {"seed": 0, "pending": "young", "max_pending": 10_000, **options, **given, "policy": policy, "arms": arms}
 
@@ -100,7 +100,7 @@ class BanditHandlers:
             if hosted.is_active(arm):
                 return _show_arms(hosted)
             if asked.resume and not hosted.is_retired(arm):
-                raise ProblemError("invalid-value", f"resume must be for an arm that was removed with keep, got {arm!r}")
+                raise InvalidValueError("resume", "be for an arm that was removed with keep", arm)
             hosted.bandit.add_arm(arm, resume=asked.resume, prior=asked.prior)
             return _show_arms(hosted, 201)
 
@@ -115,9 +115,9 @@ class BanditHandlers:
             _check_revision(hosted, request)
             active = hosted.is_active(arm)
             if not active and (keep or not hosted.is_retired(arm)):
-                raise ProblemError("not-found", f"arm must be one of the bandit {hosted.name!r}, got {arm!r}")
+                raise ProblemError("not-found", InvalidValueError("arm", f"be one of the bandit {hosted.name!r}", arm))
             if active and hosted.n_arms == 1:
-                raise ProblemError("last-arm", f"arm must not be the last one, got {arm!r}")
+                raise ProblemError("last-arm", InvalidValueError("arm", "not be the last one", arm))
             (hosted.bandit.retire if keep else hosted.bandit.forget)(arm)
             return _show_arms(hosted)
 
@@ -129,11 +129,11 @@ def _policy(word: str, params: dict[str, float | str]) -> Policy:
     known = [each.name for each in kind.parameters()]
     for name in params:
         if name not in known:
-            raise ProblemError("invalid-value", f"params must be among {', '.join(known) or 'none'} for {word}, got {name!r}")
+            raise InvalidValueError("params", f"be among {', '.join(known) or 'none'} for {word}", name)
     try:
         return kind(**params)
-    except RottingError as error:
-        raise ProblemError("invalid-value", f"params.{error}") from error
+    except InvalidArgumentError as error:
+        raise error.replace(field=f"params.{error.field}") from error
 
 
 def _revision(hosted: Hosted) -> bytes:
@@ -149,7 +149,10 @@ def _check_revision(hosted: Hosted, request: Request) -> None:
     found = _revision(hosted)
     if found not in {each.strip() for each in wanted.split(b",")}:
         given = wanted.decode("latin-1")
-        raise ProblemError("arms-changed", f"If-Match must be {found.decode()}, the revision of the arms, got {given[:60]}")
+        raise ProblemError(
+            "arms-changed",
+            InvalidValueError("If-Match", f"be {found.decode()}, the revision of the arms", given, got=given[:60]),
+        )
 
 
 def _show(hosted: Hosted, status: int) -> Response:

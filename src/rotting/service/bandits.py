@@ -11,7 +11,7 @@ from rotting.errors import InvalidValueError, RottingError, StoreError
 from rotting.live.saved_state import Parts
 from rotting.policy import Policy
 from rotting.service.compiling import CompileReport
-from rotting.service.problems import ProblemError
+from rotting.service.problem_documents import ProblemError
 from rotting.service.workers import Workers
 from rotting.store.host import Host, Hosted
 from rotting.store.protocol import Payload

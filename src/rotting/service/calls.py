@@ -11,7 +11,6 @@ from functools import update_wrapper
 from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypeVar, overload
 from urllib.parse import quote, urlencode
 
-from rotting.common.rules import brief
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.live.decisions import Decision, Outcome, id_of
 from rotting.live.explanations import ArmExplanation, Explanation
@@ -81,17 +80,17 @@ def _encode_query(query: dict[str, Any]) -> str:
     try:
         return urlencode(texts)
     except UnicodeEncodeError:
-        raise InvalidValueError(f"the query must be valid Unicode, got {brief(texts)}") from None
+        raise InvalidValueError("the query", "be valid Unicode", texts) from None
 
 
 def _segment(name: str, text: object) -> str:
     """Return an argument as one segment of a path."""
     if not isinstance(text, str):
-        raise InvalidTypeError(f"{name} must be a string, got {brief(text)}")
+        raise InvalidTypeError(name, "be a string", text)
     try:
         quoted = quote(text, safe="")
     except UnicodeEncodeError:
-        raise InvalidValueError(f"{name} must be valid Unicode, got {brief(text)}") from None
+        raise InvalidValueError(name, "be valid Unicode", text) from None
     # HTTP clients and proxies resolve the segments "." and "..".
     return quoted.replace(".", "%2E") if quoted in {".", ".."} else quoted
 
@@ -100,7 +99,7 @@ def _to_list(name: str, values: Iterable[Any] | None) -> list[Any] | None:
     try:
         return None if values is None else list(values)
     except TypeError:
-        raise InvalidTypeError(f"{name} must be a list, got {brief(values)}") from None
+        raise InvalidTypeError(name, "be a list", values) from None
 
 
 # --- Responses --------------------------------------------------------------------------------------------------------------
@@ -192,7 +191,7 @@ class ServiceMethods:
             max_pending: as for `Bandit`.
         """
         if policy is not None and not isinstance(policy, Policy):
-            raise InvalidTypeError(f"policy must be a policy such as rotting.UCB1(), got {brief(policy)}")
+            raise InvalidTypeError("policy", "be a policy such as rotting.UCB1()", policy)
         arguments = {
             **({} if policy is None else policy.to_json()),
             "arms": _to_list("arms", arms),
@@ -268,7 +267,7 @@ class BanditMethods:
         try:
             pairs = [(decision, reward) for decision, reward in rewards]
         except (TypeError, ValueError):
-            raise InvalidTypeError(f"rewards must be pairs of a decision and a reward, got {brief(rewards)}") from None
+            raise InvalidTypeError("rewards", "be pairs of a decision and a reward", rewards) from None
         body = [{"id": id_of(decision), "reward": reward} for decision, reward in pairs]
         return self._post("rewards", lambda data: _parse_outcomes(data, len(body)), body)
 

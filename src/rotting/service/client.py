@@ -130,7 +130,7 @@ def _http_settings(url: object, token: object) -> dict[str, Any]:
     if token is not None and not isinstance(token, str):
         raise InvalidTypeError("token", "be a string or None", None, got=f"a {type(token).__name__}")
     if token is not None and not (token.isascii() and token.isprintable()):
-        raise InvalidValueError("token must be printable ASCII, got other characters in it")
+        raise InvalidValueError("token", "be printable ASCII", None, got="other characters in it")
     headers = {"Accept-Encoding": "identity"}  # so that the limit on the bytes read is a limit on memory
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple, cast
 
 from rotting.errors import InvalidValueError, MissingExtraError
-from rotting.service.problems import ProblemError
+from rotting.service.problem_documents import ProblemError
 
 try:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -221,7 +221,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Send a problem document for a request that is not HTTP."""
-        self._refuse(ProblemError("bad-request", "request must be HTTP/1.1, got something else"))
+        self._refuse(ProblemError("bad-request", InvalidValueError("request", "be HTTP/1.1", None, got="something else")))
 
     # --- Reading ----------------------------------------------------------------------------------------------------------
 

@@ -6,12 +6,13 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from rotting.errors import InvalidValueError
 from rotting.live.decisions import Decision, Outcome
 from rotting.service import messages as m
 from rotting.service import overview
 from rotting.service.bandits import Bandits
 from rotting.service.metrics import Metrics
-from rotting.service.problems import ProblemError
+from rotting.service.problem_documents import ProblemError
 from rotting.service.requests import Request, Response
 from rotting.store.host import Hosted
 from rotting.store.records import digest
@@ -74,9 +75,9 @@ class DecisionHandlers:
             return None
         shown = m.encode(key).decode()
         if note.get("cancelled"):
-            raise ProblemError("key-cancelled", f"idempotency_key must not be cancelled, got {shown}")
+            raise ProblemError("key-cancelled", InvalidValueError("idempotency_key", "not be cancelled", key, got=shown))
         if note["body"] != body:
-            raise ProblemError("key-reused", f"idempotency_key must be new for another request, got {shown}")
+            raise ProblemError("key-reused", InvalidValueError("idempotency_key", "be new for another request", key, got=shown))
         return m.encode({"decisions": _noted_decisions(note)})
 
     async def reward(self, request: Request) -> Response:
@@ -94,7 +95,7 @@ class DecisionHandlers:
         """Cancel decisions that were never shown."""
         hosted, wanted = await self._bandits.active(request.parameters["name"]), request.body
         if (wanted.ids is None) == (wanted.keys is None):
-            raise ProblemError("invalid-value", "ids must be given, or keys, got both or none")
+            raise InvalidValueError("ids", "be given, or keys", None, got="both or none")
         if wanted.keys is not None:
             return await self._cancel_keys(hosted, wanted.keys)
         outcomes = await self._bandits.change(hosted, lambda: [hosted.bandit.cancel(each) for each in wanted.ids])
@@ -125,7 +126,7 @@ class DecisionHandlers:
         """Expire decisions that will get no reward."""
         hosted, wanted = await self._bandits.active(request.parameters["name"]), request.body
         if (wanted.ids is None) == (wanted.older_than_rounds is None):
-            raise ProblemError("invalid-value", "ids must be given, or older_than_rounds, got both or none")
+            raise InvalidValueError("ids", "be given, or older_than_rounds", None, got="both or none")
         bandit, missing = hosted.bandit, wanted.missing
         if missing != "drop":
             _check_range(hosted, [missing], "missing")
@@ -185,12 +186,12 @@ def _check_arms(hosted: Hosted, wanted: m.DecisionRequest) -> None:
     """Refuse arms that the bandit does not have; a retired arm may be left out of the choice."""
     for arm in wanted.arms or ():
         if not hosted.is_active(arm):
-            raise ProblemError("invalid-value", f"arms must name arms of the bandit, got {_shown_arm(arm)}")
+            raise InvalidValueError("arms", "name arms of the bandit", arm, got=_shown_arm(arm))
     for arm in wanted.without or ():
         if not (hosted.is_active(arm) or hosted.is_retired(arm)):
-            raise ProblemError("invalid-value", f"without must name arms of the bandit, got {_shown_arm(arm)}")
+            raise InvalidValueError("without", "name arms of the bandit", arm, got=_shown_arm(arm))
     if wanted.without and _leaves_out_all(hosted, wanted):
-        raise ProblemError("invalid-value", "without must leave an arm to choose, got all of them")
+        raise InvalidValueError("without", "leave an arm to choose", wanted.without, got="all of them")
 
 
 def _leaves_out_all(hosted: Hosted, wanted: m.DecisionRequest) -> bool:
@@ -212,7 +213,7 @@ def _check_range(hosted: Hosted, rewards: Sequence[float], field: str | None = N
         if not low <= reward <= high:
             name = f"[{place}].reward" if field is None else field
             rule = f"be in [{low!r}, {high!r}], the range that {policy!r} declares"
-            raise ProblemError("invalid-value", f"{name} must {rule}, got {reward!r}")
+            raise InvalidValueError(name, rule, reward)
 
 
 def _results(ids: list[str], outcomes: list[Outcome]) -> Response:

@@ -6,9 +6,10 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from rotting.errors import InvalidValueError
 from rotting.service import messages as m
 from rotting.service import routes
-from rotting.service.problems import ProblemError, of_body
+from rotting.service.problem_documents import ProblemError, of_body
 from rotting.service.requests import JSON, LARGE_BODY, ByteBudget, Request
 from rotting.service.routes import Route
 
@@ -29,11 +30,11 @@ class BodyDecoder:
     async def read(self, request: Request, route: Route) -> Any:
         """Return the decoded body."""
         if route.body is None:
-            raise ProblemError("bad-request", "body must be left out here, got one")
+            raise ProblemError("bad-request", InvalidValueError("body", "be left out here", None, got="one"))
         kind = request.headers.get(b"content-type", b"")
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
-            detail = f"Content-Type must be application/json, got {kind.decode('latin-1')!r}"
-            raise ProblemError("unsupported-media-type", detail)
+            error = InvalidValueError("Content-Type", "be application/json", kind.decode("latin-1"))
+            raise ProblemError("unsupported-media-type", error)
         limit = min(route.max_body, self._max_body)
         request.check_body_length(limit)
         body = b""
@@ -59,14 +60,14 @@ def decode_query(request: Request, route: Route) -> Any:
     text = request.query_string
     if route.query is None:
         if text:
-            raise ProblemError("invalid-value", f"query must be left out here, got {text[:60]!r}")
+            raise InvalidValueError("query", "be left out here", text[:60])
         return None
     try:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
     except ValueError as error:
-        raise ProblemError("bad-request", f"query must be name=value&name=value, got {text[:60]!r}") from error
+        raise ProblemError("bad-request", InvalidValueError("query", "be name=value&name=value", text[:60])) from error
     if len(dict(pairs)) < len(pairs):
-        raise ProblemError("invalid-value", f"query must have each name once, got {text[:60]!r}")
+        raise InvalidValueError("query", "have each name once", text[:60])
     try:
         return msgspec.convert(dict(pairs), route.query, strict=False)
     except msgspec.ValidationError as error:

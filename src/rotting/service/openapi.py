@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from rotting.common.version import __version__
-from rotting.service.problems import KINDS, ProblemDocument
+from rotting.service.problem_documents import KINDS, ProblemDocument
 from rotting.service.routes import PARAMETERS, ROUTES, Route, problems_of
 
 _REF = "#/components/schemas/{name}"

@@ -5,11 +5,12 @@ from typing import Any
 
 import msgspec
 
+from rotting.errors import InvalidValueError
 from rotting.service import messages as m
 from rotting.service import openapi, overview, pages
 from rotting.service.bandits import Bandits
 from rotting.service.metrics import Metrics
-from rotting.service.problems import ProblemError
+from rotting.service.problem_documents import ProblemError
 from rotting.service.requests import TEXT, Request, Response
 from rotting.service.reward_buckets import RewardBucketsCache
 from rotting.service.workers import Workers
@@ -111,7 +112,9 @@ class ReadHandlers:
     async def show_metrics(self, request: Request) -> Response:
         """Return the metrics for Prometheus."""
         if request.holder.bandits is not None:
-            raise ProblemError("forbidden", "token must be for all bandits to read the metrics, got one for some")
+            raise ProblemError(
+                "forbidden", InvalidValueError("token", "be for all bandits to read the metrics", None, got="one for some")
+            )
         return Response(await self._metrics.text(self._gauges()), content_type=TEXT)
 
     async def show_page(self, request: Request) -> Response:

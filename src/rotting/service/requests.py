@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from rotting.errors import InvalidValueError
-from rotting.service.problems import ProblemError
+from rotting.service.problem_documents import ProblemError
 from rotting.service.tokens import ANYBODY
 
 JSON, TEXT, EVENTS = b"application/json", b"text/plain; charset=utf-8", b"text/event-stream"

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from rotting.common.rules import brief
 from rotting.errors import (
     InvalidValueError,
     RottingError,
@@ -21,6 +20,7 @@ from rotting.errors import (
     ServiceUnreachableError,
     StoreFailedError,
     StoreFullError,
+    brief,
 )
 
 T = TypeVar("T")
@@ -152,8 +152,18 @@ def _problem(response: Response) -> RottingError:
         by_type = _ERRORS_BY_TYPE.get(str(document.get("type")))
     except (ValueError, LookupError, TypeError, RecursionError):
         return _unreadable(response)
-    otherwise = InvalidValueError if 400 <= response.status < 500 else ServiceError
-    return (by_type or _ERRORS_BY_STATUS.get(response.status, otherwise))(detail)
+    kind = by_type or _ERRORS_BY_STATUS.get(response.status)
+    if kind is None and 400 <= response.status < 500:
+        return _invalid_value(document, response.status)
+    return (kind or ServiceError)(detail)
+
+
+def _invalid_value(document: dict[str, Any], status: int) -> InvalidValueError:
+    name, rule, value = (document.get(key) for key in ("field", "rule", "value"))
+    if not (isinstance(name, str) and isinstance(rule, str) and isinstance(value, str)):  # from a proxy
+        got = f"status {status}: {document['detail']}"
+        return InvalidValueError("request", "be accepted by the service", status, got=got)
+    return InvalidValueError(name, rule, value, got=value, hint=str(document.get("hint") or ""))
 
 
 def _result(call: Call[T], response: Response, is_retry: bool) -> T | Call[T]:

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from rotting.errors import InvalidValueError
 from rotting.service import messages as m
 from rotting.service import pages
-from rotting.service.problems import ProblemError
+from rotting.service.problem_documents import ProblemError
 from rotting.service.requests import decoded
 from rotting.service.tokens import Scope
 

@@ -10,15 +10,16 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from rotting.errors import InvalidTypeError, InvalidValueError, StoreError, StoreFullError
+from rotting.errors import InvalidArgumentError, InvalidValueError, StoreError, StoreFullError
 from rotting.service.access_log import AccessLog
 from rotting.service.metrics import Metrics
-from rotting.service.problems import ProblemError
+from rotting.service.problem_documents import ProblemError
 from rotting.service.requests import LARGE_BODY, ByteBudget, ClientGoneError, Request, Response, Send, send_response
 
 _log = logging.getLogger("rotting.service")
 _PROBLEM = b"application/problem+json"
 _MAX_REQUESTS = 512  # at the same time; more are refused
+_MAYBE_DONE = "; the request may have been carried out"
 _CLIENT_GONE = 499  # the status in the access log if no response could be sent
 
 Respond = Callable[[Request, Send], Awaitable[Response | None]]
@@ -57,7 +58,9 @@ class Transport:
     def check_room(self) -> None:
         """Refuse a request if too many are running."""
         if len(self._running) > _MAX_REQUESTS:
-            raise ProblemError("overloaded", "requests must be fewer, got too many at the same time", retry_after="1")
+            raise ProblemError(
+                "overloaded", InvalidValueError("requests", "be fewer", None, got="too many at the same time"), retry_after="1"
+            )
 
     def cancel_late_requests(self) -> None:
         """Cancel the requests whose deadline has passed; to be called regularly."""
@@ -117,14 +120,18 @@ class Transport:
     def _cut_off(self, request: Request) -> Response:
         """Return the response to a request that was cancelled: its deadline has passed, or the server stops."""
         if not request.timed_out:
-            detail = "the service must be running, got a signal to end; the request may have been carried out"
-            return _refusal(request, ProblemError("stopping", detail, retry_after="1"))
+            stopping = InvalidValueError("the service", "be running", None, got="a signal to end", hint=_MAYBE_DONE)
+            return _refusal(request, ProblemError("stopping", stopping, retry_after="1"))
         if not request.body_read and request.has_body:
             return _refusal(
-                request, ProblemError("too-slow", f"body must arrive within {self._deadline:g} s, got a part of it")
+                request,
+                ProblemError(
+                    "too-slow", InvalidValueError("body", f"arrive within {self._deadline:g} s", None, got="a part of it")
+                ),
             )
-        detail = f"response must be ready within {self._deadline:g} s, got none; the request may have been carried out"
-        return _refusal(request, ProblemError("timed-out", detail, retry_after="1"))
+        rule = f"be ready within {self._deadline:g} s"
+        late = InvalidValueError("response", rule, None, got="none", hint=_MAYBE_DONE)
+        return _refusal(request, ProblemError("timed-out", late, retry_after="1"))
 
 
 def _refusal(request: Request, error: Exception) -> Response:
@@ -135,8 +142,8 @@ def _refusal(request: Request, error: Exception) -> Response:
         problem = ProblemError("store-full", f"the store {error.reason}; nothing was changed", retry_after="1")
     elif isinstance(error, StoreError):
         problem = ProblemError("store-failed", f"the store {error.reason}", retry_after="1")
-    elif isinstance(error, InvalidValueError | InvalidTypeError):
-        problem = ProblemError("invalid-value", str(error))
+    elif isinstance(error, InvalidArgumentError):
+        problem = ProblemError("invalid-value", error)
     else:
         _log.error("%s %s failed", request.method, request.path, exc_info=error)
         problem = ProblemError("internal", f"something went wrong: {type(error).__name__}; see the log of the service")

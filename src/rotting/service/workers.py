@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from rotting.errors import InvalidValueError
-from rotting.service.problems import ProblemError
+from rotting.service.problem_documents import ProblemError
 
 T = TypeVar("T")
 

@@ -48,7 +48,7 @@ _TYPES = {"str": "a string", "int": "a whole number", "float": "a finite number"
 
 
 class ProblemDocument(msgspec.Struct, omit_defaults=True):
-    """What is wrong with a request."""
+    """A problem document: which rule a request breaks."""
 
     type: str
     """The kind, as a URN: `urn:rotting:problem:invalid-value`."""
@@ -81,7 +81,7 @@ class ProblemError(Exception):
 
     @property
     def status(self) -> int:
-        """The status of the answer."""
+        """The status of the response."""
         return KINDS[self.kind][0]
 
     @property

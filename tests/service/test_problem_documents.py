@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from rotting.errors import InvalidValueError
-from rotting.service.problems import KINDS, ProblemError, of_body
+from rotting.service.problem_documents import KINDS, ProblemError, of_body
 
 
 class Thing(msgspec.Struct, forbid_unknown_fields=True):
