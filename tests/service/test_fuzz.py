@@ -108,7 +108,7 @@ def test_bodies_with_wrong_bytes(fuzzed: Running) -> None:
     assert client("PUT", bandit, SONGS).status == 201
     (made,) = client("POST", f"{bandit}/decisions").body["decisions"]
     bodies: list[tuple[str, str, Any]] = [
-        ("PUT", "/v1/bandits/more", {**SONGS, "seed": 5, "max_pending": 50, "pending": "young"}),
+        ("PUT", "/v1/bandits/more", {**SONGS, "seed": 5, "max_pending": 50, "pending": "shrink"}),
         ("POST", f"{bandit}/decisions", {"count": 2, "arms": ["jazz", "rock"], "without": [], "idempotency_key": "k"}),
         ("POST", f"{bandit}/rewards", [{"id": made["id"], "reward": 0.5}, {"id": "b", "reward": 1}]),
         ("POST", f"{bandit}/expirations", {"ids": [made["id"]], "missing": 0.25}),

@@ -1,4 +1,4 @@
-"""The counted of a bandit: the same as counting everything, in few numbers."""
+"""Reward buckets: the same numbers as counting every event."""
 
 import json
 import random
@@ -12,6 +12,7 @@ import pytest
 import rotting
 from rotting.live.bandit import Bandit
 from rotting.live.explanations import ArmExplanation
+from rotting.live.processes import Guard
 from rotting.service import reward_buckets
 from rotting.service.reward_buckets import MAX_BUCKETS, RewardBuckets, RewardBucketsCache, is_worn
 from tests.helpers.services import SONGS, Client, Running, running

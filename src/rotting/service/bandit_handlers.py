@@ -75,7 +75,7 @@ class BanditHandlers:
         if arms is None:
             raise InvalidValueError("arms", "be the names of the arms, or like must be given", None, got="neither")
         options: dict[str, Any] = {name: known[name] for name in ("seed", "pending", "max_pending") if name in known}
-        return {"seed": 0, "pending": "young", "max_pending": 10_000, **options, **given, "policy": policy, "arms": arms}
+        return {"seed": 0, "pending": "shrink", "max_pending": 10_000, **options, **given, "policy": policy, "arms": arms}
 
     async def show_bandit(self, request: Request) -> Response:
         """Show a bandit."""

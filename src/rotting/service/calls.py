@@ -174,7 +174,7 @@ class ServiceMethods:
         *,
         like: str | None = None,
         seed: int | None = None,
-        pending: Literal["young", "ignore"] | None = None,
+        pending: Literal["shrink", "ignore"] | None = None,
         max_pending: int | None = None,
     ) -> Call[None]:
         """Create a bandit with the arguments of `rotting.Bandit`.
@@ -309,9 +309,7 @@ class BanditMethods:
         return self._post("expirations", parse, {**body, **portion})
 
     @method
-    def add_arm(
-        self, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["like the others"] | None = None
-    ) -> Call[None]:
+    def add_arm(self, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["pooled"] | None = None) -> Call[None]:
         """Add an arm, as `Bandit.add_arm`; an arm that the bandit has already is not changed."""
         path = self._path("arms", _segment("arm", arm))
         return _call("PUT", path, _parse_nothing, {"resume": resume, "prior": prior})

@@ -39,7 +39,7 @@ class NewBandit(Struct, forbid_unknown_fields=True):
     arms: _Arms | UnsetType = UNSET
     """Names of the arms, without duplicates."""
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
-    pending: Literal["young", "ignore"] | UnsetType = UNSET
+    pending: Literal["shrink", "ignore"] | UnsetType = UNSET
     """Whether pending decisions count."""
     max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
     """The most decisions that may be pending; each further decision expires the oldest one."""
@@ -197,7 +197,7 @@ class ArmRequest(Struct, forbid_unknown_fields=True):
 
     resume: bool = False
     """Choose a retired arm again, with the rewards it had."""
-    prior: tuple[float, Annotated[int, Meta(ge=1, le=MAX_PRIOR_WEIGHT)]] | Literal["like the others"] | None = None
+    prior: tuple[float, Annotated[int, Meta(ge=1, le=MAX_PRIOR_WEIGHT)]] | Literal["pooled"] | None = None
     """What to assume about a new arm: a mean and a weight."""
 
 
