@@ -7,7 +7,7 @@ USABLE := $(VENV)/.usable
 BENCH_PYTHON ?= $(BIN)/python
 GPU_WORKERS ?= 4
 
-.PHONY: help reproduce docs site stubs intervals noise late delays clicks bench mutants stress test test-gpu lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs site policy record intervals noise late delays clicks bench mutants stress test test-gpu lint types imports unit interpreted lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,8 +38,12 @@ docs: $(READY)  ## Write docs/policies.md anew from the code, and measure and dr
 site: $(READY)  ## Build the site in build/site: every page with code is run (ten minutes at first; ARGS=--quick runs none)
 	$(BIN)/python -m docs.make_site $(ARGS)
 
-stubs: $(READY)  ## Write src/rotting/__init__.pyi anew from the code: what type checkers and editors know of the policies
-	$(BIN)/python -m tools.make_stubs
+policy: $(READY)  ## Write the two files of a new policy: make policy NAME=red-ucb (or NAME=red-ucb:RedUCB to name its class)
+	$(BIN)/python -m tools.new_policy $(NAME)
+
+record: $(READY)  ## Record the digests, defaults and flags of policies that have none yet: before a release
+	$(BIN)/python -m tests.policies.test_defaults
+	$(BIN)/python -m tests.simulation.test_unchanged_games
 
 intervals: $(READY)  ## Write docs/intervals.md anew: how often intervals hold the truth (two core-hours, the games once)
 	$(BIN)/python docs/make_coverage.py build/intervals.npz

@@ -13,8 +13,8 @@ from rotting.parts.lazy_choice import choose_lazily
 from rotting.parts.prefix_blocks import FAN, History, blocks_within, largest_block, new_history, record, window_mean
 from rotting.parts.reward_scale import to_policy_scale
 from rotting.policies.glr_ucb import beta, curvature, kl
-from rotting.policies.raw_kl_ucb import Params, level_at
-from rotting.policy import Kernel, Policy
+from rotting.policies.raw_kl_ucb import RAWKLUCB, level_at
+from rotting.policy import Kernel, Params
 
 _SLACK, _MARGIN = 2.0**-48, 1.0 - 1e-6  # of the GLR test: for the roundings of sums, and of products
 
@@ -57,12 +57,11 @@ def _update(p: Params, s: KLState, t: int, arm: int, reward: float) -> None:
     s.mean[arm] = window_mean(s.history, arm, s.window[arm])
 
 
-class RAWKLUCBScan(Policy):
+class RAWKLUCBScan(RAWKLUCB):
     """RAW-klUCB that scans all windows of the arm in front, in all rewards."""
 
     name = "raw-kl-ucb-scan"
     kernel = Kernel(
-        Params,
         _init,
         update=_update,
         **choose_lazily(

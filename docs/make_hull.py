@@ -20,7 +20,7 @@ from rotting.kernels.binding import bind, slot
 from rotting.kernels.random_numbers import derive_key
 from rotting.parts.hull import push
 from rotting.parts.stack_pool import Stacks, has_room, new_stacks
-from rotting.policies.raw_ucb import Params, level_at
+from rotting.policies.raw_ucb import RAWUCB, level_at
 from rotting.problems.noise import Bernoulli, Gaussian, Noise, Noiseless
 from rotting.theory import hull
 
@@ -166,7 +166,7 @@ def rewards() -> Floats:
 def chosen(seen: Floats) -> tuple[int, float]:
     """Return the start of the window with RAW-UCB's tightest bound after these rewards, and the bound; t is N + 1."""
     N = len(seen)
-    level = level_at(Params(sigma=SIGMA), N + 1, 1)
+    level = level_at(RAWUCB(sigma=SIGMA).params, N + 1, 1)
     bounds = {k: float(seen[k:].mean()) + level / math.sqrt(N - k) for k in hull(seen).tolist()}
     start = min(bounds, key=bounds.__getitem__)
     return start, bounds[start]

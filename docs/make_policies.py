@@ -138,7 +138,7 @@ def _wrapped(text: str, indent: str = "") -> str:
     return "\n".join(lines).replace("\0", " ")
 
 
-def _properties() -> str:
+def _properties(classes: Sequence[type[Policy]]) -> str:
     def mark(holds: bool) -> str:
         return "yes" if holds else "-"
 
@@ -150,7 +150,7 @@ def _properties() -> str:
             each.cost,
             each.memory,
         ]
-        for each in policies()
+        for each in classes
     ]
     return table(heads, rows, "lcccccll")
 
@@ -172,10 +172,10 @@ def _problem(setting: Setting) -> str:
     return f"**{setting.title}** ({known}): {setting.means}."
 
 
-def _regret_table(cells: Cells) -> str:
+def _regret_table(classes: Sequence[type[Policy]], cells: Cells) -> str:
     symbols = {"horizon": "T", "breakpoints": "Y", "budget": "V"}
     rows = []
-    for each in policies():
+    for each in classes:
         given = given_to(each, SETTINGS[-1])
         settings = ", ".join(f"{name}={symbols.get(name, value)}" for name, value in given.items())
         rows.append([each.__name__, settings or "-", *cells[each.__name__]])
@@ -183,7 +183,8 @@ def _regret_table(cells: Cells) -> str:
 
 
 def page(cells: Cells) -> str:
-    """Return the page with these regrets."""
+    """Return the page on the policies whose regrets are given."""
+    classes = [each for each in policies() if each.__name__ in cells]
     parts = [
         "# The policies",
         "<!-- Written by `make docs` from the code: do not edit. The tests check that it is up to date. -->",
@@ -193,7 +194,7 @@ def page(cells: Cells) -> str:
             " which sees the means, at the end."
         ),
         "## Properties",
-        _properties(),
+        _properties(classes),
         _list(
             "**needs T**: must be told the number of rounds, or be tuned by hand. `rotting.doubling(policy)` plays without T.",
             "**needs changes**: must be told how many changes there are, or how much or how fast the means vary.",
@@ -210,7 +211,7 @@ def page(cells: Cells) -> str:
             " documentation, and what that says about its needs. Formulas, tunings and references are in the file. Why RAWUCB"
             " and RAWKLUCB are exact without keeping all rewards: [the hull](hull.md)."
         ),
-        _list(*map(_description, policies())),
+        _list(*map(_description, classes)),
         REGRETS,
         _wrapped(
             f"The table shows the mean regret over {RUNS} runs of T = {HORIZON:,} rounds and its 95 % interval, in"
@@ -223,7 +224,7 @@ def page(cells: Cells) -> str:
             " arms with Y changes and a total variation V (the largest change of each of the Y, added up):"
         ),
         _list(*map(_problem, SETTINGS)),
-        _regret_table(cells),
+        _regret_table(classes, cells),
         _wrapped(
             "Parameters are the defaults, except for what the column `given` shows. Policies that declare a range have that of"
             " the rewards, 0 to 1, by default; those with a sub-Gaussian scale get `sigma=0.5`; those that can be tuned to a"

@@ -130,9 +130,9 @@ def with_prior(pairs: Callable[[], float]) -> Policy:
     """Return RAW-UCB with another weight of the pool."""
     given = RAWUCB.kernel
     bound = bind_all({"choose": given.choose, "update": given.update}, {prior_pairs: pairs})
-    kernel = Kernel(given.params, given.init, **bound, enlarge=given.enlarge)
+    kernel = Kernel(given.init, **bound, enlarge=given.enlarge)
     fields = {"name": f"raw-ucb{pairs.__name__}", "kernel": kernel, "listed": False}
-    kind: Any = type(f"RAWUCB{pairs.__name__}", (Policy,), fields)
+    kind: Any = type(f"RAWUCB{pairs.__name__}", (RAWUCB,), fields)
     made: Policy = kind(sigma="estimate")
     return made
 

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from rotting.registry import list_policies
-
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "rotting"
 MODULES = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if not path.name.startswith("__")}
@@ -20,15 +18,6 @@ NO_BEHAVIOUR = {
     "report/model.py": "data that the page and the writer are tested with",
 }
 """Modules that need no test file, and why."""
-
-OF_A_FAMILY = {
-    "policies/eff_fewa.py": "policies/test_equality.py",
-    "policies/eff_raw_ucb_pp.py": "policies/test_raw_ucb_pp.py",
-    "policies/glr_kl_ucb.py": "policies/families/test_detectors.py",
-    "policies/kl_ucb.py": "policies/families/test_kl_and_thompson.py",
-    "policies/thompson_sampling.py": "policies/families/test_kl_and_thompson.py",
-}
-"""Policies that have nothing of their own, and the tests that they share with their kin."""
 
 TESTED_WITH = {
     "engines/cuda_device.py": "engines/test_cuda.py",
@@ -88,6 +77,7 @@ OF_SEVERAL_MODULES = {
     "test_layout.py": "this file",
     "test_limit.py": "the limit of time of every test",
     "test_package.py": "the package as users meet it",
+    "test_types.py": "what type checkers know of the package",
     "theory/test_games.py": "the theorems against games",
     "theory/test_lemmas.py": "the lemmas behind the theorems, in games",
 }
@@ -103,7 +93,7 @@ def file_of(module: str) -> str:
     return str(path.with_name(f"test_{path.name}"))
 
 
-@pytest.mark.parametrize("module", sorted(MODULES - {*NO_BEHAVIOUR, *OF_A_FAMILY, *TESTED_WITH}))
+@pytest.mark.parametrize("module", sorted(MODULES - {*NO_BEHAVIOUR, *TESTED_WITH}))
 def test_every_module_has_a_test_file_of_its_name(module: str) -> None:
     assert file_of(module) in FILES
 
@@ -115,22 +105,13 @@ def test_every_test_file_stands_for_a_module() -> None:
 
 
 def test_the_lists_are_not_stale() -> None:
-    assert {*NO_BEHAVIOUR, *OF_A_FAMILY, *TESTED_WITH} <= MODULES
-    assert {*OF_A_FAMILY.values(), *TESTED_WITH.values()} <= FILES
+    assert {*NO_BEHAVIOUR, *TESTED_WITH} <= MODULES
+    assert {*TESTED_WITH.values()} <= FILES
     assert set(OF_SEVERAL_MODULES) <= FILES
-    for module in (*NO_BEHAVIOUR, *OF_A_FAMILY, *TESTED_WITH):
+    for module in (*NO_BEHAVIOUR, *TESTED_WITH):
         assert file_of(module) not in FILES, module
     for file in OF_SEVERAL_MODULES:
         assert file not in map(file_of, MODULES), file
-
-
-@pytest.mark.parametrize("module", OF_A_FAMILY)
-def test_the_tests_of_a_family_name_its_policies(module: str) -> None:
-    name = next(each.name for each in list_policies() if each.__module__ == f"rotting.policies.{Path(module).stem}")
-    shared = [OF_A_FAMILY[module], "helpers/variants.py", "helpers/detection.py"]
-    text = "".join((TESTS / file).read_text("utf-8") for file in shared)
-    policy = next(each.__name__ for each in list_policies() if each.name == name)
-    assert f'"{name}"' in text or f"{policy}(" in text
 
 
 def test_helpers_and_references_hold_no_tests() -> None:

@@ -1,18 +1,22 @@
 """Policies are values with checked parameters."""
 
-import dataclasses
 import inspect
+import math
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
+from rotting.common.rules import COUNT, POSITIVE
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
+from rotting.live.learner import Learner
 from rotting.parts.doubling import doubling
 from rotting.policies import ucb1
 from rotting.policies.glr_ucb import GLRUCB
+from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.sw_ucb import SWUCB
-from rotting.policy import Kernel, Policy, defined
+from rotting.policy import Kernel, Policy, defined, parameter
 from rotting.registry import from_json, make
 from tests.helpers.games import examples
 
@@ -48,8 +52,6 @@ def test_wrong_parameters_are_named() -> None:
             raw_ucb(*arguments, **named)
     with pytest.raises(InvalidTypeError, match="horizon must be given to AdSwitch, a whole number, 2 or more, got nothing"):
         make("ad-switch")
-    with pytest.raises(AttributeError, match="RAWUCB has no attribute 'gamma'"):
-        make("raw-ucb").gamma  # noqa: B018
 
 
 KERNEL = ucb1.UCB1.kernel
@@ -62,25 +64,55 @@ UPDATE = "update(p, s, t, arm, reward) must be a plain Python function, got None
         ({"kernel": KERNEL}, InvalidTypeError, "Mine must have a `name`, a text such as 'my-policy', got None"),
         ({"name": 3, "kernel": KERNEL}, InvalidTypeError, "Mine must have a `name`, a text such as 'my-policy', got 3"),
         ({"name": "mine"}, InvalidTypeError, "Mine must have a `kernel`, the Kernel of its functions, got None"),
-        ({"name": "mine", "kernel": Kernel(KERNEL.params, KERNEL.init, KERNEL.choose)}, KernelError, f"Mine: {UPDATE}"),
-        (
-            {"name": "mine", "kernel": dataclasses.replace(KERNEL, params=dict)},
-            KernelError,
-            "Mine: params must be a NamedTuple class, got <class 'dict'>",
-        ),
+        ({"name": "mine", "kernel": Kernel(KERNEL.init, KERNEL.choose)}, KernelError, f"Mine: {UPDATE}"),
     ],
 )
-def test_what_is_no_policy_is_told_by_its_class(attributes: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_an_incomplete_class_makes_no_policy(attributes: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error) as caught:
-        type("Mine", (Policy,), attributes)
+        type("Mine", (Policy,), attributes)()
     assert str(caught.value) == message
-    assert "mine" not in defined
+    defined.pop("mine", None)
 
 
-def test_a_base_of_policies_needs_neither_name_nor_kernel_and_is_no_policy() -> None:
-    base = type("Base", (Policy,), {})
-    with pytest.raises(InvalidTypeError, match="^Base must have a `name` and a `kernel`, got neither$"):
-        base()
+def test_a_subclass_without_a_name_of_its_own_makes_no_policy() -> None:
+    with pytest.raises(InvalidTypeError, match="^Mine must have a `name`, a text such as 'my-policy', got None$"):
+        type("Mine", (ucb1.UCB1,), {})()
+
+
+def test_a_parameter_cannot_take_the_place_of_an_attribute_of_every_policy() -> None:
+    for taken in ("cost", "name", "params"):
+        with pytest.raises(InvalidValueError, match=f"^parameters of Mine must not be called .*, got '{taken}'"):
+            type("Mine", (Policy,), {taken: parameter(POSITIVE, "of something", default=1.0)})
+
+
+def test_a_subclass_adds_its_parameters_to_the_inherited_ones() -> None:
+    class MyRAWUCB(RAWUCB):
+        extra: int = parameter(COUNT, "one more", default=3)
+        alpha: float = parameter(POSITIVE, "confidence level", default=2.0)
+
+        name = "my-raw-ucb"
+
+    del defined["my-raw-ucb"]
+    assert repr(MyRAWUCB(4, "estimate")) == "MyRAWUCB(alpha=4.0, sigma='estimate', extra=3)"
+    assert repr(MyRAWUCB()) == "MyRAWUCB(alpha=2.0, sigma=1.0, extra=3)"
+    assert repr(RAWUCB()) == "RAWUCB(alpha=1.4, sigma=1.0)"
+
+
+def test_words_read_back_as_words_and_kernels_get_numbers() -> None:
+    policy = make("ad-switch", horizon=100, outside="clip")
+    assert (policy.outside, policy.params.outside) == ("clip", 1)  # type: ignore[attr-defined]
+    assert RAWUCB(sigma="estimate").sigma == "estimate"
+    assert all(isinstance(each, int | float) for each in RAWUCB(sigma="estimate").params)
+
+
+@pytest.mark.parametrize("policy", [each for each in examples() if not each.sees_means], ids=lambda each: each.name)
+def test_a_policy_says_whether_it_has_an_index(policy: Policy) -> None:
+    """`explain` has one after the first reward, and nothing else decides."""
+    learner = Learner.new(policy, 1)
+    low, high = policy.reward_range or (0.0, 1.0)
+    learner.learn(1, 0, (low + high) / 2.0)
+    explained = learner.explains and not math.isnan(learner.explain(1, np.zeros(1, np.int64), 0).value)
+    assert policy.has_index == (explained and not policy.randomised)
 
 
 def test_two_classes_of_one_name_are_refused_and_a_new_definition_of_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

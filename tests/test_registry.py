@@ -44,12 +44,7 @@ def test_the_files_of_the_library_tell_the_names_of_its_policies() -> None:
 
 UNLOADED = """
 import sys
-from typing import NamedTuple
-import numpy as np
 from rotting.policy import Kernel, Policy
-
-class Params(NamedTuple):
-    pass
 
 def init(p, n_arms, capacity):
     return None
@@ -61,7 +56,7 @@ def update(p, s, t, arm, reward):
     pass
 
 try:
-    type("Mine", (Policy,), {"name": "raw-ucb", "kernel": Kernel(Params, init, choose, update)})
+    type("Mine", (Policy,), {"name": "raw-ucb", "kernel": Kernel(init, choose, update)})
 except ValueError as error:
     print(error)
 print([name for name in sys.modules if name.startswith("rotting.policies")])

@@ -48,14 +48,85 @@ Names are imported when they are first used, so that `import rotting` costs noth
 """
 
 import importlib
-import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rotting.common.version import __version__ as __version__
 
-_PATH = __path__
-del __path__  # asked for in `__getattr__`
+# What type checkers and editors see. At run time `__getattr__` below imports a name when it is first used.
+if TYPE_CHECKING:
+    __all__: list[str]
+    from rotting import adapters as adapters
+    from rotting import datasets as datasets
+    from rotting import display as display
+    from rotting import errors as errors
+    from rotting import kit as kit
+    from rotting import problems as problems
+    from rotting import registry as registry
+    from rotting import theory as theory
+    from rotting.errors import RewardsWarning as RewardsWarning
+    from rotting.live.bandit import Bandit as Bandit
+    from rotting.live.checks import check_policy as check_policy
+    from rotting.live.decisions import Decision as Decision
+    from rotting.live.noise_checks import check_noise as check_noise
+    from rotting.parts.doubling import doubling as doubling
+    from rotting.policies.ad_switch import AdSwitch as AdSwitch
+    from rotting.policies.cusum_ucb import CUSUMUCB as CUSUMUCB
+    from rotting.policies.d_ucb import DUCB as DUCB
+    from rotting.policies.discounted_ts import DiscountedTS as DiscountedTS
+    from rotting.policies.eff_fewa import EffFEWA as EffFEWA
+    from rotting.policies.eff_raw_ucb import EffRAWUCB as EffRAWUCB
+    from rotting.policies.eff_raw_ucb_pp import EffRAWUCBpp as EffRAWUCBpp
+    from rotting.policies.exp3 import Exp3 as Exp3
+    from rotting.policies.exp3_s import Exp3S as Exp3S
+    from rotting.policies.fewa import FEWA as FEWA
+    from rotting.policies.glr_kl_ucb import GLRKLUCB as GLRKLUCB
+    from rotting.policies.glr_ucb import GLRUCB as GLRUCB
+    from rotting.policies.greedy_oracle import GreedyOracle as GreedyOracle
+    from rotting.policies.kl_ucb import KLUCB as KLUCB
+    from rotting.policies.m_ucb import MUCB as MUCB
+    from rotting.policies.raw_kl_ucb import RAWKLUCB as RAWKLUCB
+    from rotting.policies.raw_ucb import RAWUCB as RAWUCB
+    from rotting.policies.raw_ucb_pp import RAWUCBpp as RAWUCBpp
+    from rotting.policies.rexp3 import Rexp3 as Rexp3
+    from rotting.policies.sliding_window_ts import SlidingWindowTS as SlidingWindowTS
+    from rotting.policies.sw_ucb import SWUCB as SWUCB
+    from rotting.policies.swa import SWA as SWA
+    from rotting.policies.thompson_sampling import ThompsonSampling as ThompsonSampling
+    from rotting.policies.ucb1 import UCB1 as UCB1
+    from rotting.policies.uniform import Uniform as Uniform
+    from rotting.policies.wswa import WSWA as WSWA
+    from rotting.policy import Kernel as Kernel
+    from rotting.policy import Policy as Policy
+    from rotting.policy import Reason as Reason
+    from rotting.problems import Problem as Problem
+    from rotting.problems import ProblemFamily as ProblemFamily
+    from rotting.problems.noise import Bernoulli as Bernoulli
+    from rotting.problems.noise import Beta as Beta
+    from rotting.problems.noise import Binomial as Binomial
+    from rotting.problems.noise import ByArm as ByArm
+    from rotting.problems.noise import Contaminated as Contaminated
+    from rotting.problems.noise import Gaussian as Gaussian
+    from rotting.problems.noise import Laplace as Laplace
+    from rotting.problems.noise import LogNormal as LogNormal
+    from rotting.problems.noise import Noiseless as Noiseless
+    from rotting.problems.noise import Poisson as Poisson
+    from rotting.problems.noise import Student as Student
+    from rotting.registry import list_policies as list_policies
+    from rotting.registry import make as make
+    from rotting.service.client import AsyncClient as AsyncClient
+    from rotting.service.client import Client as Client
+    from rotting.simulation.plan import Simulation as Simulation
+    from rotting.simulation.play import play as play
+    from rotting.simulation.result import Result as Result
+    from rotting.simulation.simulate import simulate as simulate
+    from rotting.simulation.simulate import simulate_all as simulate_all
+    from rotting.simulation.study import Study as Study
+    from rotting.simulation.sweep import grid as grid
+    from rotting.simulation.sweep import sweep as sweep
+    from rotting.simulation.trajectory import Trajectory as Trajectory
+    from rotting.store.durable import open as open  # noqa: A004 - as `gzip.open` does
 
+# The module of each public name, but for policies, which the registry finds. "": the name is a module itself.
 _HOMES = {
     "AsyncClient": "service.client",
     "Bandit": "live.bandit",
@@ -109,28 +180,24 @@ def _policy_classes() -> dict[str, Any]:
     return {each.__name__: each for each in classes if each.__module__.startswith("rotting.policies.")}
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__path__":
-        # The import system finds the modules of the package by it. So would `help`, and list them all; it shall show the names
-        # that are public.
-        if sys._getframe(1).f_globals.get("__name__") == "pydoc":
-            raise AttributeError(name)
-        return _PATH
-    if name in _HOMES:
-        home = _HOMES[name]
-        module = importlib.import_module(f"rotting.{home or name}")
-        value = getattr(module, name) if home else module
-    elif name == "__all__":
-        value = sorted({"__version__", *_HOMES, *_policy_classes()})
-    elif name.startswith("_") or name not in (known := _policy_classes()):
-        from rotting.common.module_names import no_such_name  # noqa: PLC0415 - only to word an error
+if not TYPE_CHECKING:  # or a type checker would accept every name
 
-        raise no_such_name(__name__, name, _HOMES if name.startswith("_") else [*_HOMES, *known])
-    else:
-        value = known[name]
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            home = _HOMES[name]
+            module = importlib.import_module(f"rotting.{home or name}")
+            value = getattr(module, name) if home else module
+        elif name == "__all__":
+            value = sorted({"__version__", *_HOMES, *_policy_classes()})
+        elif name.startswith("_") or name not in (known := _policy_classes()):
+            from rotting.common.module_names import no_such_name  # noqa: PLC0415 - only to word an error
+
+            raise no_such_name(__name__, name, _HOMES if name.startswith("_") else [*_HOMES, *known])
+        else:
+            value = known[name]
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return list(__getattr__("__all__"))
+    return list(importlib.import_module(__name__).__all__)

@@ -1,7 +1,8 @@
 """All that the author of a policy or of a noise imports, in one place.
 
 What a policy is
-    Policy, Kernel, Reason           the value for people, its functions for the machine, and why an arm was chosen
+    Policy, parameter                the class of a policy, and its fields
+    Kernel, Params, Reason           its functions, the numbers that they get, and why an arm was chosen
     Ints, Floats                     the arrays that a state is made of
     doubling                         plays without a horizon what is tuned to one
 
@@ -61,23 +62,23 @@ Example, a policy that pulls the arm with the largest last reward:
     >>> import math
     >>> from typing import NamedTuple
     >>> import numpy as np
-    >>> class Params(NamedTuple):
-    ...     pass
+    >>> class LastReward(Policy):
+    ...     weight: float = parameter(FRACTION, "share of the last reward in the index", default=1.0)
+    ...     name = "last-reward"
+    ...     has_index = True
     >>> class State(NamedTuple):
-    ...     last: Floats  # [K], infinite before the first
+    ...     last: Floats  # [K], infinite before the first reward
     >>> def init(p: Params, n_arms: int, capacity: int) -> State:
     ...     return State(last=np.full(n_arms, math.inf))
     >>> def index(p: Params, s: State, t: int, i: int) -> Reason:
-    ...     return Reason(s.last[i], s.last[i], 1, 0.0)
+    ...     return Reason(p.weight * s.last[i], s.last[i], 1, 0.0)
     >>> def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     ...     s.last[arm] = reward
-    >>> class LastReward(Policy):
-    ...     name = "last-reward"
-    ...     kernel = Kernel(Params, init, update=update, **by_index(index))
-    >>> kernel, arms = LastReward.kernel, np.arange(2)
-    >>> state = kernel.init(Params(), 2, 10)
-    >>> kernel.update(Params(), state, 1, kernel.choose(Params(), state, 1, 0, arms), 0.5)
-    >>> kernel.choose(Params(), state, 2, 0, arms)
+    >>> LastReward.kernel = Kernel(init, update=update, **by_index(index))
+    >>> policy, kernel, arms = LastReward(weight=0.5), LastReward.kernel, np.arange(2)
+    >>> state = kernel.init(policy.params, 2, 10)
+    >>> kernel.update(policy.params, state, 1, kernel.choose(policy.params, state, 1, 0, arms), 0.5)
+    >>> kernel.choose(policy.params, state, 2, 0, arms)
     1
 
 CONTRIBUTING has a policy and a noise in full.
@@ -127,7 +128,7 @@ from rotting.parts.noise_scale import (
 from rotting.parts.prefix_blocks import History, mean_range, new_history, record, window_mean
 from rotting.parts.restarts import restarting
 from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
-from rotting.policy import Kernel, Policy, Reason
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 from rotting.problems.noise import Noise
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ __all__ = [
     "Kernel",
     "Noise",
     "NoiseScale",
+    "Params",
     "Policy",
     "Reason",
     "Rule",
@@ -192,6 +194,7 @@ __all__ = [
     "normal_quantile",
     "observe_noise",
     "option",
+    "parameter",
     "power",
     "record",
     "restarting",

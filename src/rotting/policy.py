@@ -2,20 +2,41 @@
 
 import math
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter as Argument
 from inspect import Signature
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast, dataclass_transform, overload
 
 from rotting.common.html_parts import block, table
-from rotting.common.rules import FINITE, NumberOrWord, Option, Rule, suggest
+from rotting.common.rules import Option, Rule, suggest
 from rotting.common.short_numbers import DIGITS, short, short_texts
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import plain_function
 from rotting.kernels.refusals import check_arguments
+
+T = TypeVar("T")
+
+
+class Params(Protocol):
+    """The parameters of a policy as its functions get them: a NamedTuple with one number per field of the class.
+
+    It is derived from the fields. Words are numbers here: the position in the list of an `option`, or the code that a rule such
+    as `SCALE` has for "estimate".
+
+    Example:
+        >>> from rotting.policies.kl_ucb import KLUCB
+        >>> policy = KLUCB("gaussian", sigma=0.5)
+        >>> policy.kind, policy.params.kind
+        ('gaussian', 1)
+    """
+
+    def __getattr__(self, name: str, /) -> Any: ...  # an int or a float, as its field says
+
+    def __iter__(self) -> Iterator[float]: ...
 
 
 class Reason(NamedTuple):
@@ -32,7 +53,6 @@ class Kernel:
     """The functions of one policy; they are compiled, so they allocate, raise and print nothing (`init` may allocate).
 
     Args:
-        params: NamedTuple class of numbers, each field `Annotated[float, rule, "what it means"]`.
         init: `init(p, n_arms, capacity) -> state`, which can record `capacity` rounds. A state is a NamedTuple of arrays, or of
             NamedTuples of arrays: one level deep, so that a policy can hold a structure of `rotting.kit` in a field. An array
             that has an axis of arms has it first. A smaller state is the leading corner of a larger one: that is how live
@@ -63,8 +83,7 @@ class Kernel:
             `arms`, and so does `explain`: a bandit that leaves out a few of many gives it that number of others.
     """
 
-    params: type
-    # The class of the policy refuses what is left out, and knows its name.
+    # A policy refuses to be made when one of the first three is missing: its error can name the class.
     init: Callable[..., Any] = None  # type: ignore[assignment]
     choose: Callable[..., int] = None  # type: ignore[assignment]
     update: Callable[..., None] = None  # type: ignore[assignment]
@@ -100,27 +119,36 @@ _ARGUMENTS = {
 
 
 def _check_kernel(kernel: Kernel) -> None:
-    """Refuse functions that are not there, or that cannot be called as a game calls them."""
-    if not hasattr(kernel.params, "_field_defaults"):
-        raise KernelError(f"params must be a NamedTuple class, got {kernel.params!r}")
+    """Refuse functions that are missing, or that cannot be called as a game calls them."""
     for name, arguments in _ARGUMENTS.items():
         function = getattr(kernel, name)
         if function is not None or name in _REQUIRED:
             check_arguments(plain_function(f"{name}({', '.join(arguments)})", function), arguments)
 
 
-class Parameter(NamedTuple):
-    """One parameter of a policy, as `rotting list` shows it."""
+class Parameter:
+    """A field of a policy's class: its default, its rule and what it means. On a policy, the field is its value.
+
+    Example:
+        >>> from rotting.policies.raw_ucb import RAWUCB
+        >>> RAWUCB.parameters()[0].doc, RAWUCB(alpha=4).alpha
+        ('confidence level: delta_t = 2 / t**alpha', 4.0)
+    """
 
     name: str
-    default: Any
-    rule: Rule
-    doc: str
+    annotation: Any
 
-    @property
-    def shown_default(self) -> Any:
-        """The default as people write it."""
-        return self.default if self.required else self.rule.show(self.default)
+    def __init__(self, rule: Rule, doc: str, default: Any) -> None:
+        self.rule = rule
+        self.doc = doc
+        self.default = default
+
+    def __set_name__(self, owner: "type[Policy]", name: str) -> None:
+        self.name = name
+        self.annotation = owner.__annotations__.get(name, Argument.empty)
+
+    def __get__(self, policy: "Policy | None", owner: "type[Policy] | None" = None) -> Any:
+        return self if policy is None else self.rule.show(getattr(policy.params, self.name))
 
     @property
     def required(self) -> bool:
@@ -128,11 +156,31 @@ class Parameter(NamedTuple):
         return self.default is Argument.empty
 
 
-def _read(hint: Any, name: str, defaults: dict[str, Any]) -> Parameter:
-    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    rule = next((extra for extra in extras if isinstance(extra, Rule)), FINITE)
-    doc = next((extra for extra in extras if isinstance(extra, str)), "")
-    return Parameter(name, defaults.get(name, Argument.empty), rule, doc)
+@overload
+def parameter(rule: Rule, doc: str) -> Any: ...
+
+
+@overload
+def parameter(rule: Rule, doc: str, *, default: T) -> T: ...
+
+
+def parameter(rule: Rule, doc: str, *, default: Any = Argument.empty) -> Any:
+    """Return a field of a policy's class.
+
+    Args:
+        rule: what values are allowed; errors repeat it.
+        doc: what the parameter means, in a few words; `rotting list` shows it.
+        default: the value if none is given, as a user would write it. Without one, the parameter is required.
+    """
+    return Parameter(rule, doc, default)
+
+
+def _derived_params(owner: "type[Policy]", names: list[str]) -> Callable[..., Params]:
+    """Return the NamedTuple class `owner.params_class`, which can be pickled by that name."""
+    make: Any = namedtuple  # type checkers want the names of the fields in the source
+    made = make("Params", names, module=owner.__module__)
+    made.__qualname__ = f"{owner.__qualname__}.params_class"
+    return cast("Callable[..., Params]", made)
 
 
 def how_to_accept(policy: "Policy", least: float, most: float) -> str:
@@ -159,15 +207,16 @@ defined: dict[str, "type[Policy]"] = {}
 
 @cache
 def _library_names() -> dict[str, str]:
-    """Return the names of the library's policies, each with its module: the files tell, so that none has to be loaded."""
+    """Return the names of the library's policies, each with its module; read from the file names, so that none is imported."""
     modules = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent / "policies")])]
     return {name.replace("_", "-"): f"rotting.policies.{name}" for name in modules}
 
 
+@dataclass_transform(field_specifiers=(parameter,), frozen_default=True)
 class Policy:
     """A policy with its parameters: an immutable value that can be compared, hashed, printed and written as JSON.
 
-    Subclasses set `name` and `kernel`; see CONTRIBUTING for a policy in one file.
+    Subclasses have a `name`, a `kernel`, and a field made by `parameter` for each parameter; CONTRIBUTING has a policy in full.
 
     Example:
         >>> from rotting.policies.raw_ucb import RAWUCB
@@ -184,9 +233,14 @@ class Policy:
     sees_means: ClassVar[bool] = False
     """An oracle: the game writes the true mean of every arm into `state.means` before each choice."""
     listed: ClassVar[bool] = True
-    """Among the policies to choose from (`list_policies`); those that are not are found by name alone."""
+    """Returned by `list_policies`; a policy that is not listed can only be found by its name."""
     first_pulls: ClassVar[bool] = True
     """Each arm is pulled once, in order, before any other choice, and so is an arm that is added later."""
+    has_index: ClassVar[bool] = False
+    """Pulls the arm with the largest index, the `value` that `explain` gives: nothing else decides, unless arms are explored.
+
+    A bandit uses it for arms whose rewards are still pending.
+    """
 
     tuning_params: ClassVar[tuple[str, ...]] = ()
     """Parameters that the tuning uses: allowed only with a `horizon`."""
@@ -208,33 +262,35 @@ class Policy:
     memory: ClassVar[str] = "O(K)"
     """Size of the state after t rounds."""
 
+    params_class: ClassVar[Callable[..., Params]]
+    """The NamedTuple class of `params`, derived from the fields."""
     _parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if not hasattr(cls, "name") and not hasattr(cls, "kernel"):
-            return  # a base of policies, or one that a pickle of a script's class is about to fill in
-        for name, kind, what in (
-            ("name", str, "a text such as 'my-policy'"),
-            ("kernel", Kernel, "the Kernel of its functions"),
-        ):
-            value = getattr(cls, name, None)
-            if not isinstance(value, kind):
-                raise InvalidTypeError(cls.__name__, f"have a `{name}`, {what}", value)
-        try:
-            _check_kernel(cls.kernel)
-        except KernelError as error:
-            raise KernelError(f"{cls.__name__}: {error}") from None
+        own = {name: each for name, each in vars(cls).items() if isinstance(each, Parameter)}
+        for name in own:
+            if name in Policy.__annotations__ or hasattr(Policy, name):
+                raise InvalidValueError(f"parameters of {cls.__name__}", "not be called like an attribute of Policy", name)
+        if own:
+            inherited = {each.name: each for each in cls._parameters}
+            cls._parameters = tuple({**inherited, **own}.values())
+            cls.params_class = _derived_params(cls, [each.name for each in cls._parameters])
+        cls.__signature__ = Signature(  # type: ignore[attr-defined]
+            [
+                Argument(each.name, Argument.POSITIONAL_OR_KEYWORD, default=each.default, annotation=each.annotation)
+                for each in cls._parameters
+            ]
+        )
+        if "name" in vars(cls):  # else a base of policies, or a class that is being unpickled and gets its attributes later
+            cls._register()
+
+    @classmethod
+    def _register(cls) -> None:
+        """Make the policy known by its name, unless another policy has that name."""
+        _check_attribute(cls, "name", str, "a text such as 'my-policy'")
         if "title" not in vars(cls):
             cls.title = cls.__name__
-        params: Any = cls.kernel.params
-        hints = get_type_hints(params, include_extras=True)
-        cls._parameters = tuple(_read(hints[name], name, params._field_defaults) for name in params._fields)
-        arguments = [
-            Argument(each.name, Argument.POSITIONAL_OR_KEYWORD, default=each.shown_default, annotation=float)
-            for each in cls._parameters
-        ]
-        cls.__signature__ = Signature(arguments)  # type: ignore[attr-defined]
         known = defined.get(cls.name, cls)
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             both = " and ".join(f"{each.__qualname__} of {each.__module__}" for each in (known, cls))
@@ -246,8 +302,7 @@ class Policy:
         defined[cls.name] = cls
 
     def __init__(self, *args: float | str, **kwargs: float | str) -> None:
-        if not hasattr(self, "kernel"):
-            raise InvalidTypeError(type(self).__name__, "have a `name` and a `kernel`", None, got="neither")
+        _check_complete(type(self))  # type: ignore[arg-type]  # taken for a policy by mypy: its __hash__ needs an argument
         names = [each.name for each in self._parameters]
         if len(args) > len(names):
             raise InvalidTypeError(f"parameters of {type(self).__name__}", f"be at most {len(names)}", len(args))
@@ -267,14 +322,15 @@ class Policy:
                 rule = f"be given to {type(self).__name__}, {each.rule.text}"
                 raise InvalidTypeError(each.name, rule, None, got="nothing")
             values[each.name] = each.rule.check(each.name, value)
-        object.__setattr__(self, "params", self.kernel.params(**values))
+        object.__setattr__(self, "params", self.params_class(**values))
         for each in self._parameters:
-            if each.name in self._inactive_params() and values[each.name] != each.default:
+            if each.name in self._inactive_params() and values[each.name] != each.rule.check(each.name, each.default):
                 why = "with a horizon, which decides it" if getattr(self.params, "horizon", 0) else "without a horizon"
                 raise InvalidValueError(each.name, f"be left out {why}", given[each.name])
         self.check()
 
-    params: Any
+    params: Params
+    """The parameters as numbers, for the functions of the kernel."""
 
     def check(self) -> None:
         """Refuse parameters that do not go together; for subclasses."""
@@ -323,20 +379,12 @@ class Policy:
             value = shown[each.name]
             if k == 0 and each.name == "alpha":  # the one number by which papers tell variants apart
                 words[0] += f" {short(value, digits)}"
-            elif each.required or value != each.shown_default:
+            elif each.required or value != each.default:
                 words.append(f"{each.name}={short(value, digits)}")
         return ", ".join(words)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is a value and cannot be changed; make a new one")
-
-    def __getattr__(self, name: str) -> Any:
-        # Reached only for names that are not attributes: the parameters.
-        if name != "params" and name in self.params._fields:
-            rule = next(each.rule for each in self._parameters if each.name == name)
-            value = getattr(self.params, name)
-            return rule.show(value) if isinstance(rule, NumberOrWord) else value
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.shown_params().items())
@@ -367,6 +415,30 @@ class Policy:
     def to_json(self) -> dict[str, Any]:
         """Return the policy as JSON-able data; `rotting.registry.from_json` reads it back."""
         return {"policy": self.name, "params": self.shown_params()}
+
+
+Policy.params_class = _derived_params(Policy, [])
+
+
+def _check_attribute(policy_class: type[Policy], name: str, kind: type, what: str) -> None:
+    value = getattr(policy_class, name, None)
+    if not isinstance(value, kind):
+        raise InvalidTypeError(policy_class.__name__, f"have a `{name}`, {what}", value)
+
+
+@cache
+def _check_complete(policy_class: type[Policy]) -> None:
+    """Refuse a class without a name of its own or without a usable kernel.
+
+    The check waits for the first policy of the class: the kernel is set after the class, when its functions are defined.
+    """
+    if "name" not in vars(policy_class):
+        raise InvalidTypeError(policy_class.__name__, "have a `name`, a text such as 'my-policy'", None)
+    _check_attribute(policy_class, "kernel", Kernel, "the Kernel of its functions")
+    try:
+        _check_kernel(policy_class.kernel)
+    except KernelError as error:
+        raise KernelError(f"{policy_class.__name__}: {error}") from None
 
 
 def check_policies(policies: object) -> tuple[Policy, ...]:

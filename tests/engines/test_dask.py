@@ -353,10 +353,6 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Params(NamedTuple):
-    first: float = 1.0
-
-
 class State(NamedTuple):
     pulls: np.ndarray
 
@@ -374,8 +370,9 @@ def update(p, s, t, arm, reward):
 
 
 class InTurn(rotting.kit.Policy):
+    first: float = rotting.kit.parameter(rotting.kit.FINITE, "the arm that begins", default=1.0)
     name = "in-turn-of-a-script"
-    kernel = rotting.kit.Kernel(Params, init, choose, update)
+    kernel = rotting.kit.Kernel(init, choose, update)
 
 
 games = {"policies": InTurn(), "problem": rotting.problems.two_arms(horizon=50), "runs": 20}

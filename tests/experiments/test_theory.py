@@ -85,8 +85,8 @@ def test_the_table_of_upper_bounds(plan: Plan, played: dict[str, Result], found:
     for k, row in enumerate(rows):
         result, problem = played[row["problem"]], problem_of(plan, row["problem"])
         policy = result.policies[k % 4]
-        assert row["policy"] == f"{experiment.FOUR[k % 4]} {policy.alpha:g}"
-        assert policy.sigma == SMALL.sigma
+        assert row["policy"] == f"{experiment.FOUR[k % 4]} {policy.params.alpha:g}"
+        assert policy.params.sigma == SMALL.sigma
         assert row["regret"] == mean_interval(result.regret[k % 4, :, -1])
         proved = {
             f"{each.name} ({each.reference.partition(' (')[0]})": each.values[-1] for each in theory.bounds(problem, policy)

@@ -6,11 +6,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.parts.largest_index import by_index
-from rotting.policy import Kernel, Policy, Reason
-
-
-class BadParams(NamedTuple):
-    """No parameters."""
+from rotting.policy import Kernel, Params, Policy, Reason
 
 
 class BadState(NamedTuple):
@@ -19,17 +15,17 @@ class BadState(NamedTuple):
     last: Floats
 
 
-def bad_init(p: BadParams, n_arms: int, capacity: int) -> BadState:
+def bad_init(p: Params, n_arms: int, capacity: int) -> BadState:
     """Make a state."""
     return BadState(np.zeros(n_arms))
 
 
-def bad_index(p: BadParams, s: BadState, t: int, i: int) -> Reason:
+def bad_index(p: Params, s: BadState, t: int, i: int) -> Reason:
     """Look at the next arm, which the last one has not."""
     return Reason(s.last[i + 1], 0.0, 1, 0.0)
 
 
-def bad_update(p: BadParams, s: BadState, t: int, arm: int, reward: float) -> None:
+def bad_update(p: Params, s: BadState, t: int, arm: int, reward: float) -> None:
     """Keep the last reward."""
     s.last[arm] = reward
 
@@ -38,4 +34,4 @@ class Bad(Policy):
     """Reaches outside an array."""
 
     name = "bad"
-    kernel = Kernel(BadParams, bad_init, update=bad_update, **by_index(bad_index))
+    kernel = Kernel(bad_init, update=bad_update, **by_index(bad_index))

@@ -9,17 +9,13 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.random_numbers import uniform
-from rotting.policy import Kernel, Policy, Reason
-
-
-class NoParams(NamedTuple):
-    """No parameters."""
+from rotting.policy import Kernel, Params, Policy, Reason
 
 
 def made(name: str, *functions: Callable[..., Any], **more: Any) -> Policy:
     """Return a policy of these functions; `more` are other functions, and flags of its class."""
     flags: dict[str, Any] = {flag: more.pop(flag) for flag in ("randomised", "first_pulls") if flag in more}
-    attributes = {"name": name, "listed": False, "kernel": Kernel(NoParams, *functions, **more), **flags}
+    attributes = {"name": name, "listed": False, "kernel": Kernel(*functions, **more), **flags}
     policy: Policy = type(name, (Policy,), attributes)()
     return policy
 
@@ -34,11 +30,11 @@ class Sums(NamedTuple):
     total: Floats  # [K]
 
 
-def init(p: NoParams, n_arms: int, capacity: int) -> Sums:
+def init(p: Params, n_arms: int, capacity: int) -> Sums:
     return Sums(np.zeros(n_arms, np.int64), np.zeros(n_arms))
 
 
-def choose(p: NoParams, s: Any, t: int, key: int, arms: Ints) -> int:
+def choose(p: Params, s: Any, t: int, key: int, arms: Ints) -> int:
     best = arms[0]
     for i in arms:
         if s.pulls[i] == 0:
@@ -48,12 +44,12 @@ def choose(p: NoParams, s: Any, t: int, key: int, arms: Ints) -> int:
     return int(best)
 
 
-def update(p: NoParams, s: Any, t: int, arm: int, reward: float) -> None:
+def update(p: Params, s: Any, t: int, arm: int, reward: float) -> None:
     s.pulls[arm] += 1
     s.total[arm] += reward
 
 
-def explain(p: NoParams, s: Any, t: int, arms: Ints, arm: int) -> Reason:
+def explain(p: Params, s: Any, t: int, arms: Ints, arm: int) -> Reason:
     if s.pulls[arm] == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
     mean = s.total[arm] / s.pulls[arm]
@@ -76,7 +72,7 @@ class Window(NamedTuple):
     rewards: Floats  # [capacity]
 
 
-def init_window(p: NoParams, n_arms: int, capacity: int) -> Window:
+def init_window(p: Params, n_arms: int, capacity: int) -> Window:
     return Window(
         pulls=np.zeros(n_arms, np.int64),
         total=np.zeros(n_arms),
@@ -96,7 +92,7 @@ def slide(s: Window, t: int) -> None:
         s.marks[0] += 1
 
 
-def update_window(p: NoParams, s: Window, t: int, arm: int, reward: float) -> None:
+def update_window(p: Params, s: Window, t: int, arm: int, reward: float) -> None:
     slide(s, t)
     e = s.marks[1]
     s.rounds[e], s.arms[e], s.rewards[e] = t, arm, reward
@@ -104,41 +100,41 @@ def update_window(p: NoParams, s: Window, t: int, arm: int, reward: float) -> No
     update(p, s, t, arm, reward)
 
 
-def choose_window(p: NoParams, s: Window, t: int, key: int, arms: Ints) -> int:
+def choose_window(p: Params, s: Window, t: int, key: int, arms: Ints) -> int:
     slide(s, t)
     return choose(p, s, t, key, arms)
 
 
-def explain_window(p: NoParams, s: Window, t: int, arms: Ints, arm: int) -> Reason:
+def explain_window(p: Params, s: Window, t: int, arms: Ints, arm: int) -> Reason:
     slide(s, t)
     return explain(p, s, t, arms, arm)
 
 
-def forget_window(p: NoParams, s: Window, arm: int) -> None:
+def forget_window(p: Params, s: Window, arm: int) -> None:
     for e in range(s.marks[1]):
         if s.arms[e] == arm:
             s.arms[e] = -1
 
 
-def forget_rewards_alone(p: NoParams, s: Window, arm: int) -> None:
+def forget_rewards_alone(p: Params, s: Window, arm: int) -> None:
     """Leave the number of the pulls."""
     for e in range(s.marks[1]):
         if s.arms[e] == arm:
             s.rewards[e] = 0.0
 
 
-def forget_the_next(p: NoParams, s: Sums, arm: int) -> None:
+def forget_the_next(p: Params, s: Sums, arm: int) -> None:
     """Forget the next arm, too."""
     other = (arm + 1) % s.pulls.size
     s.pulls[other], s.total[other] = 0, 0.0
 
 
-def forget_the_one_before(p: NoParams, s: Sums, arm: int) -> None:
+def forget_the_one_before(p: Params, s: Sums, arm: int) -> None:
     """Forget the arm before it, too."""
     s.pulls[arm - 1], s.total[arm - 1] = 0, 0.0
 
 
-def forget_all(p: NoParams, s: Window, arm: int) -> None:
+def forget_all(p: Params, s: Window, arm: int) -> None:
     """Strike out the rewards of all arms, whose sums stay."""
     s.arms[:] = -1
 
@@ -150,7 +146,7 @@ def _weight(s: Any, i: int) -> float:
     return float(0.5 + abs(s.total[i]))
 
 
-def draw(p: NoParams, s: Any, t: int, key: int, arms: Ints) -> int:
+def draw(p: Params, s: Any, t: int, key: int, arms: Ints) -> int:
     """Draw in proportion to what each arm paid."""
     whole = 0.0
     for i in arms:
@@ -163,7 +159,7 @@ def draw(p: NoParams, s: Any, t: int, key: int, arms: Ints) -> int:
     return int(arms[-1])
 
 
-def chances(p: NoParams, s: Any, t: int, arms: Ints, out: Floats) -> None:
+def chances(p: Params, s: Any, t: int, arms: Ints, out: Floats) -> None:
     whole = 0.0
     for i in arms:
         whole += _weight(s, i)
@@ -171,17 +167,17 @@ def chances(p: NoParams, s: Any, t: int, arms: Ints, out: Floats) -> None:
         out[k] = _weight(s, arms[k]) / whole
 
 
-def draw_window(p: NoParams, s: Window, t: int, key: int, arms: Ints) -> int:
+def draw_window(p: Params, s: Window, t: int, key: int, arms: Ints) -> int:
     slide(s, t)
     return draw(p, s, t, key, arms)
 
 
-def chances_window(p: NoParams, s: Window, t: int, arms: Ints, out: Floats) -> None:
+def chances_window(p: Params, s: Window, t: int, arms: Ints, out: Floats) -> None:
     slide(s, t)
     chances(p, s, t, arms, out)
 
 
-def chances_off(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+def chances_off(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     """Tell the first arm's probability 0.1 too large, at the cost of the last."""
     chances(p, s, t, arms, out)
     moved = min(0.1, out[-1])
@@ -189,12 +185,12 @@ def chances_off(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     out[-1] -= moved
 
 
-def chances_at_the_start(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+def chances_at_the_start(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     """Tell those of a state without rewards."""
     out[:] = 1.0 / arms.size
 
 
-def chances_in_the_end(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+def chances_in_the_end(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     """Tell the first arm's as 1 until each was pulled twice."""
     if s.pulls.min() >= 2:
         chances(p, s, t, arms, out)
@@ -203,7 +199,7 @@ def chances_in_the_end(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) ->
         out[0] = 1.0
 
 
-def chances_of_all(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+def chances_of_all(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     """Count the arms that are not available, too."""
     whole = 0.0
     for i in range(s.total.size):
@@ -212,7 +208,7 @@ def chances_of_all(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> Non
         out[k] = _weight(s, arms[k]) / whole
 
 
-def chances_below_zero(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+def chances_below_zero(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     """Make the sum right by a number that is no probability."""
     chances(p, s, t, arms, out)
     out[0] += 1.0
@@ -227,11 +223,11 @@ class Weighted(NamedTuple):
     propensity: Floats  # [K]
 
 
-def init_weighted(p: NoParams, n_arms: int, capacity: int) -> Weighted:
+def init_weighted(p: Params, n_arms: int, capacity: int) -> Weighted:
     return Weighted(np.zeros(n_arms, np.int64), np.zeros(n_arms), np.ones(n_arms))
 
 
-def draw_weighted(p: NoParams, s: Weighted, t: int, key: int, arms: Ints) -> int:
+def draw_weighted(p: Params, s: Weighted, t: int, key: int, arms: Ints) -> int:
     """Write the probability of the arm that is drawn."""
     whole = 0.0
     for i in arms:
@@ -241,20 +237,20 @@ def draw_weighted(p: NoParams, s: Weighted, t: int, key: int, arms: Ints) -> int
     return i
 
 
-def draw_unweighted(p: NoParams, s: Weighted, t: int, key: int, arms: Ints) -> int:
+def draw_unweighted(p: Params, s: Weighted, t: int, key: int, arms: Ints) -> int:
     """Write the probability of a uniform draw."""
     i = draw(p, s, t, key, arms)
     s.propensity[i] = 1.0 / arms.size
     return i
 
 
-def draw_in_the_first_rounds(p: NoParams, s: Sums, t: int, key: int, arms: Ints) -> int:
+def draw_in_the_first_rounds(p: Params, s: Sums, t: int, key: int, arms: Ints) -> int:
     """Draw in secret, after each arm was pulled once and for a few rounds."""
     k = int(uniform(key, t, 0) * arms.size)
     return int(arms[k]) if 3 < t < 40 else choose(p, s, t, key, arms)
 
 
-def toss(p: NoParams, s: Sums, t: int, key: int, arms: Ints) -> int:
+def toss(p: Params, s: Sums, t: int, key: int, arms: Ints) -> int:
     """Draw without a key."""
     return int(arms[int(random.random() * arms.size)])
 
@@ -262,7 +258,7 @@ def toss(p: NoParams, s: Sums, t: int, key: int, arms: Ints) -> int:
 # --- Other faults -------------------------------------------------------------------------------------------------------
 
 
-def init_alias(p: NoParams, n_arms: int, capacity: int) -> Any:
+def init_alias(p: Params, n_arms: int, capacity: int) -> Any:
     """Use one array for two fields."""
     both = np.zeros(n_arms)
     return Sums(both, both)  # type: ignore[arg-type]
@@ -271,7 +267,7 @@ def init_alias(p: NoParams, n_arms: int, capacity: int) -> Any:
 KEPT = np.zeros(1_000)
 
 
-def init_kept(p: NoParams, n_arms: int, capacity: int) -> Any:
+def init_kept(p: Params, n_arms: int, capacity: int) -> Any:
     """Use one array for all states."""
     return Sums(np.zeros(n_arms, np.int64), KEPT[:n_arms])
 
@@ -284,17 +280,17 @@ class Tuned(NamedTuple):
     capacity: Ints  # [1]
 
 
-def init_for_capacity(p: NoParams, n_arms: int, capacity: int) -> Tuned:
+def init_for_capacity(p: Params, n_arms: int, capacity: int) -> Tuned:
     return Tuned(np.zeros(n_arms, np.int64), np.zeros(n_arms), np.array([capacity]))
 
 
-def count_alone(p: NoParams, s: Sums, t: int, arm: int, reward: float) -> None:
+def count_alone(p: Params, s: Sums, t: int, arm: int, reward: float) -> None:
     """Ignore the reward."""
     s.pulls[arm] += 1
     s.total[arm] += 0.5
 
 
-def credit_the_one_before(p: NoParams, s: Sums, t: int, arm: int, reward: float) -> None:
+def credit_the_one_before(p: Params, s: Sums, t: int, arm: int, reward: float) -> None:
     """Give the reward to another arm."""
     s.pulls[arm] += 1
     s.total[arm - 1] += reward
@@ -308,33 +304,33 @@ class Noted(NamedTuple):
     chosen: Ints  # [1]
 
 
-def init_noted(p: NoParams, n_arms: int, capacity: int) -> Noted:
+def init_noted(p: Params, n_arms: int, capacity: int) -> Noted:
     return Noted(np.zeros(n_arms, np.int64), np.zeros(n_arms), np.zeros(1, np.int64))
 
 
-def choose_and_note(p: NoParams, s: Noted, t: int, key: int, arms: Ints) -> int:
+def choose_and_note(p: Params, s: Noted, t: int, key: int, arms: Ints) -> int:
     s.chosen[0] = choose(p, s, t, key, arms)
     return int(s.chosen[0])
 
 
-def credit_the_last_choice(p: NoParams, s: Noted, t: int, arm: int, reward: float) -> None:
+def credit_the_last_choice(p: Params, s: Noted, t: int, arm: int, reward: float) -> None:
     """Give the reward to the arm that was chosen last, whatever arm it is of."""
     update(p, s, t, int(s.chosen[0]), reward)
 
 
-def explain_and_count(p: NoParams, s: Sums, t: int, arms: Ints, arm: int) -> Reason:
+def explain_and_count(p: Params, s: Sums, t: int, arms: Ints, arm: int) -> Reason:
     """Count a pull for each question."""
     s.pulls[arm] += 1
     return explain(p, s, t, arms, arm)
 
 
-def overwrite_arms(p: NoParams, s: Sums, t: int, key: int, arms: Ints) -> int:
+def overwrite_arms(p: Params, s: Sums, t: int, key: int, arms: Ints) -> int:
     """Use `arms` as working space."""
     arms[0] = choose(p, s, t, key, arms)
     return int(arms[0])
 
 
-def choose_zero_on_a_tie(p: NoParams, s: Sums, t: int, key: int, arms: Ints) -> int:
+def choose_zero_on_a_tie(p: Params, s: Sums, t: int, key: int, arms: Ints) -> int:
     """Start the search with arm 0, available or not."""
     best = 0
     for i in arms:

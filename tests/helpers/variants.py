@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rotting.parts.reward_scale import RangeOptions
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.exp3 import Exp3
 from rotting.policies.exp3_s import Exp3S
@@ -15,7 +16,7 @@ from tests.conftest import INTERPRETED
 
 HORIZON = 60 if INTERPRETED else 250
 
-WIDE: dict[str, float | str] = {"low": -1e7, "high": 1e7, "outside": "clip"}
+WIDE: RangeOptions = {"low": -1e7, "high": 1e7, "outside": "clip"}
 
 RANDOMISED: list[Policy] = [
     Exp3(gamma=0.3),

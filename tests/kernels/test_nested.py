@@ -14,15 +14,11 @@ from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
 from rotting.parts.largest_index import by_index
-from rotting.policy import Kernel, Policy, Reason, defined
+from rotting.policy import Kernel, Params, Policy, Reason, defined
 from rotting.problems import Problem
 from rotting.problems.noise import Noiseless
 from rotting.registry import list_policies, make
 from rotting.simulation.simulate import simulate
-
-
-class Params(NamedTuple):
-    pass
 
 
 class Sums(NamedTuple):
@@ -62,7 +58,7 @@ class Nested(Policy):
     """The largest mean, on a state of two NamedTuples."""
 
     name = "nested-for-tests"
-    kernel = Kernel(Params, init, update=update, **by_index(index))
+    kernel = Kernel(init, update=update, **by_index(index))
 
 
 class Others(NamedTuple):
@@ -79,7 +75,7 @@ class OtherSums(Policy):
     """The same, with another class inside its state."""
 
     name = "other-sums-for-tests"
-    kernel = Kernel(Params, init_others, update=update, **by_index(index))
+    kernel = Kernel(init_others, update=update, **by_index(index))
 
 
 del defined[Nested.name], defined[OtherSums.name]
@@ -87,7 +83,7 @@ NAMES = ["pulls", "sums.total", "sums.log", "rounds"]
 
 
 def test_arrays_have_dotted_names_and_go_back_to_their_places() -> None:
-    state = init(Params(), 2, 3)
+    state = init(Nested().params, 2, 3)
     named = flatten(state)
     assert list(named) == NAMES
     again = unflatten(state, iter(named.values()))
@@ -97,7 +93,7 @@ def test_arrays_have_dotted_names_and_go_back_to_their_places() -> None:
 
 
 def test_only_named_tuples_are_nested() -> None:
-    state = init(Params(), 2, 3)
+    state = init(Nested().params, 2, 3)
     assert is_nested(state)
     assert is_nested(state.sums)
     for field in (state.pulls, (), tuple(state.sums), list(state.sums)):
@@ -105,7 +101,7 @@ def test_only_named_tuples_are_nested() -> None:
 
 
 def test_a_copy_shares_no_array() -> None:
-    state = init(Params(), 2, 3)
+    state = init(Nested().params, 2, 3)
     for array, other in zip(states.arrays(state), states.arrays(states.copy(state)), strict=True):
         other[...] = 7
         assert not array.any()
@@ -157,7 +153,7 @@ def deep(p: Params, n_arms: int, capacity: int) -> Any:
 def test_two_levels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     class TooDeep(Policy):
         name = "too-deep-for-tests"
-        kernel = Kernel(Params, deep, update=update, **by_index(index))
+        kernel = Kernel(deep, update=update, **by_index(index))
 
     del defined[TooDeep.name]
     monkeypatch.setitem(defined, TooDeep.name, TooDeep)
@@ -183,7 +179,7 @@ def listed(p: Params, n_arms: int, capacity: int) -> Any:
 def test_what_is_no_state_is_told_in_one_sentence(wrong: Any, got: str) -> None:
     class Wrong(Policy):
         name = "no-state-for-tests"
-        kernel = Kernel(Params, wrong, update=update, **by_index(index))
+        kernel = Kernel(wrong, update=update, **by_index(index))
 
     del defined[Wrong.name]
     message = f"Wrong(): init must return a NamedTuple of arrays, or of NamedTuples of arrays, got {got}"

@@ -3,7 +3,7 @@
 import math
 import re
 import traceback
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from rotting.parts.noise_scale import NoiseScale
 from rotting.policies import ucb1
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.greedy_oracle import GreedyOracle
-from rotting.policy import Kernel, Policy, defined
+from rotting.policy import Kernel, Params, Policy, defined, parameter
 from tests.conftest import INTERPRETED
 from tests.helpers.broken_policies import BROKEN, SOUND
 from tests.helpers.games import examples, some
@@ -69,9 +69,9 @@ def broken(**changes: Any) -> Policy:
     """UCB1 with some of its functions replaced."""
     functions = {"init": ucb1.init, "update": ucb1.update, "choose": ucb1.UCB1.kernel.choose, **changes}
 
-    class Broken(Policy):
+    class Broken(ucb1.UCB1):
         name = "broken"
-        kernel = Kernel(ucb1.Params, **functions)
+        kernel = Kernel(**functions)
 
     return Broken()
 
@@ -94,7 +94,7 @@ def test_a_policy_with_one_fault_is_caught(policy: Policy, rule: str) -> None:
 def test_a_policy_with_arms_missing_is_paid_in_the_unit_interval() -> None:
     paid = []
 
-    def update(p: ucb1.Params, s: ucb1.State, t: int, arm: int, reward: float) -> None:
+    def update(p: Params, s: ucb1.State, t: int, arm: int, reward: float) -> None:
         paid.append(reward)
         ucb1.update(p, s, t, arm, reward)
 
@@ -109,19 +109,19 @@ def test_a_policy_that_sees_the_means_is_shown_those_of_the_next_pulls() -> None
     assert _game(policy, policy.kernel.choose, policy.kernel.update, table, 3)[0] == [1, 0, 0]
 
 
-def outside(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+def outside(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     return 17
 
 
-def half(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> Any:
+def half(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> Any:
     return 0.5 * arms[0]
 
 
-def misspells(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+def misspells(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     return int(s.pull[0])  # type: ignore[attr-defined]
 
 
-def divides(p: ucb1.Params, s: ucb1.State, t: int, arm: int, reward: float) -> None:
+def divides(p: Params, s: ucb1.State, t: int, arm: int, reward: float) -> None:
     s.high[arm] = t // (t - t)
 
 
@@ -129,11 +129,11 @@ def calls_wrongly(p: Any, n_arms: int, capacity: int) -> Any:
     return UCB1State(np.zeros(n_arms, np.int64))  # type: ignore[call-arg]
 
 
-def ignores_mask(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+def ignores_mask(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     return int(np.argmin(s.pulls))
 
 
-def wrong_order(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+def wrong_order(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     return int(arms[-1])
 
 
@@ -153,15 +153,15 @@ def not_a_corner(p: Any, n_arms: int, capacity: int) -> Any:
     return init_ucb1(p, n_arms, capacity)._replace(pulls=np.full(n_arms, capacity))
 
 
-def draws_at_random(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+def draws_at_random(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     return int(arms[int(np.random.rand() * arms.size)])  # noqa: NPY002
 
 
-def reads_outside(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+def reads_outside(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     return int(arms[s.pulls[arms.size]])
 
 
-def prints(p: ucb1.Params, s: ucb1.State, t: int, arms: Ints, arm: int) -> None:
+def prints(p: Params, s: ucb1.State, t: int, arms: Ints, arm: int) -> None:
     print(t)
 
 
@@ -205,7 +205,7 @@ def with_log(p: Any, n_arms: int, capacity: int) -> Any:
     return Log(*init_ucb1(p, n_arms, capacity), np.zeros(capacity), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
-def logs(p: ucb1.Params, s: Log, t: int, arm: int, reward: float) -> None:
+def logs(p: Params, s: Log, t: int, arm: int, reward: float) -> None:
     if s.used[0] == s.paid.size:
         s.full[0] = 1
         return
@@ -214,7 +214,7 @@ def logs(p: ucb1.Params, s: Log, t: int, arm: int, reward: float) -> None:
     update_ucb1(p, s, t, arm, reward)  # type: ignore[arg-type]
 
 
-def counts_before_it_logs(p: ucb1.Params, s: Log, t: int, arm: int, reward: float) -> None:
+def counts_before_it_logs(p: Params, s: Log, t: int, arm: int, reward: float) -> None:
     update_ucb1(p, s, t, arm, reward)  # type: ignore[arg-type]
     if s.used[0] == s.paid.size:
         s.full[0] = 1
@@ -223,7 +223,7 @@ def counts_before_it_logs(p: ucb1.Params, s: Log, t: int, arm: int, reward: floa
     s.used[0] += 1
 
 
-def doubles_the_reward(p: ucb1.Params, s: Log, t: int, arm: int, reward: float) -> None:
+def doubles_the_reward(p: Params, s: Log, t: int, arm: int, reward: float) -> None:
     full = s.used[0] == s.paid.size
     if full and arm == 0 and s.pulls[arm] > 0:
         s.high[arm] += reward  # arm 0 is in front already: its next choice is the same
@@ -297,7 +297,7 @@ def test_a_broken_policy_is_caught(changes: dict[str, Any], rule: str) -> None:
         check_policy(broken(**changes))
 
 
-def draws_in_secret(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+def draws_in_secret(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     if t <= arms.size or uniform(key, t, 0) < 0.5:
         return int(arms[(t - 1) % arms.size])
     return int(arms[-1])
@@ -314,7 +314,7 @@ def test_randomness_must_be_declared_with_its_propensities() -> None:
         Bandit(policy, arms=["a", "b"]).propensities()
 
 
-def too_much(p: ucb1.Params, s: ucb1.State, t: int, arms: Ints, out: Floats) -> None:
+def too_much(p: Params, s: ucb1.State, t: int, arms: Ints, out: Floats) -> None:
     out[:] = 0.5
 
 
@@ -335,7 +335,7 @@ def test_a_name_that_is_taken_is_refused() -> None:
 CALLS = np.zeros(1, np.int64)
 
 
-def counts_calls(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+def counts_calls(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     CALLS[0] += 1  # hidden state is the fault under test
     return int(arms[CALLS[0] // 7 % arms.size])
 
@@ -347,7 +347,7 @@ def test_what_does_not_compile_is_caught() -> None:
     assert "numba" not in "".join(traceback.format_exception(caught.value))
 
 
-def makes_a_dict(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+def makes_a_dict(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     {t: arms}  # noqa: B018 - a dict is the fault under test
     return int(choose_ucb1(p, s, t, key, arms))
 
@@ -364,10 +364,7 @@ def test_only_policies_can_be_checked() -> None:
 
 
 def test_policies_are_values() -> None:
-    class Params(NamedTuple):
-        scale: Annotated[float, POSITIVE, "a scale"] = 1.0
-
-    policy = broken()
+    policy: Any = broken()
     with pytest.raises(AttributeError, match="is a value and cannot be changed"):
         policy.sigma = 3.0
     with pytest.raises(TypeError, match=r"parameters of \w+ must be among: .*, got 'sigam'; did you mean 'sigma'"):
@@ -383,15 +380,15 @@ def test_policies_are_values() -> None:
 WHEN = 2 * _ROUNDS + 21  # the check removes an arm after twenty rounds of its last part
 
 
-def once(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+def once(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     return 0 if t == WHEN else int(arms[t % arms.size])
 
 
-class PullsARemovedArm(Policy):
+class PullsARemovedArm(ucb1.UCB1):
     """Takes turns, but for one round."""
 
     name = "pulls-a-removed-arm"
-    kernel = Kernel(ucb1.Params, ucb1.init, once, ucb1.update)
+    kernel = Kernel(ucb1.init, once, ucb1.update)
     first_pulls = False
 
 
@@ -403,12 +400,12 @@ def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught(monkeypatch: py
         check_policy(PullsARemovedArm())
 
 
-def with_chances(p: ucb1.Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+def with_chances(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     u = uniform(key, t, 0)
     return int(arms[0] if u < 0.5 else arms[-1] if u < 0.9 else arms[arms.size // 2])
 
 
-def two_swapped(p: ucb1.Params, s: ucb1.State, t: int, arms: Ints, out: Floats) -> None:
+def two_swapped(p: Params, s: ucb1.State, t: int, arms: Ints, out: Floats) -> None:
     out[:] = 0.0
     out[0] += 0.5
     out[arms.size // 2] += 0.4
@@ -432,7 +429,7 @@ def test_a_policy_tuned_for_just_the_rounds_of_the_check_is_checked() -> None:
 def test_a_compiler_that_leaves_another_state_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the compiler is at hand or not, by one that adds a little to a sum that no choice here depends on."""
 
-    def update(p: ucb1.Params, s: ucb1.State, t: int, arm: int, reward: float) -> None:
+    def update(p: Params, s: ucb1.State, t: int, arm: int, reward: float) -> None:
         ucb1.update(p, s, t, arm, reward)
         s.low[arm] += 2.0**-80
 
@@ -466,27 +463,23 @@ def test_a_state_that_can_be_enlarged_must_say_when_it_is_full() -> None:
             refused(policy)
 
 
-class Alone(NamedTuple):
-    alpha: Annotated[float, POSITIVE, "confidence level"] = 1.4
-
-
-def level_alone(p: Alone, t: int, n_arms: int) -> float:
+def level_alone(p: Params, t: int, n_arms: int) -> float:
     return math.sqrt(2.0 * p.alpha * math.log(t))
 
 
-def width_alone(p: Alone, level: float, h: int, root: float) -> float:
+def width_alone(p: Params, level: float, h: int, root: float) -> float:
     return level / root
 
 
-def windows_alone(p: Alone, n_arms: int, capacity: int) -> Any:
+def windows_alone(p: Params, n_arms: int, capacity: int) -> Any:
     return new_windows(n_arms, capacity)
 
 
-def blocks_alone(p: Alone, n_arms: int, capacity: int) -> Any:
+def blocks_alone(p: Params, n_arms: int, capacity: int) -> Any:
     return new_block_windows(n_arms, capacity)
 
 
-def grid_alone(p: Alone, n_arms: int, capacity: int) -> Any:
+def grid_alone(p: Params, n_arms: int, capacity: int) -> Any:
     return new_delayed_windows(2.0, n_arms, capacity)
 
 
@@ -503,8 +496,9 @@ def grid_alone(p: Alone, n_arms: int, capacity: int) -> Any:
 )
 def test_a_policy_over_windows_needs_no_sigma(init: Any, made: dict[str, Any]) -> None:
     class WithoutSigma(Policy):
+        alpha: float = parameter(POSITIVE, "confidence level", default=1.4)
         name = f"without-sigma-{init.__name__.replace('_', '-')}"
-        kernel = Kernel(Alone, init, **made)
+        kernel = Kernel(init, **made)
 
     try:
         check_policy(WithoutSigma())

@@ -21,7 +21,7 @@ from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.rexp3 import Rexp3
 from rotting.policies.swa import SWA
 from rotting.policies.wswa import WSWA
-from rotting.policy import Kernel, Policy, defined
+from rotting.policy import Kernel, Params, Policy, defined
 from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.games import examples
 
@@ -258,24 +258,20 @@ def test_a_bandit_without_memory_for_more_room_learns_nothing_and_goes_on(monkey
     assert bandit._state.learner.capacity > 64
 
 
-class Nothing(NamedTuple):
-    pass
-
-
 class Choices(NamedTuple):
     chosen: Ints  # [capacity]
 
 
-def no_choices(p: Nothing, n_arms: int, capacity: int) -> Choices:
+def no_choices(p: Params, n_arms: int, capacity: int) -> Choices:
     return Choices(chosen=np.full(capacity, -1))
 
 
-def choose_and_note(p: Nothing, s: Choices, t: int, key: int, arms: Ints) -> int:
+def choose_and_note(p: Params, s: Choices, t: int, key: int, arms: Ints) -> int:
     s.chosen[t - 1] = arms[t % arms.size]
     return int(s.chosen[t - 1])
 
 
-def learn_nothing(p: Nothing, s: Choices, t: int, arm: int, reward: float) -> None:
+def learn_nothing(p: Params, s: Choices, t: int, arm: int, reward: float) -> None:
     pass
 
 
@@ -283,7 +279,7 @@ class NotesChoices(Policy):
     """Writes into its state where it chooses, and not where it learns."""
 
     name = "notes-choices-for-tests"
-    kernel = Kernel(Nothing, no_choices, choose=choose_and_note, update=learn_nothing)
+    kernel = Kernel(no_choices, choose=choose_and_note, update=learn_nothing)
 
 
 del defined[NotesChoices.name]

@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 from rotting.common.arrays import Floats, Ints
 from rotting.errors import KernelIndexError
-from rotting.live import under_way as under_way_module
+from rotting.live import pending_decisions as under_way_module
 from rotting.live.arms import to_slots
 from rotting.live.bandit import Bandit
 from rotting.live.explanations import ArmExplanation
-from rotting.live.learner import Learner
-from rotting.live.pending_decisions import Choice, PendingDecisions, has_index
+from rotting.live.pending_decisions import Choice, PendingDecisions
 from rotting.parts.doubling import doubling
 from rotting.parts.tournament import MANY
-from rotting.policy import Kernel, Policy, Reason
+from rotting.policy import Kernel, Params, Policy, Reason
 from rotting.registry import make
 from tests.conftest import INTERPRETED
 from tests.helpers.games import affordable, learners, some
@@ -34,13 +33,6 @@ if TYPE_CHECKING:
 LEARNERS = learners()
 WAITING = [each for each in LEARNERS if each.name not in {"exp3", "exp3-s", "rexp3", "uniform"}]
 WAITING += [doubling(make("swa", horizon=40)), make("thompson-sampling", kind="gaussian")]
-BY_INDEX = {"d-ucb", "eff-raw-ucb", "eff-raw-ucb-pp", "glr-kl-ucb", "glr-ucb", "kl-ucb", "m-ucb", "raw-kl-ucb", "raw-ucb"}
-BY_INDEX |= {"raw-ucb-pp", "sw-ucb", "swa", "ucb1", "wswa"}
-
-
-def test_which_policies_have_an_index() -> None:
-    found = {each.name for each in LEARNERS if has_index(each, Learner.new(each, 1))}
-    assert found == BY_INDEX & {each.name for each in LEARNERS}
 
 
 @pytest.mark.parametrize("policy", WAITING, ids=repr)
@@ -185,8 +177,7 @@ def test_thompson_draws_with_the_propensities_it_tells() -> None:
 
 
 def slow(under_way: PendingDecisions, policy: Policy) -> SlowRule:
-    by_index = policy.name in BY_INDEX or (policy.name.startswith("doubling") and under_way.by_index)
-    return SlowRule(under_way.pending, under_way.rewards, by_index, policy.first_pulls)
+    return SlowRule(under_way.pending, under_way.rewards, policy.has_index, policy.first_pulls)
 
 
 def same(one: Choice, other: Choice) -> bool:
@@ -313,29 +304,25 @@ def test_the_rule_is_the_one_that_is_documented(name: str) -> None:
     assert differ > 0
 
 
-class NoParams(NamedTuple):
-    """None."""
-
-
 class Sums(NamedTuple):
     """What each arm paid."""
 
     total: Floats
 
 
-def _init(p: NoParams, n_arms: int, capacity: int) -> Sums:
+def _init(p: Params, n_arms: int, capacity: int) -> Sums:
     return Sums(np.zeros(n_arms))
 
 
-def _choose_the_first(p: NoParams, s: Sums, t: int, key: int, arms: Ints) -> int:
+def _choose_the_first(p: Params, s: Sums, t: int, key: int, arms: Ints) -> int:
     return 0
 
 
-def _update(p: NoParams, s: Sums, t: int, arm: int, reward: float) -> None:
+def _update(p: Params, s: Sums, t: int, arm: int, reward: float) -> None:
     s.total[arm] += reward
 
 
-def _explain(p: NoParams, s: Sums, t: int, arms: Ints, arm: int) -> Reason:
+def _explain(p: Params, s: Sums, t: int, arms: Ints, arm: int) -> Reason:
     return Reason(s.total[arm], s.total[arm], 1, 0.0)
 
 
@@ -343,7 +330,8 @@ class Stubborn(Policy):
     """Chooses arm 0, also where it is not asked about it."""
 
     name = "stubborn"
-    kernel = Kernel(NoParams, _init, _choose_the_first, _update, _explain)
+    has_index = True
+    kernel = Kernel(_init, _choose_the_first, _update, _explain)
     listed = False
 
 

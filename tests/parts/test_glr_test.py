@@ -1,7 +1,7 @@
 """The GLR test on the vertices of two hulls raises the alarms of the scan of all splits."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def full_scan(policy: Any, samples: Floats) -> list[int]:
 
 @pytest.mark.parametrize("threshold", ["practical", "theory"])
 @pytest.mark.parametrize("scale", [1.0, 0.3, 0.05])
-def test_glr_alarms_are_those_of_the_full_scan(scale: float, threshold: str) -> None:
+def test_glr_alarms_are_those_of_the_full_scan(scale: float, threshold: Literal["practical", "theory"]) -> None:
     """False alarms are likely at delta = 1 and a small sigma."""
     length = 150 if INTERPRETED else 2500
     drift = scale * np.sin(np.arange(length) / 300)

@@ -16,6 +16,8 @@ from rotting.policies.ad_switch import AdSwitch, bad_arm_changed, is_open
 from tests.helpers.games import KEY, compiled_kernels, reference
 from tests.reference import detectors
 
+Naive = detectors.AdSwitch  # what the common tests compare the policy with
+
 
 def in_steps(*steps: tuple[float, int]) -> list[float]:
     """These values, each for so many pulls, and the last of them on and on."""

@@ -6,6 +6,9 @@ import pytest
 
 from rotting.live.bandit import Bandit
 from rotting.policies.cusum_ucb import CUSUMUCB
+from tests.reference import detectors
+
+Naive = detectors.CUSUMUCB  # what the common tests compare the policy with
 
 
 def test_live_propensities() -> None:

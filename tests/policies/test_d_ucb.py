@@ -16,6 +16,8 @@ from tests.helpers.games import KEY, play, tables
 from tests.helpers.variants import HORIZON
 from tests.reference import forgetting
 
+Naive = forgetting.DUCB  # what the common tests compare the policy with
+
 
 def fed(policy: Policy, rewards: list[tuple[int, float]], n_arms: int = 2) -> Any:
     """The state after these (arm, reward), one a round."""

@@ -4,6 +4,9 @@ import pytest
 
 from rotting.live.bandit import Bandit
 from rotting.policies.discounted_ts import DiscountedTS
+from tests.reference import thompson
+
+Naive = thompson.DiscountedTS  # what the common tests compare the policy with
 
 
 @pytest.mark.parametrize("gamma", [0.5, 0.9, 1.0])

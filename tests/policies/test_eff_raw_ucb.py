@@ -3,6 +3,9 @@
 from rotting.live.bandit import Bandit
 from rotting.policies.eff_raw_ucb import EffRAWUCB
 from rotting.policies.raw_ucb import RAWUCB
+from tests.reference import windows
+
+Naive = windows.EffRAWUCB  # what the common tests compare the policy with
 
 
 def test_constant_rewards_have_the_index_of_the_longest_window_kept() -> None:

@@ -1,14 +1,15 @@
-"""Every fast path equals the slow, obvious reference in tests/reference/, decision by decision."""
+"""Every policy equals its slow, obvious reference, the class `Naive` of its test module, decision by decision."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from rotting.policy import Policy
-from rotting.registry import list_policies, make
+from rotting.registry import make
 from tests.conftest import FEW, INTERPRETED
 from tests.helpers.games import ODD_SIZES, examples, play, play_naive, tables, taking_priors, tied_tables
-from tests.reference.by_name import NAIVE
+from tests.reference.by_name import naive_class
+from tests.reference.policy import Policy as Reference
 
 HORIZON = 60 if INTERPRETED else 250
 SLOW = {"raw-kl-ucb": 80}  # rounds: its reference looks for a bound in every window of every arm
@@ -16,16 +17,16 @@ GRIDS = [1 + 1e-15, 1.01, 1.1, 1.5, 2.0, 3.0]
 
 
 def variants() -> list[Policy]:
-    """The policies with a reference, with the paper's parameters and every kind of grid."""
-    found = [make(name) for name in NAIVE if name != "ad-switch"]  # slow, and not without a horizon: test_detectors.py
+    """Every learner with its defaults, and those of the paper with its parameters and every kind of grid."""
+    found = [each for each in examples() if not each.sees_means and each.name != "ad-switch"]  # slow: test_detectors.py
     found += [make("raw-ucb", alpha=4), make("fewa", alpha=4), make("raw-ucb", alpha=0.1, sigma=3)]
     found += [make(name, m=m) for name in ("eff-raw-ucb", "eff-fewa") for m in GRIDS]
     return found
 
 
-def test_every_learner_has_a_reference() -> None:
-    built_in = {each.name for each in list_policies() if each.__module__.startswith("rotting.policies")}
-    assert set(NAIVE) == {each for each in built_in if each != "greedy-oracle"}
+@pytest.mark.parametrize("policy", [each for each in examples() if not each.sees_means], ids=lambda each: each.name)
+def test_every_learner_has_a_reference_in_its_test(policy: Policy) -> None:
+    assert issubclass(naive_class(policy), Reference)
 
 
 @pytest.mark.parametrize("policy", variants(), ids=repr)

@@ -156,7 +156,7 @@ def test_no_reward_makes_a_width_of_nothing_or_without_an_end(policy: Policy, re
 
 @pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
 def test_it_is_a_value_like_others(policy: Policy) -> None:
-    assert policy.sigma == "estimate"
+    assert policy.shown_params()["sigma"] == "estimate"
     assert "sigma='estimate'" in repr(policy)
     assert policy.to_json()["params"]["sigma"] == "estimate"
     assert from_json(json.loads(json.dumps(policy.to_json()))) == policy

@@ -9,6 +9,8 @@ from rotting.live.bandit import Bandit
 from rotting.policies.exp3 import Exp3
 from tests.reference import exponential_weights
 
+Naive = exponential_weights.Exp3  # what the common tests compare the policy with
+
 
 def test_a_late_reward_is_divided_by_the_probability_of_its_draw() -> None:
     policy = Exp3(gamma=0.2)

@@ -7,6 +7,9 @@ from rotting.policies.exp3 import Exp3
 from rotting.policies.exp3_s import Exp3S
 from tests.helpers.games import play, tables
 from tests.helpers.variants import HORIZON
+from tests.reference import exponential_weights
+
+Naive = exponential_weights.Exp3S  # what the common tests compare the policy with
 
 
 @pytest.mark.parametrize("gamma", [0.05, 0.7])

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 
 from rotting.live.bandit import Bandit
 from rotting.policies.fewa import FEWA
+from tests.reference import windows
+
+Naive = windows.FEWA  # what the common tests compare the policy with
 
 
 def test_arms_alike_are_pulled_in_turn() -> None:

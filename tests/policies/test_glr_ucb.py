@@ -1,5 +1,7 @@
 """GLR-UCB: what restarts, and what an offset does not change."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,9 @@ from rotting.policies.glr_ucb import GLRUCB
 from rotting.policies.kl_ucb import KLUCB
 from tests.helpers.detection import UNBOUNDED, T, dyadic, restarts, samples_of, tables
 from tests.helpers.games import play
+from tests.reference import detectors
+
+Naive = detectors.GLRUCB  # what the common tests compare the policy with
 
 
 def test_an_offset_changes_no_choice_of_glr_ucb() -> None:
@@ -19,7 +24,7 @@ def test_an_offset_changes_no_choice_of_glr_ucb() -> None:
 
 
 @pytest.mark.parametrize("restart", ["local", "global"])
-def test_glr_with_an_infinite_threshold_is_its_index_without_forgetting(restart: str) -> None:
+def test_glr_with_an_infinite_threshold_is_its_index_without_forgetting(restart: Literal["local", "global"]) -> None:
     table = tables(UNBOUNDED[0], 3, T)["coins"]
     assert play(GLRKLUCB(delta=0, restart=restart), table.tolist(), T) == play(KLUCB(c=3.0), table.tolist(), T)
     noise = tables(UNBOUNDED[0], 3, T)["offset"]
@@ -29,8 +34,7 @@ def test_glr_with_an_infinite_threshold_is_its_index_without_forgetting(restart:
 
 
 def test_global_restart_forgets_every_arm_and_local_one_arm() -> None:
-    for restart, left in [("local", [0, 30]), ("global", [0, 0])]:
-        policy = GLRUCB(restart=restart)
+    for policy, left in [(GLRUCB(restart="local"), [0, 30]), (GLRUCB(restart="global"), [0, 0])]:
         state = states.new_state(policy, 2, 60)
         for t in range(1, 31):
             policy.kernel.update(policy.params, state, t, 1, 0.5)
@@ -39,4 +43,4 @@ def test_global_restart_forgets_every_arm_and_local_one_arm() -> None:
             if samples_of(state)[0] == 0:
                 break
         assert samples_of(state).tolist() == left
-        assert state.restart.tolist() == [55, 55 if restart == "global" else 0]
+        assert state.restart.tolist() == [55, 55 if policy.restart == "global" else 0]

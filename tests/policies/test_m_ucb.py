@@ -7,6 +7,8 @@ from tests.conftest import INTERPRETED
 from tests.helpers.detection import alarms
 from tests.reference import detectors
 
+Naive = detectors.MUCB  # what the common tests compare the policy with
+
 STATIONARY = 10_000  # samples of one arm
 
 

@@ -1,7 +1,7 @@
 """RAW-klUCB: windows whose bounds are equal, and tangents that are never below a bound."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -15,6 +15,9 @@ from rotting.policies import raw_kl_ucb
 from rotting.policies.raw_kl_ucb import RAWKLUCB
 from tests.conftest import INTERPRETED
 from tests.helpers.games import Player, play, play_naive
+from tests.reference import windows
+
+Naive = windows.RAWKLUCB  # what the common tests compare the policy with
 
 ROOM = 256
 EXPLAIN: Any = RAWKLUCB.kernel.explain
@@ -73,7 +76,7 @@ def test_a_tangent_is_never_below_the_bound(
 
 @pytest.mark.parametrize("kind", ["bernoulli", "gaussian"])
 @pytest.mark.parametrize("name", ["falling", "quiet", "coins", "fractions", "rare", "constant"])
-def test_whatever_the_threshold_the_search_keeps_its_promise(kind: str, name: str) -> None:
+def test_whatever_the_threshold_the_search_keeps_its_promise(kind: Literal["bernoulli", "gaussian"], name: str) -> None:
     """The index if that is at most the threshold, else a bound above it; on hulls where it looks at all, and where it leaps."""
     length, rng = 250, np.random.default_rng(4)
     rewards = {
@@ -102,7 +105,7 @@ def test_whatever_the_threshold_the_search_keeps_its_promise(kind: str, name: st
 
 
 @pytest.mark.parametrize("kind", ["bernoulli", "gaussian"])
-def test_a_tangent_is_close_to_the_bound_for_some_rounds(kind: str) -> None:
+def test_a_tangent_is_close_to_the_bound_for_some_rounds(kind: Literal["bernoulli", "gaussian"]) -> None:
     """Else it would not spare the bounds: over a tenth more rounds it is off by less than a thousandth of the width."""
     policy = RAWKLUCB(kind=kind)
     p: Any = policy.params
@@ -117,7 +120,7 @@ def test_a_tangent_is_close_to_the_bound_for_some_rounds(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["bernoulli", "gaussian"])
 @pytest.mark.parametrize("n_arms", [2, 5])
-def test_games_between_equal_arms_equal_the_reference(kind: str, n_arms: int) -> None:
+def test_games_between_equal_arms_equal_the_reference(kind: Literal["bernoulli", "gaussian"], n_arms: int) -> None:
     """Indices tie all the time, exactly: the lowest arm goes, whether its line is a tangent or a bound."""
     horizon = 40 if INTERPRETED else 70
     rng = np.random.default_rng(2)

@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 
 from rotting.live.bandit import Bandit
 from rotting.policies.raw_ucb import RAWUCB
+from tests.reference import windows
+
+Naive = windows.RAWUCB  # what the common tests compare the policy with
 
 REWARDS = st.lists(st.sampled_from([0.0, 0.1, 1.0, -1.0, 1 / 3, 1e6]), min_size=1, max_size=30)
 

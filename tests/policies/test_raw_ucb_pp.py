@@ -8,6 +8,8 @@ from rotting.live.bandit import Bandit
 from rotting.registry import make
 from tests.reference import windows
 
+Naive = windows.RAWUCBpp  # what the common tests compare the policy with
+
 
 @pytest.mark.parametrize("name", ["raw-ucb-pp", "eff-raw-ucb-pp"])
 def test_plus_plus_widths_are_those_of_the_definition(name: str) -> None:

@@ -6,6 +6,9 @@ import pytest
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.policies.rexp3 import Rexp3
+from tests.reference import exponential_weights
+
+Naive = exponential_weights.Rexp3  # what the common tests compare the policy with
 
 
 def test_rexp3_forgets_at_the_end_of_a_batch() -> None:

@@ -7,6 +7,9 @@ import pytest
 from rotting.live.bandit import Bandit
 from rotting.policy import Policy
 from rotting.registry import make
+from tests.reference import thompson
+
+Naive = thompson.SlidingWindowTS  # what the common tests compare the policy with
 
 
 def test_a_flat_gaussian_is_played_at_once() -> None:

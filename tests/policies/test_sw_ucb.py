@@ -11,6 +11,9 @@ from rotting.live.bandit import Bandit
 from rotting.policies.sw_ucb import SWUCB
 from tests.helpers.games import KEY, play
 from tests.helpers.variants import HORIZON
+from tests.reference import forgetting
+
+Naive = forgetting.SWUCB  # what the common tests compare the policy with
 
 
 @given(past=st.lists(st.sampled_from([1e100, -3e99, 1e6, 0.1, -1e-9]), max_size=60), data=st.data())

@@ -2,6 +2,9 @@
 
 from rotting.policies.swa import SWA
 from tests.helpers.games import play
+from tests.reference import forgetting
+
+Naive = forgetting.SWA  # what the common tests compare the policy with
 
 
 def test_swa_takes_turns_and_then_the_best_window() -> None:

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 
 from rotting.live.bandit import Bandit
 from rotting.policies.ucb1 import UCB1
+from tests.reference import ucb
+
+Naive = ucb.UCB1  # what the common tests compare the policy with
 
 DYADIC = st.integers(-(2**30), 2**30).map(lambda k: k / 2**10)  # sums of them are exact
 

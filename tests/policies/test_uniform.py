@@ -6,6 +6,9 @@ import numpy as np
 
 from rotting.live.bandit import Bandit
 from rotting.policies.uniform import Uniform, choose, update
+from tests.reference import ucb
+
+Naive = ucb.Uniform  # what the common tests compare the policy with
 
 
 def test_propensities_are_equal_among_the_available() -> None:

@@ -2,6 +2,9 @@
 
 from rotting.policies.wswa import WSWA
 from tests.helpers.games import play
+from tests.reference import forgetting
+
+Naive = forgetting.WSWA  # what the common tests compare the policy with
 
 
 def test_wswa_starts_anew_at_rounds_that_are_powers_of_two() -> None:

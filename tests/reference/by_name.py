@@ -1,41 +1,24 @@
-"""Which reference a policy of the library has, and what the publications' tunings make of its horizon."""
+"""The reference of a policy, found by its name, and what the publications' tunings make of a horizon.
 
+`TUNING` is for references that take the tuned parameters. A reference that takes `horizon` tunes itself and needs no entry.
+"""
+
+import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from rotting.policy import Policy
-from tests.reference import detectors, exponential_weights, forgetting, thompson, ucb, windows
+from tests.reference import detectors, exponential_weights, forgetting
 from tests.reference.policy import Draws
 from tests.reference.policy import Policy as Reference
 
-NAIVE: dict[str, type[Reference]] = {
-    "raw-ucb": windows.RAWUCB,
-    "eff-raw-ucb": windows.EffRAWUCB,
-    "fewa": windows.FEWA,
-    "eff-fewa": windows.EffFEWA,
-    "ucb1": ucb.UCB1,
-    "uniform": ucb.Uniform,
-    "exp3": exponential_weights.Exp3,
-    "exp3-s": exponential_weights.Exp3S,
-    "rexp3": exponential_weights.Rexp3,
-    "sw-ucb": forgetting.SWUCB,
-    "d-ucb": forgetting.DUCB,
-    "swa": forgetting.SWA,
-    "wswa": forgetting.WSWA,
-    "glr-ucb": detectors.GLRUCB,
-    "glr-kl-ucb": detectors.GLRKLUCB,
-    "cusum-ucb": detectors.CUSUMUCB,
-    "m-ucb": detectors.MUCB,
-    "ad-switch": detectors.AdSwitch,
-    "kl-ucb": ucb.KLUCB,
-    "raw-ucb-pp": windows.RAWUCBpp,
-    "eff-raw-ucb-pp": windows.EffRAWUCBpp,
-    "raw-kl-ucb": windows.RAWKLUCB,
-    "thompson-sampling": thompson.ThompsonSampling,
-    "discounted-ts": thompson.DiscountedTS,
-    "sliding-window-ts": thompson.SlidingWindowTS,
-}
+
+def naive_class(policy: Policy) -> type[Reference]:
+    """Return the slow, obvious version of a policy: the class `Naive` in the policy's test module."""
+    name = type(policy).__module__.rpartition(".")[2]
+    found: type[Reference] = importlib.import_module(f"tests.policies.test_{name}").Naive
+    return found
 
 
 def exp3_s_tuning(p: Any, K: int) -> dict[str, Any]:
@@ -79,11 +62,11 @@ TUNING: dict[str, Callable[[Any, int], dict[str, Any]]] = {
 
 def reference_of(policy: Policy, n_arms: int, uniform: Draws) -> Reference:
     """The slow, obvious version of a policy, with its random numbers."""
-    params = {each.name: each.rule.show(getattr(policy.params, each.name)) for each in policy.parameters()}
+    params = {each.name: getattr(policy, each.name) for each in policy.parameters()}
     if policy.max_rounds is not None and policy.name in TUNING:
         params.update(TUNING[policy.name](policy.params, n_arms))
     params["local"] = params.get("restart") == "local"
     params["uniform"] = uniform
-    slow = NAIVE[policy.name]
+    slow = naive_class(policy)
     known = inspect.signature(slow).parameters
     return slow(n_arms, **{name: value for name, value in params.items() if name in known})

@@ -22,7 +22,7 @@ from rotting.policies.fewa import State as FilterState
 from rotting.policies.raw_kl_ucb import RAWKLUCB, Tangents
 from rotting.policies.raw_kl_ucb import level_at as kl_level_at
 from rotting.policies.raw_ucb import RAWUCB, level_at, width
-from rotting.policy import Kernel, Policy, defined
+from rotting.policy import Kernel, defined
 
 
 def room_for(n_arms: int, rounds: int) -> int:
@@ -79,25 +79,25 @@ def _block_init(p: Any, n_arms: int, capacity: int) -> Any:
     return new_block_windows(n_arms, capacity)
 
 
-class RAWUCBWithHistory(Policy):
+class RAWUCBWithHistory(RAWUCB):
     """RAW-UCB, which keeps every reward beside its hulls."""
 
     name = "raw-ucb-with-history"
-    kernel = Kernel(raw_ucb.Params, _init, RAWUCB.kernel.choose, _update, explain=RAWUCB.kernel.explain)
+    kernel = Kernel(_init, RAWUCB.kernel.choose, _update, explain=RAWUCB.kernel.explain)
 
 
-class RAWKLUCBWithHistory(Policy):
+class RAWKLUCBWithHistory(RAWKLUCB):
     """RAW-klUCB for rewards in [0, 1] or Gaussian ones, which keeps every reward beside its hulls."""
 
     name = "raw-kl-ucb-with-history"
-    kernel = Kernel(raw_kl_ucb.Params, _kl_init, RAWKLUCB.kernel.choose, _kl_update, explain=RAWKLUCB.kernel.explain)
+    kernel = Kernel(_kl_init, RAWKLUCB.kernel.choose, _kl_update, explain=RAWKLUCB.kernel.explain)
 
 
-class RAWUCBByBlocks(Policy):
+class RAWUCBByBlocks(RAWUCB):
     """RAW-UCB by the search of blocks, as RAW-UCB++ is computed."""
 
     name = "raw-ucb-by-blocks"
-    kernel = Kernel(raw_ucb.Params, _block_init, **by_block_bound(level_at, width))
+    kernel = Kernel(_block_init, **by_block_bound(level_at, width))
 
 
 for _policy in (RAWUCBWithHistory, RAWKLUCBWithHistory, RAWUCBByBlocks):

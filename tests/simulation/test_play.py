@@ -7,7 +7,7 @@ import pytest
 
 import rotting
 from rotting import errors
-from rotting.kit import Kernel, Policy, Reason
+from rotting.kit import Kernel, Params, Policy, Reason
 from rotting.problems import Abrupt, Exponential, Linear, Problem, Product, Rested, Restless
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson
 from rotting.simulation import play as playing
@@ -123,10 +123,6 @@ def test_runs_and_seeds_differ() -> None:
     assert first.reward.tobytes() not in {run.reward.tobytes(), seed.reward.tobytes()}
 
 
-class Params(NamedTuple):
-    pass
-
-
 class State(NamedTuple):
     asked: np.ndarray
 
@@ -150,7 +146,7 @@ def explain(p: Params, s: State, t: int, arms: np.ndarray, arm: int) -> Reason:
 
 class ChangesItsMind(Policy):
     name = "changes-its-mind"
-    kernel = Kernel(Params, init, choose, update, explain)
+    kernel = Kernel(init, choose, update, explain)
 
 
 def test_a_policy_that_changes_its_mind_when_it_is_asked_is_refused() -> None:

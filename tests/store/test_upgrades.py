@@ -8,7 +8,7 @@ import pytest
 
 import rotting
 from rotting.common.arrays import Floats, Ints
-from rotting.kit import Kernel, Policy
+from rotting.kit import Kernel, Params, Policy
 from rotting.live.saved_state import _digest, restore
 from rotting.store import durable
 from rotting.store.durable import DurableBandit, open_in, replaying
@@ -20,10 +20,6 @@ from rotting.store.verify import verify
 from rotting.store.writers import Writer
 
 ARMS = ["a", "b", "c"]
-
-
-class Params(NamedTuple):
-    """No parameters."""
 
 
 class State(NamedTuple):
@@ -68,7 +64,7 @@ def policy_with(chooses: Any) -> Policy:
     class Turns(Policy):
         name = "turns"
         randomised = True
-        kernel = Kernel(Params, init, chooses, update, propensities=propensities)
+        kernel = Kernel(init, chooses, update, propensities=propensities)
 
     return Turns()
 

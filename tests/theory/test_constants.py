@@ -83,7 +83,7 @@ def test_rested_constants_are_what_they_are_defined_as(means: np.ndarray, data: 
     assert known.largest_regret(t) == best.cumulative[-1] - means[:, :t].sum(axis=1).min()
 
     policy = make(data.draw(st.sampled_from(FOUR)), alpha=data.draw(st.sampled_from([0.01, 0.1, 1.0])), sigma=0.25)
-    level = theory.constant(policy) ** 2 * policy.sigma**2 * math.log(t)
+    level = theory.constant(policy) ** 2 * policy.params.sigma**2 * math.log(t)
     for i in range(K):
         # Slip 3: the h first overpulls have the means mu(N*), ..., mu(N* + h - 1).
         overpulls = means[i, pulls[i] : t]

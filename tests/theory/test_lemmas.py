@@ -100,7 +100,7 @@ class Tally:
 def width(policy: Policy, t: int, h: Ints) -> Floats:
     """c(h, delta_t) = sqrt(2 sigma^2 log(2 / delta_t) / h)."""
     delta = 2.0 * t ** -getattr(policy.params, "alpha", 1.0)
-    return np.asarray(np.sqrt(2.0 * policy.sigma**2 * math.log(2.0 / delta) / h))
+    return np.asarray(np.sqrt(2.0 * policy.params.sigma**2 * math.log(2.0 / delta) / h))
 
 
 def current_windows(n: int, delayed: bool) -> tuple[Ints, Ints]:

@@ -215,13 +215,13 @@ def test_bounds_are_the_functions_of_the_constants() -> None:
 def test_the_tables_default_to_the_smallest_alphas() -> None:
     shown = theory.table(GAMES["restless"])
     for policy, title in zip(theory.theoretical_policies("restless", 0.5), shown.rows[0]["bounds"], strict=True):
-        assert policy.alpha == {"RAW-UCB": 4, "FEWA": 4, "EFF-RAW-UCB": 3, "EFF-FEWA": 3}[title]
+        assert policy.params.alpha == {"RAW-UCB": 4, "FEWA": 4, "EFF-RAW-UCB": 3, "EFF-FEWA": 3}[title]
         values = [float(each.values[-1]) for each in theory.bounds(GAMES["restless"], policy)]
         assert [row["bounds"][title] for row in shown.rows[:3]] == values
     line = "alpha is the smallest allowed, restless / rested: RAW-UCB 4 / 5, EFF-RAW-UCB 3 / 4, FEWA 4 / 5, EFF-FEWA 3 / 4"
     assert line in str(shown).splitlines()
     assert "smallest allowed" not in str(theory.table(GAMES["restless"], [make("raw-ucb", alpha=4.0, sigma=0.5)]))
-    rested_alphas: list[Any] = [each.alpha for each in theory.theoretical_policies("rested")]
+    rested_alphas: list[Any] = [each.params.alpha for each in theory.theoretical_policies("rested")]
     assert rested_alphas == [5, 4, 5, 4]
     with pytest.raises(ValueError, match="setting must be 'restless' or 'rested', got 'both'"):
         theory.theoretical_policies("both")

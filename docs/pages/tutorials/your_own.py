@@ -31,18 +31,23 @@ print(songs.kind, bool(songs.is_rotting()))
 #
 # A policy
 # --------
-# A policy is some functions on two tuples: ``Params``, numbers that never change, and ``State``, arrays that do. This one
-# pulls the arm with the largest upper bound of its last ``h`` rewards.
+# A policy is a class with a field for each parameter, and some functions on two tuples: ``p``, the parameters as numbers, and
+# ``s``, arrays that the functions change. This one pulls the arm with the largest upper bound of its last ``h`` rewards.
 
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from rotting.kit import COUNT, POSITIVE, Floats, Ints, Kernel, Policy, Reason, by_index, log
+from rotting.kit import COUNT, POSITIVE, Floats, Ints, Kernel, Params, Policy, Reason, by_index, log, parameter
 
 
-class Params(NamedTuple):
-    window: Annotated[int, COUNT, "how many rewards of an arm are remembered"] = 20
-    sigma: Annotated[float, POSITIVE, "scale of the noise"] = 0.5
+class LastPullsUCB(Policy):
+    """UCB1 on the last pulls of each arm."""
+
+    window: int = parameter(COUNT, "how many rewards of an arm are remembered", default=20)
+    sigma: float = parameter(POSITIVE, "scale of the noise", default=0.5)
+
+    name = "last-pulls-ucb"
+    has_index = True
 
 
 class State(NamedTuple):
@@ -68,13 +73,7 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     s.pulls[arm] += 1
 
 
-class LastPullsUCB(Policy):
-    """UCB1 on the last pulls of each arm."""
-
-    name = "last-pulls-ucb"
-    kernel = Kernel(Params, init, update=update, **by_index(index))
-
-
+LastPullsUCB.kernel = Kernel(init, update=update, **by_index(index))
 LastPullsUCB(window=50)
 
 # %%

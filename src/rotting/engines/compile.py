@@ -72,7 +72,7 @@ def compiled(
         mark = digest(plain)
     names = sorted({each.__module__ for each in reached_functions(plain) if not is_own(each.__module__)})
     if policy is not None:
-        kinds: list[Any] = [policy.kernel.params, *classes(new_state(policy, 1, 1))]
+        kinds: list[Any] = [type(policy.params), *classes(new_state(policy, 1, 1))]
         names += [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in kinds]
     if names:
         mark = hashlib.sha256("|".join([mark, *names]).encode()).hexdigest()[:16]

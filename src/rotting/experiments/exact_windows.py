@@ -19,8 +19,7 @@ from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.policies.eff_raw_ucb import EffRAWUCB
 from rotting.policies.raw_ucb import RAWUCB, level_at
-from rotting.policies.raw_ucb import Params as RAWUCBParams
-from rotting.policy import Kernel, Policy
+from rotting.policy import Kernel, Params, Policy
 from rotting.problems import Linear, Problem, Rested, stationary, two_arms
 from rotting.problems.noise import Gaussian
 from rotting.report.claims import Statement, estimate_text
@@ -72,12 +71,12 @@ class Sums(NamedTuple):
     root: Floats  # [capacity + 1] sqrt(h)
 
 
-def init(p: RAWUCBParams, n_arms: int, capacity: int) -> Sums:
+def init(p: Params, n_arms: int, capacity: int) -> Sums:
     """Return room for all rewards."""
     return Sums(np.zeros(n_arms, np.int64), np.zeros((n_arms, capacity + 1)), np.sqrt(np.arange(capacity + 1)))
 
 
-def scan(p: RAWUCBParams, s: Sums, t: int, key: int, arms: Ints) -> int:
+def scan(p: Params, s: Sums, t: int, key: int, arms: Ints) -> int:
     """Choose by the index of every arm, and each index by the bound of every window."""
     level, best, largest = level_at(p, t, arms.size), arms[0], -math.inf
     for i in arms:
@@ -92,21 +91,19 @@ def scan(p: RAWUCBParams, s: Sums, t: int, key: int, arms: Ints) -> int:
     return int(best)
 
 
-def record(p: RAWUCBParams, s: Sums, t: int, arm: int, reward: float) -> None:
+def record(p: Params, s: Sums, t: int, arm: int, reward: float) -> None:
     """Append a reward."""
     n = s.pulls[arm]
     s.sums[arm, n + 1] = s.sums[arm, n] + reward
     s.pulls[arm] = n + 1
 
 
-class RAWUCBScan(Policy):
+class RAWUCBScan(RAWUCB):
     """RAW-UCB as its definition says: every index over every window, from plain prefix sums. For comparisons only."""
 
     name = "raw-ucb-scan"
-    kernel = Kernel(RAWUCBParams, init, scan, record)
+    kernel = Kernel(init, scan, record)
     listed = False
-    rested = True
-    restless = True
     cost = "O(t)"
     memory = "O(K t)"
 

@@ -213,7 +213,7 @@ def _upper_rows(plan: Plan, results: Results, proved: dict[str, list[Proved]]) -
             rows.append(
                 {
                     "problem": name,
-                    "policy": f"{label} {policy.alpha:g}",
+                    "policy": f"{label} {policy.params.alpha:g}",
                     "regret": measured,
                     "bound": bound,
                     "largest": most,

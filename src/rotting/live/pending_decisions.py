@@ -35,7 +35,7 @@ from rotting.kernels.binding import bind, slot
 from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
 from rotting.live.learner import Learner
 from rotting.parts.tournament import MANY
-from rotting.policy import Policy, Reason
+from rotting.policy import Reason
 
 _FEW = 30  # times as many arms as waiting ones: from there on, hiding the waiting ones is faster than listing the others
 
@@ -223,19 +223,6 @@ class Choice(NamedTuple):
     asked: Ints | None  # the arms that the policy chose from, if it did
 
 
-def has_index(policy: Policy, learner: Learner) -> bool:
-    """Return whether the policy chooses by an index alone, which a trial with one reward shows."""
-    if policy.randomised or not learner.explains:
-        return False
-    low, high = policy.reward_range or (0.0, 1.0)
-    trial, arms = Learner.new(policy, 1), np.zeros(1, np.int64)
-    try:
-        trial.learn(1, 0, (low + high) / 2.0)
-        return not math.isnan(trial.explain(1, arms, 0).value)  # in round 1: another one may begin an epoch, without rewards
-    except KernelError:  # reported when the bandit itself learns or explains
-        return False
-
-
 class PendingDecisions:
     """The pending decisions and the rewards of each slot, and the rule for the next choice.
 
@@ -258,7 +245,7 @@ class PendingDecisions:
         self._least: float = p.low if clips else -math.inf
         self._most: float = p.high if clips else math.inf
         self.counts = counts and learner.explains and not learner.weighs
-        self.by_index = self.counts and has_index(learner.policy, learner)
+        self.by_index = self.counts and learner.policy.has_index
         self._list_asked = compiled(bind(list_asked, {waits: waiting_rule(self.by_index)})) if self.counts else None
         if self._list_asked is not None:
             self._list_asked(self._known, np.zeros(1, np.int64), True, np.zeros(1, np.int64))  # compiles now, not later

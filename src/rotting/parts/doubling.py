@@ -89,7 +89,7 @@ def doubled_kernel(kernel: Kernel) -> Kernel:
     if kernel.propensities is not None:
         roots["propensities"], parts[propensities] = _propensities, kernel.propensities
     kept: dict[str, Any] = {"forget": kernel.forget, "tune": kernel.tune, "enlarge": kernel.enlarge}
-    return Kernel(kernel.params, kernel.init, **kept, **bind_all(roots, parts))
+    return Kernel(kernel.init, **kept, **bind_all(roots, parts))
 
 
 @cache
@@ -100,19 +100,12 @@ def doubled(policy_class: type[Policy]) -> type[Policy]:
             "policy", "be tuned to a horizon", policy_class, got=policy_class.__name__, hint=", which needs none"
         )
 
-    class Doubled(Policy):
+    class Doubled(policy_class):  # type: ignore[misc, valid-type]
         name = f"doubling({policy_class.name})"
         title = f"doubling {policy_class.title}"
         kernel = doubled_kernel(policy_class.kernel)
         first_pulls = False
-        tuning_params = policy_class.tuning_params
-        manual_params = policy_class.manual_params
-        needs_changes = policy_class.needs_changes
-        randomised = policy_class.randomised
-        rested = policy_class.rested
-        restless = policy_class.restless
-        cost = policy_class.cost
-        memory = policy_class.memory
+        needs_horizon = False
 
         @property
         def max_rounds(self) -> None:

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import option
 from rotting.kernels.binding import bind, bind_all, slot
 from rotting.kernels.elementary import exp, expm1, log, log1p
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform, uniform
 from rotting.parts.reward_scale import BOUNDED, GAUSSIAN, in_reward_units
 from rotting.policy import Reason
 from rotting.problems.noise import log_gamma_variate
+
+POSTERIOR = option("beta", "gaussian")
 
 
 @slot

@@ -1,7 +1,7 @@
 """AdSwitch: good arms in turn, bad arms checked at random, and a new episode at every change."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -13,17 +13,67 @@ from rotting.kernels.random_numbers import uniform
 from rotting.parts.presence import Presence, new_presence
 from rotting.parts.restarts import append
 from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
-from rotting.policy import Kernel, Policy, Reason
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 _HORIZON = Rule("a whole number, 2 or more", low=2, whole=True)
 
 
-class Params(NamedTuple):
-    horizon: Annotated[int, _HORIZON, "number of rounds T"]
-    C1: Annotated[float, POSITIVE, "width of the eviction test; above 16 in theory"] = 16.1
-    low: Annotated[float, FINITE, "smallest reward"] = 0.0
-    high: Annotated[float, FINITE, "largest reward"] = 1.0
-    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
+class AdSwitch(Policy):
+    """Filter the arms, check the bad ones now and then, and start afresh at every change: minimax without knowing the changes.
+
+    In episode l, each round plays the least recently played of the good arms and of the bad arms under check. With
+    `mean_i[s, t]` the mean of arm i's `n_i[s, t]` samples from rounds s to t of the episode:
+
+    - a good arm is evicted when `max_j mean_j[s, t] - mean_i[s, t] > sqrt(C1 ln(T) / (n_i[s, t] - 1))` for some s; that
+      difference is its gap, `mean_i[s, t]` its mean (of the earliest such s);
+    - in each round, for each bad arm and i = 1, 2, ... while `2^-i >= gap / 16`, with probability
+      `2^-i sqrt(l / (K T ln T))` a check begins: `ceil(2^(2i + 1) ln T)` samples of it;
+    - a new episode begins when the means of two runs of a good arm's samples differ by more than
+      `sqrt(2 ln(T) / n_1) + sqrt(2 ln(T) / n_2)`, or the mean of a bad arm's last n samples differs from its mean by more than
+      `gap / 4 + sqrt(2 ln(T) / n)`.
+
+    Args:
+        horizon: number of rounds T, 2 or more.
+        C1: width of the eviction test. The theory asks for more than `8 (2n - 1) / n` for every n, so for 16: then an arm that
+            2n samples evict is behind by more than twice the radius `sqrt(2 ln(T) / n)` of n samples. 16.1 is just above.
+        low: smallest reward.
+        high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
+        outside: "refuse" or "clip" rewards outside the range.
+
+    The radius `sqrt(2 ln(T) / n)` fails for a mean of n samples with a chance of at most `2 / T^4` (Hoeffding). A check takes
+    the samples at which the radius is 2^-i, the size of the change it looks for. By its probability, the checks of all bad arms
+    cost `K 2^-i sqrt(l / (K T ln T)) 2^(2i + 1) ln T` samples a round, times a gap of at most `16 2^-i`: for each i
+    of the order of `sqrt(l K ln(T) / T)`, or over T rounds `sqrt(l K T ln T)`, the publication's regret bound of l episodes.
+
+    Needs the horizon and the range of the rewards; not the number of changes. Made for arms that change with time, at the
+    minimax rate with a large constant (nothing is evicted before `1 + C1 ln T` samples); no guarantee for rested arms, whose
+    decay it takes for changes, one episode after the other.
+
+    Example:
+        >>> AdSwitch(horizon=10_000)
+        AdSwitch(horizon=10000, C1=16.1, low=0.0, high=1.0, outside='refuse')
+
+    Reference: Auer, Gajane, Ortner, "Adaptively tracking the best bandit arm with an unknown number of distribution changes",
+    COLT 2019.
+    """
+
+    horizon: int = parameter(_HORIZON, "number of rounds T")
+    C1: float = parameter(POSITIVE, "width of the eviction test; above 16 in theory", default=16.1)
+    low: float = parameter(FINITE, "smallest reward", default=0.0)
+    high: float = parameter(FINITE, "largest reward", default=1.0)
+    outside: Literal["refuse", "clip"] = parameter(OUTSIDE, "what to do with rewards outside [low, high]", default="refuse")
+
+    name = "ad-switch"
+    title = "AdSwitch"
+    needs_horizon = True
+    randomised = True
+    restless = True
+    cost = "O(K t)"
+    memory = "O(K t)"
+
+    def check(self) -> None:
+        """Refuse an empty range."""
+        check_range(self)
 
 
 class State(NamedTuple):
@@ -114,12 +164,12 @@ def check_probability(s: State, step: float) -> float:
 
 
 def is_open(s: State, i: int) -> bool:
-    """Tell whether arm i is good, or bad and being checked."""
+    """Return whether arm i is good, or bad and being checked."""
     return bool(s.bad[i] == 0 or s.pulls[i] < s.until[i])
 
 
 def comes_before(s: State, i: int, j: int) -> bool:
-    """Tell whether arm i was played less recently than arm j; the lower of two that were never played."""
+    """Return whether arm i was played less recently than arm j; the lower of two that were never played."""
     return bool(s.last[i] < s.last[j] or (s.last[i] == s.last[j] and i < j))
 
 
@@ -179,7 +229,7 @@ def recent_mean(s: State, i: int, n: int) -> float:
 
 
 def good_arm_changed(s: State, i: int) -> bool:
-    """Tell whether the means of two runs of arm i's samples differ by more than the sum of their radii."""
+    """Return whether the means of two runs of arm i's samples differ by more than the sum of their radii."""
     # The one that ends now is new; of all others, the bounds that are farthest out decide.
     above, below = -math.inf, math.inf
     for n in range(1, s.pulls[i] + 1):
@@ -190,7 +240,7 @@ def good_arm_changed(s: State, i: int) -> bool:
 
 
 def bad_arm_changed(s: State, i: int) -> bool:
-    """Tell whether a mean of arm i's last samples is off its mean at the eviction by more than `gap / 4` and the radius."""
+    """Return whether a mean of arm i's last samples is off its mean at the eviction by more than `gap / 4` and the radius."""
     for n in range(1, s.pulls[i] + 1):  # noqa: SIM110 - a generator does not compile
         if abs(recent_mean(s, i, n) - s.mean[i]) > s.gap[i] / 4.0 + radius(s, n):
             return True
@@ -256,54 +306,4 @@ def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
     return Reason(math.nan, recent_mean(s, i, n), n, radius(s, n))
 
 
-class AdSwitch(Policy):
-    """Filter the arms, check the bad ones now and then, and start afresh at every change: minimax without knowing the changes.
-
-    In episode l, each round plays the least recently played of the good arms and of the bad arms under check. With
-    `mean_i[s, t]` the mean of arm i's `n_i[s, t]` samples from rounds s to t of the episode:
-
-    - a good arm is evicted when `max_j mean_j[s, t] - mean_i[s, t] > sqrt(C1 ln(T) / (n_i[s, t] - 1))` for some s; that
-      difference is its gap, `mean_i[s, t]` its mean (of the earliest such s);
-    - in each round, for each bad arm and i = 1, 2, ... while `2^-i >= gap / 16`, with probability
-      `2^-i sqrt(l / (K T ln T))` a check begins: `ceil(2^(2i + 1) ln T)` samples of it;
-    - a new episode begins when the means of two runs of a good arm's samples differ by more than
-      `sqrt(2 ln(T) / n_1) + sqrt(2 ln(T) / n_2)`, or the mean of a bad arm's last n samples differs from its mean by more than
-      `gap / 4 + sqrt(2 ln(T) / n)`.
-
-    Args:
-        horizon: number of rounds T, 2 or more.
-        C1: width of the eviction test. The theory asks for more than `8 (2n - 1) / n` for every n, so for 16: then an arm that
-            2n samples evict is behind by more than twice the radius `sqrt(2 ln(T) / n)` of n samples. 16.1 is just above.
-        low: smallest reward.
-        high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
-        outside: "refuse" or "clip" rewards outside the range.
-
-    The radius `sqrt(2 ln(T) / n)` fails for a mean of n samples with a chance of at most `2 / T^4` (Hoeffding). A check takes
-    the samples at which the radius is 2^-i, the size of the change it looks for. By its probability, the checks of all bad arms
-    cost `K 2^-i sqrt(l / (K T ln T)) 2^(2i + 1) ln T` samples a round, times a gap of at most `16 2^-i`: for each i
-    of the order of `sqrt(l K ln(T) / T)`, or over T rounds `sqrt(l K T ln T)`, the publication's regret bound of l episodes.
-
-    Needs the horizon and the range of the rewards; not the number of changes. Made for arms that change with time, at the
-    minimax rate with a large constant (nothing is evicted before `1 + C1 ln T` samples); no guarantee for rested arms, whose
-    decay it takes for changes, one episode after the other.
-
-    Example:
-        >>> AdSwitch(horizon=10_000)
-        AdSwitch(horizon=10000, C1=16.1, low=0.0, high=1.0, outside='refuse')
-
-    Reference: Auer, Gajane, Ortner, "Adaptively tracking the best bandit arm with an unknown number of distribution changes",
-    COLT 2019.
-    """
-
-    name = "ad-switch"
-    title = "AdSwitch"
-    kernel = Kernel(Params, init, choose, update, explain, propensities, reset=reset, tune=tune)
-    needs_horizon = True
-    randomised = True
-    restless = True
-    cost = "O(K t)"
-    memory = "O(K t)"
-
-    def check(self) -> None:
-        """Refuse an empty range."""
-        check_range(self)
+AdSwitch.kernel = Kernel(init, choose, update, explain, propensities, reset=reset, tune=tune)

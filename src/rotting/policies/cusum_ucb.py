@@ -1,7 +1,7 @@
 """CUSUM-UCB: a UCB index that restarts an arm when a two-sided cumulative sum leaves its first mean."""
 
 import math
-from typing import Annotated, NamedTuple, Self
+from typing import Literal, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -13,22 +13,100 @@ from rotting.kernels.exact_sums import add
 from rotting.kernels.random_numbers import uniform
 from rotting.parts.largest_index import by_index
 from rotting.parts.restarts import GLOBAL, RESTART, first_new, restarting
-from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
-from rotting.policy import Kernel, Policy, Reason
+from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
-class Params(NamedTuple):
-    h: Annotated[float, POSITIVE, "threshold of the two sums"] = 10.0
-    rate: Annotated[float, PROBABILITY, "probability of a round that explores at random"] = 0.021
-    M: Annotated[int, COUNT, "samples that an arm's reference mean is taken from"] = 100
-    epsilon: Annotated[float, NONNEGATIVE, "distance from the reference mean that is tolerated"] = 0.1
-    xi: Annotated[float, POSITIVE, "weight of the bonus"] = 1.0
-    restart: Annotated[int, RESTART, "what restarts after an alarm: its arm, or all arms"] = 0
-    horizon: Annotated[int, INDEX, "number of rounds to tune h and rate for; 0 = h and rate as given"] = 0
-    breakpoints: Annotated[int, COUNT, "number of changes, with a horizon"] = 1
-    low: Annotated[float, FINITE, "smallest reward"] = 0.0
-    high: Annotated[float, FINITE, "largest reward"] = 1.0
-    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
+class _Options(RangeOptions, total=False):
+    M: int
+    epsilon: float
+    xi: float
+    restart: Literal["local", "global"]
+
+
+class CUSUMUCB(Policy):
+    """UCB for rewards in [0, 1], restarted where cumulative sums find that the mean has left its first value.
+
+    Pulls the arm with the largest `mean_i + sqrt(xi ln(n) / n_i)` over the n_i samples of arm i since its last restart,
+    `n = sum_i n_i`, or, with probability `rate`, any arm. With u0 the mean of the first M of an arm's samples, each sample y
+    after these gives
+
+        g+ = max(0, g+ + u0 - y - epsilon),    g- = max(0, g- + y - u0 - epsilon),
+
+    and the arm restarts when one of the two reaches h. An arm without a sample since its restart goes first.
+
+    Args:
+        h: threshold of the sums; not to be given with a horizon.
+        rate: probability of exploration; not to be given with a horizon. The default, 0.021, is that of h = 10.
+        M: samples behind the reference mean u0.
+        epsilon: tolerated distance from u0, in units of the range: below the smallest change to be found.
+        xi: weight of the bonus.
+        restart: "local" restarts the arm that changed, as published, "global" all arms.
+        horizon: number of rounds T to tune for: `h = ln(T / Y)` and `rate = sqrt((Y / T) ln(T / Y))`; 0 for both as given.
+        breakpoints: number of changes Y, fewer than T, with a horizon.
+        low: smallest reward.
+        high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
+        outside: "refuse" or "clip" rewards outside the range.
+
+    The tuning is that of Besson et al., who drop the constants and the factor K of the publication's corollary,
+    `h = ln(T / Y) / C1` and `rate = K sqrt(C2 Y ln(T / Y) / (C1 T))`, with C1 and C2 from epsilon and M. Its rate balances
+    `rate T` rounds of exploration and, in each of K arms, Y delays of `C2 h` samples that come every `K / rate` rounds. Its C1,
+    the smaller of `ln(1 + 4 epsilon binomial(M, 2 epsilon M) (2 epsilon)^M / (1 +- epsilon)^2)`, is no use in practice: 2e-50
+    for the defaults here, and no sum of rewards reaches such an h.
+
+    Needs the horizon, the number of changes and the range of the rewards, and something of the size of the changes (epsilon).
+    Made for arms that change with time; unsound for rested rotting: exploration at random costs a regret in T where arms are
+    worn, and a slow decay below epsilon goes unseen.
+
+    Example:
+        >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4, epsilon=0.05).max_rounds
+        10000
+
+    Reference: Liu, Lee, Shroff, "A change-detection based framework for piecewise-stationary multi-armed bandit problem",
+    AAAI 2018; the tuning of Besson, Kaufmann, Maillard, Seznec, "Efficient change-point detection for tackling
+    piecewise-stationary bandits", JMLR 2022.
+    """
+
+    h: float = parameter(POSITIVE, "threshold of the two sums", default=10.0)
+    rate: float = parameter(PROBABILITY, "probability of a round that explores at random", default=0.021)
+    M: int = parameter(COUNT, "samples that an arm's reference mean is taken from", default=100)
+    epsilon: float = parameter(NONNEGATIVE, "distance from the reference mean that is tolerated", default=0.1)
+    xi: float = parameter(POSITIVE, "weight of the bonus", default=1.0)
+    restart: Literal["local", "global"] = parameter(
+        RESTART, "what restarts after an alarm: its arm, or all arms", default="local"
+    )
+    horizon: int = parameter(INDEX, "number of rounds to tune h and rate for; 0 = h and rate as given", default=0)
+    breakpoints: int = parameter(COUNT, "number of changes, with a horizon", default=1)
+    low: float = parameter(FINITE, "smallest reward", default=0.0)
+    high: float = parameter(FINITE, "largest reward", default=1.0)
+    outside: Literal["refuse", "clip"] = parameter(OUTSIDE, "what to do with rewards outside [low, high]", default="refuse")
+
+    name = "cusum-ucb"
+    title = "CUSUM-UCB"
+    tuning_params = ("breakpoints",)
+    manual_params = ("h", "rate")
+    needs_horizon = True
+    needs_changes = True
+    randomised = True
+    restless = True
+
+    def check(self) -> None:
+        """Refuse an empty range, and as many changes as rounds."""
+        check_range(self)
+        if self.max_rounds is not None and self.breakpoints >= self.max_rounds:
+            raise InvalidValueError("breakpoints", f"be fewer than the horizon {self.max_rounds}", self.breakpoints)
+
+    @classmethod
+    def from_breakpoints(cls, horizon: int, breakpoints: int, **options: Unpack[_Options]) -> Self:
+        """Return the policy for T = `horizon` rounds with Y = `breakpoints` changes.
+
+        It has `h = ln(T / Y)` and `rate = sqrt((Y / T) ln(T / Y))`.
+
+        Example:
+            >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4).breakpoints
+            4
+        """
+        return cls(horizon=positive_int("horizon", horizon), breakpoints=breakpoints, **options)
 
 
 class State(NamedTuple):
@@ -82,7 +160,7 @@ def threshold(p: Params, s: State) -> float:
 def exploration_rate(p: Params, s: State) -> float:
     """Return `sqrt((Y / T) ln(T / Y))`, or the rate as given."""
     if s.epoch[1] == 0:
-        return p.rate
+        return float(p.rate)
     return math.sqrt((p.breakpoints / s.epoch[1]) * log(s.epoch[1] / p.breakpoints))
 
 
@@ -131,75 +209,6 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
                     clear(s, i)
 
 
-class CUSUMUCB(Policy):
-    """UCB for rewards in [0, 1], restarted where cumulative sums find that the mean has left its first value.
-
-    Pulls the arm with the largest `mean_i + sqrt(xi ln(n) / n_i)` over the n_i samples of arm i since its last restart,
-    `n = sum_i n_i`, or, with probability `rate`, any arm. With u0 the mean of the first M of an arm's samples, each sample y
-    after these gives
-
-        g+ = max(0, g+ + u0 - y - epsilon),    g- = max(0, g- + y - u0 - epsilon),
-
-    and the arm restarts when one of the two reaches h. An arm without a sample since its restart goes first.
-
-    Args:
-        h: threshold of the sums; not to be given with a horizon.
-        rate: probability of exploration; not to be given with a horizon. The default, 0.021, is that of h = 10.
-        M: samples behind the reference mean u0.
-        epsilon: tolerated distance from u0, in units of the range: below the smallest change to be found.
-        xi: weight of the bonus.
-        restart: "local" restarts the arm that changed, as published, "global" all arms.
-        horizon: number of rounds T to tune for: `h = ln(T / Y)` and `rate = sqrt((Y / T) ln(T / Y))`; 0 for both as given.
-        breakpoints: number of changes Y, fewer than T, with a horizon.
-        low: smallest reward.
-        high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
-        outside: "refuse" or "clip" rewards outside the range.
-
-    The tuning is that of Besson et al., who drop the constants and the factor K of the publication's corollary,
-    `h = ln(T / Y) / C1` and `rate = K sqrt(C2 Y ln(T / Y) / (C1 T))`, with C1 and C2 from epsilon and M. Its rate balances
-    `rate T` rounds of exploration and, in each of K arms, Y delays of `C2 h` samples that come every `K / rate` rounds. Its C1,
-    the smaller of `ln(1 + 4 epsilon binomial(M, 2 epsilon M) (2 epsilon)^M / (1 +- epsilon)^2)`, is no use in practice: 2e-50
-    for the defaults here, and no sum of rewards reaches such an h.
-
-    Needs the horizon, the number of changes and the range of the rewards, and something of the size of the changes (epsilon).
-    Made for arms that change with time; unsound for rested rotting: exploration at random costs a regret in T where arms are
-    worn, and a slow decay below epsilon goes unseen.
-
-    Example:
-        >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4, epsilon=0.05).max_rounds
-        10000
-
-    Reference: Liu, Lee, Shroff, "A change-detection based framework for piecewise-stationary multi-armed bandit problem",
-    AAAI 2018; the tuning of Besson, Kaufmann, Maillard, Seznec, "Efficient change-point detection for tackling
-    piecewise-stationary bandits", JMLR 2022.
-    """
-
-    name = "cusum-ucb"
-    title = "CUSUM-UCB"
-    kernel = Kernel(
-        Params, init, update=update, propensities=propensities, forget=forget, reset=reset, **restarting(index, explore)
-    )
-    tuning_params = ("breakpoints",)
-    manual_params = ("h", "rate")
-    needs_horizon = True
-    needs_changes = True
-    randomised = True
-    restless = True
-
-    def check(self) -> None:
-        """Refuse an empty range, and as many changes as rounds."""
-        check_range(self)
-        if self.max_rounds is not None and self.params.breakpoints >= self.max_rounds:
-            raise InvalidValueError("breakpoints", f"be fewer than the horizon {self.max_rounds}", self.params.breakpoints)
-
-    @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **params: float | str) -> Self:
-        """Return the policy for T = `horizon` rounds with Y = `breakpoints` changes.
-
-        It has `h = ln(T / Y)` and `rate = sqrt((Y / T) ln(T / Y))`.
-
-        Example:
-            >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4).breakpoints
-            4
-        """
-        return cls(horizon=positive_int("horizon", horizon), breakpoints=breakpoints, **params)
+CUSUMUCB.kernel = Kernel(
+    init, update=update, propensities=propensities, forget=forget, reset=reset, **restarting(index, explore)
+)

@@ -1,29 +1,96 @@
 """D-UCB: UCB on discounted rewards."""
 
 import math
-from typing import Annotated, NamedTuple, Self
+from typing import Literal, NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import FRACTION, HALF_RANGE, INDEX, POSITIVE, RANGE_SCALE, nonnegative_int, positive_int
+from rotting.common.rules import FRACTION, INDEX, POSITIVE, RANGE_SCALE, nonnegative_int, positive_int
 from rotting.errors import InvalidValueError
 from rotting.kernels.elementary import log
 from rotting.parts.discounts import Discounted, add_discounted, discount_to, forget_discounted, new_discounted, start_discounted
 from rotting.parts.largest_index import by_index
 from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, range_of, reset_noise
-from rotting.policy import Kernel, Policy, Reason
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 _NEGLIGIBLE = 1e-290  # a discounted count below this loses digits: the arm goes first again
 
 
-class Params(NamedTuple):
-    gamma: Annotated[float, FRACTION, "discount of a round, without a horizon"] = 0.999
-    xi: Annotated[float, POSITIVE, "confidence level; above 1/2 in theory"] = 0.6
-    B: Annotated[float, POSITIVE, "rewards lie in [0, B]"] = 1.0
-    horizon: Annotated[int, INDEX, "number of rounds to tune gamma for; 0 = gamma as given"] = 0
-    breakpoints: Annotated[int, INDEX, "number of rounds at which the means change, with a horizon"] = 1
-    sigma: Annotated[float, RANGE_SCALE, "sub-Gaussian scale of the rewards, 'estimate', or 'range' for B / 2"] = HALF_RANGE
+class _Options(TypedDict, total=False):
+    xi: float
+    B: float
+    sigma: float | Literal["estimate", "range"]
+
+
+class DUCB(Policy):
+    """Discounted UCB: a reward that came k rounds before the last one counts `gamma^k`, for every arm.
+
+    Pulls the arm with the largest `mean_i + 2 B sqrt(xi ln(n) / N_i)`: `N_i` is the sum of `gamma^(t - 1 - s)` over the rounds
+    s in which arm i was pulled, the mean is weighted alike, and n is the sum of `N_i` over all arms (the logarithm is cut at
+    0). Every arm is discounted in every round, pulled or not. With gamma = 1 it is a UCB that never forgets. An arm without a
+    reward goes first.
+
+    Args:
+        gamma: discount of a round, in (0, 1]; not to be given with a horizon.
+        xi: confidence level; the theory asks for more than 1/2; 0.6 is our choice.
+        B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
+        horizon: number of rounds T to tune for; 0 for gamma as given.
+        breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
+        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
+            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
+
+    Tuning: `DUCB.from_breakpoints(T, Y)`: `gamma = 1 - sqrt(Y / T) / (4 B)`, which must come out positive.
+    The publication's constant follows from the width: it is below half a gap from `16 B^2 xi ln(n) / gap^2` discounted rewards
+    of a bad arm on, which every `1 / (1 - gamma)` rounds ask for, and as many rounds forget each of the Y breakpoints. With
+    xi / gap^2 taken as 1 and without the logarithms, that is `16 B^2 T (1 - gamma) + Y / (1 - gamma)`, the least at this gamma.
+    Needs the horizon, the number of breakpoints and the scale of the rewards. Sound for restless rotting in few steps, not for
+    rested.
+
+    Example:
+        >>> DUCB.from_breakpoints(10_000, breakpoints=4)
+        DUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
+        >>> DUCB(gamma=0.99)
+        DUCB(gamma=0.99, xi=0.6, B=1.0, horizon=0, sigma='range')
+
+    Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011; the idea is
+    from Kocsis, Szepesvári, "Discounted UCB", PASCAL workshop 2006.
+    """
+
+    gamma: float = parameter(FRACTION, "discount of a round, without a horizon", default=0.999)
+    xi: float = parameter(POSITIVE, "confidence level; above 1/2 in theory", default=0.6)
+    B: float = parameter(POSITIVE, "rewards lie in [0, B]", default=1.0)
+    horizon: int = parameter(INDEX, "number of rounds to tune gamma for; 0 = gamma as given", default=0)
+    breakpoints: int = parameter(INDEX, "number of rounds at which the means change, with a horizon", default=1)
+    sigma: float | Literal["estimate", "range"] = parameter(
+        RANGE_SCALE, "sub-Gaussian scale of the rewards, 'estimate', or 'range' for B / 2", default="range"
+    )
+
+    name = "d-ucb"
+    title = "D-UCB"
+    has_index = True
+    manual_params = ("gamma",)
+    tuning_params = ("breakpoints",)
+    needs_horizon = True
+    needs_changes = True
+    restless = True
+
+    def check(self) -> None:
+        """Refuse a tuning without a discount."""
+        p = self.params
+        if p.horizon > 0 and tuned_discount(p.horizon, p.breakpoints, p.B) <= 0.0:
+            raise InvalidValueError(
+                "breakpoints",
+                "be below 16 B^2 horizon, where gamma = 1 - sqrt(breakpoints / horizon) / (4 B) is positive",
+                p.breakpoints,
+                hint=f" with B={p.B!r} and horizon={p.horizon}",
+            )
+
+    @classmethod
+    def from_breakpoints(cls, horizon: int, breakpoints: int, **options: Unpack[_Options]) -> Self:
+        """Return the policy tuned for `horizon` rounds with `breakpoints` changes of the means."""
+        changes = nonnegative_int("breakpoints", breakpoints)
+        return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **options)
 
 
 class State(NamedTuple):
@@ -80,62 +147,4 @@ def forget(p: Params, s: State, arm: int) -> None:
     forget_noise(s.noise, arm)
 
 
-class DUCB(Policy):
-    """Discounted UCB: a reward that came k rounds before the last one counts `gamma^k`, for every arm.
-
-    Pulls the arm with the largest `mean_i + 2 B sqrt(xi ln(n) / N_i)`: `N_i` is the sum of `gamma^(t - 1 - s)` over the rounds
-    s in which arm i was pulled, the mean is weighted alike, and n is the sum of `N_i` over all arms (the logarithm is cut at
-    0). Every arm is discounted in every round, pulled or not. With gamma = 1 it is a UCB that never forgets. An arm without a
-    reward goes first.
-
-    Args:
-        gamma: discount of a round, in (0, 1]; not to be given with a horizon.
-        xi: confidence level; the theory asks for more than 1/2; 0.6 is our choice.
-        B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
-        horizon: number of rounds T to tune for; 0 for gamma as given.
-        breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
-        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
-            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
-
-    Tuning: `DUCB.from_breakpoints(T, Y)`: `gamma = 1 - sqrt(Y / T) / (4 B)`, which must come out positive.
-    The publication's constant follows from the width: it is below half a gap from `16 B^2 xi ln(n) / gap^2` discounted rewards
-    of a bad arm on, which every `1 / (1 - gamma)` rounds ask for, and as many rounds forget each of the Y breakpoints. With
-    xi / gap^2 taken as 1 and without the logarithms, that is `16 B^2 T (1 - gamma) + Y / (1 - gamma)`, the least at this gamma.
-    Needs the horizon, the number of breakpoints and the scale of the rewards. Sound for restless rotting in few steps, not for
-    rested.
-
-    Example:
-        >>> DUCB.from_breakpoints(10_000, breakpoints=4)
-        DUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
-        >>> DUCB(gamma=0.99)
-        DUCB(gamma=0.99, xi=0.6, B=1.0, horizon=0, sigma='range')
-
-    Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011; the idea is
-    from Kocsis, Szepesvári, "Discounted UCB", PASCAL workshop 2006.
-    """
-
-    name = "d-ucb"
-    title = "D-UCB"
-    kernel = Kernel(Params, init, choose, update, explain, forget=forget, reset=reset)
-    manual_params = ("gamma",)
-    tuning_params = ("breakpoints",)
-    needs_horizon = True
-    needs_changes = True
-    restless = True
-
-    def check(self) -> None:
-        """Refuse a tuning without a discount."""
-        p = self.params
-        if p.horizon > 0 and tuned_discount(p.horizon, p.breakpoints, p.B) <= 0.0:
-            raise InvalidValueError(
-                "breakpoints",
-                "be below 16 B^2 horizon, where gamma = 1 - sqrt(breakpoints / horizon) / (4 B) is positive",
-                p.breakpoints,
-                hint=f" with B={p.B!r} and horizon={p.horizon}",
-            )
-
-    @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float | str) -> Self:
-        """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
-        changes = nonnegative_int("breakpoints", breakpoints)
-        return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **more)
+DUCB.kernel = Kernel(init, choose, update, explain, forget=forget, reset=reset)

@@ -1,27 +1,65 @@
 """Discounted Thompson sampling: old rewards count less and less."""
 
-from typing import Annotated, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import FINITE, FRACTION, POSITIVE, option
+from rotting.common.rules import FINITE, FRACTION, POSITIVE
 from rotting.kernels.elementary import power
 from rotting.kernels.exact_sums import add
-from rotting.parts.posteriors import thompson
+from rotting.parts.posteriors import POSTERIOR, thompson
 from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, to_policy_scale
-from rotting.policy import Kernel, Policy
+from rotting.policy import Kernel, Params, Policy, parameter
 
 
-class Params(NamedTuple):
-    gamma: Annotated[float, FRACTION, "discount: a reward of k rounds ago counts gamma**(k - 1)"] = 0.999
-    kind: Annotated[int, option("beta", "gaussian"), "posterior"] = 0
-    a: Annotated[float, POSITIVE, "beta: prior successes"] = 1.0
-    b: Annotated[float, POSITIVE, "beta: prior failures"] = 1.0
-    sigma: Annotated[float, POSITIVE, "gaussian: standard deviation of the rewards"] = 1.0
-    low: Annotated[float, FINITE, "beta: smallest reward"] = 0.0
-    high: Annotated[float, FINITE, "beta: largest reward"] = 1.0
-    outside: Annotated[int, OUTSIDE, "beta: what to do with rewards outside [low, high]"] = 0
+class DiscountedTS(Policy):
+    """Discounted Thompson sampling: a reward of round s counts `gamma**(t - 1 - s)` at round t, whatever was played since.
+
+    Draws a mean for each arm from its posterior and plays the arm with the largest. With `N_i` and `S_i` the discounted number
+    and sum of arm i's rewards, the posterior is Beta(a + S_i, b + N_i - S_i) for rewards in a declared range, mapped to [0, 1],
+    or N(S_i / N_i, sigma^2 / N_i). The prior a, b is not discounted: an arm long unplayed returns to it. Each arm once first.
+
+    Args:
+        gamma: discount, in (0, 1]; about `1 / (1 - gamma)` rounds are remembered. 1 is Thompson sampling.
+        kind: posterior, "beta" or "gaussian".
+        a: prior successes ("beta" only).
+        b: prior failures ("beta" only).
+        sigma: standard deviation of the rewards ("gaussian" only).
+        low: smallest reward ("beta" only).
+        high: largest reward ("beta" only).
+        outside: "refuse" rewards outside [low, high], or "clip" them ("beta" only).
+
+    Needs to know the range, or sigma, in advance, and how fast means change, for gamma. Meant for restless arms; not sound for
+    rested rotting, where an arm is as good after a rest as before. Propensities are integrals over the posteriors, to about
+    1e-9.
+
+    Example:
+        >>> DiscountedTS(gamma=0.95).gamma
+        0.95
+
+    Reference: Raj, Kalyani, "Taming non-stationary bandits: a Bayesian approach", 2017 (beta); Qi, Wang, Zhu, "Discounted
+    Thompson sampling for non-stationary bandit problems", 2023 (gaussian).
+    """
+
+    gamma: float = parameter(FRACTION, "discount: a reward of k rounds ago counts gamma**(k - 1)", default=0.999)
+    kind: Literal["beta", "gaussian"] = parameter(POSTERIOR, "posterior", default="beta")
+    a: float = parameter(POSITIVE, "beta: prior successes", default=1.0)
+    b: float = parameter(POSITIVE, "beta: prior failures", default=1.0)
+    sigma: float = parameter(POSITIVE, "gaussian: standard deviation of the rewards", default=1.0)
+    low: float = parameter(FINITE, "beta: smallest reward", default=0.0)
+    high: float = parameter(FINITE, "beta: largest reward", default=1.0)
+    outside: Literal["refuse", "clip"] = parameter(
+        OUTSIDE, "beta: what to do with rewards outside [low, high]", default="refuse"
+    )
+
+    name = "discounted-ts"
+    title = "Discounted TS"
+    check = check_range
+    reward_range = property(declared_range)
+    needs_changes = True
+    randomised = True
+    restless = True
 
 
 class State(NamedTuple):
@@ -57,40 +95,4 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     s.pulls[arm] += 1
 
 
-class DiscountedTS(Policy):
-    """Discounted Thompson sampling: a reward of round s counts `gamma**(t - 1 - s)` at round t, whatever was played since.
-
-    Draws a mean for each arm from its posterior and plays the arm with the largest. With `N_i` and `S_i` the discounted number
-    and sum of arm i's rewards, the posterior is Beta(a + S_i, b + N_i - S_i) for rewards in a declared range, mapped to [0, 1],
-    or N(S_i / N_i, sigma^2 / N_i). The prior a, b is not discounted: an arm long unplayed returns to it. Each arm once first.
-
-    Args:
-        gamma: discount, in (0, 1]; about `1 / (1 - gamma)` rounds are remembered. 1 is Thompson sampling.
-        kind: posterior, "beta" or "gaussian".
-        a: prior successes ("beta" only).
-        b: prior failures ("beta" only).
-        sigma: standard deviation of the rewards ("gaussian" only).
-        low: smallest reward ("beta" only).
-        high: largest reward ("beta" only).
-        outside: "refuse" rewards outside [low, high], or "clip" them ("beta" only).
-
-    Needs to know the range, or sigma, in advance, and how fast means change, for gamma. Meant for restless arms; not sound for
-    rested rotting, where an arm is as good after a rest as before. Propensities are integrals over the posteriors, to about
-    1e-9.
-
-    Example:
-        >>> DiscountedTS(gamma=0.95).gamma
-        0.95
-
-    Reference: Raj, Kalyani, "Taming non-stationary bandits: a Bayesian approach", 2017 (beta); Qi, Wang, Zhu, "Discounted
-    Thompson sampling for non-stationary bandit problems", 2023 (gaussian).
-    """
-
-    name = "discounted-ts"
-    title = "Discounted TS"
-    kernel = Kernel(Params, init, update=update, **thompson(evidence))
-    check = check_range
-    reward_range = property(declared_range)
-    needs_changes = True
-    randomised = True
-    restless = True
+DiscountedTS.kernel = Kernel(init, update=update, **thompson(evidence))

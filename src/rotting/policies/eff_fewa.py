@@ -1,7 +1,7 @@
 """EFF-FEWA: FEWA on the delayed windows of EFF_UPDATE (Algorithm 2)."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -13,13 +13,42 @@ from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled
 from rotting.parts.delayed_windows import Grid, eff_update, new_grid
 from rotting.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise
 from rotting.policies.raw_ucb import level_at, width
-from rotting.policy import Kernel, Policy, Reason
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
-class Params(NamedTuple):
-    alpha: Annotated[float, POSITIVE, "confidence level: delta_t = 2 / t**alpha"] = 0.06
-    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
-    m: Annotated[float, ABOVE_ONE, "ratio of neighbouring windows"] = 2.0
+class EffFEWA(Policy):
+    """FEWA on O(log t) windows an arm: about as good, with constant memory and time in practice.
+
+    The filter of FEWA on the grid `h_0 = 1, h_{j+1} = ceil(m h_j)`, where the mean of window h_j is refreshed with a delay of
+    less than h_j pulls (EFF_UPDATE).
+
+    Args:
+        alpha: confidence level, `delta_t = 2 / t**alpha`. The theory (m = 2) asks for 3 (restless) or 4 (rested); 0.06 in
+            practice.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
+        m: ratio of neighbouring windows, above 1; larger is faster and coarser.
+
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
+    rotting.
+
+    Example:
+        >>> EffFEWA()
+        EffFEWA(alpha=0.06, sigma=1.0, m=2.0)
+
+    Reference: Seznec, Ménard, Lazaric, Valko, AISTATS 2020, Algorithm 2 and the appendix on efficient algorithms.
+    """
+
+    alpha: float = parameter(POSITIVE, "confidence level: delta_t = 2 / t**alpha", default=0.06)
+    sigma: float | Literal["estimate"] = parameter(SCALE, "sub-Gaussian scale of the rewards, or 'estimate'", default=1.0)
+    m: float = parameter(ABOVE_ONE, "ratio of neighbouring windows", default=2.0)
+
+    name = "eff-fewa"
+    title = "EFF-FEWA"
+    rested = True
+    restless = True
+    cost = "O(K log t)"
+    memory = "O(K log t)"
 
 
 class State(NamedTuple):
@@ -74,39 +103,9 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     observe_noise(p, s.noise, arm, reward)
 
 
-class EffFEWA(Policy):
-    """FEWA on O(log t) windows an arm: about as good, with constant memory and time in practice.
-
-    The filter of FEWA on the grid `h_0 = 1, h_{j+1} = ceil(m h_j)`, where the mean of window h_j is refreshed with a delay of
-    less than h_j pulls (EFF_UPDATE).
-
-    Args:
-        alpha: confidence level, `delta_t = 2 / t**alpha`. The theory (m = 2) asks for 3 (restless) or 4 (rested); 0.06 in
-            practice.
-        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
-            theorem covers that.
-        m: ratio of neighbouring windows, above 1; larger is faster and coarser.
-
-    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
-    rotting.
-
-    Example:
-        >>> EffFEWA()
-        EffFEWA(alpha=0.06, sigma=1.0, m=2.0)
-
-    Reference: Seznec, Ménard, Lazaric, Valko, AISTATS 2020, Algorithm 2 and the appendix on efficient algorithms.
-    """
-
-    name = "eff-fewa"
-    title = "EFF-FEWA"
-    kernel = Kernel(
-        Params,
-        init,
-        update=update,
-        forget=forget,
-        **bind_all({"choose": choose, "explain": explain}, {arm_filter.window_mean: mean}),
-    )
-    rested = True
-    restless = True
-    cost = "O(K log t)"
-    memory = "O(K log t)"
+EffFEWA.kernel = Kernel(
+    init,
+    update=update,
+    forget=forget,
+    **bind_all({"choose": choose, "explain": explain}, {arm_filter.window_mean: mean}),
+)

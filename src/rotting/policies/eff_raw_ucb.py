@@ -4,23 +4,13 @@
 largest index, the lowest on a tie, without computing every index.
 """
 
-from typing import Annotated, NamedTuple
+from typing import Literal
 
 from rotting.common.rules import ABOVE_ONE, POSITIVE, SCALE
 from rotting.parts.delayed_windows import DelayedWindows, by_delayed_bound, new_delayed_windows
 from rotting.parts.noise_scale import is_estimated
 from rotting.policies.raw_ucb import level_at, width
-from rotting.policy import Kernel, Policy
-
-
-class Params(NamedTuple):
-    alpha: Annotated[float, POSITIVE, "confidence level: delta_t = 2 / t**alpha"] = 1.4
-    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
-    m: Annotated[float, ABOVE_ONE, "ratio of neighbouring windows"] = 2.0
-
-
-def init(p: Params, n_arms: int, capacity: int) -> DelayedWindows:
-    return new_delayed_windows(p.m, n_arms, capacity)
+from rotting.policy import Kernel, Params, Policy, parameter
 
 
 class EffRAWUCB(Policy):
@@ -47,10 +37,21 @@ class EffRAWUCB(Policy):
     Reference: Seznec, Ménard, Lazaric, Valko, AISTATS 2020, Algorithm 2 and the appendix on efficient algorithms.
     """
 
+    alpha: float = parameter(POSITIVE, "confidence level: delta_t = 2 / t**alpha", default=1.4)
+    sigma: float | Literal["estimate"] = parameter(SCALE, "sub-Gaussian scale of the rewards, or 'estimate'", default=1.0)
+    m: float = parameter(ABOVE_ONE, "ratio of neighbouring windows", default=2.0)
+
     name = "eff-raw-ucb"
     title = "EFF-RAW-UCB"
-    kernel = Kernel(Params, init, **by_delayed_bound(level_at, width, linear_in_level=True, estimated=is_estimated))
+    has_index = True
     rested = True
     restless = True
     cost = "O(K + log t)"
     memory = "O(K log t)"
+
+
+def init(p: Params, n_arms: int, capacity: int) -> DelayedWindows:
+    return new_delayed_windows(p.m, n_arms, capacity)
+
+
+EffRAWUCB.kernel = Kernel(init, **by_delayed_bound(level_at, width, linear_in_level=True, estimated=is_estimated))

@@ -1,23 +1,12 @@
 """EFF-RAW-UCB++: RAW-UCB++ on the delayed windows of EFF_UPDATE (Algorithm 2)."""
 
-from typing import Annotated, NamedTuple
+from typing import Literal
 
 from rotting.common.rules import ABOVE_ONE, NONNEGATIVE, POSITIVE, SCALE
 from rotting.parts.delayed_windows import DelayedWindows, by_delayed_bound, new_delayed_windows
 from rotting.parts.noise_scale import is_estimated
 from rotting.policies.raw_ucb_pp import level_at, width
-from rotting.policy import Kernel, Policy
-
-
-class Params(NamedTuple):
-    alpha: Annotated[float, POSITIVE, "confidence level"] = 1.4
-    beta: Annotated[float, NONNEGATIVE, "weight of the logarithm of the logarithm"] = 0.0
-    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
-    m: Annotated[float, ABOVE_ONE, "ratio of neighbouring windows"] = 2.0
-
-
-def init(p: Params, n_arms: int, capacity: int) -> DelayedWindows:
-    return new_delayed_windows(p.m, n_arms, capacity)
+from rotting.policy import Kernel, Params, Policy, parameter
 
 
 class EffRAWUCBpp(Policy):
@@ -45,10 +34,22 @@ class EffRAWUCBpp(Policy):
     Reference: Seznec, "Sequential machine learning for intelligent tutoring systems", PhD thesis, Université de Lille, 2020.
     """
 
+    alpha: float = parameter(POSITIVE, "confidence level", default=1.4)
+    beta: float = parameter(NONNEGATIVE, "weight of the logarithm of the logarithm", default=0.0)
+    sigma: float | Literal["estimate"] = parameter(SCALE, "sub-Gaussian scale of the rewards, or 'estimate'", default=1.0)
+    m: float = parameter(ABOVE_ONE, "ratio of neighbouring windows", default=2.0)
+
     name = "eff-raw-ucb-pp"
     title = "EFF-RAW-UCB++"
-    kernel = Kernel(Params, init, **by_delayed_bound(level_at, width, linear_in_level=False, estimated=is_estimated))
+    has_index = True
     rested = True
     restless = True
     cost = "O(K + log t)"
     memory = "O(K log t)"
+
+
+def init(p: Params, n_arms: int, capacity: int) -> DelayedWindows:
+    return new_delayed_windows(p.m, n_arms, capacity)
+
+
+EffRAWUCBpp.kernel = Kernel(init, **by_delayed_bound(level_at, width, linear_in_level=False, estimated=is_estimated))

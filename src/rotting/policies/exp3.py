@@ -1,8 +1,8 @@
 """Exp3: exponential weights against an adversary."""
 
-from typing import Annotated, NamedTuple, Self
+from typing import Literal, Self, Unpack
 
-from rotting.common.rules import FRACTION, INDEX, positive_int
+from rotting.common.rules import FINITE, FRACTION, INDEX, positive_int
 from rotting.parts.exponential_weights import (
     Weights,
     choose,
@@ -13,30 +13,8 @@ from rotting.parts.exponential_weights import (
     starting,
     update,
 )
-from rotting.parts.reward_scale import OUTSIDE, check_range
-from rotting.policy import Kernel, Policy
-
-
-class Params(NamedTuple):
-    gamma: Annotated[float, FRACTION, "rate of exploration, without a horizon"] = 0.1
-    horizon: Annotated[int, INDEX, "number of rounds to tune gamma for; 0 = gamma as given"] = 0
-    low: Annotated[float, "smallest reward"] = 0.0
-    high: Annotated[float, "largest reward"] = 1.0
-    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
-
-
-def tune(p: Params, s: Weights) -> None:
-    horizon = int(s.epoch[1])
-    s.rates[0] = gamma_of_horizon(s.presence.number[0], horizon) if horizon > 0 else p.gamma
-
-
-reset = starting(tune)
-
-
-def init(p: Params, n_arms: int, capacity: int) -> Weights:
-    s = new_weights(n_arms)
-    reset(p, s, p.horizon)
-    return s
+from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range
+from rotting.policy import Kernel, Params, Policy, parameter
 
 
 class Exp3(Policy):
@@ -68,9 +46,14 @@ class Exp3(Policy):
     2002, section 3.
     """
 
+    gamma: float = parameter(FRACTION, "rate of exploration, without a horizon", default=0.1)
+    horizon: int = parameter(INDEX, "number of rounds to tune gamma for; 0 = gamma as given", default=0)
+    low: float = parameter(FINITE, "smallest reward", default=0.0)
+    high: float = parameter(FINITE, "largest reward", default=1.0)
+    outside: Literal["refuse", "clip"] = parameter(OUTSIDE, "what to do with rewards outside [low, high]", default="refuse")
+
     name = "exp3"
     title = "Exp3"
-    kernel = Kernel(Params, init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)
     first_pulls = False
     manual_params = ("gamma",)
     needs_horizon = True
@@ -81,6 +64,23 @@ class Exp3(Policy):
         check_range(self)
 
     @classmethod
-    def from_horizon(cls, horizon: int, **more: float | str) -> Self:
-        """Return the policy tuned for `horizon` rounds; `low`, `high` and `outside` may follow."""
-        return cls(horizon=positive_int("horizon", horizon), **more)
+    def from_horizon(cls, horizon: int, **options: Unpack[RangeOptions]) -> Self:
+        """Return the policy tuned for `horizon` rounds."""
+        return cls(horizon=positive_int("horizon", horizon), **options)
+
+
+def tune(p: Params, s: Weights) -> None:
+    horizon = int(s.epoch[1])
+    s.rates[0] = gamma_of_horizon(s.presence.number[0], horizon) if horizon > 0 else p.gamma
+
+
+reset = starting(tune)
+
+
+def init(p: Params, n_arms: int, capacity: int) -> Weights:
+    s = new_weights(n_arms)
+    reset(p, s, p.horizon)
+    return s
+
+
+Exp3.kernel = Kernel(init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)

@@ -1,53 +1,20 @@
 """Exp3.S: exponential weights that are shared, to follow an adversary whose best arm changes."""
 
 import math
-from typing import Annotated, NamedTuple, Self
+from typing import Literal, Self, Unpack
 
-from rotting.common.rules import FRACTION, INDEX, NONNEGATIVE, PROBABILITY, nonnegative_int, positive, positive_int
+from rotting.common.rules import FINITE, FRACTION, INDEX, NONNEGATIVE, PROBABILITY, nonnegative_int, positive, positive_int
 from rotting.errors import InvalidValueError
 from rotting.kernels.elementary import log, power
 from rotting.parts.exponential_weights import Weights, choose, forget, new_weights, propensities, starting
 from rotting.parts.exponential_weights import update_and_share as update
-from rotting.parts.reward_scale import OUTSIDE, check_range
-from rotting.policy import Kernel, Policy
+from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range
+from rotting.policy import Kernel, Params, Policy, parameter
 
 
-class Params(NamedTuple):
-    gamma: Annotated[float, FRACTION, "rate of exploration, without a horizon"] = 0.1
-    alpha: Annotated[float, PROBABILITY, "rate of sharing, without a horizon"] = 0.001
-    horizon: Annotated[int, INDEX, "number of rounds to tune for; 0 = gamma and alpha as given"] = 0
-    segments: Annotated[int, INDEX, "1 + number of changes of the best arm; 0 = not known"] = 0
-    budget: Annotated[float, NONNEGATIVE, "total variation of the means, in units of the range; 0 = not known"] = 0.0
-    low: Annotated[float, "smallest reward"] = 0.0
-    high: Annotated[float, "largest reward"] = 1.0
-    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
-
-
-def tuned_gamma(n_arms: int, horizon: int, segments: int, budget: float) -> float:
-    """Return the gamma of the tuning that the knowledge at hand allows."""
-    length = log(n_arms * horizon)
-    if segments > 0:
-        return min(1.0, math.sqrt(n_arms * (segments * length + math.e) / ((math.e - 1.0) * horizon)))
-    if budget > 0.0:
-        return min(1.0, power(4.0 * budget * n_arms * length / ((math.e - 1.0) * (math.e - 1.0) * horizon), 1.0 / 3.0))
-    return min(1.0, math.sqrt(n_arms * length / horizon))
-
-
-def tune(p: Params, s: Weights) -> None:
-    horizon = int(s.epoch[1])
-    if horizon > 0:
-        s.rates[0], s.rates[1] = tuned_gamma(s.presence.number[0], horizon, p.segments, p.budget), 1.0 / horizon
-    else:
-        s.rates[0], s.rates[1] = p.gamma, p.alpha
-
-
-reset = starting(tune)
-
-
-def init(p: Params, n_arms: int, capacity: int) -> Weights:
-    s = new_weights(n_arms)
-    reset(p, s, p.horizon)
-    return s
+class _Options(RangeOptions, total=False):
+    segments: int
+    budget: float
 
 
 class Exp3S(Policy):
@@ -90,9 +57,17 @@ class Exp3S(Policy):
     rewards", Stochastic Systems 2019.
     """
 
+    gamma: float = parameter(FRACTION, "rate of exploration, without a horizon", default=0.1)
+    alpha: float = parameter(PROBABILITY, "rate of sharing, without a horizon", default=0.001)
+    horizon: int = parameter(INDEX, "number of rounds to tune for; 0 = gamma and alpha as given", default=0)
+    segments: int = parameter(INDEX, "1 + number of changes of the best arm; 0 = not known", default=0)
+    budget: float = parameter(NONNEGATIVE, "total variation of the means, in units of the range; 0 = not known", default=0.0)
+    low: float = parameter(FINITE, "smallest reward", default=0.0)
+    high: float = parameter(FINITE, "largest reward", default=1.0)
+    outside: Literal["refuse", "clip"] = parameter(OUTSIDE, "what to do with rewards outside [low, high]", default="refuse")
+
     name = "exp3-s"
     title = "Exp3.S"
-    kernel = Kernel(Params, init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)
     first_pulls = False
     manual_params = ("gamma", "alpha")
     tuning_params = ("segments", "budget")
@@ -103,20 +78,50 @@ class Exp3S(Policy):
     def check(self) -> None:
         """Refuse an empty range, and two kinds of knowledge at once."""
         check_range(self)
-        if self.params.segments > 0 and self.params.budget > 0:
-            raise InvalidValueError("budget", "be left out when segments is given", self.params.budget)
+        if self.segments > 0 and self.budget > 0:
+            raise InvalidValueError("budget", "be left out when segments is given", self.budget)
 
     @classmethod
-    def from_horizon(cls, horizon: int, **more: float | str) -> Self:
-        """Return the policy tuned for `horizon` rounds; `low`, `high` and `outside` may follow."""
-        return cls(horizon=positive_int("horizon", horizon), **more)
+    def from_horizon(cls, horizon: int, **options: Unpack[_Options]) -> Self:
+        """Return the policy tuned for `horizon` rounds."""
+        return cls(horizon=positive_int("horizon", horizon), **options)
 
     @classmethod
-    def from_switches(cls, horizon: int, switches: int, **more: float | str) -> Self:
+    def from_switches(cls, horizon: int, switches: int, **options: Unpack[RangeOptions]) -> Self:
         """Return the policy tuned for `horizon` rounds in which the best arm changes `switches` times."""
-        return cls.from_horizon(horizon, segments=nonnegative_int("switches", switches) + 1, **more)
+        return cls.from_horizon(horizon, segments=nonnegative_int("switches", switches) + 1, **options)
 
     @classmethod
-    def from_budget(cls, horizon: int, budget: float, **more: float | str) -> Self:
+    def from_budget(cls, horizon: int, budget: float, **options: Unpack[RangeOptions]) -> Self:
         """Return the policy tuned for `horizon` rounds and a total variation `budget` of the means."""
-        return cls.from_horizon(horizon, budget=positive("budget", budget), **more)
+        return cls.from_horizon(horizon, budget=positive("budget", budget), **options)
+
+
+def tuned_gamma(n_arms: int, horizon: int, segments: int, budget: float) -> float:
+    """Return the gamma of the tuning that the knowledge at hand allows."""
+    length = log(n_arms * horizon)
+    if segments > 0:
+        return min(1.0, math.sqrt(n_arms * (segments * length + math.e) / ((math.e - 1.0) * horizon)))
+    if budget > 0.0:
+        return min(1.0, power(4.0 * budget * n_arms * length / ((math.e - 1.0) * (math.e - 1.0) * horizon), 1.0 / 3.0))
+    return min(1.0, math.sqrt(n_arms * length / horizon))
+
+
+def tune(p: Params, s: Weights) -> None:
+    horizon = int(s.epoch[1])
+    if horizon > 0:
+        s.rates[0], s.rates[1] = tuned_gamma(s.presence.number[0], horizon, p.segments, p.budget), 1.0 / horizon
+    else:
+        s.rates[0], s.rates[1] = p.gamma, p.alpha
+
+
+reset = starting(tune)
+
+
+def init(p: Params, n_arms: int, capacity: int) -> Weights:
+    s = new_weights(n_arms)
+    reset(p, s, p.horizon)
+    return s
+
+
+Exp3S.kernel = Kernel(init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)

@@ -9,7 +9,7 @@ In round t all arms are kept at first. For h = 1, 2, ...:
 """
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,41 @@ from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled
 from rotting.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise
 from rotting.parts.prefix_blocks import History, new_history, record, window_mean
 from rotting.policies.raw_ucb import level_at, width
-from rotting.policy import Kernel, Policy, Reason
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
-class Params(NamedTuple):
-    alpha: Annotated[float, POSITIVE, "confidence level: delta_t = 2 / t**alpha"] = 0.06
-    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
+class FEWA(Policy):
+    """Filtering on Expanding Window Average, exact: every window h.
+
+    Starts with all arms. At window h = 1, 2, ... it keeps arm i if `mean_i^h >= max over kept of mean_j^h - 2 c(h, delta_t)`,
+    with `c(h, delta_t) = sigma sqrt(2 alpha ln(t) / h)`, and stops as soon as a kept arm has fewer samples than the next
+    window: that arm is pulled (the least pulled, then the lowest).
+
+    Args:
+        alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 0.06 in practice.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
+            theorem covers that.
+
+    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
+    rotting.
+
+    Example:
+        >>> FEWA(alpha=4)
+        FEWA(alpha=4.0, sigma=1.0)
+
+    Reference: Seznec, Locatelli, Carpentier, Lazaric, Valko, "Rotting bandits are no harder than stochastic ones",
+    AISTATS 2019.
+    """
+
+    alpha: float = parameter(POSITIVE, "confidence level: delta_t = 2 / t**alpha", default=0.06)
+    sigma: float | Literal["estimate"] = parameter(SCALE, "sub-Gaussian scale of the rewards, or 'estimate'", default=1.0)
+
+    name = "fewa"
+    title = "FEWA"
+    rested = True
+    restless = True
+    cost = "O(K log t)"
+    memory = "O(K t)"
 
 
 class State(NamedTuple):
@@ -84,39 +113,9 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     observe_noise(p, s.noise, arm, reward)
 
 
-class FEWA(Policy):
-    """Filtering on Expanding Window Average, exact: every window h.
-
-    Starts with all arms. At window h = 1, 2, ... it keeps arm i if `mean_i^h >= max over kept of mean_j^h - 2 c(h, delta_t)`,
-    with `c(h, delta_t) = sigma sqrt(2 alpha ln(t) / h)`, and stops as soon as a kept arm has fewer samples than the next
-    window: that arm is pulled (the least pulled, then the lowest).
-
-    Args:
-        alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 0.06 in practice.
-        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
-            theorem covers that.
-
-    Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
-    rotting.
-
-    Example:
-        >>> FEWA(alpha=4)
-        FEWA(alpha=4.0, sigma=1.0)
-
-    Reference: Seznec, Locatelli, Carpentier, Lazaric, Valko, "Rotting bandits are no harder than stochastic ones",
-    AISTATS 2019.
-    """
-
-    name = "fewa"
-    title = "FEWA"
-    kernel = Kernel(
-        Params,
-        init,
-        update=update,
-        forget=forget,
-        **bind_all({"choose": choose, "explain": explain}, {arm_filter.window_mean: mean, arm_filter.width: width}),
-    )
-    rested = True
-    restless = True
-    cost = "O(K log t)"
-    memory = "O(K t)"
+FEWA.kernel = Kernel(
+    init,
+    update=update,
+    forget=forget,
+    **bind_all({"choose": choose, "explain": explain}, {arm_filter.window_mean: mean, arm_filter.width: width}),
+)

@@ -1,53 +1,24 @@
 """GLR-klUCB: kl-UCB for rewards in [0, 1] that restarts an arm when a generalised likelihood ratio test finds a change."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Literal, Self, Unpack
 
-from rotting.common.rules import FINITE, INDEX, NONNEGATIVE, PROBABILITY
+from rotting.common.rules import FINITE, INDEX, NONNEGATIVE, PROBABILITY, positive_int
 from rotting.kernels.elementary import log
 from rotting.parts.divergences import kl_bernoulli, kl_bernoulli_upper
 from rotting.parts.noise_scale import is_estimated, is_never_estimated
 from rotting.parts.restarts import RESTART
-from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
+from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
 from rotting.policies import glr_ucb
-from rotting.policies.glr_ucb import GLRUCB, THRESHOLD, State, glr_kernel
+from rotting.policies.glr_ucb import THRESHOLD, GLROptions, State, glr_kernel
+from rotting.policy import Params, Policy, parameter
 
 
-class Params(NamedTuple):
-    delta: Annotated[float, PROBABILITY, "chance of a false alarm of one test; 0 never restarts"] = 0.01
-    rate: Annotated[float, PROBABILITY, "share of the rounds that explore all arms in turn; 0 for rotting arms"] = 0.0
-    restart: Annotated[int, RESTART, "what restarts after an alarm: its arm, or all arms"] = 0
-    c: Annotated[float, NONNEGATIVE, "weight of ln ln in the index"] = 3.0
-    threshold: Annotated[int, THRESHOLD, "threshold of the test"] = 0
-    horizon: Annotated[int, INDEX, "number of rounds to tune delta for; 0 = delta as given"] = 0
-    low: Annotated[float, FINITE, "smallest reward"] = 0.0
-    high: Annotated[float, FINITE, "largest reward"] = 1.0
-    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
+class _Options(GLROptions, RangeOptions, total=False):
+    pass
 
 
-def upper(p: Params, s: State, i: int, mean: float, d: float) -> float:
-    return kl_bernoulli_upper(mean, d)
-
-
-def kl(p: Params, x: float, y: float) -> float:
-    return kl_bernoulli(x, y)
-
-
-def curvature(p: Params, mean: float) -> float:
-    # The divergence is at most the chi-square distance.
-    return mean * (1.0 - mean)
-
-
-def practical(n: int, delta: float) -> float:
-    """Return the Bernoulli threshold `ln(3 n^(3/2) / delta)`."""
-    return log(3.0 * n * math.sqrt(n) / delta)
-
-
-def sample(p: Params, reward: float) -> float:
-    return to_unit(p.low, p.high, reward)
-
-
-class GLRKLUCB(GLRUCB):
+class GLRKLUCB(Policy):
     """kl-UCB for rewards in [0, 1], restarted where a generalised likelihood ratio test finds a change.
 
     Pulls the arm with the largest `sup{q: n_i kl(mean_i, q) <= f(t - r_i)}`, `f(x) = ln x + c ln ln x`, over the n_i samples of
@@ -83,20 +54,66 @@ class GLRKLUCB(GLRUCB):
     bandits", JMLR 2022 (first as Besson, Kaufmann 2019).
     """
 
+    delta: float = parameter(PROBABILITY, "chance of a false alarm of one test; 0 never restarts", default=0.01)
+    rate: float = parameter(PROBABILITY, "share of the rounds that explore all arms in turn; 0 for rotting arms", default=0.0)
+    restart: Literal["local", "global"] = parameter(
+        RESTART, "what restarts after an alarm: its arm, or all arms", default="local"
+    )
+    c: float = parameter(NONNEGATIVE, "weight of ln ln in the index", default=3.0)
+    threshold: Literal["practical", "theory"] = parameter(THRESHOLD, "threshold of the test", default="practical")
+    horizon: int = parameter(INDEX, "number of rounds to tune delta for; 0 = delta as given", default=0)
+    low: float = parameter(FINITE, "smallest reward", default=0.0)
+    high: float = parameter(FINITE, "largest reward", default=1.0)
+    outside: Literal["refuse", "clip"] = parameter(OUTSIDE, "what to do with rewards outside [low, high]", default="refuse")
+
     name = "glr-kl-ucb"
     title = "GLR-klUCB"
-    kernel = glr_kernel(
-        Params,
-        {
-            glr_ucb.upper: upper,
-            glr_ucb.kl: kl,
-            glr_ucb.curvature: curvature,
-            glr_ucb.practical: practical,
-            is_estimated: is_never_estimated,
-            glr_ucb.sample: sample,
-        },
-    )
+    has_index = True
+    manual_params = ("delta",)
+    needs_horizon = True
+    restless = True
+    cost = "O(K + log t)"
+    memory = "O(K log t)"
 
     def check(self) -> None:
         """Refuse an empty range."""
         check_range(self)
+
+    @classmethod
+    def from_horizon(cls, horizon: int, **options: Unpack[_Options]) -> Self:
+        """Return the policy for T = `horizon` rounds: `delta = 1 / sqrt(T)`."""
+        return cls(horizon=positive_int("horizon", horizon), **options)
+
+
+def upper(p: Params, s: State, i: int, mean: float, d: float) -> float:
+    return kl_bernoulli_upper(mean, d)
+
+
+def kl(p: Params, x: float, y: float) -> float:
+    return kl_bernoulli(x, y)
+
+
+def curvature(p: Params, mean: float) -> float:
+    # The divergence is at most the chi-square distance.
+    return mean * (1.0 - mean)
+
+
+def practical(n: int, delta: float) -> float:
+    """Return the Bernoulli threshold `ln(3 n^(3/2) / delta)`."""
+    return log(3.0 * n * math.sqrt(n) / delta)
+
+
+def sample(p: Params, reward: float) -> float:
+    return to_unit(p.low, p.high, reward)
+
+
+GLRKLUCB.kernel = glr_kernel(
+    {
+        glr_ucb.upper: upper,
+        glr_ucb.kl: kl,
+        glr_ucb.curvature: curvature,
+        glr_ucb.practical: practical,
+        is_estimated: is_never_estimated,
+        glr_ucb.sample: sample,
+    },
+)

@@ -1,7 +1,7 @@
 """GLR-UCB: a UCB index that restarts an arm when a generalised likelihood ratio test finds a change."""
 
 import math
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import INDEX, NONNEGATIVE, PROBABILITY, SCALE, option, positive_int
 from rotting.kernels.binding import Parts, bind_all
 from rotting.kernels.elementary import floor, log
-from rotting.parts.divergences import GAUSSIAN, KIND, exploration, kl_gaussian
+from rotting.parts.divergences import KIND, exploration, kl_gaussian
 from rotting.parts.divergences import upper as kl_upper
 from rotting.parts.glr_test import glr_test, observe
 from rotting.parts.glr_test import restart as restart_test
@@ -27,155 +27,21 @@ from rotting.parts.noise_scale import (
 from rotting.parts.presence import Presence, new_presence
 from rotting.parts.restarts import GLOBAL, RESTART, restarting, round_robin
 from rotting.parts.stack_pool import Stacks, enlarged, new_stacks
-from rotting.policy import Kernel, Policy, Reason
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 THRESHOLD = option("practical", "theory")
 
 
-class Params(NamedTuple):
-    delta: Annotated[float, PROBABILITY, "chance of a false alarm of one test; 0 never restarts"] = 0.01
-    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
-    rate: Annotated[float, PROBABILITY, "share of the rounds that explore all arms in turn; 0 for rotting arms"] = 0.0
-    restart: Annotated[int, RESTART, "what restarts after an alarm: its arm, or all arms"] = 0
-    c: Annotated[float, NONNEGATIVE, "weight of ln ln in the index"] = 3.0
-    threshold: Annotated[int, THRESHOLD, "threshold of the test"] = 0
-    bound: Annotated[int, KIND, "divergence of the index"] = GAUSSIAN
-    horizon: Annotated[int, INDEX, "number of rounds to tune delta for; 0 = delta as given"] = 0
+class GLROptions(TypedDict, total=False):
+    rate: float
+    restart: Literal["local", "global"]
+    c: float
+    threshold: Literal["practical", "theory"]
 
 
-class State(NamedTuple):
-    upper: Stacks  # hulls of the samples since the restart
-    lower: Stacks
-    noise: NoiseScale
-    least: Floats  # [K] what the threshold is at least
-    restart: Ints  # [K] round of the last restart
-    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
-    presence: Presence
-    full: Ints  # [1] an update found no room
-
-
-def reset(p: Any, s: State, horizon: int) -> None:
-    for i in range(s.restart.size):
-        clear(s, i, 0)
-    reset_noise(s.noise)
-    s.epoch[0], s.epoch[1] = 0, horizon
-
-
-def clear(s: State, i: int, t: int) -> None:
-    """Let arm i restart after round t."""
-    restart_test(s, i)
-    s.restart[i] = t
-
-
-def init(p: Any, n_arms: int, capacity: int) -> State:
-    s = State(
-        upper=new_stacks(n_arms, capacity),
-        lower=new_stacks(n_arms, capacity),
-        noise=new_noise_scale(n_arms),
-        least=np.zeros(n_arms),
-        restart=np.zeros(n_arms, np.int64),
-        epoch=np.zeros(2, np.int64),
-        presence=new_presence(n_arms),
-        full=np.zeros(1, np.int64),
-    )
-    reset(p, s, p.horizon)
-    return s
-
-
-def upper(p: Params, s: State, i: int, mean: float, d: float) -> float:
-    return kl_upper(p.bound, mean, d, sigma_of(p, s.noise, i))
-
-
-def index(p: Any, s: State, t: int, i: int) -> Reason:
-    n = pulls(s.upper, i)
-    if n == 0:
-        return Reason(math.inf, math.nan, 0, math.inf)
-    mean = s.upper.high[top(s.upper, i)] / n
-    value = upper(p, s, i, mean, exploration(t - s.restart[i], p.c) / n)
-    return Reason(value, mean, n, value - mean)
-
-
-def has_sample(s: State, i: int) -> bool:
-    return bool(s.upper.size[i] > 0)
-
-
-def explore(p: Any, s: State, t: int, key: int, arms: Ints) -> int:
-    if p.rate == 0.0:
-        return -1
-    return round_robin(s.presence, float(floor(s.presence.number[0] / p.rate)), t - 1, arms)
-
-
-def kl(p: Params, x: float, y: float) -> float:
-    return kl_gaussian(x, y, given_sigma(p))
-
-
-def curvature(p: Params, mean: float) -> float:
-    sigma = given_sigma(p)
-    return 2.0 * (sigma * sigma)
-
-
-def units(p: Params, s: State, i: int) -> float:
-    scale = scale_of(p, s.noise, i)
-    return scale * scale
-
-
-def practical(n: int, delta: float) -> float:
-    """Return the Gaussian threshold `(1 + 1/n) ln(2 n^(3/2) / delta)`."""
-    return (1.0 + 1.0 / n) * log(2.0 * n * math.sqrt(n) / delta)
-
-
-def theory(n: int, delta: float) -> float:
-    """Return `2 T(ln(3 n^(3/2) / delta) / 2) + 6 ln(1 + ln n)`, with `T(x)` replaced by `x + 4 ln(1 + x + sqrt(2 x))`."""
-    x = log(3.0 * n * math.sqrt(n) / delta) / 2.0
-    return 2.0 * (x + 4.0 * log(1.0 + x + math.sqrt(2.0 * x))) + 6.0 * log(1.0 + log(n))
-
-
-def beta(p: Any, n: int, delta: float) -> float:
-    return practical(n, delta) if p.threshold == 0 else theory(n, delta)
-
-
-fires = glr_test(kl, curvature, beta, units)
-
-
-def alarm(p: Any, s: State, i: int) -> bool:
-    delta = 1.0 / math.sqrt(s.epoch[1]) if s.epoch[1] > 0 else p.delta
-    return delta > 0.0 and fires(p, s, i, delta)
-
-
-def sample(p: Any, reward: float) -> float:
-    return reward
-
-
-def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
-    if not observe(s, arm, sample(p, reward)):
-        return
-    observe_noise(p, s.noise, arm, reward)
-    if alarm(p, s, arm):
-        for i in range(s.restart.size):
-            if i == arm or p.restart == GLOBAL:
-                clear(s, i, t)
-
-
-def forget(p: Any, s: State, arm: int) -> None:
-    clear(s, arm, 0)
-    forget_noise(s.noise, arm)
-
-
-def enlarge(p: Any, s: State, capacity: int) -> State:
-    upper, lower = enlarged(s.upper, capacity), enlarged(s.lower, capacity)
-    return State(upper, lower, s.noise, s.least, s.restart, s.epoch, s.presence, full=np.zeros(1, np.int64))
-
-
-def glr_kernel(params: type, replaced: Parts) -> Kernel:
-    """Return the kernel of GLR-UCB with other functions in the place of some of this module's.
-
-    Args:
-        params: the policy's `Params`.
-        replaced: `upper`, `kl`, `curvature`, `practical` and `sample`, or some of them: the bound of the index, the divergence
-            of the test, its threshold, and the mapping of rewards to samples; `is_estimated` if the policy has no sigma.
-    """
-    made = bind_all({"update": update, **restarting(index, explore, has_sample)}, replaced)
-    return Kernel(params, init, reset=reset, forget=forget, enlarge=enlarge, **made)
+class _Options(GLROptions, total=False):
+    sigma: float | Literal["estimate"]
+    bound: Literal["bernoulli", "gaussian"]
 
 
 class GLRUCB(Policy):
@@ -216,9 +82,20 @@ class GLRUCB(Policy):
     detection", ALT 2019, as used in the first author's code.
     """
 
+    delta: float = parameter(PROBABILITY, "chance of a false alarm of one test; 0 never restarts", default=0.01)
+    sigma: float | Literal["estimate"] = parameter(SCALE, "sub-Gaussian scale of the rewards, or 'estimate'", default=1.0)
+    rate: float = parameter(PROBABILITY, "share of the rounds that explore all arms in turn; 0 for rotting arms", default=0.0)
+    restart: Literal["local", "global"] = parameter(
+        RESTART, "what restarts after an alarm: its arm, or all arms", default="local"
+    )
+    c: float = parameter(NONNEGATIVE, "weight of ln ln in the index", default=3.0)
+    threshold: Literal["practical", "theory"] = parameter(THRESHOLD, "threshold of the test", default="practical")
+    bound: Literal["bernoulli", "gaussian"] = parameter(KIND, "divergence of the index", default="gaussian")
+    horizon: int = parameter(INDEX, "number of rounds to tune delta for; 0 = delta as given", default=0)
+
     name = "glr-ucb"
     title = "GLR-UCB"
-    kernel = glr_kernel(Params, {})
+    has_index = True
     manual_params = ("delta",)
     needs_horizon = True
     restless = True
@@ -226,11 +103,148 @@ class GLRUCB(Policy):
     memory = "O(K log t)"
 
     @classmethod
-    def from_horizon(cls, horizon: int, **params: float | str) -> Self:
+    def from_horizon(cls, horizon: int, **options: Unpack[_Options]) -> Self:
         """Return the policy for T = `horizon` rounds: `delta = 1 / sqrt(T)`.
 
         Example:
             >>> GLRUCB.from_horizon(10_000).max_rounds
             10000
         """
-        return cls(horizon=positive_int("horizon", horizon), **params)
+        return cls(horizon=positive_int("horizon", horizon), **options)
+
+
+class State(NamedTuple):
+    upper: Stacks  # hulls of the samples since the restart
+    lower: Stacks
+    noise: NoiseScale
+    least: Floats  # [K] what the threshold is at least
+    restart: Ints  # [K] round of the last restart
+    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+    presence: Presence
+    full: Ints  # [1] an update found no room
+
+
+def reset(p: Params, s: State, horizon: int) -> None:
+    for i in range(s.restart.size):
+        clear(s, i, 0)
+    reset_noise(s.noise)
+    s.epoch[0], s.epoch[1] = 0, horizon
+
+
+def clear(s: State, i: int, t: int) -> None:
+    """Let arm i restart after round t."""
+    restart_test(s, i)
+    s.restart[i] = t
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = State(
+        upper=new_stacks(n_arms, capacity),
+        lower=new_stacks(n_arms, capacity),
+        noise=new_noise_scale(n_arms),
+        least=np.zeros(n_arms),
+        restart=np.zeros(n_arms, np.int64),
+        epoch=np.zeros(2, np.int64),
+        presence=new_presence(n_arms),
+        full=np.zeros(1, np.int64),
+    )
+    reset(p, s, p.horizon)
+    return s
+
+
+def upper(p: Params, s: State, i: int, mean: float, d: float) -> float:
+    return kl_upper(p.bound, mean, d, sigma_of(p, s.noise, i))
+
+
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    n = pulls(s.upper, i)
+    if n == 0:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    mean = s.upper.high[top(s.upper, i)] / n
+    value = upper(p, s, i, mean, exploration(t - s.restart[i], p.c) / n)
+    return Reason(value, mean, n, value - mean)
+
+
+def has_sample(s: State, i: int) -> bool:
+    return bool(s.upper.size[i] > 0)
+
+
+def explore(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    if p.rate == 0.0:
+        return -1
+    return round_robin(s.presence, float(floor(s.presence.number[0] / p.rate)), t - 1, arms)
+
+
+def kl(p: Params, x: float, y: float) -> float:
+    return kl_gaussian(x, y, given_sigma(p))
+
+
+def curvature(p: Params, mean: float) -> float:
+    sigma = given_sigma(p)
+    return 2.0 * (sigma * sigma)
+
+
+def units(p: Params, s: State, i: int) -> float:
+    scale = scale_of(p, s.noise, i)
+    return scale * scale
+
+
+def practical(n: int, delta: float) -> float:
+    """Return the Gaussian threshold `(1 + 1/n) ln(2 n^(3/2) / delta)`."""
+    return (1.0 + 1.0 / n) * log(2.0 * n * math.sqrt(n) / delta)
+
+
+def theory(n: int, delta: float) -> float:
+    """Return `2 T(ln(3 n^(3/2) / delta) / 2) + 6 ln(1 + ln n)`, with `T(x)` replaced by `x + 4 ln(1 + x + sqrt(2 x))`."""
+    x = log(3.0 * n * math.sqrt(n) / delta) / 2.0
+    return 2.0 * (x + 4.0 * log(1.0 + x + math.sqrt(2.0 * x))) + 6.0 * log(1.0 + log(n))
+
+
+def beta(p: Params, n: int, delta: float) -> float:
+    return practical(n, delta) if p.threshold == 0 else theory(n, delta)
+
+
+fires = glr_test(kl, curvature, beta, units)
+
+
+def alarm(p: Params, s: State, i: int) -> bool:
+    delta = 1.0 / math.sqrt(s.epoch[1]) if s.epoch[1] > 0 else p.delta
+    return delta > 0.0 and fires(p, s, i, delta)
+
+
+def sample(p: Params, reward: float) -> float:
+    return reward
+
+
+def update(p: Params, s: Any, t: int, arm: int, reward: float) -> None:
+    if not observe(s, arm, sample(p, reward)):
+        return
+    observe_noise(p, s.noise, arm, reward)
+    if alarm(p, s, arm):
+        for i in range(s.restart.size):
+            if i == arm or p.restart == GLOBAL:
+                clear(s, i, t)
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    clear(s, arm, 0)
+    forget_noise(s.noise, arm)
+
+
+def enlarge(p: Params, s: State, capacity: int) -> State:
+    upper, lower = enlarged(s.upper, capacity), enlarged(s.lower, capacity)
+    return State(upper, lower, s.noise, s.least, s.restart, s.epoch, s.presence, full=np.zeros(1, np.int64))
+
+
+def glr_kernel(replaced: Parts) -> Kernel:
+    """Return the kernel of GLR-UCB with other functions in the place of some of this module's.
+
+    Args:
+        replaced: `upper`, `kl`, `curvature`, `practical` and `sample`, or some of them: the bound of the index, the divergence
+            of the test, its threshold, and the mapping of rewards to samples; `is_estimated` if the policy has no sigma.
+    """
+    made = bind_all({"update": update, **restarting(index, explore, has_sample)}, replaced)
+    return Kernel(init, reset=reset, forget=forget, enlarge=enlarge, **made)
+
+
+GLRUCB.kernel = glr_kernel({})

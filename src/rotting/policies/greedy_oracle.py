@@ -5,11 +5,28 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.policy import Kernel, Policy
+from rotting.policy import Kernel, Params, Policy
 
 
-class Params(NamedTuple):
-    pass
+class GreedyOracle(Policy):
+    """The arm with the largest current mean `mu_i(t, N_i)`, which no learner can see.
+
+    Optimal for restless problems, and for rested ones that rot; not when arms rot both with their pulls and with time, where
+    its regret can be linear (the paper's proposition on unlearnable problems). Needs the true means: for simulations only.
+
+    Example:
+        >>> GreedyOracle()
+        GreedyOracle()
+
+    Reference: Heidari, Kearns, Roth, "Tight policy regret bounds for improving and decaying bandits", IJCAI 2016.
+    """
+
+    name = "greedy-oracle"
+    title = "greedy oracle"
+    sees_means = True
+    first_pulls = False
+    rested = True
+    restless = True
 
 
 class State(NamedTuple):
@@ -32,23 +49,4 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     pass
 
 
-class GreedyOracle(Policy):
-    """The arm with the largest current mean `mu_i(t, N_i)`, which no learner can see.
-
-    Optimal for restless problems, and for rested ones that rot; not when arms rot both with their pulls and with time, where
-    its regret can be linear (the paper's proposition on unlearnable problems). Needs the true means: for simulations only.
-
-    Example:
-        >>> GreedyOracle()
-        GreedyOracle()
-
-    Reference: Heidari, Kearns, Roth, "Tight policy regret bounds for improving and decaying bandits", IJCAI 2016.
-    """
-
-    name = "greedy-oracle"
-    title = "greedy oracle"
-    kernel = Kernel(Params, init, choose, update)
-    sees_means = True
-    first_pulls = False
-    rested = True
-    restless = True
+GreedyOracle.kernel = Kernel(init, choose, update)

@@ -1,7 +1,7 @@
 """KL-UCB: the largest mean that the rewards seen do not rule out, in Kullback-Leibler divergence."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Literal
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import FINITE, NONNEGATIVE, POSITIVE
@@ -11,38 +11,7 @@ from rotting.parts.largest_index import by_index
 from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, to_policy_scale
 from rotting.policies.ucb1 import State
 from rotting.policies.ucb1 import init as new_sums
-from rotting.policy import Kernel, Policy, Reason
-
-
-class Params(NamedTuple):
-    kind: Annotated[int, KIND, "divergence"] = 0
-    c: Annotated[float, NONNEGATIVE, "weight of ln ln t: 3 in theory, 0 in practice"] = 0.0
-    sigma: Annotated[float, POSITIVE, "gaussian: standard deviation of the rewards"] = 1.0
-    low: Annotated[float, FINITE, "bernoulli: smallest reward"] = 0.0
-    high: Annotated[float, FINITE, "bernoulli: largest reward"] = 1.0
-    outside: Annotated[int, OUTSIDE, "bernoulli: what to do with rewards outside [low, high]"] = 0
-
-
-def init(p: Params, n_arms: int, capacity: int) -> State:
-    return new_sums(p, n_arms, capacity)  # type: ignore[arg-type]
-
-
-def index(p: Params, s: State, t: int, i: int) -> Reason:
-    n = s.pulls[i]
-    if n == 0:
-        return Reason(math.inf, math.nan, 0, math.inf)
-    mean = s.high[i] / n
-    value = upper(p.kind, mean, exploration(t, p.c) / n, p.sigma)
-    return Reason(value, mean, n, value - mean)
-
-
-def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
-    return in_reward_units(p, index(p, s, t, i))
-
-
-def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], to_policy_scale(p, reward))
-    s.pulls[arm] += 1
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
 class KLUCB(Policy):
@@ -69,8 +38,42 @@ class KLUCB(Policy):
     Reference: Garivier, Cappé, "The KL-UCB algorithm for bounded stochastic bandits and beyond", COLT 2011.
     """
 
+    kind: Literal["bernoulli", "gaussian"] = parameter(KIND, "divergence", default="bernoulli")
+    c: float = parameter(NONNEGATIVE, "weight of ln ln t: 3 in theory, 0 in practice", default=0.0)
+    sigma: float = parameter(POSITIVE, "gaussian: standard deviation of the rewards", default=1.0)
+    low: float = parameter(FINITE, "bernoulli: smallest reward", default=0.0)
+    high: float = parameter(FINITE, "bernoulli: largest reward", default=1.0)
+    outside: Literal["refuse", "clip"] = parameter(
+        OUTSIDE, "bernoulli: what to do with rewards outside [low, high]", default="refuse"
+    )
+
     name = "kl-ucb"
     title = "KL-UCB"
-    kernel = Kernel(Params, init, by_index(index)["choose"], update, explain)
+    has_index = True
     check = check_range
     reward_range = property(declared_range)
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return new_sums(p, n_arms, capacity)
+
+
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    n = s.pulls[i]
+    if n == 0:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    mean = s.high[i] / n
+    value = upper(p.kind, mean, exploration(t, p.c) / n, p.sigma)
+    return Reason(value, mean, n, value - mean)
+
+
+def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    return in_reward_units(p, index(p, s, t, i))
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], to_policy_scale(p, reward))
+    s.pulls[arm] += 1
+
+
+KLUCB.kernel = Kernel(init, by_index(index)["choose"], update, explain)

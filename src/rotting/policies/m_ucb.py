@@ -1,7 +1,7 @@
 """M-UCB: a UCB index that restarts all arms when the two halves of an arm's last samples differ."""
 
 import math
-from typing import Annotated, NamedTuple, Self
+from typing import Literal, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -12,110 +12,16 @@ from rotting.kernels.elementary import ceil, log
 from rotting.kernels.exact_sums import difference
 from rotting.parts.presence import Presence, new_presence
 from rotting.parts.restarts import append, restarting, round_robin
-from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
-from rotting.policy import Kernel, Policy, Reason
+from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 _SMALLEST_CHANGE = 0.001
 _WINDOW = Rule("a whole number, 2 or more", low=2, whole=True)
 
 
-class Params(NamedTuple):
-    w: Annotated[int, _WINDOW, "samples that are compared to find a change; an even number"] = 200
-    b: Annotated[float, POSITIVE, "threshold of the difference of two sums of w / 2 samples"] = 46.0
-    gamma: Annotated[float, PROBABILITY, "share of the rounds that explore all arms in turn"] = 0.05
-    horizon: Annotated[int, INDEX, "number of rounds to tune b and gamma for; 0 = b and gamma as given"] = 0
-    breakpoints: Annotated[int, COUNT, "number of changes, with a horizon"] = 1
-    change: Annotated[float, PROBABILITY, "smallest change, to tune w for, with a horizon; 0 = w as given"] = 0.0
-    low: Annotated[float, FINITE, "smallest reward"] = 0.0
-    high: Annotated[float, FINITE, "largest reward"] = 1.0
-    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
-
-
-class State(NamedTuple):
-    pulls: Ints  # [K] samples since the restart
-    high: Floats  # [K, capacity + 1] sum of the first n of them, as high + low
-    low: Floats
-    restart: Ints  # [1] round of the last restart
-    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
-    presence: Presence
-
-
-def reset(p: Params, s: State, horizon: int) -> None:
-    s.pulls[:] = 0
-    s.restart[0] = 0
-    s.epoch[0], s.epoch[1] = 0, horizon
-
-
-def init(p: Params, n_arms: int, capacity: int) -> State:
-    s = State(
-        pulls=np.zeros(n_arms, np.int64),
-        high=np.zeros((n_arms, capacity + 1)),
-        low=np.zeros((n_arms, capacity + 1)),
-        restart=np.zeros(1, np.int64),
-        epoch=np.zeros(2, np.int64),
-        presence=new_presence(n_arms),
-    )
-    reset(p, s, p.horizon)
-    return s
-
-
-# The tuning depends on the number of arms, which may grow: it is computed when it is needed, not kept.
-
-
-def window(p: Params, s: State) -> int:
-    """Return w: `(4 / change^2) (sqrt(ln(2 K T^2)) + sqrt(ln(2 T)))^2` rounded up to an even number, or w as given."""
-    K, T = s.presence.number[0], float(s.epoch[1])
-    if T == 0.0 or p.change == 0.0:
-        return p.w
-    root = math.sqrt(log(2.0 * K * (T * T))) + math.sqrt(log(2.0 * T))
-    return 2 * ceil((4.0 / (p.change * p.change)) * (root * root) / 2.0)
-
-
-def threshold(p: Params, s: State, w: int) -> float:
-    """Return `b = sqrt(w ln(2 K T^2) / 2)`, or b as given."""
-    K, T = s.presence.number[0], float(s.epoch[1])
-    return math.sqrt(w * log(2.0 * K * (T * T)) / 2.0) if T > 0.0 else p.b
-
-
-def exploration_rate(p: Params, s: State) -> float:
-    """Return `gamma = sqrt(Y K (2 b + 3 sqrt(w)) / (2 T))`, cut at 1, or gamma as given."""
-    K, T = s.presence.number[0], float(s.epoch[1])
-    if T == 0.0:
-        return p.gamma
-    w = window(p, s)
-    return min(1.0, math.sqrt(p.breakpoints * K * (2.0 * threshold(p, s, w) + 3.0 * math.sqrt(w)) / (2.0 * T)))
-
-
-def index(p: Params, s: State, t: int, i: int) -> Reason:
-    n = s.pulls[i]
-    if n == 0:
-        return Reason(math.inf, math.nan, 0, math.inf)
-    mean, c = s.high[i, n] / n, math.sqrt(2.0 * log(t - s.restart[0]) / n)
-    return Reason(mean + c, mean, n, c)
-
-
-def explore(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
-    gamma = exploration_rate(p, s)
-    if gamma == 0.0:
-        return -1
-    return round_robin(s.presence, float(ceil(s.presence.number[0] / gamma)), t - s.restart[0] - 1, arms)
-
-
-def alarm(p: Params, s: State, i: int) -> bool:
-    n, w = s.pulls[i], window(p, s)
-    if n < w:
-        return False
-    middle = n - w // 2
-    newer = difference(s.high[i, n], s.low[i, n], s.high[i, middle], s.low[i, middle])
-    older = difference(s.high[i, middle], s.low[i, middle], s.high[i, n - w], s.low[i, n - w])
-    return bool(abs(newer - older) > threshold(p, s, w))
-
-
-def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    append(s, arm, to_unit(p.low, p.high, reward))
-    if alarm(p, s, arm):
-        s.pulls[:] = 0
-        s.restart[0] = t
+class _Options(RangeOptions, total=False):
+    w: int
+    change: float
 
 
 class MUCB(Policy):
@@ -158,9 +64,19 @@ class MUCB(Policy):
     bandit", AISTATS 2019.
     """
 
+    w: int = parameter(_WINDOW, "samples that are compared to find a change; an even number", default=200)
+    b: float = parameter(POSITIVE, "threshold of the difference of two sums of w / 2 samples", default=46.0)
+    gamma: float = parameter(PROBABILITY, "share of the rounds that explore all arms in turn", default=0.05)
+    horizon: int = parameter(INDEX, "number of rounds to tune b and gamma for; 0 = b and gamma as given", default=0)
+    breakpoints: int = parameter(COUNT, "number of changes, with a horizon", default=1)
+    change: float = parameter(PROBABILITY, "smallest change, to tune w for, with a horizon; 0 = w as given", default=0.0)
+    low: float = parameter(FINITE, "smallest reward", default=0.0)
+    high: float = parameter(FINITE, "largest reward", default=1.0)
+    outside: Literal["refuse", "clip"] = parameter(OUTSIDE, "what to do with rewards outside [low, high]", default="refuse")
+
     name = "m-ucb"
     title = "M-UCB"
-    kernel = Kernel(Params, init, update=update, reset=reset, **restarting(index, explore))
+    has_index = True
     tuning_params = ("breakpoints", "change")
     manual_params = ("b", "gamma")
     needs_horizon = True
@@ -171,17 +87,107 @@ class MUCB(Policy):
     def check(self) -> None:
         """Refuse an empty range, an odd window, and a change too small for any window."""
         check_range(self)
-        if self.params.w % 2:
-            raise InvalidValueError("w", "be an even number", self.params.w)
-        if 0.0 < self.params.change < _SMALLEST_CHANGE:
-            raise InvalidValueError("change", f"be 0 or at least {_SMALLEST_CHANGE}", self.params.change)
+        if self.w % 2:
+            raise InvalidValueError("w", "be an even number", self.w)
+        if 0.0 < self.change < _SMALLEST_CHANGE:
+            raise InvalidValueError("change", f"be 0 or at least {_SMALLEST_CHANGE}", self.change)
 
     @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **params: float | str) -> Self:
-        """Return the policy for `horizon` rounds with so many changes; give `change`, or the window `w`.
+    def from_breakpoints(cls, horizon: int, breakpoints: int, **options: Unpack[_Options]) -> Self:
+        """Return the policy for `horizon` rounds with `breakpoints` changes; give `change`, or the window `w`.
 
         Example:
             >>> MUCB.from_breakpoints(100_000, breakpoints=4, change=0.5).change
             0.5
         """
-        return cls(horizon=positive_int("horizon", horizon), breakpoints=breakpoints, **params)
+        return cls(horizon=positive_int("horizon", horizon), breakpoints=breakpoints, **options)
+
+
+class State(NamedTuple):
+    pulls: Ints  # [K] samples since the restart
+    high: Floats  # [K, capacity + 1] sum of the first n of them, as high + low
+    low: Floats
+    restart: Ints  # [1] round of the last restart
+    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+    presence: Presence
+
+
+def reset(p: Params, s: State, horizon: int) -> None:
+    s.pulls[:] = 0
+    s.restart[0] = 0
+    s.epoch[0], s.epoch[1] = 0, horizon
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = State(
+        pulls=np.zeros(n_arms, np.int64),
+        high=np.zeros((n_arms, capacity + 1)),
+        low=np.zeros((n_arms, capacity + 1)),
+        restart=np.zeros(1, np.int64),
+        epoch=np.zeros(2, np.int64),
+        presence=new_presence(n_arms),
+    )
+    reset(p, s, p.horizon)
+    return s
+
+
+# The tuning depends on the number of arms, which may grow: it is computed when it is needed, not kept.
+
+
+def window(p: Params, s: State) -> int:
+    """Return w: `(4 / change^2) (sqrt(ln(2 K T^2)) + sqrt(ln(2 T)))^2` rounded up to an even number, or w as given."""
+    K, T = s.presence.number[0], float(s.epoch[1])
+    if T == 0.0 or p.change == 0.0:
+        return int(p.w)
+    root = math.sqrt(log(2.0 * K * (T * T))) + math.sqrt(log(2.0 * T))
+    return 2 * ceil((4.0 / (p.change * p.change)) * (root * root) / 2.0)
+
+
+def threshold(p: Params, s: State, w: int) -> float:
+    """Return `b = sqrt(w ln(2 K T^2) / 2)`, or b as given."""
+    K, T = s.presence.number[0], float(s.epoch[1])
+    return math.sqrt(w * log(2.0 * K * (T * T)) / 2.0) if T > 0.0 else p.b
+
+
+def exploration_rate(p: Params, s: State) -> float:
+    """Return `gamma = sqrt(Y K (2 b + 3 sqrt(w)) / (2 T))`, cut at 1, or gamma as given."""
+    K, T = s.presence.number[0], float(s.epoch[1])
+    if T == 0.0:
+        return float(p.gamma)
+    w = window(p, s)
+    return min(1.0, math.sqrt(p.breakpoints * K * (2.0 * threshold(p, s, w) + 3.0 * math.sqrt(w)) / (2.0 * T)))
+
+
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    n = s.pulls[i]
+    if n == 0:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    mean, c = s.high[i, n] / n, math.sqrt(2.0 * log(t - s.restart[0]) / n)
+    return Reason(mean + c, mean, n, c)
+
+
+def explore(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    gamma = exploration_rate(p, s)
+    if gamma == 0.0:
+        return -1
+    return round_robin(s.presence, float(ceil(s.presence.number[0] / gamma)), t - s.restart[0] - 1, arms)
+
+
+def alarm(p: Params, s: State, i: int) -> bool:
+    n, w = s.pulls[i], window(p, s)
+    if n < w:
+        return False
+    middle = n - w // 2
+    newer = difference(s.high[i, n], s.low[i, n], s.high[i, middle], s.low[i, middle])
+    older = difference(s.high[i, middle], s.low[i, middle], s.high[i, n - w], s.low[i, n - w])
+    return bool(abs(newer - older) > threshold(p, s, w))
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    append(s, arm, to_unit(p.low, p.high, reward))
+    if alarm(p, s, arm):
+        s.pulls[:] = 0
+        s.restart[0] = t
+
+
+MUCB.kernel = Kernel(init, update=update, reset=reset, **restarting(index, explore))

@@ -1,7 +1,7 @@
 """RAW-klUCB: the tightest of the kl bounds over every window that ends with the last pull."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -15,18 +15,54 @@ from rotting.parts.hull_windows import Lines, forget, line_window, new_lines, re
 from rotting.parts.lazy_choice import choose_lazily
 from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, to_policy_scale
 from rotting.parts.stack_pool import Stacks, enlarged, new_stacks
-from rotting.policy import Kernel, Policy, Reason
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 _SLACK = 1e-9  # more than the error of a bound, relative to it or to the scale of the rewards
 
 
-class Params(NamedTuple):
-    kind: Annotated[int, KIND, "divergence"] = 0
-    alpha: Annotated[float, POSITIVE, "confidence level: bounds at alpha ln(t) / h"] = 1.4
-    sigma: Annotated[float, POSITIVE, "gaussian: standard deviation of the rewards"] = 1.0
-    low: Annotated[float, FINITE, "bernoulli: smallest reward"] = 0.0
-    high: Annotated[float, FINITE, "bernoulli: largest reward"] = 1.0
-    outside: Annotated[int, OUTSIDE, "bernoulli: what to do with rewards outside [low, high]"] = 0
+class RAWKLUCB(Policy):
+    """RAW-klUCB, exact: RAW-UCB with the kl bound of every window h <= N_i.
+
+    Pulls the arm with the largest index `min over h <= N_i of sup{q: h kl(mean_i^h, q) <= alpha ln(t)}`, where `mean_i^h` is
+    the mean of the last h rewards of arm i and kl the divergence of two Bernoulli distributions, for rewards in a declared
+    range, mapped to [0, 1]; or of two Gaussians, which makes it RAW-UCB. Each arm once first; ties to the lowest arm.
+
+    Args:
+        kind: divergence, "bernoulli" (sound for any rewards in [low, high]) or "gaussian".
+        alpha: confidence level; 1.4 in practice, as for RAW-UCB.
+        sigma: standard deviation of the rewards ("gaussian" only).
+        low: smallest reward ("bernoulli" only).
+        high: largest reward ("bernoulli" only).
+        outside: "refuse" rewards outside [low, high], or "clip" them ("bernoulli" only).
+
+    Needs to know the range, or sigma, in advance; neither the horizon nor the number of changes. Meant for rested and for
+    restless rotting, as RAW-UCB is: tighter where means are close to an end of the range.
+
+    Example:
+        >>> RAWKLUCB(high=10)
+        RAWKLUCB(kind='bernoulli', alpha=1.4, sigma=1.0, low=0.0, high=10.0, outside='refuse')
+
+    Reference: Seznec, "Sequential machine learning for intelligent tutoring systems", PhD thesis, Université de Lille, 2020.
+    """
+
+    kind: Literal["bernoulli", "gaussian"] = parameter(KIND, "divergence", default="bernoulli")
+    alpha: float = parameter(POSITIVE, "confidence level: bounds at alpha ln(t) / h", default=1.4)
+    sigma: float = parameter(POSITIVE, "gaussian: standard deviation of the rewards", default=1.0)
+    low: float = parameter(FINITE, "bernoulli: smallest reward", default=0.0)
+    high: float = parameter(FINITE, "bernoulli: largest reward", default=1.0)
+    outside: Literal["refuse", "clip"] = parameter(
+        OUTSIDE, "bernoulli: what to do with rewards outside [low, high]", default="refuse"
+    )
+
+    name = "raw-kl-ucb"
+    title = "RAW-klUCB"
+    has_index = True
+    check = check_range
+    reward_range = property(declared_range)
+    rested = True
+    restless = True
+    cost = "O(K + log t)"
+    memory = "O(K log t)"
 
 
 class Tangents(NamedTuple):
@@ -62,7 +98,7 @@ def enlarge(p: Params, s: State, capacity: int) -> State:
 
 
 def level_at(p: Params, t: int, n_arms: int) -> float:
-    return p.alpha * log(t)
+    return float(p.alpha) * log(t)
 
 
 def line(p: Params, s: State, level: float, i: int) -> float:
@@ -112,55 +148,21 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
         s.tangents.value[arm] = math.inf
 
 
-class RAWKLUCB(Policy):
-    """RAW-klUCB, exact: RAW-UCB with the kl bound of every window h <= N_i.
-
-    Pulls the arm with the largest index `min over h <= N_i of sup{q: h kl(mean_i^h, q) <= alpha ln(t)}`, where `mean_i^h` is
-    the mean of the last h rewards of arm i and kl the divergence of two Bernoulli distributions, for rewards in a declared
-    range, mapped to [0, 1]; or of two Gaussians, which makes it RAW-UCB. Each arm once first; ties to the lowest arm.
-
-    Args:
-        kind: divergence, "bernoulli" (sound for any rewards in [low, high]) or "gaussian".
-        alpha: confidence level; 1.4 in practice, as for RAW-UCB.
-        sigma: standard deviation of the rewards ("gaussian" only).
-        low: smallest reward ("bernoulli" only).
-        high: largest reward ("bernoulli" only).
-        outside: "refuse" rewards outside [low, high], or "clip" them ("bernoulli" only).
-
-    Needs to know the range, or sigma, in advance; neither the horizon nor the number of changes. Meant for rested and for
-    restless rotting, as RAW-UCB is: tighter where means are close to an end of the range.
-
-    Example:
-        >>> RAWKLUCB(high=10)
-        RAWKLUCB(kind='bernoulli', alpha=1.4, sigma=1.0, low=0.0, high=10.0, outside='refuse')
-
-    Reference: Seznec, "Sequential machine learning for intelligent tutoring systems", PhD thesis, Université de Lille, 2020.
-    """
-
-    name = "raw-kl-ucb"
-    title = "RAW-klUCB"
-    kernel = Kernel(
-        Params,
-        init,
-        update=update,
-        forget=forget,
-        enlarge=enlarge,
-        explain=bind(explain, {hull_windows.bound: bound}),
-        **choose_lazily(
-            {
-                lazy_choice.pulled: was_pulled,
-                lazy_choice.level_at: level_at,
-                lazy_choice.line: line,
-                lazy_choice.search: search,
-                hull_windows.bound: bound,
-                hull_windows.line_bound: line_bound,
-                hull_windows.square: square,
-            }
-        ),
-    )
-    check = check_range
-    reward_range = property(declared_range)
-    rested = True
-    restless = True
-    cost = "O(K + log t)"
-    memory = "O(K log t)"
+RAWKLUCB.kernel = Kernel(
+    init,
+    update=update,
+    forget=forget,
+    enlarge=enlarge,
+    explain=bind(explain, {hull_windows.bound: bound}),
+    **choose_lazily(
+        {
+            lazy_choice.pulled: was_pulled,
+            lazy_choice.level_at: level_at,
+            lazy_choice.line: line,
+            lazy_choice.search: search,
+            hull_windows.bound: bound,
+            hull_windows.line_bound: line_bound,
+            hull_windows.square: square,
+        }
+    ),
+)

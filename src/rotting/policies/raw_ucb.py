@@ -9,31 +9,13 @@ ever have the tightest bound: the vertices of a hull (`parts/hull.py`).
 """
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Literal
 
 from rotting.common.rules import POSITIVE, SCALE
 from rotting.kernels.elementary import log
-from rotting.parts.confidence import HasConfidence
 from rotting.parts.hull_windows import Windows, by_tightest_bound, new_windows
 from rotting.parts.noise_scale import given_sigma, is_estimated
-from rotting.policy import Kernel, Policy
-
-
-class Params(NamedTuple):
-    alpha: Annotated[float, POSITIVE, "confidence level: delta_t = 2 / t**alpha"] = 1.4
-    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
-
-
-def init(p: Params, n_arms: int, capacity: int) -> Windows:
-    return new_windows(n_arms, capacity)
-
-
-def level_at(p: HasConfidence, t: int, n_arms: int) -> float:
-    return given_sigma(p) * math.sqrt(2.0 * p.alpha * log(t))  # c(1, delta_t), computed once a round
-
-
-def width(p: HasConfidence, level: float, h: int, root: float) -> float:
-    return level / root  # c(h, delta_t), with root = sqrt(h)
+from rotting.policy import Kernel, Params, Policy, parameter
 
 
 class RAWUCB(Policy):
@@ -58,10 +40,28 @@ class RAWUCB(Policy):
     AISTATS 2020, Algorithm 1.
     """
 
+    alpha: float = parameter(POSITIVE, "confidence level: delta_t = 2 / t**alpha", default=1.4)
+    sigma: float | Literal["estimate"] = parameter(SCALE, "sub-Gaussian scale of the rewards, or 'estimate'", default=1.0)
+
     name = "raw-ucb"
     title = "RAW-UCB"
-    kernel = Kernel(Params, init, **by_tightest_bound(level_at, is_estimated))
+    has_index = True
     rested = True
     restless = True
     cost = "O(K + log t)"
     memory = "O(K log t)"
+
+
+def init(p: Params, n_arms: int, capacity: int) -> Windows:
+    return new_windows(n_arms, capacity)
+
+
+def level_at(p: Params, t: int, n_arms: int) -> float:
+    return given_sigma(p) * math.sqrt(2.0 * p.alpha * log(t))  # c(1, delta_t), computed once a round
+
+
+def width(p: Params, level: float, h: int, root: float) -> float:
+    return level / root  # c(h, delta_t), with root = sqrt(h)
+
+
+RAWUCB.kernel = Kernel(init, **by_tightest_bound(level_at, is_estimated))

@@ -1,35 +1,13 @@
 """RAW-UCB++: RAW-UCB with the narrower widths of MOSS."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Literal
 
 from rotting.common.rules import NONNEGATIVE, POSITIVE, SCALE
 from rotting.kernels.elementary import log, log1p
 from rotting.parts.block_windows import BlockWindows, by_block_bound, new_windows
 from rotting.parts.noise_scale import given_sigma, is_estimated
-from rotting.policy import Kernel, Policy
-
-
-class Params(NamedTuple):
-    alpha: Annotated[float, POSITIVE, "confidence level"] = 1.4
-    beta: Annotated[float, NONNEGATIVE, "weight of the logarithm of the logarithm"] = 0.0
-    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, or 'estimate'"] = 1.0
-
-
-def init(p: Params, n_arms: int, capacity: int) -> BlockWindows:
-    return new_windows(n_arms, capacity)
-
-
-def level_at(p: Params, t: int, n_arms: int) -> float:
-    return t / n_arms
-
-
-def width(p: Params, level: float, h: int, root: float) -> float:
-    x = level / h
-    if x <= 1.0:
-        return 0.0
-    first = log(x)
-    return given_sigma(p) * math.sqrt((2.0 / h) * (p.alpha * first + p.beta * log1p(first)))
+from rotting.policy import Kernel, Params, Policy, parameter
 
 
 class RAWUCBpp(Policy):
@@ -59,10 +37,33 @@ class RAWUCBpp(Policy):
     Reference: Seznec, "Sequential machine learning for intelligent tutoring systems", PhD thesis, Université de Lille, 2020.
     """
 
+    alpha: float = parameter(POSITIVE, "confidence level", default=1.4)
+    beta: float = parameter(NONNEGATIVE, "weight of the logarithm of the logarithm", default=0.0)
+    sigma: float | Literal["estimate"] = parameter(SCALE, "sub-Gaussian scale of the rewards, or 'estimate'", default=1.0)
+
     name = "raw-ucb-pp"
     title = "RAW-UCB++"
-    kernel = Kernel(Params, init, **by_block_bound(level_at, width, is_estimated))
+    has_index = True
     rested = True
     restless = True
     cost = "O(K + log t)"
     memory = "O(K t)"
+
+
+def init(p: Params, n_arms: int, capacity: int) -> BlockWindows:
+    return new_windows(n_arms, capacity)
+
+
+def level_at(p: Params, t: int, n_arms: int) -> float:
+    return t / n_arms
+
+
+def width(p: Params, level: float, h: int, root: float) -> float:
+    x = level / h
+    if x <= 1.0:
+        return 0.0
+    first = log(x)
+    return given_sigma(p) * math.sqrt((2.0 / h) * (p.alpha * first + p.beta * log1p(first)))
+
+
+RAWUCBpp.kernel = Kernel(init, **by_block_bound(level_at, width, is_estimated))

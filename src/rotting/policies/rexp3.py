@@ -1,80 +1,15 @@
 """Rexp3: Exp3 that starts afresh every so many rounds."""
 
-from typing import Annotated, NamedTuple, Self
+from typing import Literal, Self, Unpack
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, FRACTION, INDEX, POSITIVE, positive, positive_int
+from rotting.common.rules import COUNT, FINITE, FRACTION, INDEX, POSITIVE, positive, positive_int
 from rotting.kernels.elementary import ceil, log, power
 from rotting.parts.exponential_weights import Weights, forget, gamma_of_horizon, mix, new_weights, starting
 from rotting.parts.exponential_weights import choose as draw
 from rotting.parts.exponential_weights import update as learn
-from rotting.parts.reward_scale import OUTSIDE, check_range
-from rotting.policy import Kernel, Policy
-
-
-class Params(NamedTuple):
-    gamma: Annotated[float, FRACTION, "rate of exploration, without a horizon"] = 0.1
-    batch: Annotated[int, COUNT, "rounds between two restarts, without a horizon"] = 1000
-    horizon: Annotated[int, INDEX, "number of rounds to tune for; 0 = gamma and batch as given"] = 0
-    budget: Annotated[float, POSITIVE, "total variation of the means, in units of the range, with a horizon"] = 1.0
-    low: Annotated[float, "smallest reward"] = 0.0
-    high: Annotated[float, "largest reward"] = 1.0
-    outside: Annotated[int, OUTSIDE, "what to do with rewards outside [low, high]"] = 0
-
-
-def tuned_batch(n_arms: int, horizon: int, budget: float) -> int:
-    """Return `ceil((K ln K)^(1/3) (T / V)^(2/3))`, cut to 1, ..., T."""
-    scale = power(n_arms * log(n_arms), 1.0 / 3.0)
-    return max(1, ceil(min(float(horizon), scale * power(horizon / budget, 2.0 / 3.0))))
-
-
-def tune(p: Params, s: Weights) -> None:
-    n_arms, horizon = s.presence.number[0], int(s.epoch[1])
-    batch, gamma = p.batch, p.gamma
-    if horizon > 0:
-        batch = tuned_batch(n_arms, horizon, p.budget)
-        gamma = gamma_of_horizon(n_arms, batch)
-    s.batch[1] = s.batch[1] * s.batch[0] // batch  # the batch of the last restart, counted in batches of the new length
-    s.batch[0], s.rates[0] = batch, gamma
-
-
-reset = starting(tune)
-
-
-def init(p: Params, n_arms: int, capacity: int) -> Weights:
-    s = new_weights(n_arms)
-    reset(p, s, p.horizon)
-    return s
-
-
-def is_over(s: Weights, t: int) -> bool:
-    """Tell whether round t lies beyond the batch that the weights belong to."""
-    return bool((t - 1) // s.batch[0] > s.batch[1])
-
-
-def begin_batch(s: Weights, t: int) -> None:
-    """Make all weights equal if round t begins a new batch."""
-    if is_over(s, t):
-        s.log_weights[:] = 0.0
-        s.batch[1] = (t - 1) // s.batch[0]
-
-
-def choose(p: Params, s: Weights, t: int, key: int, arms: Ints) -> int:
-    begin_batch(s, t)
-    return draw(p, s, t, key, arms)
-
-
-def propensities(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
-    if is_over(s, t):
-        for k in range(arms.size):
-            out[k] = 1.0 / arms.size
-    else:
-        mix(s, arms, out)
-
-
-def update(p: Params, s: Weights, t: int, arm: int, reward: float) -> None:
-    begin_batch(s, t)
-    learn(p, s, t, arm, reward)
+from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range
+from rotting.policy import Kernel, Params, Policy, parameter
 
 
 class Rexp3(Policy):
@@ -107,9 +42,16 @@ class Rexp3(Policy):
     Reference: Besbes, Gur, Zeevi, "Stochastic multi-armed-bandit problem with non-stationary rewards", NeurIPS 2014.
     """
 
+    gamma: float = parameter(FRACTION, "rate of exploration, without a horizon", default=0.1)
+    batch: int = parameter(COUNT, "rounds between two restarts, without a horizon", default=1000)
+    horizon: int = parameter(INDEX, "number of rounds to tune for; 0 = gamma and batch as given", default=0)
+    budget: float = parameter(POSITIVE, "total variation of the means, in units of the range, with a horizon", default=1.0)
+    low: float = parameter(FINITE, "smallest reward", default=0.0)
+    high: float = parameter(FINITE, "largest reward", default=1.0)
+    outside: Literal["refuse", "clip"] = parameter(OUTSIDE, "what to do with rewards outside [low, high]", default="refuse")
+
     name = "rexp3"
     title = "Rexp3"
-    kernel = Kernel(Params, init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)
     first_pulls = False
     manual_params = ("gamma", "batch")
     tuning_params = ("budget",)
@@ -123,6 +65,64 @@ class Rexp3(Policy):
         check_range(self)
 
     @classmethod
-    def from_budget(cls, horizon: int, budget: float, **more: float | str) -> Self:
+    def from_budget(cls, horizon: int, budget: float, **options: Unpack[RangeOptions]) -> Self:
         """Return the policy tuned for `horizon` rounds and a total variation `budget` of the means."""
-        return cls(horizon=positive_int("horizon", horizon), budget=positive("budget", budget), **more)
+        return cls(horizon=positive_int("horizon", horizon), budget=positive("budget", budget), **options)
+
+
+def tuned_batch(n_arms: int, horizon: int, budget: float) -> int:
+    """Return `ceil((K ln K)^(1/3) (T / V)^(2/3))`, cut to 1, ..., T."""
+    scale = power(n_arms * log(n_arms), 1.0 / 3.0)
+    return max(1, ceil(min(float(horizon), scale * power(horizon / budget, 2.0 / 3.0))))
+
+
+def tune(p: Params, s: Weights) -> None:
+    n_arms, horizon = s.presence.number[0], int(s.epoch[1])
+    batch, gamma = p.batch, p.gamma
+    if horizon > 0:
+        batch = tuned_batch(n_arms, horizon, p.budget)
+        gamma = gamma_of_horizon(n_arms, batch)
+    s.batch[1] = s.batch[1] * s.batch[0] // batch  # the batch of the last restart, counted in batches of the new length
+    s.batch[0], s.rates[0] = batch, gamma
+
+
+reset = starting(tune)
+
+
+def init(p: Params, n_arms: int, capacity: int) -> Weights:
+    s = new_weights(n_arms)
+    reset(p, s, p.horizon)
+    return s
+
+
+def is_over(s: Weights, t: int) -> bool:
+    """Return whether round t lies beyond the batch that the weights belong to."""
+    return bool((t - 1) // s.batch[0] > s.batch[1])
+
+
+def begin_batch(s: Weights, t: int) -> None:
+    """Make all weights equal if round t begins a new batch."""
+    if is_over(s, t):
+        s.log_weights[:] = 0.0
+        s.batch[1] = (t - 1) // s.batch[0]
+
+
+def choose(p: Params, s: Weights, t: int, key: int, arms: Ints) -> int:
+    begin_batch(s, t)
+    return draw(p, s, t, key, arms)
+
+
+def propensities(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
+    if is_over(s, t):
+        for k in range(arms.size):
+            out[k] = 1.0 / arms.size
+    else:
+        mix(s, arms, out)
+
+
+def update(p: Params, s: Weights, t: int, arm: int, reward: float) -> None:
+    begin_batch(s, t)
+    learn(p, s, t, arm, reward)
+
+
+Rexp3.kernel = Kernel(init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)

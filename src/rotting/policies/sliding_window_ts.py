@@ -1,55 +1,15 @@
 """Sliding-window Thompson sampling: only the last rounds count."""
 
-from typing import Annotated, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import COUNT, FINITE, POSITIVE, option
-from rotting.parts.posteriors import thompson
+from rotting.common.rules import COUNT, FINITE, POSITIVE
+from rotting.parts.posteriors import POSTERIOR, thompson
 from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, to_policy_scale
 from rotting.parts.sliding_window import Recent, log_reward, new_recent, recent_sum, slide, start_recent, strike_out
-from rotting.policy import Kernel, Policy
-
-
-class Params(NamedTuple):
-    tau: Annotated[int, COUNT, "window: how many rounds count"] = 1_000
-    kind: Annotated[int, option("beta", "gaussian"), "posterior"] = 0
-    a: Annotated[float, POSITIVE, "beta: prior successes"] = 1.0
-    b: Annotated[float, POSITIVE, "beta: prior failures"] = 1.0
-    sigma: Annotated[float, POSITIVE, "gaussian: standard deviation of the rewards"] = 1.0
-    low: Annotated[float, FINITE, "beta: smallest reward"] = 0.0
-    high: Annotated[float, FINITE, "beta: largest reward"] = 1.0
-    outside: Annotated[int, OUTSIDE, "beta: what to do with rewards outside [low, high]"] = 0
-
-
-class State(NamedTuple):
-    recent: Recent
-    ever: Ints  # [K] rewards in the whole game
-
-
-def init(p: Params, n_arms: int, capacity: int) -> State:
-    s = State(recent=new_recent(n_arms, capacity), ever=np.zeros(n_arms, np.int64))
-    start_recent(s.recent, p.tau)
-    return s
-
-
-def pulled(s: State, i: int) -> bool:
-    return bool(s.ever[i] > 0)
-
-
-def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
-    slide(s.recent, t)
-    return float(s.recent.pulls[i]), recent_sum(s.recent, i)
-
-
-def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    log_reward(s.recent, t, arm, to_policy_scale(p, reward))
-    s.ever[arm] += 1
-
-
-def forget(p: Params, s: State, arm: int) -> None:
-    strike_out(s.recent, arm)
+from rotting.policy import Kernel, Params, Policy, parameter
 
 
 class SlidingWindowTS(Policy):
@@ -81,12 +41,54 @@ class SlidingWindowTS(Policy):
     Reference: Trovò, Paladino, Restelli, Gatti, "Sliding-window Thompson sampling for non-stationary settings", JAIR 2020.
     """
 
+    tau: int = parameter(COUNT, "window: how many rounds count", default=1_000)
+    kind: Literal["beta", "gaussian"] = parameter(POSTERIOR, "posterior", default="beta")
+    a: float = parameter(POSITIVE, "beta: prior successes", default=1.0)
+    b: float = parameter(POSITIVE, "beta: prior failures", default=1.0)
+    sigma: float = parameter(POSITIVE, "gaussian: standard deviation of the rewards", default=1.0)
+    low: float = parameter(FINITE, "beta: smallest reward", default=0.0)
+    high: float = parameter(FINITE, "beta: largest reward", default=1.0)
+    outside: Literal["refuse", "clip"] = parameter(
+        OUTSIDE, "beta: what to do with rewards outside [low, high]", default="refuse"
+    )
+
     name = "sliding-window-ts"
     title = "SW-TS"
-    kernel = Kernel(Params, init, update=update, forget=forget, **thompson(evidence, pulled))
     check = check_range
     reward_range = property(declared_range)
     needs_changes = True
     randomised = True
     restless = True
     memory = "O(K + t)"
+
+
+class State(NamedTuple):
+    recent: Recent
+    ever: Ints  # [K] rewards in the whole game
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = State(recent=new_recent(n_arms, capacity), ever=np.zeros(n_arms, np.int64))
+    start_recent(s.recent, p.tau)
+    return s
+
+
+def pulled(s: State, i: int) -> bool:
+    return bool(s.ever[i] > 0)
+
+
+def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
+    slide(s.recent, t)
+    return float(s.recent.pulls[i]), recent_sum(s.recent, i)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    log_reward(s.recent, t, arm, to_policy_scale(p, reward))
+    s.ever[arm] += 1
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    strike_out(s.recent, arm)
+
+
+SlidingWindowTS.kernel = Kernel(init, update=update, forget=forget, **thompson(evidence, pulled))

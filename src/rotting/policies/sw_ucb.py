@@ -1,26 +1,81 @@
 """SW-UCB: UCB on the rounds of a sliding window."""
 
 import math
-from typing import Annotated, NamedTuple, Self
+from typing import Literal, NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import COUNT, HALF_RANGE, INDEX, POSITIVE, RANGE_SCALE, nonnegative_int, positive_int
+from rotting.common.rules import COUNT, INDEX, POSITIVE, RANGE_SCALE, nonnegative_int, positive_int
 from rotting.kernels.elementary import ceil, log
 from rotting.parts.largest_index import by_index
 from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, range_of, reset_noise
 from rotting.parts.sliding_window import Recent, log_reward, new_recent, recent_sum, slide, start_recent, strike_out
-from rotting.policy import Kernel, Policy, Reason
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
-class Params(NamedTuple):
-    tau: Annotated[int, COUNT, "rounds in the window, without a horizon"] = 1000
-    xi: Annotated[float, POSITIVE, "confidence level; above 1/2 in theory"] = 0.6
-    B: Annotated[float, POSITIVE, "rewards lie in [0, B]"] = 1.0
-    horizon: Annotated[int, INDEX, "number of rounds to tune tau for; 0 = tau as given"] = 0
-    breakpoints: Annotated[int, INDEX, "number of rounds at which the means change, with a horizon"] = 1
-    sigma: Annotated[float, RANGE_SCALE, "sub-Gaussian scale of the rewards, 'estimate', or 'range' for B / 2"] = HALF_RANGE
+class _Options(TypedDict, total=False):
+    xi: float
+    B: float
+    sigma: float | Literal["estimate", "range"]
+
+
+class SWUCB(Policy):
+    """Sliding-window UCB: only the last tau rounds count, for every arm.
+
+    Pulls the arm with the largest `mean_i + B sqrt(xi ln(min(t, tau)) / N_i)`, with the mean and the number N_i of arm i's
+    rewards in rounds t - tau, ..., t - 1. An arm with none there goes first (the lowest of them, so tau should be at least the
+    number of arms). Sums are exact: a reward that has left the window leaves no trace, whatever its size.
+
+    Args:
+        tau: rounds in the window, 1 or more; not to be given with a horizon.
+        xi: confidence level; the theory asks for more than 1/2; 0.6 is our choice.
+        B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
+        horizon: number of rounds T to tune for; 0 for tau as given.
+        breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
+        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
+            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
+
+    Tuning: `SWUCB.from_breakpoints(T, Y)`: `tau = ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T, and T where Y = 0.
+    The publication's constant follows from the width: it is below half a gap from `4 B^2 xi ln(tau) / gap^2` rewards of a bad
+    arm on, which `T / tau` windows ask for, and each of the Y breakpoints costs a window. With xi / gap^2 taken as 1 and ln T
+    for ln tau, that is `4 B^2 ln(T) T / tau + Y tau`, the least where `tau = 2 B sqrt(T ln(T) / Y)`.
+    Needs the horizon, the number of breakpoints and the scale of the rewards. Sound for restless rotting in few steps, not for
+    rested.
+
+    Example:
+        >>> SWUCB.from_breakpoints(10_000, breakpoints=4)
+        SWUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
+        >>> SWUCB(tau=500)
+        SWUCB(tau=500, xi=0.6, B=1.0, horizon=0, sigma='range')
+
+    Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011.
+    """
+
+    tau: int = parameter(COUNT, "rounds in the window, without a horizon", default=1000)
+    xi: float = parameter(POSITIVE, "confidence level; above 1/2 in theory", default=0.6)
+    B: float = parameter(POSITIVE, "rewards lie in [0, B]", default=1.0)
+    horizon: int = parameter(INDEX, "number of rounds to tune tau for; 0 = tau as given", default=0)
+    breakpoints: int = parameter(INDEX, "number of rounds at which the means change, with a horizon", default=1)
+    sigma: float | Literal["estimate", "range"] = parameter(
+        RANGE_SCALE, "sub-Gaussian scale of the rewards, 'estimate', or 'range' for B / 2", default="range"
+    )
+
+    name = "sw-ucb"
+    title = "SW-UCB"
+    has_index = True
+    manual_params = ("tau",)
+    tuning_params = ("breakpoints",)
+    needs_horizon = True
+    needs_changes = True
+    restless = True
+    memory = "O(K + t)"
+
+    @classmethod
+    def from_breakpoints(cls, horizon: int, breakpoints: int, **options: Unpack[_Options]) -> Self:
+        """Return the policy tuned for `horizon` rounds with `breakpoints` changes of the means."""
+        changes = nonnegative_int("breakpoints", breakpoints)
+        return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **options)
 
 
 class State(NamedTuple):
@@ -80,50 +135,4 @@ def forget(p: Params, s: State, arm: int) -> None:
     forget_noise(s.noise, arm)
 
 
-class SWUCB(Policy):
-    """Sliding-window UCB: only the last tau rounds count, for every arm.
-
-    Pulls the arm with the largest `mean_i + B sqrt(xi ln(min(t, tau)) / N_i)`, with the mean and the number N_i of arm i's
-    rewards in rounds t - tau, ..., t - 1. An arm with none there goes first (the lowest of them, so tau should be at least the
-    number of arms). Sums are exact: a reward that has left the window leaves no trace, whatever its size.
-
-    Args:
-        tau: rounds in the window, 1 or more; not to be given with a horizon.
-        xi: confidence level; the theory asks for more than 1/2; 0.6 is our choice.
-        B: rewards lie in [0, B]. It scales the bound; rewards outside are not refused.
-        horizon: number of rounds T to tune for; 0 for tau as given.
-        breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
-        sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
-            in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
-
-    Tuning: `SWUCB.from_breakpoints(T, Y)`: `tau = ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T, and T where Y = 0.
-    The publication's constant follows from the width: it is below half a gap from `4 B^2 xi ln(tau) / gap^2` rewards of a bad
-    arm on, which `T / tau` windows ask for, and each of the Y breakpoints costs a window. With xi / gap^2 taken as 1 and ln T
-    for ln tau, that is `4 B^2 ln(T) T / tau + Y tau`, the least where `tau = 2 B sqrt(T ln(T) / Y)`.
-    Needs the horizon, the number of breakpoints and the scale of the rewards. Sound for restless rotting in few steps, not for
-    rested.
-
-    Example:
-        >>> SWUCB.from_breakpoints(10_000, breakpoints=4)
-        SWUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
-        >>> SWUCB(tau=500)
-        SWUCB(tau=500, xi=0.6, B=1.0, horizon=0, sigma='range')
-
-    Reference: Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011.
-    """
-
-    name = "sw-ucb"
-    title = "SW-UCB"
-    kernel = Kernel(Params, init, choose, update, explain, forget=forget, reset=reset)
-    manual_params = ("tau",)
-    tuning_params = ("breakpoints",)
-    needs_horizon = True
-    needs_changes = True
-    restless = True
-    memory = "O(K + t)"
-
-    @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **more: float | str) -> Self:
-        """Return the policy tuned for `horizon` rounds and so many `breakpoints`; `xi` and `B` may follow."""
-        changes = nonnegative_int("breakpoints", breakpoints)
-        return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **more)
+SWUCB.kernel = Kernel(init, choose, update, explain, forget=forget, reset=reset)

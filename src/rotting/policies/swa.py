@@ -1,7 +1,7 @@
 """SWA: round-robin, then the largest mean of the last M pulls."""
 
 import math
-from typing import Annotated, Any, NamedTuple, Self
+from typing import NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -10,14 +10,58 @@ from rotting.common.rules import COUNT, INDEX, POSITIVE, positive_int
 from rotting.kernels.elementary import ceil, log, power
 from rotting.kernels.exact_sums import add, difference
 from rotting.parts.presence import Presence, new_presence
-from rotting.policy import Kernel, Policy, Reason
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
-class Params(NamedTuple):
-    M: Annotated[int, COUNT, "pulls in the window, without a horizon"] = 20
-    horizon: Annotated[int, INDEX, "number of rounds to tune M for; 0 = M as given"] = 0
-    alpha: Annotated[float, POSITIVE, "scale of the tuned window, with a horizon"] = 0.2
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards, with a horizon"] = 1.0
+class _Options(TypedDict, total=False):
+    alpha: float
+    sigma: float
+
+
+class SWA(Policy):
+    """Sliding Window Average: M pulls of each arm in turn, then always the largest mean of the last M pulls.
+
+    The window is over an arm's own pulls. While some available arm has fewer than M, the least pulled one is pulled (then the
+    lowest).
+
+    Args:
+        M: pulls in the window, 1 or more; not to be given with a horizon.
+        horizon: number of rounds T to tune for; 0 for M as given.
+        alpha: scale of the tuned window, with a horizon. The authors' runs of RAW-UCB have 0.002, 0.02 and 0.2.
+        sigma: sub-Gaussian scale of the rewards, with a horizon.
+
+    Tuning: `SWA.from_horizon(T)`: `M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))`, at most T (with
+    which only the turns are left).
+    Needs the horizon and the scale of the rewards; `WSWA` does without the horizon. Sound for rested rotting, where each arm's
+    mean never rises; not for restless, since an arm that has lost once is never tried again.
+
+    Example:
+        >>> SWA.from_horizon(10_000, alpha=0.02)
+        SWA(horizon=10000, alpha=0.02, sigma=1.0)
+        >>> SWA(M=50)
+        SWA(M=50, horizon=0)
+
+    Reference: Levine, Crammer, Mannor, "Rotting bandits", NeurIPS 2017.
+    """
+
+    M: int = parameter(COUNT, "pulls in the window, without a horizon", default=20)
+    horizon: int = parameter(INDEX, "number of rounds to tune M for; 0 = M as given", default=0)
+    alpha: float = parameter(POSITIVE, "scale of the tuned window, with a horizon", default=0.2)
+    sigma: float = parameter(POSITIVE, "sub-Gaussian scale of the rewards, with a horizon", default=1.0)
+
+    name = "swa"
+    title = "SWA"
+    has_index = True
+    manual_params = ("M",)
+    tuning_params = ("alpha", "sigma")
+    needs_horizon = True
+    rested = True
+    memory = "O(K t)"
+
+    @classmethod
+    def from_horizon(cls, horizon: int, **options: Unpack[_Options]) -> Self:
+        """Return the policy tuned for `horizon` rounds."""
+        return cls(horizon=positive_int("horizon", horizon), **options)
 
 
 class State(NamedTuple):
@@ -53,7 +97,7 @@ def tune(p: Params, s: State) -> None:
     s.window[0] = tuned_window(s.presence.number[0], horizon, p.alpha, p.sigma) if horizon > 0 else p.M
 
 
-def reset(p: Any, s: State, horizon: int) -> None:
+def reset(p: Params, s: State, horizon: int) -> None:
     s.pulls[:] = 0
     s.epoch[0], s.epoch[1] = 0, horizon
     tune(p, s)
@@ -71,7 +115,7 @@ def last_mean(s: State, i: int, h: int) -> float:
     return difference(s.high[i, n], s.low[i, n], s.high[i, n - h], s.low[i, n - h]) / h
 
 
-def choose(p: Any, s: State, t: int, key: int, arms: Ints) -> int:
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     M = s.window[0]
     short = -1
     for i in arms:
@@ -87,54 +131,16 @@ def choose(p: Any, s: State, t: int, key: int, arms: Ints) -> int:
     return int(best)
 
 
-def explain(p: Any, s: State, t: int, arms: Ints, i: int) -> Reason:
+def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
     n = min(s.pulls[i], s.window[0])
     mean = last_mean(s, i, n) if n > 0 else math.nan
     return Reason(mean if n == s.window[0] else math.inf, mean, n, math.nan)
 
 
-def update(p: Any, s: State, t: int, arm: int, reward: float) -> None:
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     n = s.pulls[arm]
     s.high[arm, n + 1], s.low[arm, n + 1] = add(s.high[arm, n], s.low[arm, n], reward)
     s.pulls[arm] = n + 1
 
 
-class SWA(Policy):
-    """Sliding Window Average: M pulls of each arm in turn, then always the largest mean of the last M pulls.
-
-    The window is over an arm's own pulls. While some available arm has fewer than M, the least pulled one is pulled (then the
-    lowest).
-
-    Args:
-        M: pulls in the window, 1 or more; not to be given with a horizon.
-        horizon: number of rounds T to tune for; 0 for M as given.
-        alpha: scale of the tuned window, with a horizon. The authors' runs of RAW-UCB have 0.002, 0.02 and 0.2.
-        sigma: sub-Gaussian scale of the rewards, with a horizon.
-
-    Tuning: `SWA.from_horizon(T)`: `M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))`, at most T (with
-    which only the turns are left).
-    Needs the horizon and the scale of the rewards; `WSWA` does without the horizon. Sound for rested rotting, where each arm's
-    mean never rises; not for restless, since an arm that has lost once is never tried again.
-
-    Example:
-        >>> SWA.from_horizon(10_000, alpha=0.02)
-        SWA(horizon=10000, alpha=0.02, sigma=1.0)
-        >>> SWA(M=50)
-        SWA(M=50, horizon=0)
-
-    Reference: Levine, Crammer, Mannor, "Rotting bandits", NeurIPS 2017.
-    """
-
-    name = "swa"
-    title = "SWA"
-    kernel = Kernel(Params, init, choose, update, explain, reset=reset, tune=tune)
-    manual_params = ("M",)
-    tuning_params = ("alpha", "sigma")
-    needs_horizon = True
-    rested = True
-    memory = "O(K t)"
-
-    @classmethod
-    def from_horizon(cls, horizon: int, **more: float) -> Self:
-        """Return the policy tuned for `horizon` rounds; `alpha` and `sigma` may follow."""
-        return cls(horizon=positive_int("horizon", horizon), **more)
+SWA.kernel = Kernel(init, choose, update, explain, reset=reset, tune=tune)

@@ -1,32 +1,14 @@
 """Thompson sampling: draw each arm's mean from its posterior, play the largest."""
 
-from typing import Annotated, NamedTuple
+from typing import Literal
 
-from rotting.common.rules import FINITE, POSITIVE, option
-from rotting.parts.posteriors import thompson
+from rotting.common.rules import FINITE, POSITIVE
+from rotting.parts.posteriors import POSTERIOR, thompson
 from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range
 from rotting.policies.kl_ucb import update
 from rotting.policies.ucb1 import State
 from rotting.policies.ucb1 import init as new_sums
-from rotting.policy import Kernel, Policy
-
-
-class Params(NamedTuple):
-    kind: Annotated[int, option("beta", "gaussian"), "posterior"] = 0
-    a: Annotated[float, POSITIVE, "beta: prior successes"] = 1.0
-    b: Annotated[float, POSITIVE, "beta: prior failures"] = 1.0
-    sigma: Annotated[float, POSITIVE, "gaussian: standard deviation of the rewards"] = 1.0
-    low: Annotated[float, FINITE, "beta: smallest reward"] = 0.0
-    high: Annotated[float, FINITE, "beta: largest reward"] = 1.0
-    outside: Annotated[int, OUTSIDE, "beta: what to do with rewards outside [low, high]"] = 0
-
-
-def init(p: Params, n_arms: int, capacity: int) -> State:
-    return new_sums(p, n_arms, capacity)  # type: ignore[arg-type]
-
-
-def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
-    return float(s.pulls[i]), s.high[i]
+from rotting.policy import Kernel, Params, Policy, parameter
 
 
 class ThompsonSampling(Policy):
@@ -56,9 +38,29 @@ class ThompsonSampling(Policy):
     "Analysis of Thompson sampling for the multi-armed bandit problem", COLT 2012.
     """
 
+    kind: Literal["beta", "gaussian"] = parameter(POSTERIOR, "posterior", default="beta")
+    a: float = parameter(POSITIVE, "beta: prior successes", default=1.0)
+    b: float = parameter(POSITIVE, "beta: prior failures", default=1.0)
+    sigma: float = parameter(POSITIVE, "gaussian: standard deviation of the rewards", default=1.0)
+    low: float = parameter(FINITE, "beta: smallest reward", default=0.0)
+    high: float = parameter(FINITE, "beta: largest reward", default=1.0)
+    outside: Literal["refuse", "clip"] = parameter(
+        OUTSIDE, "beta: what to do with rewards outside [low, high]", default="refuse"
+    )
+
     name = "thompson-sampling"
     title = "Thompson sampling"
-    kernel = Kernel(Params, init, update=update, **thompson(evidence))
     check = check_range
     reward_range = property(declared_range)
     randomised = True
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return new_sums(p, n_arms, capacity)
+
+
+def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
+    return float(s.pulls[i]), s.high[i]
+
+
+ThompsonSampling.kernel = Kernel(init, update=update, **thompson(evidence))

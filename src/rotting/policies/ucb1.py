@@ -1,7 +1,7 @@
 """UCB1: the stationary baseline."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -11,11 +11,33 @@ from rotting.kernels.exact_sums import add
 from rotting.parts.confidence import width
 from rotting.parts.largest_index import by_index
 from rotting.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise, sigma_of
-from rotting.policy import Kernel, Policy, Reason
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
-class Params(NamedTuple):
-    sigma: Annotated[float, SCALE, "sub-Gaussian scale of the rewards, 0.5 for rewards in [0, 1], or 'estimate'"] = 1.0
+class UCB1(Policy):
+    """UCB1: the largest `mean_i + sigma sqrt(2 ln(t) / N_i)` over all rewards ever seen.
+
+    Args:
+        sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1]. Or "estimate":
+            learned from the differences of an arm's successive rewards. No theorem covers that.
+
+    Needs to know sigma, or estimates it, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor
+    for restless rotting, with linear regret once an arm that led has worn out.
+
+    Example:
+        >>> UCB1(sigma=0.5)
+        UCB1(sigma=0.5)
+
+    Reference: Auer, Cesa-Bianchi, Fischer, "Finite-time analysis of the multiarmed bandit problem", Machine Learning 2002.
+    """
+
+    sigma: float | Literal["estimate"] = parameter(
+        SCALE, "sub-Gaussian scale of the rewards, 0.5 for rewards in [0, 1], or 'estimate'", default=1.0
+    )
+
+    name = "ucb1"
+    title = "UCB1"
+    has_index = True
 
 
 class State(NamedTuple):
@@ -43,23 +65,4 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     observe_noise(p, s.noise, arm, reward)
 
 
-class UCB1(Policy):
-    """UCB1: the largest `mean_i + sigma sqrt(2 ln(t) / N_i)` over all rewards ever seen.
-
-    Args:
-        sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1]. Or "estimate":
-            learned from the differences of an arm's successive rewards. No theorem covers that.
-
-    Needs to know sigma, or estimates it, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor
-    for restless rotting, with linear regret once an arm that led has worn out.
-
-    Example:
-        >>> UCB1(sigma=0.5)
-        UCB1(sigma=0.5)
-
-    Reference: Auer, Cesa-Bianchi, Fischer, "Finite-time analysis of the multiarmed bandit problem", Machine Learning 2002.
-    """
-
-    name = "ucb1"
-    title = "UCB1"
-    kernel = Kernel(Params, init, update=update, forget=forget, **by_index(index))
+UCB1.kernel = Kernel(init, update=update, forget=forget, **by_index(index))

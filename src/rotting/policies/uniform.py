@@ -6,11 +6,26 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.random_numbers import uniform
-from rotting.policy import Kernel, Policy
+from rotting.policy import Kernel, Params, Policy
 
 
-class Params(NamedTuple):
-    pass
+class Uniform(Policy):
+    """Any available arm, with equal probability: arm i with `p_i = 1 / |A|` for the available arms A.
+
+    Needs to know nothing in advance and learns nothing: not sound for rested nor for restless rotting. It is the baseline.
+
+    Example:
+        >>> Uniform()
+        Uniform()
+
+    Reference: none is needed; the random baseline of every comparison.
+    """
+
+    name = "uniform"
+    title = "uniform"
+    first_pulls = False
+    randomised = True
+    cost = "O(1)"
 
 
 class State(NamedTuple):
@@ -34,21 +49,4 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     s.pulls[arm] += 1
 
 
-class Uniform(Policy):
-    """Any available arm, with equal probability: arm i with `p_i = 1 / |A|` for the available arms A.
-
-    Needs to know nothing in advance and learns nothing: not sound for rested nor for restless rotting. It is the baseline.
-
-    Example:
-        >>> Uniform()
-        Uniform()
-
-    Reference: none is needed; the random baseline of every comparison.
-    """
-
-    name = "uniform"
-    title = "uniform"
-    kernel = Kernel(Params, init, choose, update, propensities=propensities)
-    first_pulls = False
-    randomised = True
-    cost = "O(1)"
+Uniform.kernel = Kernel(init, choose, update, propensities=propensities)

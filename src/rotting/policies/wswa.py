@@ -1,32 +1,13 @@
 """wSWA: SWA without the horizon, in epochs of doubling length."""
 
 from dataclasses import replace
-from typing import Annotated, NamedTuple
 
 from rotting.common.rules import POSITIVE
 from rotting.kernels.binding import bind
 from rotting.parts.doubling import doubled_kernel
 from rotting.policies import swa
 from rotting.policies.swa import SWA, State, new_state, tuned_window
-from rotting.policy import Policy
-
-
-class Params(NamedTuple):
-    alpha: Annotated[float, POSITIVE, "scale of the tuned window"] = 0.2
-    sigma: Annotated[float, POSITIVE, "sub-Gaussian scale of the rewards"] = 1.0
-
-
-def tune(p: Params, s: State) -> None:
-    s.window[0] = tuned_window(s.presence.number[0], int(s.epoch[1]), p.alpha, p.sigma)
-
-
-reset = bind(swa.reset, {swa.tune: tune})
-
-
-def init(p: Params, n_arms: int, capacity: int) -> State:
-    s = new_state(n_arms, capacity)
-    reset(p, s, 1)
-    return s
+from rotting.policy import Params, Policy, parameter
 
 
 class WSWA(Policy):
@@ -49,9 +30,28 @@ class WSWA(Policy):
     Reference: Levine, Crammer, Mannor, "Rotting bandits", NeurIPS 2017.
     """
 
+    alpha: float = parameter(POSITIVE, "scale of the tuned window", default=0.2)
+    sigma: float = parameter(POSITIVE, "sub-Gaussian scale of the rewards", default=1.0)
+
     name = "wswa"
     title = "wSWA"
-    kernel = replace(doubled_kernel(replace(SWA.kernel, reset=reset, tune=tune)), params=Params, init=init)
+    has_index = True
     first_pulls = False
     rested = True
     memory = "O(K t)"
+
+
+def tune(p: Params, s: State) -> None:
+    s.window[0] = tuned_window(s.presence.number[0], int(s.epoch[1]), p.alpha, p.sigma)
+
+
+reset = bind(swa.reset, {swa.tune: tune})
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = new_state(n_arms, capacity)
+    reset(p, s, 1)
+    return s
+
+
+WSWA.kernel = replace(doubled_kernel(replace(SWA.kernel, reset=reset, tune=tune)), init=init)

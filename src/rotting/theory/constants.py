@@ -178,7 +178,7 @@ class RestedConstants:
         """
         t = _round(t, self.horizon)
         least, pulls = self.smallest_reward(t), self.optimal_pulls(t)
-        most = constant(policy) ** 2 * policy.sigma**2 * math.log(t)
+        most = constant(policy) ** 2 * policy.params.sigma**2 * math.log(t)
         found = []
         for i in range(self.n_arms):
 

@@ -37,5 +37,5 @@ def unfavourable(policy: Policy, t: int, n_arms: int) -> float:
         raise error
     t, K = positive_int("t", t), positive_int("n_arms", n_arms)
     if THEORIES[policy.name].efficient:
-        return float(min(1.0, 6 * K * t ** (1 - policy.alpha)))
-    return float(min(1.0, K * t ** (2 - policy.alpha)))
+        return float(min(1.0, 6 * K * t ** (1 - policy.params.alpha)))
+    return float(min(1.0, K * t ** (2 - policy.params.alpha)))

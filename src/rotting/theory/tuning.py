@@ -35,10 +35,11 @@ def why_no_theory(policy: Policy) -> InvalidValueError | None:
         titles = ", ".join(each.title for each in THEORIES.values())
         return InvalidValueError("policy", f"be one of {titles}, which the theorems are about", policy)
     theorems = f"the theorems of {THEORIES[policy.name].title}"
-    if policy.sigma == "estimate":
-        return InvalidValueError("sigma", f"be given for {theorems}", policy.sigma, hint=", which none covers")
-    if THEORIES[policy.name].efficient and policy.m != 2:
-        return InvalidValueError("m", f"be 2, the only value that {theorems} cover", policy.m)
+    sigma = policy.shown_params()["sigma"]
+    if sigma == "estimate":
+        return InvalidValueError("sigma", f"be given for {theorems}", sigma, hint=", which none covers")
+    if THEORIES[policy.name].efficient and policy.params.m != 2:
+        return InvalidValueError("m", f"be 2, the only value that {theorems} cover", policy.params.m)
     return None
 
 
@@ -47,9 +48,9 @@ def why_no_bound(policy: Policy, setting: str) -> InvalidValueError | None:
     if (error := why_no_theory(policy)) is not None:
         return error
     title, _, _, least = THEORIES[policy.name]
-    if policy.alpha < least[setting]:
+    if policy.params.alpha < least[setting]:
         rule = f"be in [{least[setting]:g}, inf) for {title} in {RESULTS[setting]} ({setting})"
-        return InvalidValueError("alpha", rule, policy.alpha)
+        return InvalidValueError("alpha", rule, policy.params.alpha)
     return None
 
 
@@ -72,7 +73,7 @@ def constant(policy: Policy) -> float:
     """
     if (error := why_no_theory(policy)) is not None:
         raise error
-    return THEORIES[policy.name].factor * math.sqrt(policy.alpha)
+    return THEORIES[policy.name].factor * math.sqrt(policy.params.alpha)
 
 
 def checked_constant(policy: Policy, setting: str) -> float:
@@ -117,6 +118,6 @@ def subgaussian_scale(noise: Noise) -> float | None:
 
 def why_wrong_scale(policy: Policy, noise: Noise, scale: float) -> str | None:
     """Return why a policy's sigma is too small for the noise and its sub-Gaussian scale, or None."""
-    if policy.sigma < scale:
-        return f"sigma must be at least {scale:g}, the sub-Gaussian scale of {noise!r}, got {policy.sigma!r}"
+    if policy.params.sigma < scale:
+        return f"sigma must be at least {scale:g}, the sub-Gaussian scale of {noise!r}, got {policy.params.sigma!r}"
     return None

@@ -39,7 +39,7 @@ def variation_budget(policy: Policy, horizon: int, n_arms: int, V: float) -> flo
     """
     C = checked_constant(policy, RESTLESS)
     T, K, V = positive_int("horizon", horizon), positive_int("n_arms", n_arms), nonnegative("V", V)
-    log, scale = math.log(T), C * policy.sigma
+    log, scale = math.log(T), C * policy.params.sigma
     leading = 4 * math.cbrt(scale**2 * V * K * T**2 * log)
     return leading + 2 * math.cbrt(scale * V**2 * K**2 * T * math.sqrt(log)) + 6 * K * V
 
@@ -65,7 +65,7 @@ def piecewise_minimax(policy: Policy, horizon: int, n_arms: int, pieces: int, V:
     """
     C = checked_constant(policy, RESTLESS)
     T, K, U = positive_int("horizon", horizon), positive_int("n_arms", n_arms), positive_int("pieces", pieces)
-    width = C * float(policy.sigma) * math.sqrt(math.log(T))
+    width = C * float(policy.params.sigma) * math.sqrt(math.log(T))
     return width * (math.sqrt(U * K * T) + U * K) + 6 * K * nonnegative("V", V)
 
 
@@ -108,7 +108,7 @@ def piecewise_gap_dependent(
         raise InvalidValueError("gaps", "be finite numbers, zero or more", table.tolist())
     C = checked_constant(policy, RESTLESS)
     T, V = positive_int("horizon", horizon), nonnegative("V", V)
-    width = C * float(policy.sigma) * math.sqrt(math.log(T))
+    width = C * float(policy.params.sigma) * math.sqrt(math.log(T))
     pieces, n_arms = len(table), len(table[0])
     positive = table > 0
     costs = width**2 / table[positive]
@@ -145,7 +145,7 @@ def rested_gap_free(policy: Policy, horizon: int, n_arms: int, L: float) -> floa
     """
     C = checked_constant(policy, RESTED)
     T, K = positive_int("horizon", horizon), positive_int("n_arms", n_arms)
-    width = C * float(policy.sigma) * math.sqrt(math.log(T))
+    width = C * float(policy.params.sigma) * math.sqrt(math.log(T))
     return width * (math.sqrt(K * T) + K) + 6 * K * nonnegative("L", L)
 
 
@@ -183,7 +183,7 @@ def rested_gap_dependent(
     T, L = positive_int("horizon", horizon), nonnegative("L", L)
     if len(gaps) == 0:
         raise InvalidValueError("gaps", "have one pseudo-gap per arm", gaps)
-    width = C * float(policy.sigma) * math.sqrt(math.log(T))
+    width = C * float(policy.params.sigma) * math.sqrt(math.log(T))
     if limits is None:
         limits = [T] * len(gaps)
     total = 0.0

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.engines.compile import compiled
 from rotting.live import policy_state as states
@@ -211,7 +212,10 @@ def test_horizons_are_limits_that_doubling_lifts(policy: Policy) -> None:
         (lambda: GLRUCB.from_horizon(0), "horizon must be a whole number, 1 or more, got 0"),
         (lambda: GLRUCB(delta=2), r"delta must be a probability in \[0, 1\], got 2"),
         (lambda: GLRUCB(horizon=10, delta=0.5), "delta must be left out with a horizon"),
-        (lambda: GLRKLUCB(restart="lokal"), "restart must be one of 'local', 'global', got 'lokal'; did you mean 'local'"),
+        (
+            lambda: registry.make("glr-kl-ucb", restart="lokal"),
+            "restart must be one of 'local', 'global', got 'lokal'; did you mean 'local'",
+        ),
         (lambda: GLRKLUCB(low=1.0), "low must be below high"),
         (lambda: AdSwitch(horizon=1), "horizon must be a whole number, 2 or more, got 1"),
     ],

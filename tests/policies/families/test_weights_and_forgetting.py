@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from rotting import registry
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
@@ -104,13 +105,13 @@ def test_past_its_horizon_a_policy_says_so_and_offers_doubling(policy: Policy) -
         (lambda: DUCB(gamma=0), r"^gamma must be a number in \(0, 1\], got 0$"),
         (lambda: DUCB(gamma=1.01), r"^gamma must be a number in \(0, 1\], got 1\.01$"),
         (lambda: SWUCB(tau=0), r"^tau must be a whole number, 1 or more, got 0$"),
-        (lambda: SWUCB(tau=2.5), r"^tau must be a whole number, 1 or more, got 2\.5$"),
+        (lambda: registry.make("sw-ucb", tau=2.5), r"^tau must be a whole number, 1 or more, got 2\.5$"),
         (lambda: SWA(M=0), r"^M must be a whole number, 1 or more, got 0$"),
         (lambda: Rexp3(batch=0), r"^batch must be a whole number, 1 or more, got 0$"),
         (lambda: Exp3(gamma=0), r"^gamma must be a number in \(0, 1\], got 0$"),
         (lambda: Exp3S(alpha=-0.1), r"^alpha must be a probability in \[0, 1\], got -0\.1$"),
         (lambda: Exp3(low=1, high=1), r"^low must be below high, got low=1\.0 and high=1\.0$"),
-        (lambda: Exp3(outside="drop"), r"^outside must be one of 'refuse', 'clip', got 'drop'$"),
+        (lambda: registry.make("exp3", outside="drop"), r"^outside must be one of 'refuse', 'clip', got 'drop'$"),
         (lambda: Exp3(gamma=0.3, horizon=100), r"^gamma must be left out with a horizon, which decides it, got 0\.3$"),
         (lambda: Exp3S(segments=3), r"^segments must be left out without a horizon, got 3$"),
         (lambda: Exp3S(horizon=9, segments=3, budget=2), r"^budget must be left out when segments is given, got 2\.0$"),

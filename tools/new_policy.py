@@ -1,0 +1,147 @@
+"""Write the two files of a new policy, with the places to fill in: `make policy NAME=red-ucb`.
+
+What is written is a complete policy, the largest mean plus a width, with its reference: it passes every check as it is. The
+class is also added to the imports for type checkers in `rotting/__init__.py`.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+CAPITALS = {"ucb", "kl", "glr", "ts", "swa", "raw", "sw"}
+
+POLICY = '''"""{cls}: fill in the idea in one line."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.kit import POSITIVE, Floats, Ints, Kernel, Params, Policy, Reason, by_index, parameter, width
+
+
+class {cls}(Policy):
+    """Fill in the idea in one line.
+
+    Pulls the arm with the largest `mean_i + sigma sqrt(2 ln(t) / N_i)`: fill in the formula, and map its symbols to arguments.
+
+    Args:
+        sigma: sub-Gaussian scale of the rewards.
+
+    Needs to know sigma: fill in what must be known, and whether it is sound for rested and for restless rotting.
+
+    Example:
+        >>> {cls}(sigma=0.5)
+        {cls}(sigma=0.5)
+
+    Reference: fill in authors, title, venue, year, and which algorithm or equation.
+    """
+
+    sigma: float = parameter(POSITIVE, "sub-Gaussian scale of the rewards", default=1.0)
+
+    name = "{name}"
+    title = "{cls}"
+    has_index = True
+
+
+class State(NamedTuple):
+    pulls: Ints  # [K] N_i
+    mean: Floats  # [K] mean of the arm's rewards
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(pulls=np.zeros(n_arms, np.int64), mean=np.zeros(n_arms))
+
+
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    if s.pulls[i] == 0:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    c = width(1.0, p.sigma, t, s.pulls[i])
+    return Reason(s.mean[i] + c, s.mean[i], s.pulls[i], c)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.pulls[arm] += 1
+    s.mean[arm] += (reward - s.mean[arm]) / s.pulls[arm]
+
+
+{cls}.kernel = Kernel(init, update=update, **by_index(index))
+'''
+
+TEST = '''"""{cls}: fill in what these tests check."""
+
+import math
+from collections.abc import Sequence
+
+from rotting.policies.{module} import {cls}
+from tests.helpers.games import play
+from tests.reference.policy import Policy, argmax
+
+
+class Naive(Policy):
+    """The publication's rule, slow and obvious: it keeps all rewards and recomputes. Fill in its line or equation."""
+
+    def __init__(self, n_arms: int, *, sigma: float) -> None:
+        super().__init__(n_arms)
+        self.sigma = sigma
+
+    def index(self, t: int, i: int) -> float:
+        mean = 0.0
+        for n, reward in enumerate(self.rewards[i], 1):
+            mean += (reward - mean) / n
+        return mean + self.sigma * math.sqrt(2 * math.log(t) / len(self.rewards[i]))
+
+    def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
+        arms = self.available(arms)
+        new = self.never_pulled(arms)
+        return argmax(lambda i: self.index(t, i), arms) if new is None else new
+
+
+def test_the_better_arm_is_pulled_more_often() -> None:
+    """Fill in what is special about this policy."""
+    chosen = play({cls}(sigma=0.1), [[0.0] * 50, [1.0] * 50], 50)
+    assert chosen.count(1) > chosen.count(0)
+'''
+
+
+def class_name(name: str) -> str:
+    """Return the class of a policy: `red-ucb` is `RedUCB`.
+
+    Example:
+        >>> class_name("red-ucb"), class_name("f-discounted-ts")
+        ('RedUCB', 'FDiscountedTS')
+    """
+    return "".join(part.upper() if part in CAPITALS else part.capitalize() for part in name.split("-"))
+
+
+def write(name: str, cls: str, root: Path = ROOT) -> list[Path]:
+    """Write the files of the policy `name` under `root`, and return their paths."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise SystemExit(f"NAME must be lower-case words with hyphens, such as red-ucb, got {name!r}")
+    module = name.replace("-", "_")
+    files = {
+        root / "src" / "rotting" / "policies" / f"{module}.py": POLICY,
+        root / "tests" / "policies" / f"test_{module}.py": TEST,
+    }
+    for path in files:
+        if path.exists():
+            raise SystemExit(f"{path} exists")
+    for path, text in files.items():
+        path.write_text(text.replace("{cls}", cls).replace("{name}", name).replace("{module}", module), "utf-8")
+    public = root / "src" / "rotting" / "__init__.py"
+    public.write_text(with_import(public.read_text("utf-8"), module, cls), "utf-8")
+    return [*files, public]
+
+
+def with_import(text: str, module: str, cls: str) -> str:
+    """Return the source of `rotting/__init__.py` with the policy among the imports for type checkers."""
+    lines = re.findall(r"^    from rotting\.policies\..*\n", text, re.MULTILINE)
+    added = sorted([*lines, f"    from rotting.policies.{module} import {cls} as {cls}\n"])
+    return text.replace("".join(lines), "".join(added))
+
+
+if __name__ == "__main__":
+    given, _, chosen = sys.argv[1].partition(":")
+    for written in write(given, chosen or class_name(given)):
+        sys.stdout.write(f"{written.relative_to(ROOT)}\n")
