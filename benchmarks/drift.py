@@ -17,8 +17,8 @@ import rotting
 from benchmarks.measure import Finding, Size
 from rotting.common.arrays import Ints
 from rotting.engines.compile import compiled
-from rotting.engines.game import choose, update
 from rotting.kernels.binding import bind
+from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import philox
 from rotting.live import policy_state as states
 

@@ -11,8 +11,9 @@ import rotting
 from benchmarks.measure import Contestant, Pulls, Sample
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
-from rotting.engines.game import Board, choose, draw, is_full, mean_now, new_board, says_full, update
+from rotting.engines.game import Board, draw, is_full, mean_now, new_board, state_is_full
 from rotting.kernels.binding import bind
+from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.policy import Policy
@@ -132,7 +133,7 @@ class Stretches:
         kernel = self.policy.kernel
         parts: dict[Any, Any] = {choose: scan or kernel.choose, update: kernel.update, draw: self.noise.draw}
         if kernel.enlarge is not None:
-            parts[is_full] = says_full
+            parts[is_full] = state_is_full
         loop = compiled(bind(_stretch, parts), self.policy)
         rest = (self.board, self.means, self.noise.scale, derive_key(SEED, "noise"), self.arms)
         chosen, done = np.zeros(until - self.rounds, np.int64), self.rounds

@@ -12,8 +12,8 @@ from benchmarks.before import glr_update
 from benchmarks.measure import Contestant, Sample
 from rotting.common.arrays import Floats
 from rotting.engines.compile import compiled
-from rotting.engines.game import update
 from rotting.kernels.binding import bind
+from rotting.kernels.policy_slots import update
 from rotting.live import policy_state as states
 from rotting.parts.hull import pulls
 from rotting.parts.prefix_blocks import new_history

@@ -13,10 +13,10 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled_for
-from rotting.engines.game import choose, is_full, says_full, update
-from rotting.engines.log import explain
+from rotting.engines.game import is_full, state_is_full
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.nested import flatten, unflatten
+from rotting.kernels.policy_slots import choose, explain, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.learner import FIRST_CAPACITY, Learner
@@ -430,7 +430,7 @@ def bound_play(policy: Policy, counting: bool, counted: Counted = counts_for) ->
         in_order: _no if weighs else _yes,
     }
     if kernel.enlarge is not None:
-        parts[is_full] = says_full
+        parts[is_full] = state_is_full
     if counted is not counts_for:
         parts[counts_for] = counted
     return bind(play, parts)

@@ -28,10 +28,10 @@ from rotting.engines import chunk_store as chunks
 from rotting.engines import task as task_module
 from rotting.engines import threads
 from rotting.engines.chunk_store import ChunkStore
-from rotting.engines.claims import Claims
 from rotting.engines.compile import compiled_for
 from rotting.engines.game import CANCEL
 from rotting.engines.task import Chunk, Game, Origin, Task, cut
+from rotting.engines.work_claims import WorkClaims
 from rotting.problems import Problem
 from rotting.problems.noise import Gaussian
 from rotting.registry import make
@@ -529,13 +529,13 @@ def _played(task: Task) -> Chunk:
 
 def test_what_another_finishes_at_the_last_moment_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     simulate(POLICIES[0], PROBLEM, runs=20, seed=5, keep=tmp_path / "others")
-    take = Claims.take
+    take = WorkClaims.take
 
-    def late(claims: Claims, path: Path) -> bool:
+    def late(claims: WorkClaims, path: Path) -> bool:
         shutil.copytree(tmp_path / "others", tmp_path / "shared", dirs_exist_ok=True)
         return take(claims, path)
 
-    monkeypatch.setattr(Claims, "take", late)
+    monkeypatch.setattr(WorkClaims, "take", late)
     monkeypatch.setattr(threads, "_play", None)  # nothing is played
     result = simulate(POLICIES[0], PROBLEM, runs=20, seed=5, keep=tmp_path / "shared")
     assert result == simulate(POLICIES[0], PROBLEM, runs=20, seed=5, keep=tmp_path / "others")

@@ -68,7 +68,7 @@ def test_a_mistake_of_others_is_told_before_the_gpu_plays() -> None:
 
 
 def test_means_by_a_function_are_played_and_what_is_not_is_told() -> None:
-    same, told = on_simulated_gpu("beyond_tables")
+    same, told = on_simulated_gpu("unsupported_features")
     assert same
     lacks = ["a record of every round", "a new problem in every run", "late rewards", "arms that come, leave or recover"]
     assert told == [f"engine='cuda' plays no games with {each}; engine='threads' plays on the CPU" for each in lacks]

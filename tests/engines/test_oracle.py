@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rotting
+from rotting.engines.extensions import Extensions, extend_means
 from rotting.engines.oracle import played_greedily
-from rotting.engines.terms import Rules, with_terms
 from rotting.problems import Problem, Recovering, Rested, Restless, Visiting, two_arms
 from rotting.problems.oracle import greedy_rewards
 
@@ -24,12 +24,14 @@ PROBLEMS = [
 @pytest.mark.parametrize("problem", PROBLEMS, ids=repr)
 def test_it_collects_what_the_policy_does(problem: Problem) -> None:
     marks = np.array([1, 12, 40])
-    means = with_terms(problem.tables(), problem.spans(), problem.recovers(), None, 0)
-    found = played_greedily(means, Rules(problem.formula, problem.moves), marks)
+    means = extend_means(problem.tables(), problem.spans(), problem.recovers(), None, 0)
+    found = played_greedily(means, Extensions(problem.formula, problem.moves), marks)
     game = rotting.play(rotting.GreedyOracle(), problem)
     np.testing.assert_allclose(found, np.cumsum(game.mean)[marks - 1], rtol=1e-12)
 
 
 def test_of_a_table_it_is_the_greedy_oracle() -> None:
     problem, marks = two_arms(L=1.0, horizon=40), np.array([7, 40])
-    np.testing.assert_allclose(played_greedily(problem.means(), Rules(), marks), greedy_rewards(problem, checkpoints=marks))
+    np.testing.assert_allclose(
+        played_greedily(problem.means(), Extensions(), marks), greedy_rewards(problem, checkpoints=marks)
+    )

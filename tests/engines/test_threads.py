@@ -11,9 +11,9 @@ import pytest
 from rotting.common.progress import Progress
 from rotting.engines import threads
 from rotting.engines.draws import FamilyDraws
+from rotting.engines.extensions import Extensions
 from rotting.engines.game import CANCEL
 from rotting.engines.task import Chunk, Game, Setting, Task, cut
-from rotting.engines.terms import Rules
 from rotting.engines.threads import Threads
 from rotting.policy import Policy
 from rotting.problems import RandomBreakpoints, two_arms
@@ -95,7 +95,7 @@ def test_a_setting_is_known_by_its_values() -> None:
         "means": fields["means"]._replace(pull_values=fields["means"].pull_values + 1e-9),
         "noise": two_arms(L=1.0, horizon=HORIZON, sigma=2.0).noise,
         "record": ("arms",),
-        "rules": Rules(moves=True),
+        "extensions": Extensions(moves=True),
         "draws": FamilyDraws(FAMILY, FAMILY.problem(0), 1, fields["checkpoints"], OPTIMAL),
     }
     assert changes.keys() == fields.keys()
@@ -117,7 +117,7 @@ def test_closing_cancels_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> N
 
         return loop
 
-    monkeypatch.setattr(threads, "_ready", ready)
+    monkeypatch.setattr(threads, "_compiled_loop", ready)
     (game,) = games(POLICIES[0])
     before = set(threading.enumerate())
     playing = Threads(2).play([Task(game, run, 1) for run in range(9)], bar())

@@ -218,7 +218,7 @@ def kept_and_cancelled() -> list[Any]:
     return [launched[0], same, bar.done]
 
 
-def beyond_tables() -> list[Any]:
+def unsupported_features() -> list[Any]:
     """Whether means by a function are those of the CPU; what is said of games that a GPU does not play."""
     from rotting.errors import EngineError
     from rotting.problems import FixedDelay, Problem, RandomBreakpoints, Recovering, two_arms

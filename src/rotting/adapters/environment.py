@@ -9,8 +9,8 @@ import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import nonnegative_int, run_number
-from rotting.engines.game import Board, count, extra_of_run, mean_now, new_board
-from rotting.engines.terms import Rules
+from rotting.engines.extensions import Extensions
+from rotting.engines.game import Board, count, mean_now, memory_of_run, new_board
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import bind_all
 from rotting.kernels.exact_sums import add, difference
@@ -21,7 +21,7 @@ from rotting.simulation.plan import Simulation, plan
 
 
 def _begin(m: Any, pulls: Ints, horizon: int) -> Board:
-    return new_board(m, pulls, (), extra_of_run(m, pulls.size, horizon))
+    return new_board(m, pulls, (), memory_of_run(m, pulls.size, horizon))
 
 
 def _mean(m: Any, b: Board, i: int, t: int) -> float:
@@ -33,9 +33,9 @@ def _count(m: Any, b: Board, i: int, t: int) -> None:
 
 
 @cache
-def _functions(rules: Rules) -> dict[str, Any]:
-    """Return what a step is made of, for a problem of these rules."""
-    return dict(bind_all({"begin": _begin, "mean": _mean, "count": _count}, rules.on_means))
+def _functions(extensions: Extensions) -> dict[str, Any]:
+    """Return what a step is made of, for a problem of these extensions."""
+    return dict(bind_all({"begin": _begin, "mean": _mean, "count": _count}, extensions.on_means))
 
 
 class Environment(gymnasium.Env[Any, Any]):
@@ -77,7 +77,7 @@ class Environment(gymnasium.Env[Any, Any]):
         self._seed = nonnegative_int("seed", seed)
         every_round = replace(plan(Simulation(Uniform(), problem, self.horizon)), checkpoints=np.arange(1, self.horizon + 1))
         (game,), self.reference = every_round.games()
-        self._means, self._optimal, self._rules = game.setting.means, game.setting.optimum, game.setting.rules
+        self._means, self._optimal, self._extensions = game.setting.means, game.setting.optimum, game.setting.extensions
         self._run = -1  # none has begun
         self._round = self.horizon
 
@@ -89,7 +89,7 @@ class Environment(gymnasium.Env[Any, Any]):
         asked = (options or {}).get("run", self._run + 1)
         self._run = run_number("run", asked)
         self._key = derive_key(self._seed, "noise")
-        self._board = _functions(self._rules)["begin"](self._means, np.zeros(self.problem.n_arms, np.int64), self.horizon)
+        self._board = _functions(self._extensions)["begin"](self._means, np.zeros(self.problem.n_arms, np.int64), self.horizon)
         self._round, self._collected = 0, (0.0, 0.0)
         return 0, {"round": 0, "run": self._run, "regret": 0.0}
 
@@ -102,7 +102,7 @@ class Environment(gymnasium.Env[Any, Any]):
             )
         self._round += 1
         t, m, b, noise = self._round, self._means, self._board, self.problem.noise
-        functions = _functions(self._rules)
+        functions = _functions(self._extensions)
         mean = float(functions["mean"](m, b, arm, t))
         clock = t - 1 if m.on_rounds[arm] else int(b.pulls[arm])
         reward = float(noise.draw(mean, noise.scale, self._key, self._run, arm, clock))

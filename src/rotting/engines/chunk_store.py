@@ -1,8 +1,8 @@
-"""Finished parts of a simulation on disk, so that one which was killed goes on where it stopped, and several share the work.
+"""Finished chunks of a simulation on disk: a simulation that was killed resumes, and several processes share the work.
 
-A chunk is a file, named by a digest of everything that decides its content but the number of its runs. It is there whole or not
-at all. What cannot be read, or is not a chunk, is taken for absent; what cannot be written costs what was to be kept, not hours
-of games.
+A chunk is a file, named by a digest of everything that decides its content except the number of runs. It is written atomically.
+A file that cannot be read, or that is no chunk, counts as missing. A chunk that cannot be written costs a warning, not the
+games.
 """
 
 import hashlib
@@ -19,21 +19,22 @@ from typing import Any
 import numpy as np
 
 from rotting.common.atomic_files import write_atomically
-from rotting.engines.claims import Claims
-from rotting.engines.log import Log
+from rotting.engines.round_record import RoundRecord
 from rotting.engines.task import Chunk, Origin, Task
+from rotting.engines.work_claims import WorkClaims
 from rotting.errors import InvalidTypeError, InvalidValueError
 
 
 class ChunkStore:
-    """A folder of chunks; several processes may share it.
+    """A folder of chunks, which several processes may share.
 
     Args:
-        folder: made when the first chunk is written.
-        fresh: leave every task to be played, whatever is kept of it; what is played replaces what was kept.
+        folder: created when the first chunk is written.
+        fresh: whether to ignore the chunks that exist, and replace them.
 
     Attributes:
-        reused: the games handed over instead of being played, counted by the day (UTC) and the machine that played them.
+        reused: the number of games that were read instead of played, by the day (UTC) and the machine that played them.
+        elsewhere: the tasks that other processes were working on during the last call of `missing`.
 
     Example:
         >>> import tempfile
@@ -52,25 +53,24 @@ class ChunkStore:
             raise InvalidValueError("keep", "be a folder", self.folder, got=f"the file '{self.folder}'")
         self.fresh = fresh
         self.reused: Counter[tuple[date, str]] = Counter()
-        self._written: set[str] = set()  # what another simulation of this process may need, too
-        self._untold = threading.Semaphore(1)  # taken by the one warning
-        self._claims = Claims()
-        self.elsewhere: list[Task] = []  # what other processes were at work on, when `missing` was asked last
-        self._games: dict[str, int] = {}  # in each chunk that was found, or was about to be written
+        self.elsewhere: list[Task] = []
+        self._written: set[str] = set()  # the chunks that this process played, which do not count as reused
+        self._warning = threading.Semaphore(1)  # allows one warning
+        self._claims = WorkClaims()
+        self._games: dict[str, int] = {}  # the number of games in each chunk that was read or written
 
     def _path(self, key: str, kind: str = "chunk") -> Path:
         return self.folder / key[:2] / f"{key}.{kind}"
 
     def missing(self, tasks: Iterable[Task], take: Callable[[Task, Chunk], None]) -> Iterator[Task]:
-        """Yield what is left to be played of the tasks; what is kept is handed to `take` instead, as soon as it is read.
+        """Yield the tasks that have to be played; call `take` with the others.
 
-        A chunk that has more runs than wanted is cut. One that has fewer, as the last of a shorter simulation may, is taken,
-        and the rest of the task is a task of its own, which may be kept too. What another process has claimed and still works
-        on is left to it, and listed in `elsewhere`.
+        A chunk with more runs than the task is cut. If a chunk has fewer, as the last of a shorter simulation may, the rest of
+        the task becomes a task of its own. Tasks that another process has claimed are listed in `elsewhere`.
 
         Args:
-            tasks: what is to be played.
-            take: called with a task and its chunk.
+            tasks: all tasks of the simulation.
+            take: called with each task that is on disk, and its chunk.
         """
         self.elsewhere = []
         if self.fresh:
@@ -89,7 +89,7 @@ class ChunkStore:
                     if chunk is None or not _fits(chunk, task):
                         yield task
                         break
-                    self._claims.drop(claim)  # another has finished it since we looked
+                    self._claims.drop(claim)  # another process has just finished it
                 chunk = chunk.first(min(task.runs, len(chunk.regret)))
                 kept, task = task.split(len(chunk.regret))
                 self._games[kept.digest] = kept.runs
@@ -98,17 +98,17 @@ class ChunkStore:
                 take(kept, chunk)
 
     def keep(self, task: Task, chunk: Chunk) -> None:
-        """Keep what was played of a task."""
+        """Write the chunk of a task that was played."""
         self._games[task.digest] = task.runs
         self.write(task.digest, chunk)
 
     def describe(self, games: int) -> str:
-        """Return a sentence that says how many of the games are on disk, and how to go on."""
+        """Return a sentence that says how many of the games are on disk, and how to resume."""
         kept = sum(runs for key, runs in self._games.items() if self._path(key).is_file())
         return f"{kept:,} of {games:,} games are kept in '{self.folder}': run it again to go on from there"
 
     def read(self, key: str) -> Chunk | None:
-        """Return the chunk of that name, or None when there is none or the file is not one that `write` wrote."""
+        """Return the chunk of that name, or None if there is no file that `write` wrote."""
         try:
             content = self._path(key).read_bytes()
         except OSError:
@@ -118,30 +118,33 @@ class ChunkStore:
             return None
         try:
             with np.load(io.BytesIO(body), allow_pickle=False) as file:
-                log = Log._make(file[name] for name in Log._fields) if Log._fields[0] in file else ()
+                fields = RoundRecord._fields
+                record = RoundRecord._make(file[name] for name in fields) if fields[0] in file else ()
                 origin = Origin(file["machine"].item(), file["played"].item())
-                chunk = Chunk(file["regret"], file["pulls"], file["seconds"].item(), log, origin)
-        except Exception:  # noqa: BLE001 (something else under a digest of its own: NumPy may raise anything)
+                chunk = Chunk(file["regret"], file["pulls"], file["seconds"].item(), record, origin)
+        except Exception:  # noqa: BLE001 (NumPy may raise anything at a file that is no chunk)
             return None
         kinds: list[object] = [(each.dtype, each.ndim) for each in (chunk.regret, chunk.pulls)]
         kinds += [type(each) for each in (chunk.seconds, *chunk.origin)]
         return chunk if kinds == [(np.float64, 2), (np.int64, 2), float, str, float] else None
 
     def write(self, key: str, chunk: Chunk) -> None:
-        """Keep a chunk under that name; the first that cannot be written costs a warning."""
+        """Write a chunk under that name; warn about the first one that cannot be written."""
         self._written.add(key)
         body = io.BytesIO()
-        more: dict[str, Any] = {**chunk.origin._asdict(), **(chunk.log._asdict() if isinstance(chunk.log, Log) else {})}
-        np.savez(body, regret=chunk.regret, pulls=chunk.pulls, seconds=np.float64(chunk.seconds), **more)
+        record: dict[str, Any] = chunk.record._asdict() if isinstance(chunk.record, RoundRecord) else {}
+        np.savez(
+            body, regret=chunk.regret, pulls=chunk.pulls, seconds=np.float64(chunk.seconds), **chunk.origin._asdict(), **record
+        )
         try:
             write_atomically(self._path(key), hashlib.sha256(body.getvalue()).digest() + body.getvalue())
         except OSError as error:
-            if self._untold.acquire(blocking=False):
+            if self._warning.acquire(blocking=False):
                 warnings.warn(f"finished games are not kept: {error}", RuntimeWarning, stacklevel=1)
         self._claims.drop(self._path(key, "claim"))
 
     def close(self) -> None:
-        """Leave to others what was not played."""
+        """Release the claims on tasks that were not played."""
         self._claims.close()
 
 
@@ -149,5 +152,5 @@ def _fits(chunk: Chunk, task: Task) -> bool:
     runs = len(chunk.regret)
     if runs == 0:
         return False
-    arrays, expected = ([each.regret, each.pulls, *each.log] for each in (chunk, replace(task, runs=runs).blank()))
+    arrays, expected = ([each.regret, each.pulls, *each.record] for each in (chunk, replace(task, runs=runs).blank()))
     return [(each.shape, each.dtype) for each in arrays] == [(each.shape, each.dtype) for each in expected]

@@ -1,8 +1,8 @@
-"""The engine of one GPU: a thread is a run.
+"""The engine for one GPU, where each thread plays one run.
 
-The runs of a game are played together, as many at a time as the memory of the device holds, and several games side by side:
-those of a few thousand runs would leave most of the device idle. A game is played in launches of a fraction of a second, after
-each of which the next can be left out: that is how progress is shown, and how a game is cancelled.
+The runs of a game are played together, as many at a time as fit into the memory of the device. Several games are played at the
+same time, since one with a few thousand runs would leave most of the device idle. A game is played in launches of a fraction of
+a second: progress is shown between two launches, and a game is cancelled by not launching the next.
 """
 
 import time
@@ -18,37 +18,36 @@ from rotting.common.progress import Progress
 from rotting.engines.cuda_device import ELSEWHERE, Device
 from rotting.engines.cuda_game import Boards, link_thread, own_arrays, runs_axis
 from rotting.engines.game import new_board
-from rotting.engines.kernel_errors import new_state
 from rotting.engines.task import Chunk, Game, Origin, Task, take
 from rotting.engines.threads import try_out
 from rotting.errors import EngineError
-from rotting.kernels.nested import flatten, unflatten
+from rotting.kernels.nested import flatten, new_state, unflatten
 from rotting.policy import small_capacity
 from rotting.problems.mean_table import Means
 
-_LAUNCH_SECONDS = 0.5  # that a launch should take
-_FIRST_ROUNDS = 100  # of the first launch, which shows how long one takes
-_FASTER = 16  # times as many rounds as in the last launch, at most
-_SHARE = 0.9  # of the free memory
-_SIDE_BY_SIDE = 32  # games
+_LAUNCH_SECONDS = 0.5  # the intended duration of a launch
+_FIRST_ROUNDS = 100  # rounds of the first launch, which shows how long a round takes
+_FASTER = 16  # a launch has at most this many times the rounds of the last one
+_SHARE = 0.9  # the part of the free memory that is used
+_MOST_BATCHES = 32  # played at the same time
 _WAIT = 0.0005  # seconds between two looks at the device
-_MORE = 2  # times the room, when there is none left
+_GROWTH = 2  # factor by which the capacity of a full state grows
 
 
 class Cuda:
     """Play tasks on a GPU.
 
-    Code that is not the library's own is tried on the CPU first, with every index checked: a GPU would not notice.
+    Code that is not the library's own first plays two runs on the CPU with every index checked, which a GPU cannot do.
     """
 
     def __init__(self) -> None:
         self._device = Device()
 
     def close(self) -> None:
-        """Do nothing: memory is freed with the games."""
+        """Do nothing: the memory is freed with the games."""
 
     def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
-        """Play tasks, as `Engine` says."""
+        """Play tasks, as `Engine` describes."""
         flight = _Flight(bar)
         self._device.hold()
         try:
@@ -62,12 +61,12 @@ class Cuda:
 
     def _play_game(self, tasks: list[Task], flight: "_Flight", bar: Progress) -> Iterator[tuple[Task, Chunk]]:
         game = tasks[0].game
-        check_playable(game.setting.beyond_tables)
+        check_supported(game.setting.unsupported_feature)
         try_out(game, tasks[-1].end - 1, bar)
         table = _Table(self._device, game)
         waiting = deque(tasks)
         while waiting:
-            while flight.batches and (len(flight.batches) >= _SIDE_BY_SIDE or table.room() < waiting[0].runs):
+            while flight.batches and (len(flight.batches) >= _MOST_BATCHES or table.room() < waiting[0].runs):
                 yield from flight.landed()
             if table.room() < waiting[0].runs:
                 self._device.free_all()
@@ -81,18 +80,14 @@ class Cuda:
             yield from flight.landed(wait=False)
 
 
-def check_playable(beyond_tables: str) -> None:
-    """Refuse games that have more than a thread of a GPU plays.
-
-    Args:
-        beyond_tables: what they have, or nothing.
-    """
-    if beyond_tables:
-        raise EngineError(f"engine='cuda' plays no games with {beyond_tables}; {ELSEWHERE}")
+def check_supported(unsupported_feature: str) -> None:
+    """Refuse games with a feature that this engine does not support; an empty string is accepted."""
+    if unsupported_feature:
+        raise EngineError(f"engine='cuda' plays no games with {unsupported_feature}; {ELSEWHERE}")
 
 
 class _Table:
-    """What the runs of a game share on the device."""
+    """The arrays on the device that all runs of a game share, and its kernel."""
 
     def __init__(self, device: Device, game: Game) -> None:
         self.game, self.setting = game, game.setting
@@ -109,27 +104,27 @@ class _Table:
         self.signal = device.put(np.zeros(1, np.int64), stream)
         self.ready = device.mark(stream)
         self._kernel: Any = None
-        self.axes = [runs_axis(each) for each in flatten(self.state).values()]  # kept when the arrays are enlarged
+        self.axes = [runs_axis(each) for each in flatten(self.state).values()]  # these stay when the arrays are enlarged
         self.bytes_per_run = self.bytes_with(self.state)
         arrays = len(self.axes) + len(self.board) + 2
         self._rounding = arrays * device.page_bytes
 
     @property
     def is_compiled(self) -> bool:
-        """Whether `kernel` is there already."""
+        """Whether the kernel is compiled."""
         return self._kernel is not None
 
     def bytes_with(self, state: Any) -> int:
-        """Return what a run takes that has such a state."""
+        """Return the memory that a run with such a state needs."""
         own = [*flatten(state).values(), *self.board]
         return int(sum(each.nbytes for each in own) + 8 * (1 + self.setting.checkpoints.size))
 
     def room(self, bytes_per_run: int | None = None) -> float:
-        """Return how many runs fit into the memory that is free."""
+        """Return how many runs fit into the free memory."""
         return float(max(0.0, _SHARE * self._device.free_bytes() - self._rounding) / (bytes_per_run or self.bytes_per_run))
 
     def no_room(self, bytes_per_run: int) -> EngineError:
-        """Return that not one run fits."""
+        """Return the error that not even one run fits."""
         free, needed = self._device.free_bytes() / 1e9, (bytes_per_run + self._rounding) / _SHARE / 1e9
         return EngineError(
             f"engine='cuda' needs {needed:.3g} GB of the GPU's memory for one run of {self.game.policy!r}, "
@@ -137,16 +132,16 @@ class _Table:
         )
 
     def kernel(self, arguments: tuple[Any, ...]) -> Any:
-        """Return the loop, compiled for arguments like these."""
+        """Return the kernel, compiled for arguments like these."""
         if self._kernel is None:
             policy, noise = self.game.policy, self.setting.noise
-            linked = link_thread(policy, noise, self.state, self.board, self.setting.rules.on_means)
+            linked = link_thread(policy, noise, self.state, self.board, self.setting.extensions.on_means)
             self._kernel = self._device.kernel(linked, policy, noise, arguments)
         return self._kernel
 
 
 class _Waiting(NamedTuple):
-    """Runs that will go on in larger states, on the host."""
+    """Runs whose states were full, in host memory until they go on with larger states."""
 
     capacity: int
     bytes_per_run: int
@@ -158,12 +153,12 @@ class _Waiting(NamedTuple):
 
 
 def _cut(array: Any, axis: int, part: slice) -> Any:
-    """Return a part of an array that has the runs on its first or its last axis."""
+    """Return some runs of an array that has the runs on axis 0 or -1."""
     return array[part] if axis == 0 else array[..., part]
 
 
 class _Batch:
-    """Runs of one game that are at play together."""
+    """Runs of one game that are played together."""
 
     def __init__(self, device: Device, table: _Table, tasks: list[Task]) -> None:
         self._device, self._table, self.tasks = device, table, tasks
@@ -172,11 +167,11 @@ class _Batch:
         self._runs = np.concatenate([np.arange(each.first_run, each.end) for each in tasks])
         self._regret = np.empty((n, setting.checkpoints.size))
         self._pulls = np.empty((n, setting.n_arms), np.int64)
-        self._rows = np.arange(n)  # that are at play
+        self._rows = np.arange(n)  # the runs that are being played
         self._capacity = table.capacity
-        self._waiting: list[_Waiting] = []  # for room
+        self._waiting: list[_Waiting] = []  # runs whose states were full
         self.seconds = 0.0
-        self.rounds = 0  # of all runs, that were played
+        self.rounds = 0  # rounds played, of all runs together
         self._last, self._rounds = 0, _FIRST_ROUNDS
         self._put(table.state, table.board)
         while not table.ready():
@@ -184,7 +179,7 @@ class _Batch:
         self._launch()
 
     def _put(self, state: Any, board: Any) -> None:
-        """Give each run the same state and board."""
+        """Give each run a copy of the state and the board."""
         n, device, stream = self._rows.size, self._device, self._stream
         arrays, axes = flatten(state).values(), self._table.axes
         self._state = unflatten(state, (device.spread(each, n, axis, stream) for each, axis in zip(arrays, axes, strict=True)))
@@ -206,7 +201,7 @@ class _Batch:
         self._began = time.monotonic()
 
     def go_on(self) -> bool:
-        """Launch what comes next; return False if there is nothing."""
+        """Launch the next rounds; return False if all runs are finished."""
         horizon = self._table.setting.horizon
         self.rounds = self._last * self._rows.size
         if self._last < horizon:
@@ -221,16 +216,16 @@ class _Batch:
             self._device.done([*flatten(self._state).values(), *self._board, self._on_device[1]])
             return False
         self._resume()
-        self._last = horizon - self._rounds  # one launch: each goes on where it stands
+        self._last = horizon - self._rounds  # so that the next launch plays every run to its end
         self._launch()
         return True
 
     def _collect(self) -> Ints:
-        """Keep what is finished; return which of the runs at play are not, since their state was full."""
+        """Collect the results of the finished runs; return the others, whose states are full."""
         full = np.zeros(self._rows.size, bool)
         if self._table.game.policy.kernel.enlarge is not None:
-            full = self._device.get(self._state.full, self._stream)[0] != 0  # a small array
-        finished = ~full if full.any() else slice(None)  # which takes a tenth of the time
+            full = self._device.get(self._state.full, self._stream)[0] != 0  # small: the runs are on its last axis
+        finished = ~full if full.any() else slice(None)  # a slice copies nothing
         rows = self._rows[finished]
         self._regret[rows] = self._device.get(self._on_device[1], self._stream)[finished]
         pulls = self._device.get(self._board.pulls, self._stream)
@@ -238,9 +233,9 @@ class _Batch:
         return np.flatnonzero(full)
 
     def _enlarge(self, left: Ints) -> None:
-        """Give some of the runs states with more room, and let them wait: a smaller state is the leading corner of a larger."""
+        """Move runs to larger states, of which the old ones are the leading corners, and let them wait."""
         device, table, stream = self._device, self._table, self._stream
-        capacity = _MORE * self._capacity
+        capacity = _GROWTH * self._capacity
         larger = new_state(table.game.policy, table.setting.n_arms, capacity)
         arrays = []
         kept = flatten(self._state).values()
@@ -257,9 +252,9 @@ class _Batch:
         self._waiting.append(_Waiting(capacity, table.bytes_with(larger), self._rows[left], state, board, runs, regret))
 
     def _resume(self) -> None:
-        """Go on with runs that wait, as many of them as there is room for."""
+        """Move waiting runs to the device, as many as fit."""
         device, table, stream = self._device, self._table, self._stream
-        del self._state, self._board, self._on_device  # of runs that are finished, or wait too
+        del self._state, self._board, self._on_device  # which belong to runs that are finished or waiting
         these = self._waiting.pop()
         if table.room(these.bytes_per_run) < these.rows.size:
             device.free_all()
@@ -286,7 +281,7 @@ class _Batch:
         )
 
     def chunks(self) -> Iterator[tuple[Task, Chunk]]:
-        """Yield the tasks, each with its share of the time."""
+        """Yield the tasks with their chunks, each with its share of the time."""
         first, n = 0, len(self._regret)
         for task in self.tasks:
             part = slice(first, first + task.runs)
@@ -296,17 +291,17 @@ class _Batch:
 
 
 class _Flight:
-    """The batches at play, and the time that each takes: while several are, each has its share of it."""
+    """The batches that are being played, and the time of each: batches played at the same time share it equally."""
 
     def __init__(self, bar: Progress) -> None:
         self.batches: list[_Batch] = []
         self._bar = bar
-        self._rounds = 0  # of the batches that are finished
-        self._told = 0  # rounds that the bar knows of
+        self._rounds = 0  # rounds of the batches that are finished
+        self._shown_rounds = 0  # rounds that the progress bar has counted
         self._looked = time.monotonic()
 
     def add(self, batch: _Batch) -> None:
-        """Take a batch that was launched."""
+        """Add a batch that was launched."""
         self._share_time()
         self.batches.append(batch)
 
@@ -317,7 +312,11 @@ class _Flight:
         self._looked = now
 
     def landed(self, wait: bool = True) -> Iterator[tuple[Task, Chunk]]:
-        """Launch what comes next; yield the tasks that are finished; wait until something landed, if asked to."""
+        """Launch the next rounds of batches whose last launch has finished; yield the tasks that are finished.
+
+        Args:
+            wait: whether to wait until at least one launch has finished.
+        """
         landed = [each for each in self.batches if each.is_landed()]
         while wait and not landed:
             time.sleep(_WAIT)
@@ -328,13 +327,13 @@ class _Flight:
             self.batches.remove(each)
             self._rounds += sum(task.rounds for task in each.tasks)
         played = self._rounds + sum(each.rounds for each in self.batches)
-        self._bar.advance(played - self._told)
-        self._told = played
+        self._bar.advance(played - self._shown_rounds)
+        self._shown_rounds = played
         for each in finished:
             yield from each.chunks()
 
     def close(self) -> None:
-        """Leave out what was not launched, and wait for what was."""
+        """Launch nothing more, and wait for the running launches."""
         for each in self.batches:
             while not each.is_landed():
                 time.sleep(_WAIT)

@@ -1,9 +1,9 @@
-"""The loop on a GPU: a thread is a run.
+"""The game loop for a GPU, where each thread plays one run.
 
-Arrays that a run has of its own are kept for many runs together. Small ones have the runs on the last axis: threads that stand
-side by side then read memory side by side. In large ones, where each thread is at another place, the runs come first: what a
-thread reads next is near. `play_one` gives a thread its part of them, and the game is the one that `engines/game.py` plays.
-Plain functions, as all kernels are; `engines/cuda_device.py` compiles them.
+The arrays of many runs are stored together. In small arrays the runs are on the last axis, so that neighbouring threads read
+neighbouring memory. In large arrays, where each thread reads at another position, the runs are on the first axis, so that the
+next value of a thread is near the last. `play_one` gives a thread its part of the arrays and plays the game of
+`engines/game.py`. These are plain functions, as all kernels are; `engines/cuda_device.py` compiles them.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,20 +12,21 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.game import Board, choose, draw, is_cancelled, is_full, play, reveal, reveal_means, says_full, update
+from rotting.engines.game import Board, draw, is_cancelled, is_full, play, reveal, reveal_means, state_is_full
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.nested import is_nested
+from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import subkey
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise
 
 _NOTHING: Mapping[Any, Any] = {}
-_SMALL = 64  # numbers of an array
+_SMALL = 64  # the size up to which an array counts as small
 
 
 class Boards(NamedTuple):
-    """The arrays of a `Board`, or of many: where nothing is recorded and no terms are added, the loop reads no more of it."""
+    """The arrays of a `Board`, or of many boards; a GPU plays no games that need its other fields."""
 
     pulls: Ints
     round_piece: Ints
@@ -35,29 +36,29 @@ class Boards(NamedTuple):
 
 
 def own_arrays(board: Board) -> Boards:
-    """Return the arrays of a board."""
+    """Return the arrays of one board."""
     return Boards(board.pulls, board.round_piece, board.pull_piece, board.passed, board.collected)
 
 
 @slot
 def state_of(s: Any, r: int) -> Any:
-    """Stand for the part of a state that belongs to the r-th run."""
+    """Slot: returns the r-th run's part of the states."""
     raise NotImplementedError
 
 
 @slot
 def board_of(s: Any, r: int) -> Any:
-    """Stand for the part of the boards that belongs to the r-th run."""
+    """Slot: returns the r-th run's part of the boards."""
     raise NotImplementedError
 
 
 def thread_number() -> int:
-    """Return which thread this is: the device has it."""
+    """Return the number of this thread; replaced on the device."""
     return 0
 
 
 def never_cancelled(signal: Ints, rounds: int) -> bool:
-    """Go on: what is launched is short, and the next launch can be left out."""
+    """Return False: a launch is short, and to cancel a game is to launch no more."""
     return False
 
 
@@ -77,7 +78,7 @@ def play_one(
     last: int,
     signal: Ints,
 ) -> None:
-    """Play the run of this thread on to round `last`, unless its state is full."""
+    """Play the run of this thread up to round `last`, unless its state is full."""
     r = thread_number()
     if r < runs.size:
         s = state_of(states, r)
@@ -88,14 +89,18 @@ def play_one(
 
 
 def runs_axis(array: NDArray[Any]) -> int:
-    """Return which axis the runs are on, the first or the last, where this array is kept for many of them."""
+    """Return the axis of the runs, 0 or -1, in the arrays that hold one such array for each run."""
     return -1 if array.size <= _SMALL else 0
 
 
 def part_of(name: str, tree: Any) -> Callable[[Any, int], Any]:
-    """Return a function of that name that takes the r-th run's part of a tree like this one, kept for many runs.
+    """Return a function of that name, which returns the r-th run's part of a state or a board of many runs.
 
-    Compiled code cannot walk over the fields of a NamedTuple: the function is written out.
+    Compiled code cannot loop over the fields of a NamedTuple, so the function is generated as source code.
+
+    Args:
+        name: the name of the function.
+        tree: the state or the board of one run.
     """
     kinds: dict[str, Any] = {}
 
@@ -116,14 +121,14 @@ def part_of(name: str, tree: Any) -> Callable[[Any, int], Any]:
 def link_thread(
     policy: Policy, noise: Noise, state: Any, board: Boards, more: Mapping[Any, Any] = _NOTHING
 ) -> Callable[..., None]:
-    """Return `play_one` bound to this policy and this noise, and to states and boards like these, still plain.
+    """Return `play_one` bound to this policy and this noise, and to states and boards like these: a plain function.
 
     Args:
-        policy: whose `choose` and `update` are called.
-        noise: whose `draw` is.
-        state: like that of a run.
-        board: the same.
-        more: other functions to bind, such as those that give the means.
+        policy: its `choose` and `update` are called.
+        noise: its `draw` is called.
+        state: the state of a run.
+        board: the board of a run.
+        more: other functions to replace, such as those that give the means.
     """
     kernel = policy.kernel
     parts: dict[Any, Any] = {
@@ -137,5 +142,5 @@ def link_thread(
     if policy.sees_means:
         parts[reveal] = reveal_means
     if kernel.enlarge is not None:
-        parts[is_full] = says_full
+        parts[is_full] = state_is_full
     return bind(play_one, {**parts, **more})

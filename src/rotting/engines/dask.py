@@ -1,9 +1,9 @@
-"""The engine of a cluster: tasks are futures of Dask, on this machine or on a thousand.
+"""The engine for a Dask cluster: tasks are futures.
 
-A future's key is the digest of its runs: what two clients ask for at the same time is played once. Dask plays it again
-elsewhere when a worker dies, and forgets it when the client goes away. A worker plays for some seconds, or until nobody wants
-the future any more, and sends back what is left. Each plays on its threads; on its GPU, where all workers were started with the
-resource GPU.
+A future's key is the digest of its runs, so runs that two clients request at the same time are played once. If a worker dies,
+Dask plays its futures again elsewhere; if the client disconnects, Dask forgets them. A worker plays a future for some seconds,
+or until it is cancelled, and returns the runs that are left. Workers play on their threads, or on their GPU if all of them were
+started with the resource GPU.
 """
 
 import hashlib
@@ -32,41 +32,41 @@ try:
 except ImportError as error:
     raise MissingExtraError("engine='dask' needs distributed: pip install 'rotting[dask]'") from error
 
-_AHEAD = 4  # futures for each place where one is played, so that none waits for the client
+_AHEAD = 4  # futures queued for each slot of a worker, so that no worker waits for the client
 _LOOK_SECONDS = 0.2  # between two looks for the first worker
-_PATIENCE = 10.0  # seconds without a worker after which a warning says so
-_GPU = "GPU"  # resource of the workers that have one
-_CPU_ROUNDS, _GPU_ROUNDS = 2 * 10**7, 10**9  # of one future at most: each takes some milliseconds of its own
-_FIRST_ROUNDS = 50_000  # that show a worker how long the others will take
-_SECONDS = 5.0  # that a future may take: a worker that dies costs no more, and the bar does not stand still
-_PARTS = 4  # for each place, of the work that is left: at the end, none is alone with much
-_CALM = {  # of workers of our own, whose dashboard nobody sees: these watches take 4 % of two CPUs
+_PATIENCE = 10.0  # seconds without a worker after which a warning is given
+_GPU = "GPU"  # the resource of workers that have one
+_CPU_ROUNDS, _GPU_ROUNDS = 2 * 10**7, 10**9  # of one future, at most; the overhead of a future is some milliseconds
+_FIRST_ROUNDS = 50_000  # which show a worker how long a round takes
+_SECONDS = 5.0  # that a worker plays a future: a dead worker loses no more, and the progress bar moves
+_PARTS = 4  # futures for each slot of a worker into which the remaining work is cut, so that all workers finish together
+_QUIET_CONFIG = {  # for local workers, whose dashboard nobody watches: less monitoring, and less often
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.worker.profile.enabled": False,
 }
-_AT_PLAY = ("executing", "long-running")  # states of a future that is wanted, on a worker
-_GUARD = "a script must start them under `if __name__ == '__main__':`, since every worker reads it, too"
+_ACTIVE = ("executing", "long-running")  # states that a worker gives a future which is not cancelled
+_GUARD = "a script must start them under `if __name__ == '__main__':`, since every worker imports the script"
 
 Parts = list[tuple[int, int]]
-"""First run and number of runs of each task."""
+"""The first run and the number of runs of each task."""
 Played = tuple[list[tuple[int, Chunk]], Parts]
-"""What a worker sends back: chunks, each with its first run, and what it has not played."""
+"""The result of a future: chunks, each with its first run, and the parts that were not played."""
 
 
 def connect(address: str | None = None, timeout: float | None = None, workers: int | None = None) -> "Dask":
     """Return the engine of a cluster.
 
     Args:
-        address: of the scheduler. By default the client that is current, the scheduler that Dask's settings name, or else
-            workers on this machine alone.
-        timeout: seconds after which a scheduler that does not answer is given up; as Dask's settings say by default.
-        workers: processes on this machine, where no scheduler is there.
+        address: the address of the scheduler. By default the current client, or the scheduler of Dask's configuration, or new
+            workers on this machine.
+        timeout: seconds to wait for the scheduler, by default those of Dask's configuration.
+        workers: the number of new workers on this machine, if there is no scheduler.
     """
     if address is None:
         with suppress(ValueError):
             return Dask(distributed.get_client())
-        address = dask.config.get("scheduler-address", None)  # DASK_SCHEDULER_ADDRESS, where it is set
+        address = dask.config.get("scheduler-address", None)  # set by DASK_SCHEDULER_ADDRESS
     if address is None:
         return Dask(_client_of_this_machine(workers), own=True)
     limit = {} if timeout is None else {"timeout": timeout}
@@ -78,22 +78,23 @@ def connect(address: str | None = None, timeout: float | None = None, workers: i
 
 
 def _client_of_this_machine(workers: int | None) -> Any:
-    """Start workers, and return their client."""
-    if getattr(multiprocessing.current_process(), "_inheriting", False):  # as a process is that reads its parent's script
+    """Start workers on this machine, and return their client."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # while a new process imports its parent's script
         raise EngineError(f"engine='dask' must not start workers in a worker: {_GUARD}")
     try:
-        with dask.config.set(_CALM):
+        with dask.config.set(_QUIET_CONFIG):
             client: Any = distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
     except RuntimeError as error:
         raise EngineError(f"engine='dask' must be able to start workers, got {_first_line(error)}: {_GUARD}") from error
-    client.register_plugin(_Deaf())
+    client.register_plugin(IgnoreSigint())
     return client
 
 
-class _Deaf(distributed.WorkerPlugin):
-    """A worker that leaves Ctrl-C to the client: a terminal sends it to all processes."""
+class IgnoreSigint(distributed.WorkerPlugin):
+    """Makes a worker ignore Ctrl-C, which a terminal sends to all processes: the client stops the workers."""
 
     def setup(self, worker: Any) -> None:
+        """Ignore SIGINT in the process of the worker."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -101,8 +102,8 @@ class Dask:
     """Play tasks on the workers of a Dask cluster.
 
     Args:
-        client: of the cluster.
-        own: whether the client is closed after the last game.
+        client: a client of the cluster.
+        own: whether `close` closes the client.
     """
 
     def __init__(self, client: Any, own: bool = False) -> None:
@@ -114,12 +115,12 @@ class Dask:
         self._own = own
 
     def close(self) -> None:
-        """Close the client, if it is the engine's own."""
+        """Close the client, if the engine owns it."""
         if self._own:
             self._client.close()
 
     def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
-        """Play tasks, as `Engine` says."""
+        """Play tasks, as `Engine` describes."""
         tasks = iter(tasks)
         first = next(tasks, None)
         if first is None:
@@ -130,40 +131,43 @@ class Dask:
             threads = self._client.nthreads()
 
             def on_gpu(game: Game) -> bool:
-                return have_gpus and not game.setting.beyond_tables
+                return have_gpus and not game.setting.unsupported_feature
 
-            def places(game: Game) -> int:  # where futures are played at a time
+            def slots(game: Game) -> int:  # the number of futures that are played at the same time
                 return max(1, len(threads) if on_gpu(game) else sum(threads.values()))
 
             def most(game: Game) -> float:
                 left = bar.total - bar.resumed - flight.rounds
-                return min(_GPU_ROUNDS if on_gpu(game) else _CPU_ROUNDS, left / (_PARTS * places(game)))
+                return min(_GPU_ROUNDS if on_gpu(game) else _CPU_ROUNDS, left / (_PARTS * slots(game)))
 
             for group in _groups(chain([first], tasks), most):
                 game = group[0].game
                 flight.submit(game, [(task.first_run, task.runs) for task in group], on_gpu(game))
                 threads = self._client.nthreads()  # workers come and go
-                yield from flight.landed(_AHEAD * places(game))
-            yield from flight.landed(0)
+                yield from flight.finished(_AHEAD * slots(game))
+            yield from flight.finished(0)
         finally:
             flight.close()
 
     def _have_gpus(self, bar: Progress) -> bool:
-        """Wait for the first worker; return whether all that are there have a GPU, and refuse those that cannot play."""
-        bar.status, began, told = "waiting for workers", time.monotonic(), False
+        """Wait for the first worker; check the versions of scheduler and workers; return whether all workers have a GPU."""
+        bar.status, began, warned = "waiting for workers", time.monotonic(), False
         while not self._client.nthreads():
             bar.advance(0)
-            if not told and time.monotonic() - began > _PATIENCE:
-                told = True
-                warnings.warn("no worker has come to the cluster so far; the games wait for one", RuntimeWarning, stacklevel=2)
+            if not warned and time.monotonic() - began > _PATIENCE:
+                warned = True
+                warnings.warn("the cluster has no workers yet; the games wait for the first one", RuntimeWarning, stacklevel=2)
             time.sleep(_LOOK_SECONDS)
         bar.status = ""
         try:
-            there = self._client.run_on_scheduler(_version)
+            of_scheduler = self._client.run_on_scheduler(_version)
             found = self._client.run(about)
         except Exception as error:
             raise EngineError(f"scheduler and workers must have rotting {__version__}, got {_first_line(error)}") from error
-        for address, version in [("the scheduler", there), *((address, version) for address, (version, _) in found.items())]:
+        for address, version in [
+            ("the scheduler", of_scheduler),
+            *((address, version) for address, (version, _) in found.items()),
+        ]:
             if version != __version__:
                 raise EngineError(f"scheduler and workers must have rotting {__version__}, got {version} at {address}")
         return all(_GPU in resources for _, resources in found.values())
@@ -174,7 +178,7 @@ def _version() -> str:
 
 
 def about(dask_worker: Any = None) -> tuple[str, list[str]]:
-    """Return the version of this library and the resources, on a worker."""
+    """Return the version of this library on a worker, and the worker's resources."""
     return __version__, list(dask_worker.state.total_resources)
 
 
@@ -183,7 +187,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _groups(tasks: Iterable[Task], most: Callable[[Game], float]) -> Iterator[list[Task]]:
-    """Yield tasks of one game together: up to so many rounds, which are asked for anew with each."""
+    """Yield lists of tasks of one game, of at most as many rounds as `most` returns for it at that moment."""
     group: list[Task] = []
     rounds = 0
     for task in tasks:
@@ -197,7 +201,7 @@ def _groups(tasks: Iterable[Task], most: Callable[[Game], float]) -> Iterator[li
 
 
 def receive(game: Game) -> Game:
-    """Return the game, on a worker: it travels once to each, and again where one died."""
+    """Return the game on a worker, so that it is sent to each worker once."""
     return game
 
 
@@ -206,14 +210,14 @@ def play_on_worker(game: Game, code: str, parts: Parts, on_gpu: bool) -> Played:
 
     Args:
         game: what to play.
-        code: digest of its code, where it was asked for.
-        parts: what to play of it.
+        code: the digest of the game's code on the client.
+        parts: the runs to play.
         on_gpu: whether to use the GPU.
     """
-    if game.code != code:  # that of the code that is here, found once: the game stays on the worker
+    if game.code != code:  # `game.code` is the digest of the worker's own code
         raise EngineError(
             f"workers must have the code of {game.policy!r} that the client has, of digest {code}, got {game.code}: "
-            f"install the same version everywhere, and start the workers anew"
+            f"install the same version everywhere, and restart the workers"
         )
     waiting = deque(Task(game, first_run, runs) for first_run, runs in parts)
     engine: Any = Threads(1)
@@ -227,8 +231,8 @@ def play_on_worker(game: Game, code: str, parts: Parts, on_gpu: bool) -> Played:
     while waiting and seconds < _SECONDS:
         batch = take(waiting, max(1, more))
         try:
-            found = list(engine.play(batch, _Wanted()))
-        except _UnwantedError:
+            found = list(engine.play(batch, _CancelCheck()))
+        except _CancelledError:
             waiting.extendleft(reversed(batch))
             break
         for task, chunk in found:
@@ -238,56 +242,56 @@ def play_on_worker(game: Game, code: str, parts: Parts, on_gpu: bool) -> Played:
     return played, [(task.first_run, task.runs) for task in waiting]
 
 
-class _UnwantedError(Exception):
-    """Nobody waits for the future that is being played."""
+class _CancelledError(Exception):
+    """The future that is being played was cancelled, or its client disconnected."""
 
 
-class _Wanted(Progress):
-    """What a worker tells of its progress: nothing. It ends a game whose future was cancelled, or whose client is gone."""
+class _CancelCheck(Progress):
+    """A progress bar that shows nothing, and ends the games of a future that was cancelled."""
 
     def __init__(self) -> None:
         super().__init__(1, show=False)
         self._tasks: Any = None
-        with suppress(ValueError):  # which says that this is no worker
+        with suppress(ValueError):  # raised outside a worker
             worker = distributed.get_worker()
             self._tasks, self._key = worker.state.tasks, worker.get_current_task()
 
     def advance(self, amount: int = 1) -> None:
-        """Raise, rather than go on for nobody."""
-        if self._tasks is not None and getattr(self._tasks.get(self._key), "state", "") not in _AT_PLAY:
-            raise _UnwantedError
+        """Raise `_CancelledError` if the future is no longer active."""
+        if self._tasks is not None and getattr(self._tasks.get(self._key), "state", "") not in _ACTIVE:
+            raise _CancelledError
 
 
 @dataclass
-class _Asked:
-    """What a future stands for."""
+class _Submitted:
+    """A future, and what it plays."""
 
     future: Any
-    games: list[Game]  # more than one, if the same was asked for twice
+    games: list[Game]  # more than one, if the same runs were requested twice
     on_gpu: bool
-    times: int  # that a worker sent some of it back
+    returned: int  # how often workers have returned some of these runs unplayed
 
 
 class _Flight:
-    """The futures under way."""
+    """The futures that are not finished."""
 
     def __init__(self, client: Any, bar: Progress) -> None:
-        self.rounds = 0  # that were asked for
+        self.rounds = 0  # of all futures that were submitted
         self._client = client
         self._bar = bar
-        self._asked: dict[str, _Asked] = {}  # by the key of the future
-        self._games: dict[str, Any] = {}  # futures, by the digest of the game
+        self._submitted: dict[str, _Submitted] = {}  # by the key of the future
+        self._games: dict[str, Any] = {}  # futures of the games themselves, by digest
         self._done = distributed.as_completed(loop=client.loop)
 
-    def submit(self, game: Game, parts: Parts, on_gpu: bool, times: int = 0) -> None:
-        """Ask for some runs of a game."""
-        key = f"rotting-{hashlib.sha256(repr((game.digest, parts, times)).encode()).hexdigest()}"
-        if times == 0:
+    def submit(self, game: Game, parts: Parts, on_gpu: bool, returned: int = 0) -> None:
+        """Submit some runs of a game."""
+        key = f"rotting-{hashlib.sha256(repr((game.digest, parts, returned)).encode()).hexdigest()}"
+        if returned == 0:
             self.rounds += sum(runs for _, runs in parts) * game.setting.horizon
-        if key in self._asked:
-            self._asked[key].games.append(game)
+        if key in self._submitted:
+            self._submitted[key].games.append(game)
             return
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # means are large, and travel once
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # means are large, but sent once
             if game.digest not in self._games:
                 self._games[game.digest] = self._client.submit(receive, game, key=f"rotting-game-{game.digest}", pure=False)
             future = self._client.submit(
@@ -300,23 +304,23 @@ class _Flight:
                 pure=False,
                 resources={_GPU: 1} if on_gpu else None,
             )
-        self._asked[key] = _Asked(future, [game], on_gpu, times)
+        self._submitted[key] = _Submitted(future, [game], on_gpu, returned)
         self._done.add(future)
 
-    def landed(self, most: int) -> Iterator[tuple[Task, Chunk]]:
-        """Yield what is finished, until at most so many futures are under way."""
-        while len(self._asked) > most:
+    def finished(self, most: int) -> Iterator[tuple[Task, Chunk]]:
+        """Yield finished tasks until at most `most` futures are left."""
+        while len(self._submitted) > most:
             future = next(self._done)
-            asked = self._asked.pop(future.key)
+            done = self._submitted.pop(future.key)
             played, rest = self._result(future)
-            for game in asked.games:
+            for game in done.games:
                 if rest:
-                    self.submit(game, rest, asked.on_gpu, asked.times + 1)
+                    self.submit(game, rest, done.on_gpu, done.returned + 1)
                 for first_run, chunk in played:
                     task = Task(game, first_run, len(chunk.regret))
                     self._bar.advance(task.rounds)
                     yield task, chunk
-            used = {game.digest for each in (asked, *self._asked.values()) for game in each.games}
+            used = {game.digest for each in (done, *self._submitted.values()) for game in each.games}
             self._games = {digest: sent for digest, sent in self._games.items() if digest in used}
 
     def _result(self, future: Any) -> Played:
@@ -329,8 +333,8 @@ class _Flight:
         return played
 
     def close(self) -> None:
-        """Take back what was not played, unless another client waits for it, too."""
-        with suppress(Exception):  # the cluster may be gone
-            self._client.cancel([each.future for each in self._asked.values()])
-        self._asked.clear()
+        """Cancel all futures; Dask goes on with those that another client waits for, too."""
+        with suppress(Exception):  # the cluster may have stopped
+            self._client.cancel([each.future for each in self._submitted.values()])
+        self._submitted.clear()
         self._games.clear()

@@ -1,4 +1,4 @@
-"""The problems of a family, drawn and tabulated some runs at a time, with what the optimal policy collects in each."""
+"""The problems of a family: tables of means and the rewards of the optimal policy, for some runs at a time."""
 
 import hashlib
 import threading
@@ -17,20 +17,20 @@ from rotting.problems import Problem, ProblemFamily
 from rotting.problems.mean_table import Means, join
 from rotting.problems.oracle import OPTIMAL, is_greedy_optimal, optimal_rewards
 
-_KEPT_BYTES = 1 << 29  # of tables, for the policies that play after the first
+_KEPT_BYTES = 1 << 29  # the most that is kept of tables, for the policies that play after the first
 Tables = tuple[Means, Floats]
 
 
 @dataclass(frozen=True, eq=False)
 class FamilyDraws:
-    """What run r of a family is played on: a function of the key and of r.
+    """The problems of the runs of a family. The problem of run r depends on the key and on r alone.
 
     Args:
-        family: who draws.
-        first: the problem of run 0, whose arms and noise all share.
-        key: what the problems are drawn from.
-        checkpoints: at which the optimal rewards are wanted; the last one is the horizon.
-        reference: what the regret of run 0 is measured against; that of all others must be, too.
+        family: the family that draws the problems.
+        first: the problem of run 0. All runs have its number of arms and its noise.
+        key: the key of the random numbers.
+        checkpoints: the rounds at which optimal rewards are computed; the last one is the horizon.
+        reference: what the regret of run 0 is measured against; all other runs must have the same reference.
     """
 
     family: ProblemFamily
@@ -43,7 +43,7 @@ class FamilyDraws:
 
     @property
     def digest(self) -> str:
-        """A digest by value."""
+        """A digest of the family and the key."""
         if not self.family.is_value:
             raise InvalidValueError(
                 "problem",
@@ -54,7 +54,7 @@ class FamilyDraws:
         return hashlib.sha256(repr((self.family, self.key)).encode()).hexdigest()
 
     def tables(self, first_run: int, runs: int) -> Tables:
-        """Return the means of some runs, one after the other, and the optimal rewards of each `[runs, checkpoints]`."""
+        """Return the means of some runs, one after the other, and their optimal rewards `[runs, checkpoints]`."""
         kept = self._kept.get((first_run, runs))
         if kept is not None:
             return kept
@@ -73,13 +73,13 @@ class FamilyDraws:
         return means, optimum
 
     def _draw(self, run: int) -> tuple[Means, Floats | None]:
-        """Return the means of one run, and the optimal rewards where the greedy oracle's are not."""
+        """Return the means of one run, and its optimal rewards, or None if the greedy oracle is optimal."""
         horizon = int(self.checkpoints[-1])
         table = self.family.means(run, self.key, horizon)
         if table is not None and is_greedy_optimal(table):
             return table, None
         problem = self.family.drawn(run, self.key)
-        self._check_kin(problem, run)
+        self._check_alike(problem, run)
         table = problem.means(horizon)
         if is_greedy_optimal(table):
             return table, None
@@ -93,8 +93,8 @@ class FamilyDraws:
             )
         return table, optimum
 
-    def _check_kin(self, problem: Problem, run: int) -> None:
-        """Refuse a problem that cannot be played by what run 0 is played by."""
+    def _check_alike(self, problem: Problem, run: int) -> None:
+        """Refuse a problem that the compiled game of run 0 cannot play."""
         if problem.n_arms != self.first.n_arms:
             raise InvalidValueError(
                 "a family",
@@ -120,9 +120,9 @@ class FamilyDraws:
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what was kept, which is drawn again."""
+        """Leave out the tables, which can be drawn again."""
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Begin with nothing kept."""
+        """Start without tables."""
         vars(self).update(state, _kept={}, _lock=threading.Lock())

@@ -1,4 +1,4 @@
-"""What every engine does."""
+"""The interface of every engine."""
 
 from collections.abc import Generator, Iterable
 from typing import Protocol
@@ -8,29 +8,30 @@ from rotting.engines.task import Chunk, Task
 
 
 class Engine(Protocol):
-    """Something that plays tasks: threads, and whatever else can run the loop.
+    """Plays tasks: on threads, a GPU or a cluster.
 
-    A run gives the same regret and pulls on every engine. A task holds all that is needed to play it, and can be pickled; an
-    engine may send it elsewhere.
+    A run has the same regret and pulls on every engine. A task holds everything that is needed to play it and can be pickled,
+    so an engine may send it to another machine.
     """
 
     def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
-        """Play tasks, and yield them with their chunks in the order in which they finish, whole or in parts.
+        """Play tasks, and yield them with their chunks as they finish.
 
-        Tasks are taken one by one while others are at play, and the tasks of one game follow each other: finding the next
-        task may take as long as tabulating a problem, getting ready for the next game as long as compiling it.
+        An engine may yield a task in several parts. Together they have each run of the task once, and their `game` is the same
+        object as the task's.
 
-        A part has the same `game`, the very object, as the task that it is of; the parts of a task are its runs, each once.
+        The engine takes tasks from the iterable one by one while it plays others: the next task may need a table of means, and
+        the next game must be compiled. The tasks of one game follow each other.
 
-        An error in a task is raised here. When one is, or when the generator is closed, games under way are cancelled; a
-        cancelled one is never yielded.
+        An error in a task is raised here. After an error, or when the generator is closed, all running games are cancelled, and
+        cancelled games are never yielded.
 
         Args:
             tasks: what to play.
-            bar: told how many rounds are played while games last.
+            bar: the progress bar, which counts rounds while the games are played.
         """
         ...
 
     def close(self) -> None:
-        """Free what the engine holds, after the last game."""
+        """Release the engine's resources after the last game."""
         ...

@@ -1,8 +1,9 @@
-"""The one loop: a policy plays a problem.
+"""The game loop: a policy plays a problem.
 
-`play` is one game and allocates nothing, so that one thread of any machine can run it; `play_runs` sets up one game after the
-other. Both call the policy (`init`, `choose`, `update`), the noise (`draw`), what an oracle sees (`reveal`) and what is
-recorded (`look`, `note`) through slots that `link` fills.
+`play` plays one game and allocates nothing, so that a thread of any device can run it; `play_runs` sets up one game after the
+other. Both call the policy through the slots of `kernels/policy_slots.py`. The other small functions of this module do nothing,
+or what the simplest game needs: `link` replaces some of them where a game needs more, such as an oracle that sees the means, a
+state that can fill up, or a record of every round.
 """
 
 import math
@@ -14,88 +15,71 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import allocates_nothing, bind, raises, slot
 from rotting.kernels.exact_sums import add, difference
+from rotting.kernels.policy_slots import choose, init, update
 from rotting.kernels.random_numbers import subkey
 from rotting.policy import Policy, small_capacity
 from rotting.problems.mean_table import Means, mean_at, seek
 from rotting.problems.noise import Noise
 
-CANCEL, DONE = 0, 1  # places of `signal`: set to stop the game; rounds played so far
+CANCEL, DONE = 0, 1  # positions in `signal`: a request to stop, and the number of rounds played
 _POLL = 1 << 14  # rounds between two looks at `signal`
-_MORE = 2  # times the room, when there is none left
+_GROWTH = 2  # factor by which the capacity of a full state grows
 _NOTHING: Mapping[Any, Any] = {}
 
 
 class Board(NamedTuple):
-    """Where one game stands: what the problem knows of the rounds played."""
+    """The progress of one game, apart from the policy's state."""
 
     pulls: Ints  # [K] N_i
-    round_piece: Ints  # [K] piece of each arm's means that the last round looked up lies in
+    round_piece: Ints  # [K] the piece of each arm's means that the last round looked up lies in
     pull_piece: Ints  # [K] the same over the arm's own pulls
-    passed: Ints  # [2] rounds and checkpoints that lie behind
+    passed: Ints  # [2] the number of rounds and of checkpoints that are done
     collected: Floats  # [2] the sum of the means of the arms pulled, as high + low
-    log: Any = ()  # a `Log` of the rounds, if they are recorded
-    extra: Any = ()  # what else is to be remembered, of a problem that has terms
+    record: Any = ()  # a `RoundRecord`, if the rounds are recorded
+    memory: Any = ()  # a `GameMemory`, if the problem has extensions
 
 
-def new_board(m: Means, pulls: Ints, log: Any = (), extra: Any = ()) -> Board:
-    """Return the board of a game that begins, which counts the pulls in `pulls`."""
+def new_board(m: Means, pulls: Ints, record: Any = (), memory: Any = ()) -> Board:
+    """Return the board of a new game, which counts its pulls in `pulls`."""
     pieces = m.round_first[:-1].copy(), m.pull_first[:-1].copy()
-    return Board(pulls, pieces[0], pieces[1], np.zeros(2, np.int64), np.zeros(2), log, extra)
-
-
-@slot
-def init(p: Any, n_arms: int, capacity: int) -> Any:
-    """Stand for the policy's `init`."""
-    raise NotImplementedError
-
-
-@slot
-def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    """Stand for the policy's `choose`."""
-    raise NotImplementedError
-
-
-@slot
-def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
-    """Stand for the policy's `update`."""
-    raise NotImplementedError
+    return Board(pulls, pieces[0], pieces[1], np.zeros(2, np.int64), np.zeros(2), record, memory)
 
 
 @slot
 def draw(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    """Stand for the noise's `draw`."""
+    """Slot: the noise's `draw`, or `draw_checked`."""
     raise NotImplementedError
 
 
-def mean_now(m: Means, b: Board, i: int, t: int) -> float:
-    """Return the mean that arm i would pay at round t."""
-    b.round_piece[i] = seek(m.round_starts, b.round_piece[i], m.round_first[i + 1], t)
-    b.pull_piece[i] = seek(m.pull_starts, b.pull_piece[i], m.pull_first[i + 1], b.pulls[i])
-    return mean_at(m, i, b.round_piece[i], b.pull_piece[i])
-
-
-def visit(b: Board, i: int) -> None:
-    """Trust the choice."""
-
-
-def visit_checked(b: Board, i: int) -> None:
-    """Refuse an arm that is not there; a negative one would count from the last arm, wherever indices are checked."""
-    b.pulls[i if i >= 0 else b.pulls.size] += 0
-
-
 @slot
-def draw_of_noise(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    """Stand for the noise's `draw` where the rewards are looked at."""
+def noise_draw(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    """Slot: the noise's `draw`, as `draw_checked` calls it."""
     raise NotImplementedError
 
 
 @raises
 def draw_checked(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    """Refuse a reward that is no finite number: a policy would go on with it in silence."""
-    reward = draw_of_noise(mean, scale, key, run, arm, clock)
+    """Refuse a reward that is not finite, which a policy would use without noticing."""
+    reward = noise_draw(mean, scale, key, run, arm, clock)
     if not math.isfinite(reward):
         raise FloatingPointError
     return reward
+
+
+def mean_now(m: Means, b: Board, i: int, t: int) -> float:
+    """Return the mean of arm i at round t."""
+    b.round_piece[i] = seek(m.round_starts, b.round_piece[i], m.round_first[i + 1], t)
+    b.pull_piece[i] = seek(m.pull_starts, b.pull_piece[i], m.pull_first[i + 1], b.pulls[i])
+    return mean_at(m, i, b.round_piece[i], b.pull_piece[i])
+
+
+def check_arm(b: Board, i: int) -> None:
+    """Accept every choice."""
+
+
+def check_arm_in_range(b: Board, i: int) -> None:
+    """Raise IndexError if there is no arm i, where indices are checked; a negative index would count from the last arm."""
+    b.pulls[i if i >= 0 else b.pulls.size] += 0
 
 
 def available(m: Means, t: int, arms: Ints) -> Ints:
@@ -103,8 +87,8 @@ def available(m: Means, t: int, arms: Ints) -> Ints:
     return arms
 
 
-def hear(p: Any, s: Any, b: Board, m: Means, t: int) -> None:
-    """Wait for no reward: each was seen in its own round."""
+def deliver_due_rewards(p: Any, s: Any, b: Board, m: Means, t: int) -> None:
+    """Do nothing: without delays, the policy saw every reward in its own round."""
 
 
 def observe(p: Any, s: Any, b: Board, m: Means, t: int, i: int, reward: float, run: int) -> None:
@@ -117,13 +101,8 @@ def count(m: Means, b: Board, i: int, t: int) -> None:
     b.pulls[i] += 1
 
 
-def extra_of_run(m: Any, n_arms: int, horizon: int) -> Any:
-    """Remember nothing else."""
-    return ()
-
-
 def reveal(s: Any, m: Means, b: Board, t: int) -> None:
-    """Show a learner nothing."""
+    """Show the policy nothing of the means."""
 
 
 def reveal_means(s: Any, m: Means, b: Board, t: int) -> None:
@@ -133,12 +112,12 @@ def reveal_means(s: Any, m: Means, b: Board, t: int) -> None:
 
 
 def means_of_run(m: Any, r: int, n_arms: int) -> Any:
-    """Return the means of one of the runs that are played: the same for all."""
+    """Return the means of the r-th run: the same for all runs."""
     return m
 
 
 def own_means(m: Any, r: int, n_arms: int) -> Any:
-    """Return the means of one run, where those of several follow one another."""
+    """Return the means of the r-th run, where `m` holds those of several runs one after the other."""
     a, b = r * n_arms, (r + 1) * n_arms
     return Means(
         m.kinds[a:b],
@@ -155,50 +134,55 @@ def own_means(m: Any, r: int, n_arms: int) -> Any:
 
 
 def optimum_of_run(optimal: Floats, r: int) -> Floats:
-    """Return what the optimal policy collects in one of the runs: the same in all."""
+    """Return what the optimal policy collects in the r-th run: the same in all runs."""
     return optimal
 
 
 def own_optimum(optimal: Floats, r: int) -> Any:
-    """Return what the optimal policy collects in one run, where each has its own."""
+    """Return what the optimal policy collects in the r-th run, where `optimal` has a row for each."""
     return optimal[r]
 
 
-def log_of_run(log: Any, r: int) -> Any:
-    """Record nothing."""
+def memory_of_run(m: Any, n_arms: int, horizon: int) -> Any:
+    """Return no memory: only extensions of a problem need one."""
     return ()
 
 
-def look(p: Any, s: Any, m: Means, b: Board, t: int, arms: Ints) -> None:
-    """Record nothing of the arms before a choice."""
+def record_of_run(record: Any, r: int) -> Any:
+    """Return no record."""
+    return ()
 
 
-def note(b: Board, t: int, i: int, reward: float) -> None:
+def record_state(p: Any, s: Any, m: Means, b: Board, t: int, arms: Ints) -> None:
+    """Record nothing before a choice."""
+
+
+def record_round(b: Board, t: int, i: int, reward: float) -> None:
     """Record nothing of a round."""
 
 
-def room_at_first(n_arms: int, rounds: int) -> int:
-    """Make room for every round."""
+def initial_capacity(n_arms: int, rounds: int) -> int:
+    """Return room for every round."""
     return rounds
 
 
 def is_full(s: Any) -> bool:
-    """There is room for every round."""
+    """Return False: the state has room for every round."""
     return False
 
 
-def says_full(s: Any) -> bool:
-    """Tell whether the last update found no room."""
+def state_is_full(s: Any) -> bool:
+    """Return whether the last update found no room in the state."""
     return bool(s.full[0] != 0)
 
 
 def enlarge(p: Any, s: Any, capacity: int) -> Any:
-    """Leave a state that is never full as it is."""
+    """Return a state that is never full as it is."""
     return s
 
 
 def is_cancelled(signal: Ints, rounds: int) -> bool:
-    """Count more rounds as played, and tell whether to stop."""
+    """Add to the number of rounds played, and return whether to stop."""
     signal[DONE] += rounds
     return bool(signal[CANCEL] != 0)
 
@@ -222,23 +206,23 @@ def play(
 ) -> None:
     """Play on to round `last`, or until the state is full; write the pseudo-regret at each checkpoint into `regret`.
 
-    A round in which the state was full is not played; it comes again once the state is enlarged.
+    A round in which the state fills up does not count. It is played again after the state is enlarged.
     """
     mark, high, low = b.passed[1], b.collected[0], b.collected[1]
     for t in range(b.passed[0] + 1, last + 1):
-        hear(p, s, b, m, t)
+        deliver_due_rewards(p, s, b, m, t)
         if is_full(s):
             b.passed[0], b.passed[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
             return
         reveal(s, m, b, t)
         now = available(m, t, arms)
-        look(p, s, m, b, t, now)
+        record_state(p, s, m, b, t, now)
         i = choose(p, s, t, policy_key, now)
-        visit(b, i)
+        check_arm(b, i)
         mean = mean_now(m, b, i, t)
         clock = t - 1 if m.on_rounds[i] else b.pulls[i]
         reward = draw(mean, scale, noise_key, run, i, clock)
-        note(b, t, i, reward)
+        record_round(b, t, i, reward)
         observe(p, s, b, m, t, i, reward, run)
         if is_full(s):
             b.passed[0], b.passed[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
@@ -265,12 +249,12 @@ def play_runs(
     optimal: Floats,
     regret: Floats,
     pulls: Ints,
-    log: Any,
+    record: Any,
     signal: Ints,
 ) -> None:
-    """Play one game for each row of `regret` [runs, checkpoints], `pulls` [runs, K] and the arrays of a `Log`, if it is one.
+    """Play one game for each row of `regret` [runs, checkpoints] and `pulls` [runs, K], and of the arrays of a `RoundRecord`.
 
-    Where each run has a problem of its own, their means follow one another in `m`, and `optimal` has a row for each.
+    Where each run has a problem of its own, `m` holds their means one after the other, and `optimal` has a row for each.
     """
     n_arms = pulls.shape[1]
     arms = np.arange(n_arms)
@@ -278,34 +262,34 @@ def play_runs(
         if signal[CANCEL] != 0:
             return
         run = first_run + r
-        capacity = room_at_first(n_arms, checkpoints[-1])
+        capacity = initial_capacity(n_arms, checkpoints[-1])
         s = init(p, n_arms, capacity)
         mine, best = means_of_run(m, r, n_arms), optimum_of_run(optimal, r)
-        b = new_board(mine, pulls[r], log_of_run(log, r), extra_of_run(mine, n_arms, checkpoints[-1]))
+        b = new_board(mine, pulls[r], record_of_run(record, r), memory_of_run(mine, n_arms, checkpoints[-1]))
         key = subkey(policy_key, run)
-        while True:  # one call: its code is compiled in place
+        while True:  # with a single call of `play`, since its code is compiled into each place that calls it
             play(p, s, b, mine, scale, noise_key, key, run, arms, checkpoints, best, regret[r], checkpoints[-1], signal)
             if not is_full(s):
                 break
-            capacity *= _MORE
+            capacity *= _GROWTH
             s = enlarge(p, s, capacity)
 
 
 def link(policy: Policy, noise: Noise, checked: bool = False, more: Mapping[Any, Any] = _NOTHING) -> Callable[..., None]:
-    """Return `play_runs` bound to this policy and this noise, still plain.
+    """Return `play_runs` bound to this policy and this noise: a plain function.
 
     Args:
-        policy: whose `init`, `choose` and `update` are called.
-        noise: whose `draw` is.
-        checked: look at choices and rewards.
-        more: other functions to bind, such as those that record.
+        policy: its `init`, `choose` and `update` are called.
+        noise: its `draw` is called.
+        checked: whether choices and rewards are checked.
+        more: other functions to replace, such as those that record.
     """
     kernel = policy.kernel
     parts: dict[Any, Any] = {init: kernel.init, choose: kernel.choose, update: kernel.update, draw: noise.draw}
     if policy.sees_means:
         parts[reveal] = reveal_means
     if kernel.enlarge is not None:
-        parts |= {room_at_first: small_capacity, is_full: says_full, enlarge: kernel.enlarge}
+        parts |= {initial_capacity: small_capacity, is_full: state_is_full, enlarge: kernel.enlarge}
     if checked:
-        parts |= {visit: visit_checked, draw: draw_checked, draw_of_noise: noise.draw}
+        parts |= {check_arm: check_arm_in_range, draw: draw_checked, noise_draw: noise.draw}
     return bind(play_runs, {**parts, **more})

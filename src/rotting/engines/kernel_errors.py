@@ -1,99 +1,111 @@
-"""Mistakes in the functions of a policy or of a noise, told in one sentence: whose, where, and what.
+"""Errors in the functions of a policy or a noise, as one sentence: whose function, where, and what is wrong.
 
-A compiler writes pages about what it does not know, and compiled code does not say which of its indices was wrong. The first
-are read for the place and the cause; for the second, the call that failed is made again interpreted, which is the same game.
+Numba's messages about code that it cannot compile fill pages: `compile_error` reads the place and the cause from them. A game
+that fails while it is played is played again without the compiler, up to the round that failed (`game_error`).
 """
 
 import re
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from copy import deepcopy
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.engines.compiler_words import cause, is_about_a_dict, type_name
-from rotting.engines.game import draw_checked, mean_now, play, visit_checked
+from rotting.engines.game import CANCEL, check_arm_in_range, draw_checked, mean_now, noise_draw, play
+from rotting.engines.task import Chunk, Task
 from rotting.errors import KernelError, KernelIndexError
 from rotting.kernels.binding import reached_functions
-from rotting.kernels.nested import check_state
-from rotting.kernels.refusals import line_of_dict, place
+from rotting.kernels.mistakes import Kernels, error_kind, frames_of, is_own, locate, owner_prefix, replay, suspects
+from rotting.kernels.policy_slots import choose
+from rotting.kernels.refusals import place
 from rotting.policy import Policy, Reason
 from rotting.problems.noise import Noise
 
-Kernels = Callable[..., Any]
-"""A plain function and all that it reaches."""
-Owner = Policy | Noise
-"""Whose function it is."""
+# Code that Numba does not compile.
+
+_CAUSES = [
+    (r">>> setitem\(readonly ", "an array of a module must not be written to: what changes belongs into the state"),
+    (r"Unsupported array index type (\w+)", "an index must be a whole number, got {0}"),
+    (r"DictType|build_map|typed[./]typeddict|typed/dictobject|[Dd]ict\[", "a dict is not allowed in compiled code"),
+    (r"Unknown attribute '(\w+)' of type (\w+)", "{1} has no {0}"),
+    (r"Cannot unify (.+?) and (.+?) for '(\w+)", "{2} must keep its type, got {0} and {1}"),
+    (
+        r"NRT required|Only accept returning of array|format spec in f-strings",
+        "nothing may be created in compiled code, neither arrays nor lists nor texts",
+    ),
+    (r"(?:Use of unsupported NumPy function|Untyped global name) '([\w.]+)'", "{0} is not allowed in compiled code"),
+    (r">>> (\w+)\((.*)\)", "{0}({1}) is not allowed in compiled code"),
+]
+_TYPES = {"unicode_type": "str", "none": "None", "boolean": "bool", "OptionalType": "number or None", "reflected": "list"}
 
 
-@contextmanager
-def blaming(owner: Owner | None) -> Iterator[None]:
-    """Say which policy or noise it is that a kernel error speaks of."""
-    try:
-        yield
-    except KernelError as error:
-        if owner is None:
-            raise
-        raise KernelError(f"{_whose(owner)}{error}") from None
-
-
-def _whose(*owners: Owner | None) -> str:
-    """Return the beginning of a message about one of `owners`."""
-    named = [repr(each) for each in owners if each is not None]
-    return f"{' or '.join(named)}: " if named else ""
-
-
-def is_own(module: str) -> bool:
-    """Return whether a module is the library's own."""
-    return module.startswith("rotting.")
-
-
-def is_own_work(function: Kernels) -> bool:
-    """Return whether a function, and all that it reaches, is the library's own."""
-    return all(is_own(each.__module__) for each in reached_functions(function))
-
-
-# What the compiler refuses.
-
-
-def compile_error(function: Kernels, owner: Owner | None, error: Exception) -> KernelError:
-    """Return what the compiler said of `function` in one sentence."""
+def compile_error(function: Kernels, owner: Policy | Noise | None, error: Exception) -> KernelError:
+    """Return Numba's message about `function` in one sentence."""
     text = str(error)
-    return KernelError(
-        f"{_whose(owner)}{_refused_choice(function, text) or f'{_refused_place(function, text)}: {cause(text)}'}"
-    )
+    return KernelError(f"{owner_prefix(owner)}{_bad_choice(function, text) or f'{_place(function, text)}: {cause(text)}'}")
 
 
-def speaks_of(function: Kernels, error: Exception) -> bool:
-    """Return whether an error names a line of `function`, or of what it reaches."""
+def names_line_of(function: Kernels, error: Exception) -> bool:
+    """Return whether Numba's message names a line of `function` or of a function that it reaches."""
     named = set(_named_lines(str(error)))
     return any((each.__code__.co_filename, line) in named for each in reached_functions(function) for line in _lines(each))
 
 
 def no_number(noise: Noise, kind: str) -> KernelError:
-    """Return that `draw` returns something else, of a kind that the compiler calls so."""
-    return KernelError(f"{_whose(noise)}{place(noise.draw.__code__)} must return a number, got {type_name(kind)}")
+    """Return the error of a `draw` that returns a value of this type, as Numba calls it."""
+    return KernelError(f"{owner_prefix(noise)}{place(noise.draw.__code__)} must return a number, got {_type_name(kind)}")
 
 
-def _refused_choice(function: Kernels, text: str) -> str | None:
-    """Return that `choose` returns no whole number, if that is what the loop of a game stumbles over."""
-    looks_at_the_choice = {mean_now.__code__.co_filename: _lines(mean_now) | _lines(visit_checked)}
-    if not any(line in looks_at_the_choice.get(file, set()) for file, line in _named_lines(text)[:1]):
+def cause(text: str) -> str:
+    """Return the cause that Numba gives, in a few words.
+
+    Example:
+        >>> cause("Cannot unify Literal[int](1) and unicode_type for 'x.2', defined at")
+        'x must keep its type, got int and str'
+        >>> cause("No implementation of function ... >>> add(int64, Literal[str](a))")
+        'add(int, str) is not allowed in compiled code'
+    """
+    for pattern, words in _CAUSES:
+        found = re.search(pattern, text)
+        if found is not None:
+            return words.format(*(", ".join(map(_type_name, _split(each))) for each in found.groups()))
+    lines = [line.strip() for line in text.splitlines()]
+    said = next((line for line in lines if line and not line.startswith("Failed in")), "it cannot be compiled")
+    return said.partition(" Raised from ")[0].rstrip(".")
+
+
+def _type_name(text: str) -> str:
+    """Return Numba's name of a type as Python writes it: `float` for `float64`; other text stays."""
+    name = re.sub(r"^Literal\[(\w+)\].*|^(\w+)[(<\[ ].*", r"\1\2", text)
+    return _TYPES.get(name, re.sub(r"^u?(int|float)\d+$", r"\1", name))
+
+
+def _split(text: str) -> list[str]:
+    """Return the arguments of a call, which may have commas of their own inside brackets."""
+    parts, depth = [""], 0
+    for each in text:
+        depth += (each in "([<") - (each in ")]>")
+        if each == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += each
+    return [each.strip() for each in parts]
+
+
+def _bad_choice(function: Kernels, text: str) -> str | None:
+    """Return that `choose` must return a whole number, if Numba stops where the game uses the choice."""
+    uses = {mean_now.__code__.co_filename: _lines(mean_now) | _lines(check_arm_in_range)}
+    if not any(line in uses.get(file, set()) for file, line in _named_lines(text)[:1]):
         return None
     found = re.search(r"Unsupported array index type (\w+)|[(<](none|float64|OptionalType\(.*?\))", text)
-    got = "" if found is None else f", got {type_name(found[1] or found[2])}"
-    return f"{place(_callee(function, play, 'choose').__code__)} must return a whole number{got}"
+    got = "" if found is None else f", got {_type_name(found[1] or found[2])}"
+    return f"{place(_callee(function, play, choose).__code__)} must return a whole number{got}"
 
 
-def _callee(function: Kernels, caller: Kernels, name: str) -> Any:
-    """Return what `caller` calls by a name, as `function` reaches it: what a slot was filled with."""
+def _callee(function: Kernels, caller: Kernels, slot: Kernels) -> Any:
+    """Return what fills a slot that `caller` calls, where `function` reaches `caller`."""
     (bound,) = (each for each in reached_functions(function) if each.__code__ is caller.__code__)
-    return bound.__globals__[name]
+    return bound.__globals__[slot.__name__]
 
 
 def _lines(function: Kernels) -> set[int | None]:
@@ -101,174 +113,105 @@ def _lines(function: Kernels) -> set[int | None]:
 
 
 def _named_lines(text: str) -> list[tuple[str, int]]:
-    """Return the files and lines that the compiler speaks of, the innermost first."""
+    """Return the files and lines that Numba's message names, the innermost first."""
     found = re.findall(r'(?: at|Raised from) (\S.*?) \((\d+)\)|File "(.+?)", line (\d+):', text)
     return [(file, int(line)) if file else (str(Path(near).resolve()), int(there)) for file, line, near, there in found]
 
 
-def _refused_place(function: Kernels, text: str) -> str:
+def _place(function: Kernels, text: str) -> str:
     functions = reached_functions(function)
     foreign = [each for each in functions if not is_own(each.__module__)]
     for candidates in (foreign, functions):
         for file, line in _named_lines(text):
             for each in candidates:
-                code = each.__code__
-                if code.co_filename == file and line in _lines(each):
+                if each.__code__.co_filename == file and line in _lines(each):
                     fits = "" if candidates is foreign or not foreign else "what is returned does not fit "
-                    return fits + place(code, (line_of_dict(code) if is_about_a_dict(text) else None) or line)
-    return _listed(_suspects(function))
+                    return fits + place(each.__code__, line)
+    return " or ".join(map(place, suspects(function)))
 
 
-def _suspects(function: Kernels) -> list[CodeType]:
-    """Return the functions that are not the library's own, any of which may be meant."""
-    functions = reached_functions(function)
-    foreign = [each for each in functions if not is_own(each.__module__)]
-    return [each.__code__ for each in foreign or functions[-1:]]
-
-
-def _listed(codes: list[CodeType]) -> str:
-    return " or ".join(map(place, codes))
-
-
-# Mistakes while the code runs: an index out of bounds, and all else that Python tells by an error of its own.
-
-MISTAKES = (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError)
-
-
-def telling(owner: Owner | None, function: Kernels, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `call`, which is `function` with its indices checked; its mistakes are told with function and line."""
-
-    def told(*arguments: Any) -> Any:
-        try:
-            return call(*arguments)
-        except MISTAKES as error:
-            found = error if frames_of(function, error) else replay(type(error), function, *deepcopy(arguments))
-            raise mistake(owner, function, error, found) from None
-
-    return told
-
-
-def new_state(policy: Policy, n_arms: int, capacity: int) -> Any:
-    """Return the state of a policy that has seen nothing."""
-    init = policy.kernel.init
-    state = telling(policy, init, init)(policy.params, n_arms, capacity)
-    with blaming(policy):
-        check_state(state)
-        if policy.kernel.enlarge is not None and "full" not in state._fields:
-            raise KernelError("a state that can be enlarged must have a field `full`, which says when it must be, got none")
-    return state
-
-
-def _no_arm(choose: Kernels, choice: object) -> str:
-    name = "choose" if is_own(choose.__module__) else place(choose.__code__)
-    if not _is_whole(choice):
-        return f"{name} must return a whole number, got {_kind(choice)}"
-    return f"{name} must return one of `arms`, got {choice!r}"
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer)
-
-
-def _kind(value: object) -> str:
-    return "None" if value is None else type_name(type(value).__name__)
+# Values that a policy's functions must not return.
 
 
 def check_choice(policy: Policy, choice: object, arms: Ints) -> None:
-    """Refuse what `choose` returned if it is none of `arms`."""
-    if not _is_whole(choice) or choice not in arms:
+    """Refuse a choice that is none of `arms`."""
+    if not isinstance(choice, int | np.integer) or choice not in arms:
         raise KernelIndexError(f"{policy!r}: {_no_arm(policy.kernel.choose, choice)}")
 
 
 def check_reason(policy: Policy, reason: object) -> None:
-    """Refuse what `explain` returned if it is no `Reason`."""
+    """Refuse an explanation that is no `Reason`."""
     explain: Any = policy.kernel.explain
     if not isinstance(reason, tuple) or len(reason) != len(Reason._fields):
         raise KernelError(f"{policy!r}: {place(explain.__code__)} must return a Reason, got {reason!r}")
 
 
-def replay(kind: type[Exception], function: Kernels, *arguments: Any) -> Exception | None:
-    """Return the error of the same call, interpreted, which knows its lines.
+def _no_arm(choose: Kernels, choice: object) -> str:
+    name = "choose" if is_own(choose.__module__) else place(choose.__code__)
+    if not isinstance(choice, int | np.integer):
+        return f"{name} must return a whole number, got {'None' if choice is None else _type_name(type(choice).__name__)}"
+    return f"{name} must return one of `arms`, got {choice!r}"
 
-    There is none where the interpreter stops earlier, at what compiled code lets pass, such as `math.log(0.0)`.
+
+# Games that fail while they are played.
+
+_REPLAY_ROUNDS = 100_000  # the interpreter plays these in a few seconds
+
+
+class _StopAfter:
+    """Takes the place of a game's `signal`, and cancels the game after a number of rounds."""
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds
+        self._done = 0
+
+    def __getitem__(self, k: int) -> int:
+        return int(self._done >= self._rounds) if k == CANCEL else self._done
+
+    def __setitem__(self, k: int, value: int) -> None:
+        self._done = value
+
+
+def game_error(task: Task, chunk: Chunk, error: Exception) -> KernelError:
+    """Return the error of a task that failed, with its round and run.
+
+    Args:
+        task: what was played.
+        chunk: its results up to the round that failed.
+        error: what the compiled game raised.
     """
-    try:
-        with np.errstate(all="ignore"):
-            function(*arguments)
-    except kind as error:
-        return error
-    except Exception:  # noqa: BLE001 (others' code, interpreted, can raise anything)
+    game, linked = task.game, task.game.checked
+    played = chunk.pulls.sum(axis=1)
+    row = int(np.argmax(played < game.setting.horizon))  # the run that was not played to its end
+    t, run = int(played[row]) + 1, task.first_run + row
+    found: Exception | None = error if frames_of(linked, error) else None
+    if found is None and t <= _REPLAY_ROUNDS:
+        found = replay(type(error), linked, *game.arguments(run, task.blank().first(1), _StopAfter(t)))
+    codes, sentence = _bad_value(linked, error, found) or locate(linked, error, found)
+    of_noise = {each.__code__ for each in reached_functions(game.setting.noise.draw)}
+    policy = game.policy if {*codes} - of_noise else None
+    noise = game.setting.noise if {*codes} & of_noise else None
+    return error_kind(error)(f"{owner_prefix(policy, noise)}{sentence}, in round {t} of run {run}")
+
+
+def _bad_value(function: Kernels, error: Exception, found: Exception | None) -> tuple[list[Any], str] | None:
+    """Return that a reward or a choice is wrong, if the error arose in the game's own code, which is right."""
+    frames = frames_of(function, found)
+    if not frames and isinstance(error, FloatingPointError):  # compiled, only `draw_checked` raises it
+        return _bad_reward(function)
+    if any(not is_own(frame.f_globals["__name__"]) for frame, _ in frames):
         return None
+    for frame, _ in frames:
+        if frame.f_code is draw_checked.__code__ and "reward" in frame.f_locals:
+            return _bad_reward(function, frame.f_locals["reward"])
+        if frame.f_code is play.__code__ and "i" in frame.f_locals:
+            chosen_by = frame.f_globals["choose"]
+            return [chosen_by.__code__], _no_arm(chosen_by, frame.f_locals["i"])
     return None
 
 
-def frames_of(function: Kernels, error: BaseException) -> list[tuple[FrameType, int]]:
-    """Return the interpreted calls of `function`, and of what it reaches, that an error went through, innermost first."""
-    codes = {each.__code__ for each in reached_functions(function)}
-    return [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code in codes][::-1]
-
-
-def mistake(
-    owner: Owner | None,
-    function: Kernels,
-    error: Exception,
-    found: Exception | None,
-    when: str = "",
-    noise: Noise | None = None,
-) -> KernelError:
-    """Return what went wrong in a call, and where, as far as the error that was `found` in an interpreted call tells.
-
-    Args:
-        owner: whose `function` is.
-        function: what was called.
-        error: what the call raised.
-        found: what the same call raises when it is interpreted, if that is known.
-        when: the end of the sentence.
-        noise: whose functions are among those that `function` reaches, and not the owner's.
-    """
-    kind = KernelIndexError if isinstance(error, IndexError) else KernelError
-    codes, what = _mistake_place(function, error, found)
-    drawing = set() if noise is None else {each.__code__ for each in reached_functions(noise.draw)}
-    owners = (owner if {*codes} - drawing else None, noise if {*codes} & drawing else None)
-    return kind(f"{_whose(*owners)}{what}{when}")
-
-
-def _mistake_place(function: Kernels, error: Exception, found: Exception | None) -> tuple[list[CodeType], str]:
-    """Return the functions that may be meant, and a sentence about them."""
-    outside = isinstance(error, IndexError)
-    frames = [] if found is None else frames_of(function, found)
-    if isinstance(error, FloatingPointError) and not frames:  # which `draw_checked` alone raises in compiled code
-        return _no_reward(function)
-    if not frames:
-        suspects = _suspects(function)
-        return suspects, f"{_listed(suspects)} reaches outside an array" if outside else f"{_listed(suspects)}: {_words(error)}"
-    words = _words(found if outside and found is not None else error)
-    for frame, line in frames:
-        if not is_own(frame.f_globals["__name__"]):
-            return [frame.f_code], f"{place(frame.f_code, line)}: {words}"
-    for frame, _ in frames:
-        if frame.f_code is draw_checked.__code__ and "reward" in frame.f_locals:  # it is right, so the reward is not
-            return _no_reward(function, frame.f_locals["reward"])
-        if frame.f_code is play.__code__ and "i" in frame.f_locals:  # the loop itself is right, so the arm is not
-            choose = frame.f_globals["choose"]
-            return [choose.__code__], _no_arm(choose, frame.f_locals["i"])
-    frame, line = frames[0]
-    return [frame.f_code], f"{place(frame.f_code, line)}: {words}"
-
-
-def _no_reward(function: Kernels, *reward: object) -> tuple[list[CodeType], str]:
-    """Return what is said of a `draw`, with the reward if it is known."""
-    draw = _callee(function, draw_checked, "draw_of_noise")
-    numbers = all(isinstance(each, float | int | np.number) for each in reward)
+def _bad_reward(function: Kernels, *reward: object) -> tuple[list[Any], str]:
+    draw = _callee(function, draw_checked, noise_draw)
+    is_number = all(isinstance(each, float | int | np.number) for each in reward)
     got = "".join(f", got {each!r}" for each in reward)
-    return [draw.__code__], f"{place(draw.__code__)} must return a {'finite ' if numbers else ''}number{got}"
-
-
-def _words(error: Exception) -> str:
-    """Return what Python said; what the compiler says too, in the same words."""
-    if isinstance(error, AttributeError) and error.name is not None:
-        owner = error.obj.__name__ if isinstance(error.obj, ModuleType) else type(error.obj).__name__
-        return f"{owner} has no {error.name}"
-    if isinstance(error, IndexError):
-        return "an index must be a whole number" if str(error).startswith("only integers") else str(error)
-    return f"{type(error).__name__}, {error}"
+    return [draw.__code__], f"{place(draw.__code__)} must return a {'finite ' if is_number else ''}number{got}"

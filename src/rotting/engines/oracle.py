@@ -1,4 +1,4 @@
-"""What the greedy oracle collects on problems that are no table of means: compiled, as games are."""
+"""The rewards of the greedy oracle on problems that are not a plain table of means."""
 
 from typing import Any
 
@@ -6,19 +6,19 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
+from rotting.engines.extensions import Extensions
 from rotting.engines.greedy import collect_runs
-from rotting.engines.terms import Rules
 from rotting.kernels.binding import bind
 
 
-def played_greedily(means: Any, rules: Rules, checkpoints: Ints) -> Floats:
+def played_greedily(means: Any, extensions: Extensions, checkpoints: Ints) -> Floats:
     """Return the cumulative mean reward of the greedy oracle at each checkpoint.
 
     Args:
-        means: a table, with the terms of the problem if it has any.
-        rules: what the problem adds to a table.
-        checkpoints: the last one is the horizon.
+        means: a `Means`, or an `ExtendedMeans`.
+        extensions: those of the problem.
+        checkpoints: rounds, in order; the last one is the horizon.
     """
     collected = np.zeros((1, checkpoints.size))
-    compiled(bind(collect_runs, rules.on_means), allocates=True)(means, means.kinds.size, checkpoints, collected)
+    compiled(bind(collect_runs, extensions.on_means), allocates=True)(means, means.kinds.size, checkpoints, collected)
     return np.asarray(collected[0])

@@ -1,7 +1,7 @@
-"""What an engine plays, as values that can be pickled, and what it gives back.
+"""What engines play and return, as values that can be pickled.
 
-A `Game` is one policy on one problem: everything that decides what its run r gives, on any engine and any machine. A `Task` is
-some consecutive runs of a game, a `Chunk` what playing them gave.
+A `Game` is one policy on one problem: everything that decides the result of its run r, on any engine and any machine. A `Task`
+is some consecutive runs of a game, and a `Chunk` is their result.
 """
 
 import hashlib
@@ -19,18 +19,18 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.machine import this_machine
 from rotting.common.version import __version__
+from rotting.engines.extensions import NO_EXTENSIONS, ExtendedMeans, Extensions
 from rotting.engines.game import link, means_of_run, optimum_of_run, own_means, own_optimum
-from rotting.engines.kernel_errors import blaming
-from rotting.engines.log import Log, new_log, recording
-from rotting.engines.terms import NO_RULES, Rules, Terms
+from rotting.engines.round_record import RoundRecord, new_record, recording
 from rotting.kernels.binding import digest
+from rotting.kernels.mistakes import naming_owner
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise
 
-_CHUNK_ROUNDS = 2_000_000  # work of one task: small enough to share out, large enough to make crossings free
-_FEW_ROUNDS = 50_000  # work of the shortest task but the first: some milliseconds, against which handing it over is nothing
-_CHUNKS = 16  # a longer chunk is at most this share of the runs before it, so that few runs are shared out too
+_CHUNK_ROUNDS = 2_000_000  # the largest task, in rounds: small enough to share the work evenly among workers
+_FEW_ROUNDS = 50_000  # the smallest task after the first, in rounds: some milliseconds, long beside the cost of a task
+_CHUNKS = 16  # a task has at most 1/16 of the runs before it, so that a few runs are shared among workers, too
 
 
 class Origin(NamedTuple):
@@ -41,52 +41,52 @@ class Origin(NamedTuple):
 
     @classmethod
     def here_and_now(cls) -> Self:
-        """Return the origin of what this process plays now."""
+        """Return the origin of games that this process plays now."""
         return cls(this_machine(), time.time())
 
 
 class Chunk(NamedTuple):
-    """Some runs of one game."""
+    """The result of some runs of one game."""
 
     regret: Floats  # [runs, checkpoints]
     pulls: Ints  # [runs, K]
-    seconds: float  # of CPU time that they took
-    log: Log | tuple[()] = ()  # every round of them, if they are recorded
+    seconds: float  # the CPU time that they took
+    record: RoundRecord | tuple[()] = ()  # every round, if they are recorded
     origin: Origin = Origin("", 0.0)
 
     def first(self, runs: int) -> "Chunk":
         """Return the first runs of the chunk, with their share of the time."""
-        log = Log._make(array[:runs] for array in self.log) if isinstance(self.log, Log) else ()
-        return Chunk(self.regret[:runs], self.pulls[:runs], self.seconds * runs / len(self.regret), log, self.origin)
+        record = RoundRecord._make(array[:runs] for array in self.record) if isinstance(self.record, RoundRecord) else ()
+        return Chunk(self.regret[:runs], self.pulls[:runs], self.seconds * runs / len(self.regret), record, self.origin)
 
 
 class Draws(Protocol):
-    """The problems of a family: every run has its own."""
+    """The problems of a family, one for each run."""
 
     @property
     def digest(self) -> str:
-        """A digest of all that decides them."""
+        """A digest of everything that decides the problems."""
         ...
 
     def tables(self, first_run: int, runs: int) -> tuple[Means, Floats]:
-        """Return the means of some runs, one after the other, and the optimal rewards of each `[runs, checkpoints]`."""
+        """Return the means of some runs, one after the other, and their optimal rewards `[runs, checkpoints]`."""
         ...
 
 
-def beyond_tables(record: tuple[str, ...], draws: object, rules: Rules) -> str:
-    """Return what a game has that is more than rewards around a table of means, or nothing; not every engine plays it.
+def unsupported_feature(record: tuple[str, ...], draws: object, extensions: Extensions) -> str:
+    """Return the first feature of a game that some engines do not support, or an empty string.
 
     Example:
-        >>> beyond_tables(("arms",), None, NO_RULES), beyond_tables((), None, NO_RULES)
+        >>> unsupported_feature(("arms",), None, NO_EXTENSIONS), unsupported_feature((), None, NO_EXTENSIONS)
         ('a record of every round', '')
     """
     found = {
         "a record of every round": bool(record),
         "a new problem in every run": draws is not None,
-        "arms that come, leave or recover": rules.moves,
-        "late rewards": rules.delay is not None,
+        "arms that come, leave or recover": extensions.moves,
+        "late rewards": extensions.delay is not None,
     }
-    return next((name for name, is_so in found.items() if is_so), "")
+    return next((name for name, has_it in found.items() if has_it), "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,39 +94,39 @@ class Setting:
     """What the games of one simulation share."""
 
     noise: Noise
-    means: Means | Terms  # of run 0, if every run has its own
+    means: Means | ExtendedMeans  # of run 0, if every run has its own
     noise_key: int
     policy_key: int
     checkpoints: Ints  # the last one is the horizon
     optimum: Floats  # the optimal reward up to each checkpoint
-    record: tuple[str, ...] = ()  # which arrays of a `Log` are filled in
+    record: tuple[str, ...] = ()  # the fields of a `RoundRecord` that are filled in
     draws: Draws | None = None  # the problems of the runs, if every run has its own
-    rules: Rules = NO_RULES  # what the problem adds to a table of means, which are then `Terms`
+    extensions: Extensions = NO_EXTENSIONS  # of the problem, whose means are then `ExtendedMeans`
 
     @property
     def horizon(self) -> int:
-        """Rounds of a game."""
+        """The number of rounds of a game."""
         return int(self.checkpoints[-1])
 
     @property
-    def beyond_tables(self) -> str:
-        """What these games have that not every engine plays, or nothing."""
-        return beyond_tables(self.record, self.draws, self.rules)
+    def unsupported_feature(self) -> str:
+        """The first feature of these games that some engines do not support, or an empty string."""
+        return unsupported_feature(self.record, self.draws, self.extensions)
 
     @property
     def n_arms(self) -> int:
-        """Arms of the problem."""
+        """The number of arms of the problem."""
         return self.means.kinds.size
 
     @cached_property
     def digest(self) -> str:
-        """A digest by value, whatever code made the values."""
-        # A game that was played without the compiler gives the same regret, but not the same times.
+        """A digest of the values of all fields."""
+        # A game that was played without the compiler has the same regret, but took another time.
         engine = __version__, version("numba"), os.environ.get("NUMBA_DISABLE_JIT", "0")
         keys = self.noise_key, self.policy_key
         scale = np.ravel(self.noise.scale).tolist()
         drawn = () if self.draws is None else (self.draws.digest,)
-        rules = self.rules.moves, self.rules.delay  # of a formula, the code is part of the game's
+        rules = self.extensions.moves, self.extensions.delay  # the digest of the game covers the code of a formula
         hasher = hashlib.sha256(repr((keys, self.noise, scale, engine, rules, *self.record, *drawn)).encode())
         for array in (*self.means, self.checkpoints, self.optimum):
             hasher.update(f"{array.dtype}{array.shape}".encode())
@@ -143,49 +143,49 @@ class Game:
 
     @cached_property
     def linked(self) -> Callable[..., None]:
-        """The loop over runs, bound to the policy and the noise: a plain function that `arguments` fit."""
+        """The loop over runs, bound to the policy and the noise: a plain function, called with `arguments`."""
         return self._link(checked=False)
 
     @cached_property
     def checked(self) -> Callable[..., None]:
-        """The same loop, which also refuses a choice that is no arm."""
+        """The same loop, which also checks choices and rewards."""
         return self._link(checked=True)
 
     def _link(self, checked: bool) -> Callable[..., None]:
-        with blaming(self.setting.noise):
+        with naming_owner(self.setting.noise):
             digest(self.setting.noise.draw)  # type: ignore[arg-type]
-        with blaming(self.policy):  # whose is what is refused of the rest
+        with naming_owner(self.policy):  # every other function that is refused is the policy's
             more = recording(self.policy, self.setting.record)
-            more |= self.setting.rules.parts(self.policy)
+            more |= self.setting.extensions.parts(self.policy)
             if self.setting.draws is not None:
                 more |= {means_of_run: own_means, optimum_of_run: own_optimum}
             return link(self.policy, self.setting.noise, checked, more)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the loops and their digests, which are made again where the game is read: of the code that is there."""
+        """Leave out the loops and their digests: the process that reads the game makes them again, from its own code."""
         return {"policy": self.policy, "setting": self.setting}
 
     @cached_property
     def code(self) -> str:
         """A digest of the code of the policy, of the noise and of the loop."""
-        with blaming(self.policy):
+        with naming_owner(self.policy):
             return digest(self.linked)  # type: ignore[arg-type]
 
     @cached_property
     def digest(self) -> str:
-        """A digest of everything that decides what the runs give."""
+        """A digest of everything that decides the results."""
         parts = self.setting.digest, self.policy.name, tuple(map(float, self.policy.params)), self.code
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def arguments(self, first_run: int, chunk: Chunk, signal: Any) -> tuple[Any, ...]:
-        """Return what `linked` is called with to fill a chunk that begins at `first_run`."""
+        """Return the arguments with which `linked` fills a chunk that begins at `first_run`."""
         each = self.setting
-        means: Means | Terms = each.means
+        means: Means | ExtendedMeans = each.means
         optimum = each.optimum
         if each.draws is not None:
             means, optimum = each.draws.tables(first_run, len(chunk.regret))
         shared = (self.policy.params, means, each.noise.scale, each.noise_key, each.policy_key)
-        return (*shared, first_run, each.checkpoints, optimum, chunk.regret, chunk.pulls, chunk.log, signal)
+        return (*shared, first_run, each.checkpoints, optimum, chunk.regret, chunk.pulls, chunk.record, signal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,33 +198,38 @@ class Task:
 
     @property
     def end(self) -> int:
-        """The run after the last one."""
+        """The number of the run after the last one."""
         return self.first_run + self.runs
 
     @property
     def rounds(self) -> int:
-        """Rounds of all runs."""
+        """The number of rounds of all runs together."""
         return self.runs * self.game.setting.horizon
 
     @property
     def digest(self) -> str:
-        """A digest of everything but the number of runs: a longer task from the same run on begins with the same games."""
+        """A digest of everything except the number of runs: a longer task from the same run begins with the same games."""
         return hashlib.sha256(f"{self.game.digest} {self.first_run}".encode()).hexdigest()
 
     def blank(self) -> Chunk:
-        """Return a chunk to be filled in; NaN stands for what was not played."""
+        """Return a chunk to be filled in, with NaN as the regret of what was not played."""
         setting = self.game.setting
         regret = np.full((self.runs, setting.checkpoints.size), np.nan)
-        log = new_log(setting.record, self.runs, setting.horizon, setting.n_arms)
-        return Chunk(regret, np.zeros((self.runs, setting.n_arms), np.int64), 0.0, log, Origin.here_and_now())
+        record = new_record(setting.record, self.runs, setting.horizon, setting.n_arms)
+        return Chunk(regret, np.zeros((self.runs, setting.n_arms), np.int64), 0.0, record, Origin.here_and_now())
 
     def split(self, runs: int) -> tuple["Task", "Task"]:
-        """Return the first runs of the task, and the rest of it."""
+        """Return two tasks: the first runs, and the rest."""
         return Task(self.game, self.first_run, runs), Task(self.game, self.first_run + runs, self.runs - runs)
 
 
 def take(waiting: deque[Task], runs: float) -> list[Task]:
-    """Take the first of the tasks of a game, whole or in part, until they have so many runs: a whole number, or infinity."""
+    """Remove tasks of together `runs` runs from the front of the queue, and return them; the last one may be split.
+
+    Args:
+        waiting: tasks of one game.
+        runs: a whole number, or infinity.
+    """
     taken: list[Task] = []
     while waiting and runs > 0:
         task = waiting.popleft()
@@ -237,18 +242,18 @@ def take(waiting: deque[Task], runs: float) -> list[Task]:
 
 
 def cut(game: Game, runs: int, first_run: int = 0) -> Iterator[Task]:
-    """Cut runs of a game into tasks.
+    """Cut the runs of a game into tasks.
 
-    Where one ends depends neither on the number of runs nor on the number of workers: what a shorter simulation kept serves a
-    longer one, whose tasks are the same but for the last.
+    The ends of the tasks depend neither on the number of runs nor on the number of workers, so that a longer simulation can
+    reuse the chunks of a shorter one.
 
-    The first run comes first: an engine may want to try a game before it plays all of it. The others come from the last to the
-    first, since later ones are longer: no worker is left alone with a long one at the end.
+    The first run comes first, since engines check it before they play the rest. The others come in reverse order: later tasks
+    are longer, and at the end no worker should be left alone with a long one.
 
     Args:
         game: what to play.
-        runs: how often.
-        first_run: the first of them.
+        runs: the number of runs.
+        first_run: the number of the first run.
     """
     shortest, longest = (max(1, rounds // game.setting.horizon) for rounds in (_FEW_ROUNDS, _CHUNK_ROUNDS))
     tasks: list[Task] = []

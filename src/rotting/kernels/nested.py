@@ -4,20 +4,35 @@ An array one level down has a dotted name, such as `tournament.winner`.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rotting.errors import KernelError
+from rotting.kernels.mistakes import naming_owner, with_readable_errors
+
+if TYPE_CHECKING:
+    from rotting.policy import Policy
 
 
 def is_nested(field: object) -> bool:
-    """Tell whether a field of a state is a NamedTuple."""
+    """Return whether a field of a state is a NamedTuple."""
     return isinstance(field, tuple) and hasattr(field, "_fields")
 
 
+def new_state(policy: "Policy", n_arms: int, capacity: int) -> Any:
+    """Return the initial state of a policy, with room for `capacity` rounds."""
+    init = policy.kernel.init
+    state = with_readable_errors(policy, init, init)(policy.params, n_arms, capacity)
+    with naming_owner(policy):
+        check_state(state)
+        if policy.kernel.enlarge is not None and "full" not in state._fields:
+            raise KernelError("a state that can be enlarged must have a field `full`, which says when it must be, got none")
+    return state
+
+
 def check_state(state: Any) -> Any:
-    """Return what an `init` returned, unless it is no state.
+    """Return what an `init` returned; refuse what is not a state.
 
     Example:
         >>> check_state((1, 2))

@@ -11,9 +11,10 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import guarded_for
-from rotting.engines.kernel_errors import blaming, check_choice, check_reason, telling
+from rotting.engines.kernel_errors import check_choice, check_reason
 from rotting.errors import CheckError, InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import digest, plain_function
+from rotting.kernels.mistakes import naming_owner, with_readable_errors
 from rotting.kernels.nested import flatten
 from rotting.kernels.random_numbers import normal_quantile, uniform
 from rotting.live import policy_state as states
@@ -89,7 +90,7 @@ def _game(
         while enlarge is not None and state.full[0]:
             capacity *= 2
             require("enlarge must make room for an update", capacity < _FAR_TOO_MUCH, f"round {t}, capacity {capacity // 2}")
-            state = telling(policy, enlarge, enlarge)(policy.params, state, capacity)
+            state = with_readable_errors(policy, enlarge, enlarge)(policy.params, state, capacity)
             require("enlarge must return a state that is not `full`", not state.full[0], f"round {t}")
             before = [(array.shape, array.dtype) for array in states.arrays(state)]
             again = choose(policy.params, state, t, 11, arms)
@@ -140,7 +141,7 @@ def _check_state(policy: Policy) -> None:
 def _check_code(policy: Policy) -> None:
     """Look at the code before it plays: it tells the cause, a game that went wrong only that it did."""
     functions = {each.name: getattr(policy.kernel, each.name) for each in fields(policy.kernel) if each.name != "params"}
-    with blaming(policy):
+    with naming_owner(policy):
         for name, function in functions.items():
             if function is not None:
                 digest(plain_function(name, function))
@@ -148,7 +149,8 @@ def _check_code(policy: Policy) -> None:
 
 def _interpreted_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[..., None]]:
     kernel = policy.kernel
-    return telling(policy, kernel.choose, kernel.choose), telling(policy, kernel.update, kernel.update)
+    choose, update = (with_readable_errors(policy, each, each) for each in (kernel.choose, kernel.update))
+    return choose, update
 
 
 def _check_games(policy: Policy) -> None:
@@ -164,7 +166,7 @@ def _check_games(policy: Policy) -> None:
     require("a larger capacity must not change the choices", roomy[0] == first[0])
     explain = policy.kernel.explain
     if explain is not None:
-        explained = _game(policy, *plain, table, _ROUNDS, telling(policy, explain, explain))
+        explained = _game(policy, *plain, table, _ROUNDS, with_readable_errors(policy, explain, explain))
         require("explain must change nothing that a choice depends on", explained[0] == first[0])
     if policy.kernel.enlarge is not None:
         cramped = _game(policy, *plain, table, 1)
@@ -238,7 +240,7 @@ def _told_propensities(policy: Policy, state: Any, t: int, arms: Ints) -> Floats
     if propensities is None:
         return None
     out = np.zeros(arms.size)
-    telling(policy, propensities, propensities)(policy.params, states.copy(state), t, arms, out)
+    with_readable_errors(policy, propensities, propensities)(policy.params, states.copy(state), t, arms, out)
     where = f"round {t}, arms {arms}: {out}"
     require("propensities must lie between 0 and 1", bool(np.all((out > -_EXACT) & (out < 1.0 + _EXACT))), where)
     require("propensities must sum to 1", bool(abs(out.sum() - 1.0) < _EXACT), where)

@@ -8,11 +8,12 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import guarded_for
-from rotting.engines.game import choose, is_full, says_full, update
-from rotting.engines.kernel_errors import check_choice, check_reason, is_own_work
-from rotting.engines.log import explain
+from rotting.engines.game import is_full, state_is_full
+from rotting.engines.kernel_errors import check_choice, check_reason
 from rotting.errors import InvalidTypeError
 from rotting.kernels.binding import bind, slot
+from rotting.kernels.mistakes import is_own_work
+from rotting.kernels.policy_slots import choose, explain, update
 from rotting.live import policy_state as states
 from rotting.live.arms import NOTHING
 from rotting.parts.tournament import MANY, is_played
@@ -117,7 +118,7 @@ class Learner:
         if self.is_own and kernel.explain is not None:
             bound = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
             both = guarded_for(bound, policy, policy.params, state, 1, 1, arms)
-        parts: dict[Any, Any] = {update: kernel.update} | ({} if kernel.enlarge is None else {is_full: says_full})
+        parts: dict[Any, Any] = {update: kernel.update} | ({} if kernel.enlarge is None else {is_full: state_is_full})
         weighing = bind(learn_all, {**parts, weigh: _weighs if self.weighs else _does_not_weigh})
         self._functions = _Functions(
             guarded_for(kernel.choose, policy, policy.params, state, 1, 1, arms),

@@ -10,9 +10,10 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled, draw_error
 from rotting.engines.game import draw
-from rotting.engines.kernel_errors import blaming, compile_error, telling
+from rotting.engines.kernel_errors import compile_error
 from rotting.errors import CheckError, InvalidArgumentError, KernelError
 from rotting.kernels.binding import bind, digest
+from rotting.kernels.mistakes import naming_owner, with_readable_errors
 from rotting.kernels.random_numbers import derive_key
 from rotting.live.checks import require
 from rotting.problems.noise import Noise, check_kernel, from_json, no_noise
@@ -95,10 +96,10 @@ def farthest(rewards: Floats, mean: float, low: float, high: float) -> float:
 def _check_draws(noise: Noise) -> None:
     low, high = noise.support
     plain = bind(_fill, {draw: noise.draw})
-    with blaming(noise):
+    with naming_owner(noise):
         digest(noise.draw)  # type: ignore[arg-type]
-    fast = telling(noise, plain, compiled(plain, checked=True))  # which looks at the code: it tells causes that games do not
-    draw_plain, fill_plain = (telling(noise, each, each) for each in (noise.draw, plain))
+    fast = with_readable_errors(noise, plain, compiled(plain, checked=True))  # looks at the code: more causes than in games
+    draw_plain, fill_plain = (with_readable_errors(noise, each, each) for each in (noise.draw, plain))
     few = _everywhere(_FEW)
     for mean in _means(noise):
         try:

@@ -29,9 +29,9 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled, guarded_for
-from rotting.engines.log import explain
 from rotting.errors import KernelError
 from rotting.kernels.binding import bind, slot
+from rotting.kernels.policy_slots import explain
 from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
 from rotting.live.learner import Learner
 from rotting.parts.tournament import MANY

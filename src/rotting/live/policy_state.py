@@ -13,10 +13,10 @@ import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.engines.compile import guarded_for
-from rotting.engines.kernel_errors import is_own_work, telling
-from rotting.engines.kernel_errors import new_state as new_state  # noqa: PLC0414 - found here with what else a state can do
 from rotting.errors import InvalidValueError
+from rotting.kernels.mistakes import is_own_work, with_readable_errors
 from rotting.kernels.nested import flatten, unflatten
+from rotting.kernels.nested import new_state as new_state  # noqa: PLC0414 - found here with what else a state can do
 from rotting.policy import Policy, small_capacity
 
 _MANY = 1_000  # arms from which on it pays to compile what is called when arms come and go
@@ -56,7 +56,7 @@ def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments
     if n_arms >= _MANY and is_own_work(function):
         guarded_for(function, policy, *arguments, allocates=True)(*arguments)
     else:
-        telling(policy, function, function)(*arguments)
+        with_readable_errors(policy, function, function)(*arguments)
 
 
 def _tune(policy: Policy, state: Any) -> None:

@@ -7,39 +7,10 @@ from typing import Any
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.binding import bind_all, slot
+from rotting.kernels.binding import bind_all
+from rotting.kernels.policy_slots import choose, explain, propensities, reset, update
 from rotting.kernels.random_numbers import subkey
 from rotting.policy import Kernel, Policy, Reason, defined
-
-
-@slot
-def choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    """Stand for the policy's own `choose`."""
-    raise NotImplementedError
-
-
-@slot
-def update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
-    """Stand for the policy's own `update`."""
-    raise NotImplementedError
-
-
-@slot
-def reset(p: Any, s: Any, horizon: int) -> None:
-    """Stand for the policy's own `reset`."""
-    raise NotImplementedError
-
-
-@slot
-def explain(p: Any, s: Any, t: int, arms: Ints, arm: int) -> Reason:
-    """Stand for the policy's own `explain`."""
-    raise NotImplementedError
-
-
-@slot
-def propensities(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
-    """Stand for the policy's own `propensities`."""
-    raise NotImplementedError
 
 
 def _advance(p: Any, s: Any, t: int) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.common.rules import RUNS, nonnegative_int, positive_int, suggest
 from rotting.engines.draws import FamilyDraws
-from rotting.engines.log import check_size
+from rotting.engines.extensions import Extensions, extend_means
 from rotting.engines.oracle import played_greedily
-from rotting.engines.task import Game, Setting, beyond_tables
-from rotting.engines.terms import Rules, with_terms
+from rotting.engines.round_record import check_size
+from rotting.engines.task import Game, Setting, unsupported_feature
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.policy import Policy, check_policies, how_to_accept
@@ -23,7 +23,7 @@ from rotting.problems.noise import Noiseless
 from rotting.problems.oracle import greedy_reference, optimal_rewards
 
 if TYPE_CHECKING:
-    from rotting.engines.terms import Terms
+    from rotting.engines.extensions import ExtendedMeans
     from rotting.problems.mean_table import Means
 
 _CHECKPOINTS = 200  # enough for a smooth curve
@@ -80,31 +80,31 @@ class Plan:
         return len(self.policies) * self.runs * self.horizon
 
     @property
-    def beyond_tables(self) -> str:
+    def unsupported_feature(self) -> str:
         """What the games have that not every engine plays, or nothing."""
-        return beyond_tables(self.record, self.family, self._rules)
+        return unsupported_feature(self.record, self.family, self._extensions)
 
     @property
-    def _rules(self) -> Rules:
-        return Rules(self.problem.formula, self.problem.moves, self.problem.delay)
+    def _extensions(self) -> Extensions:
+        return Extensions(self.problem.formula, self.problem.moves, self.problem.delay)
 
     def games(self) -> tuple[list[Game], str]:
         """Return one game for each policy, and what regret is measured against."""
         problem = self.problem
-        means: Means | Terms = problem.tables(self.horizon)  # held by the setting: a problem keeps those of one horizon only
-        rules = self._rules
-        if rules.moves or rules.delay is not None:
+        means: Means | ExtendedMeans = problem.tables(self.horizon)  # the problem itself keeps those of one horizon only
+        extensions = self._extensions
+        if extensions.moves or extensions.delay is not None:
             key = derive_key(self.seed, "delay")
-            means = with_terms(problem.tables(self.horizon), problem.spans(), problem.recovers(), problem.delay, key)
+            means = extend_means(problem.tables(self.horizon), problem.spans(), problem.recovers(), problem.delay, key)
         if problem.is_plain:
             optimum, reference = optimal_rewards(problem, self.horizon, self.checkpoints)
         else:
-            optimum, reference = played_greedily(means, rules, self.checkpoints), greedy_reference(problem, self.horizon)
+            optimum, reference = played_greedily(means, extensions, self.checkpoints), greedy_reference(problem, self.horizon)
         keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
         draws = None
         if self.family is not None:
             draws = FamilyDraws(self.family, self.problem, family_key(self.seed), self.checkpoints, reference)
-        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws, rules)
+        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws, extensions)
         return [Game(policy, setting) for policy in self.policies], reference
 
 

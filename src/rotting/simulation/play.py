@@ -6,11 +6,11 @@ import numpy as np
 
 from rotting.common.progress import Progress
 from rotting.common.rules import run_number
-from rotting.engines.kernel_errors import is_own_work
-from rotting.engines.log import PLAYED, REASONS, check_size
+from rotting.engines.round_record import PLAYED, REASONS, check_size
 from rotting.engines.task import Chunk, Game, Task
 from rotting.engines.threads import Threads
 from rotting.errors import InvalidTypeError, KernelError
+from rotting.kernels.mistakes import is_own_work
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.plan import Simulation, plan
@@ -56,7 +56,7 @@ def play(
     chunk = _played(game, run)
     if policy.kernel.explain is not None and not is_own_work(policy.kernel.explain):
         _check_same_game(chunk, Game(policy, replace(game.setting, record=())), run)
-    arm, reward, means, index, window, width = (array[0] for array in chunk.log)
+    arm, reward, means, index, window, width = (array[0] for array in chunk.record)
     reasons = {"index": index, "window": window, "width": width} if policy.kernel.explain is not None else {}
     played = problem.problem(run, asked.seed) if isinstance(problem, ProblemFamily) else problem
     return Trajectory(policy, played, run, asked.seed, reference, arm, reward, chunk.regret[0], means, **reasons)

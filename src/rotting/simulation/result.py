@@ -25,7 +25,7 @@ from rotting.common.version import __version__
 from rotting.display.figures import BANDS
 from rotting.display.plots import plot_regret
 from rotting.display.tables import Column, Table, ends_text, mean_cells, number_format
-from rotting.engines.log import arm_type
+from rotting.engines.round_record import arm_type
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
 from rotting.policy import Policy, check_policies, labels_of
 from rotting.problems import Problem, delays

@@ -19,7 +19,7 @@ from rotting.common.progress import Progress
 from rotting.common.rules import positive_int, suggest
 from rotting.engines.chunk_store import ChunkStore
 from rotting.engines.engine import Engine
-from rotting.engines.log import new_log
+from rotting.engines.round_record import new_record
 from rotting.engines.task import Chunk, Game, Task, cut
 from rotting.engines.threads import Threads
 from rotting.errors import InvalidValueError
@@ -60,10 +60,10 @@ def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> 
 
         return connect(workers=threads)
     if engine == "cuda" or (engine == "auto" and _is_worth_a_gpu(plans, threads)):
-        from rotting.engines.cuda import Cuda, check_playable  # noqa: PLC0415 (an extra)
+        from rotting.engines.cuda import Cuda, check_supported  # noqa: PLC0415 (an extra)
 
         for each in plans:
-            check_playable(each.beyond_tables)
+            check_supported(each.unsupported_feature)
         return Cuda()
     return Threads(threads)
 
@@ -71,7 +71,7 @@ def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> 
 def _is_worth_a_gpu(plans: Sequence[Plan], threads: int) -> bool:
     """Tell whether a GPU is there that plays these games, and the work is worth its start."""
     rounds = sum(each.rounds for each in plans if each.runs >= _RUNS_FOR_A_GPU)
-    if any(each.beyond_tables for each in plans):
+    if any(each.unsupported_feature for each in plans):
         return False
     if rounds < _WORTH_A_GPU * threads or find_spec("numba_cuda") is None:
         return False
@@ -266,7 +266,7 @@ class _Collection:
             self._seconds[k][index] += chunk.seconds
             self._rounds[k][index] += task.rounds
         for name, array in self._records[k].items():
-            array[index, own] = getattr(chunk.log, name)
+            array[index, own] = getattr(chunk.record, name)
 
     def results(self) -> list[Result]:
         """Return the results, after the last task."""
@@ -294,6 +294,6 @@ class _Collection:
 
 def _blank_records(each: Plan) -> dict[str, Any]:
     """Return the arrays of what is recorded, as a result has them."""
-    one: Any = new_log(each.record, 1, 1, each.problem.n_arms)
+    one: Any = new_record(each.record, 1, 1, each.problem.n_arms)
     shape = len(each.policies), each.runs, each.horizon
     return {name: np.zeros(shape, getattr(one, name).dtype) for name in each.record}

@@ -8,7 +8,7 @@ import pytest
 
 import rotting
 from rotting import errors
-from rotting.engines.log import arm_type
+from rotting.engines.round_record import arm_type
 from rotting.problems import Abrupt, Problem
 
 BOTH = ("arms", "rewards")

@@ -1,6 +1,7 @@
-"""Who works on what: files that tell processes which share a folder, on several machines too, what others have begun.
+"""Claims on work in progress: files that tell processes which share a folder what the others are working on.
 
-A claim saves work and decides nothing: where two take the same at the same moment, both play it, with the same result.
+The processes may run on several machines. Claims only save work: if two processes take the same work at the same moment, both
+do it, with the same result.
 """
 
 import os
@@ -13,20 +14,20 @@ from pathlib import Path
 
 from rotting.common.atomic_files import partial_path
 
-_BEAT = 5.0  # seconds after which a claim is renewed
-_SILENT = 30.0  # seconds without that after which its process is taken for dead
+_RENEWAL_SECONDS = 5.0  # between two renewals of a claim
+_EXPIRY_SECONDS = 30.0  # after the last renewal, a claim has expired
 
 
-class Claims:
-    """The claims of this process, renewed while it lives.
+class WorkClaims:
+    """The claims of this process, which a thread renews until `close`.
 
-    A claim of a process that died on this machine is known at once, one of another machine when it was not renewed for half a
-    minute, by the clock of the one who watches. What is taken after `close` is told to nobody.
+    Claims of dead processes on this machine are detected immediately. Claims from other machines expire 30 seconds after their
+    last renewal, by the local clock. After `close`, `take` still answers, but leaves no claim.
 
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     mine, others, path = Claims(), Claims(), Path(folder, "work.claim")
+        ...     mine, others, path = WorkClaims(), WorkClaims(), Path(folder, "work.claim")
         ...     print(mine.take(path), others.take(path))
         ...     mine.close()
         ...     print(others.take(path))
@@ -37,14 +38,14 @@ class Claims:
 
     def __init__(self) -> None:
         self._mine: set[Path] = set()
-        self._seen: dict[Path, tuple[bytes, int, float]] = {}  # content, last change, and since when it is the last
+        self._seen: dict[Path, tuple[bytes, int, float]] = {}  # claims of others: content, last change, when it was first seen
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._beating: threading.Thread | None = None  # which must not hold on to this object: nobody would end it
+        self._renewing: threading.Thread | None = None  # must not refer to this object, whose end stops it
         weakref.finalize(self, self._stop.set)
 
     def take(self, path: Path) -> bool:
-        """Claim the work that a path stands for; return False if another process is at it."""
+        """Claim the work that a path stands for; return False if another process is working on it."""
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(2):
@@ -55,20 +56,20 @@ class Claims:
                 if attempt == 1 or not self._is_stale(path):
                     return False
                 moved = partial_path(path)
-                with suppress(OSError):  # another was faster
+                with suppress(OSError):  # another process was faster
                     path.rename(moved)
                     moved.unlink()
                 continue
-            except OSError:  # nothing can be written there: nobody else can be told
+            except OSError:  # the folder cannot be written: work without a claim
                 return True
             break
         with self._lock:
             self._mine.add(path)
-            if self._beating is None and not self._stop.is_set():
+            if self._renewing is None and not self._stop.is_set():
                 parts = self._stop, self._lock, self._mine
-                self._beating = threading.Thread(target=_renew, args=parts, name="rotting-claims", daemon=True)
-                self._beating.start()
-        if self._stop.is_set():  # nobody would renew it, or give it back
+                self._renewing = threading.Thread(target=_renew, args=parts, name="rotting-claims", daemon=True)
+                self._renewing.start()
+        if self._stop.is_set():  # no thread would renew it
             self.drop(path)
         return True
 
@@ -85,10 +86,10 @@ class Claims:
         if before is None or before[:2] != (content, changed):
             self._seen[path] = content, changed, now
             return False
-        return now - before[2] > _SILENT
+        return now - before[2] > _EXPIRY_SECONDS
 
     def drop(self, path: Path) -> None:
-        """Give the work back, done or not."""
+        """Release a claim, whether its work is done or not."""
         with self._lock:
             if path not in self._mine:
                 return
@@ -97,20 +98,20 @@ class Claims:
             path.unlink()
 
     def close(self) -> None:
-        """Give everything back; the thread that renewed it has ended then."""
+        """Release all claims, and stop the thread that renews them."""
         with self._lock:
             self._stop.set()
-            beating, mine = self._beating, list(self._mine)
-        if beating is not None:
+            renewing, mine = self._renewing, list(self._mine)
+        if renewing is not None:
             with suppress(RuntimeError):  # Ctrl-C interrupted its start: it ends by itself, since `_stop` is set
-                beating.join()
+                renewing.join()
         for path in mine:
             self.drop(path)
 
 
 def _renew(stop: threading.Event, lock: threading.Lock, mine: set[Path]) -> None:
-    """Renew the claims until it is stopped. It does not end by itself when there are none: `close` could not wait for it."""
-    while not stop.wait(_BEAT):
+    """Renew the claims until `stop` is set, even while there are none: more may follow."""
+    while not stop.wait(_RENEWAL_SECONDS):
         with lock:
             paths = list(mine)
         for path in paths:
@@ -123,6 +124,6 @@ def _is_alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it is another user's
+    except OSError:  # the process exists and belongs to another user
         return True
     return True

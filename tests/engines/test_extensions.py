@@ -348,7 +348,7 @@ def unknown(i: int, t: int, n: int) -> float:
         ),
         (lambda: RECOVERING.mean(1, 3, 0), "i must be an arm whose mean follows rounds and pulls, got 1, which recovers"),
         (lambda: Problem.by_function(3, 2), "mu(i, t, n) must be a plain Python function, got 3"),  # type: ignore[arg-type]
-        (lambda: Problem.by_function(lambda t, n: 0.0, 2), "<lambda>.<locals>.<lambda> (test_terms.py"),  # type: ignore[arg-type,misc]
+        (lambda: Problem.by_function(lambda t, n: 0.0, 2), "<lambda>.<locals>.<lambda> (test_extensions.py"),  # type: ignore[arg-type,misc]
         (lambda: Problem.by_function(unknown, 2), "unknown "),
         (
             lambda: Problem([*Problem.by_function(mu, 1).arms, Rested(0.5)]),

@@ -1,4 +1,4 @@
-"""Claims: one process at a time, taken over from the dead, renewed by the living."""
+"""WorkClaims: one process at a time, taken over from the dead, renewed by the living."""
 
 import os
 import subprocess
@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from rotting.engines import claims
-from rotting.engines.claims import Claims
+from rotting.engines import work_claims as claims
+from rotting.engines.work_claims import WorkClaims
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:
-    mine, others, path = Claims(), Claims(), tmp_path / "a" / "work.claim"
+    mine, others, path = WorkClaims(), WorkClaims(), tmp_path / "a" / "work.claim"
     assert mine.take(path)
     assert not others.take(path)
     mine.drop(path)
@@ -30,11 +30,11 @@ def test_one_at_a_time(tmp_path: Path) -> None:
 
 def test_a_claim_of_a_dead_process_of_this_machine_is_taken_over_at_once(tmp_path: Path) -> None:
     path = tmp_path / "work.claim"
-    imports = "import os; from pathlib import Path; from rotting.engines.claims import Claims"
-    code = f"{imports}; Claims().take(Path({str(path)!r})); os._exit(9)"
+    imports = "import os; from pathlib import Path; from rotting.engines.work_claims import WorkClaims"
+    code = f"{imports}; WorkClaims().take(Path({str(path)!r})); os._exit(9)"
     subprocess.run([sys.executable, "-c", code], check=False)
     assert path.exists()
-    mine = Claims()
+    mine = WorkClaims()
     assert mine.take(path)
     assert path.read_text().endswith(f" {os.getpid()}")
     mine.close()
@@ -44,14 +44,14 @@ def test_a_claim_of_another_machine_is_taken_over_when_it_falls_silent(tmp_path:
     path, now = tmp_path / "work.claim", [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     path.write_text("elsewhere 1")
-    mine = Claims()
+    mine = WorkClaims()
     assert not mine.take(path)
-    now[0] += claims._SILENT - 1
+    now[0] += claims._EXPIRY_SECONDS - 1
     assert not mine.take(path)
     os.utime(path, ns=(1, 1))  # it was renewed
     now[0] += 2
     assert not mine.take(path)
-    now[0] += claims._SILENT + 1
+    now[0] += claims._EXPIRY_SECONDS + 1
     assert mine.take(path)
     mine.close()
 
@@ -62,7 +62,7 @@ def test_claims_are_given_back_when_control_c_interrupts_the_start_of_the_thread
     def interrupted(_: threading.Thread) -> None:
         raise KeyboardInterrupt
 
-    mine, path = Claims(), tmp_path / "work.claim"
+    mine, path = WorkClaims(), tmp_path / "work.claim"
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", interrupted)
         with pytest.raises(KeyboardInterrupt):
@@ -73,8 +73,8 @@ def test_claims_are_given_back_when_control_c_interrupts_the_start_of_the_thread
 
 
 def test_a_claim_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "_BEAT", 0.01)
-    path, mine = tmp_path / "work.claim", Claims()
+    monkeypatch.setattr(claims, "_RENEWAL_SECONDS", 0.01)
+    path, mine = tmp_path / "work.claim", WorkClaims()
     mine.take(path)
     os.utime(path, ns=(1, 1))
     for _ in range(500):
@@ -87,7 +87,7 @@ def test_a_claim_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert Claims().take(tmp_path / "file" / "work.claim")
+    assert WorkClaims().take(tmp_path / "file" / "work.claim")
 
 
 def renewing() -> list[threading.Thread]:
@@ -112,8 +112,8 @@ class LeftSlowly:
 
 def test_no_thread_is_left_behind_a_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor one that had nothing left to renew, and was at its end just then."""
-    monkeypatch.setattr(claims, "_BEAT", 0.01)
-    before, mine, path = renewing(), Claims(), tmp_path / "work.claim"
+    monkeypatch.setattr(claims, "_RENEWAL_SECONDS", 0.01)
+    before, mine, path = renewing(), WorkClaims(), tmp_path / "work.claim"
     slow = LeftSlowly(mine._lock)
     monkeypatch.setattr(mine, "_lock", slow)
     mine.take(path)
@@ -124,7 +124,7 @@ def test_no_thread_is_left_behind_a_close(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_what_is_taken_after_a_close_leaves_nothing_behind(tmp_path: Path) -> None:
-    before, mine, path = renewing(), Claims(), tmp_path / "work.claim"
+    before, mine, path = renewing(), WorkClaims(), tmp_path / "work.claim"
     mine.close()
     assert mine.take(path)
     assert not path.exists()
@@ -132,7 +132,7 @@ def test_what_is_taken_after_a_close_leaves_nothing_behind(tmp_path: Path) -> No
 
 
 def test_claims_that_nobody_holds_any_more_are_not_renewed(tmp_path: Path) -> None:
-    before, mine = renewing(), Claims()
+    before, mine = renewing(), WorkClaims()
     mine.take(tmp_path / "work.claim")
     (thread,) = [each for each in renewing() if each not in before]
     del mine

@@ -1,0 +1,228 @@
+"""What a problem can add to a table of means: delayed rewards, arms that come, go and recover, means by a function.
+
+Each extension is a few functions that replace those of `engines/game.py` which do nothing. They read their parameters from
+`ExtendedMeans`, and write to `GameMemory`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.engines.game import (
+    Board,
+    available,
+    count,
+    deliver_due_rewards,
+    is_full,
+    mean_now,
+    memory_of_run,
+    observe,
+    play,
+)
+from rotting.kernels.binding import allocating, slot
+from rotting.kernels.nested import new_state
+from rotting.kernels.policy_slots import update
+from rotting.kernels.random_numbers import reward_uniform
+from rotting.policy import Policy
+from rotting.problems.delays import Delay
+from rotting.problems.mean_table import Means, mean_at, seek
+
+
+class ExtendedMeans(NamedTuple):
+    """The fields of `Means`, and the parameters of the extensions."""
+
+    kinds: Ints
+    on_rounds: Ints
+    round_starts: Ints
+    round_values: Floats
+    round_first: Ints
+    pull_starts: Ints
+    pull_values: Floats
+    pull_first: Ints
+    grid: Floats
+    grid_first: Ints
+    first: Ints  # [K] the first round in which an arm is present
+    last: Ints  # [K] the last round in which it is
+    recovers: Ints  # [K] 1 if the arm's means depend on the rounds since its last pull, not on the number of its pulls
+    delay: Floats  # the parameters of the delay
+    lost: Floats  # [1] the share of the rewards that never arrive
+    delay_key: Ints  # [1]
+
+
+class GameMemory(NamedTuple):
+    """What the extensions remember of a game. The rewards due after the same round are a linked list of pulls."""
+
+    last_pull: Ints  # [K] the round of the arm's last pull, 0 before the first
+    first_due: Ints  # [T + 1] the first pull whose reward arrives after this round, 0 if there is none
+    last_due: Ints  # [T + 1] the last such pull
+    next_due: Ints  # [T + 1] by pull: the next pull in the list
+    arms: Ints  # [T + 1] by pull
+    rewards: Floats  # [T + 1] by pull
+    propensities: Floats  # [T + 1] by pull
+
+
+def new_memory(m: Any, n_arms: int, horizon: int) -> Any:
+    """Return the memory of a new game. Rewards need room only if they are delayed."""
+    rounds = horizon + 1 if m.delay.size > 0 else 0
+    return GameMemory(
+        np.zeros(n_arms, np.int64),
+        np.zeros(rounds, np.int64),
+        np.zeros(rounds, np.int64),
+        np.zeros(rounds, np.int64),
+        np.zeros(rounds, np.int64),
+        np.zeros(rounds),
+        np.zeros(rounds),
+    )
+
+
+# Arms that come, go and recover; means by a function.
+
+
+def mean_of_present_arm(m: Any, b: Board, i: int, t: int) -> float:
+    """Return the mean of arm i at round t, or NaN if the arm is not present."""
+    if t < m.first[i] or t > m.last[i]:
+        return np.nan
+    ticks = b.pulls[i]
+    if m.recovers[i] != 0 and ticks > 0:
+        ticks = t - b.memory.last_pull[i]
+    b.round_piece[i] = seek(m.round_starts, b.round_piece[i], m.round_first[i + 1], t)
+    b.pull_piece[i] = seek(m.pull_starts, b.pull_piece[i], m.pull_first[i + 1], ticks)
+    return mean_at(m, i, b.round_piece[i], b.pull_piece[i])
+
+
+def count_and_remember(m: Any, b: Board, i: int, t: int) -> None:
+    """Count a pull, and remember its round for an arm that recovers."""
+    b.pulls[i] += 1
+    b.memory.last_pull[i] = t
+    if m.recovers[i] != 0:
+        b.pull_piece[i] = m.pull_first[i]
+
+
+def present_arms(m: Any, t: int, arms: Ints) -> Ints:
+    """Write the arms that are present at round t into `arms`, and return that part of it."""
+    found = 0
+    for i in range(m.first.size):
+        if m.first[i] <= t <= m.last[i]:
+            arms[found] = i
+            found += 1
+    return arms[:found]
+
+
+play_with_slices = allocating(play)  # Numba counts references to the slice that `present_arms` returns
+
+
+@slot
+def mean_formula(i: int, t: int, n: int) -> float:
+    """Slot: the function that gives the means."""
+    raise NotImplementedError
+
+
+def mean_by_formula(m: Any, b: Board, i: int, t: int) -> float:
+    """Return the mean of arm i at round t, from the function."""
+    return float(mean_formula(i, t, b.pulls[i]))
+
+
+# Delayed rewards.
+
+
+@slot
+def draw_delay(scale: Floats, key: int, run: int, t: int) -> int:
+    """Slot: the delay's `draw`."""
+    raise NotImplementedError
+
+
+def propensity_of(s: Any, i: int) -> float:
+    """Return 1 for a policy that does not use propensities."""
+    return 1.0
+
+
+def own_propensity(s: Any, i: int) -> float:
+    """Return the probability of the choice, by which the policy's `update` divides."""
+    return float(s.propensity[i])
+
+
+def restore_propensity(s: Any, i: int, value: float) -> None:
+    """Do nothing for a policy that does not use propensities."""
+
+
+def restore_own_propensity(s: Any, i: int, value: float) -> None:
+    """Restore the probability of the choice whose reward has arrived."""
+    s.propensity[i] = value
+
+
+def delay_reward(p: Any, s: Any, b: Board, m: Any, t: int, i: int, reward: float, run: int) -> None:
+    """Add a reward to the list of the round after which it arrives, unless it is lost or arrives after the game."""
+    key = m.delay_key[0]
+    if m.lost[0] > 0.0 and reward_uniform(key, run, 0, t, 1) < m.lost[0]:
+        return
+    due = t + draw_delay(m.delay, key, run, t)
+    e = b.memory
+    if due >= e.first_due.size:
+        return
+    e.arms[t], e.rewards[t], e.propensities[t], e.next_due[t] = i, reward, propensity_of(s, i), 0
+    if e.first_due[due] == 0:
+        e.first_due[due] = t
+    else:
+        e.next_due[e.last_due[due]] = t
+    e.last_due[due] = t
+
+
+def deliver_delayed_rewards(p: Any, s: Any, b: Board, m: Any, t: int) -> None:
+    """Show the policy the rewards that arrive after round t - 1. A reward that finds the state full stays in the list."""
+    e = b.memory
+    while e.first_due[t - 1] != 0:
+        pull = e.first_due[t - 1]
+        restore_propensity(s, e.arms[pull], e.propensities[pull])
+        update(p, s, t - 1, e.arms[pull], e.rewards[pull])
+        if is_full(s):
+            return
+        e.first_due[t - 1] = e.next_due[pull]
+
+
+@dataclass(frozen=True)
+class Extensions:
+    """The extensions of a problem.
+
+    Args:
+        formula: the function that gives the means, if no table does.
+        moves: whether arms come, go or recover.
+        delay: the delay of the rewards, if there is one.
+    """
+
+    formula: Callable[[int, int, int], float] | None = None
+    moves: bool = False
+    delay: Delay | None = None
+
+    def __bool__(self) -> bool:
+        return self != Extensions()
+
+    @property
+    def on_means(self) -> dict[Any, Any]:
+        """The functions to bind so that means are those of the problem; the greedy oracle needs no others."""
+        if self.formula is not None:
+            return {mean_now: mean_by_formula, mean_formula: self.formula}
+        return {mean_now: mean_of_present_arm, count: count_and_remember, memory_of_run: new_memory} if self.moves else {}
+
+    def parts(self, policy: Policy) -> dict[Any, Any]:
+        """Return the functions to bind into the game loop."""
+        found = dict(self.on_means)
+        if self.moves:
+            found |= {available: present_arms, play: play_with_slices}
+        if self.delay is not None:
+            found |= {deliver_due_rewards: deliver_delayed_rewards, observe: delay_reward, draw_delay: self.delay.draw}
+            found[memory_of_run] = new_memory
+            if "propensity" in new_state(policy, 1, 1)._fields:
+                found |= {propensity_of: own_propensity, restore_propensity: restore_own_propensity}
+        return found
+
+
+NO_EXTENSIONS = Extensions()
+
+
+def extend_means(m: Means, spans: tuple[Ints, Ints], recovers: Ints, delay: Delay | None, key: int) -> ExtendedMeans:
+    """Return the means with the parameters of a problem's extensions."""
+    scale, lost = (np.empty(0), 0.0) if delay is None else (delay.scale, delay.lost)
+    return ExtendedMeans(*m, *spans, recovers, scale, np.array([lost]), np.array([key]))
