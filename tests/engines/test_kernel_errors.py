@@ -396,7 +396,7 @@ def writes_into_a_module(p: Params, s: State, t: int, arm: int, reward: float) -
 
 CREATED = "nothing may be created in compiled code, neither arrays nor lists nor texts"
 REFUSED = [
-    (uses_a_dict, "found = {}", "a dict is not allowed in compiled code"),
+    (uses_a_dict, "found[arm] = reward", "a dict is not allowed in compiled code"),
     (indexes_by_a_float, "s.sums[half]", "an index must be a whole number, got float"),
     (reads_an_unknown_field, "s.totals", "State has no totals"),
     (changes_a_type, "s.sums[arm] = x", "x must keep its type, got int and str"),
@@ -736,7 +736,7 @@ def test_what_a_draw_may_not_do_is_told_of_the_noise() -> None:
 @pytest.mark.parametrize(
     ("draw", "text", "why"),
     [
-        (draw_from_a_dict, "found = {1: mean}", "a dict is not allowed in compiled code"),
+        (draw_from_a_dict, "return found[1]", "a dict is not allowed in compiled code"),
         (draw_a_text, "return float(mean + word)", "add(float, str) is not allowed in compiled code"),
     ],
     ids=["dict", "text"],

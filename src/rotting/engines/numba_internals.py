@@ -37,7 +37,7 @@ try:
     from numba.core.registry import cpu_target
 except ImportError as error:
     _missing = error
-    FunctionCache = IndexDataCacheFile = JITCodeLibrary = Compiler = object
+    FunctionCache = IndexDataCacheFile = JITCodeLibrary = Compiler = object  # type: ignore[assignment,misc]
 
 _given_up = os.environ.get("ROTTING_PLAIN_NUMBA", "0") not in {"", "0"}
 _warned: set[str] = set()
@@ -142,7 +142,7 @@ def _private_jit(function: Callable[..., Any], entry: bool, allocates: bool, che
     return made
 
 
-class _InlinedLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _InlinedLibrary(JITCodeLibrary):
     """The code of a function that is compiled into the entry points that reach it, and never called from Python.
 
     Numba would optimise it in full, once by itself and again with each function that calls it, and make machine code each time.
@@ -173,7 +173,7 @@ class _InlinedLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
-class _InlinedCompiler(Compiler):  # type: ignore[misc]
+class _InlinedCompiler(Compiler):
     """Numba's compiler, which puts the code of a function into an `_InlinedLibrary`."""
 
     def define_pipelines(self) -> Any:
@@ -181,7 +181,7 @@ class _InlinedCompiler(Compiler):  # type: ignore[misc]
         return super().define_pipelines()
 
 
-class _EntryPointCompiler(Compiler):  # type: ignore[misc]
+class _EntryPointCompiler(Compiler):
     """Numba's compiler, which starts again with public Numba alone if its private parts fail."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -228,7 +228,7 @@ def _with_plain_callees(function: Any, made: dict[Any, Any]) -> Any:
     return with_names(function, {name: made[each] for name, each in callees.items()})
 
 
-class _ChecksummedFiles(IndexDataCacheFile):  # type: ignore[misc]
+class _ChecksummedFiles(IndexDataCacheFile):
     """Numba's files of one function: an index, and a file of machine code for each key.
 
     Numba would run whatever code it finds: that of a damaged file, or of another key, since two processes that save two keys at
@@ -250,7 +250,7 @@ class _ChecksummedFiles(IndexDataCacheFile):  # type: ignore[misc]
         return data if kept == key else None
 
 
-class _ChecksummedCache(FunctionCache):  # type: ignore[misc]
+class _ChecksummedCache(FunctionCache):
     """Numba's cache of one function. A cache that fails costs time and nothing else."""
 
     def __init__(self, function: Callable[..., Any]) -> None:

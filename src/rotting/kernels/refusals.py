@@ -38,14 +38,6 @@ def line_of_global(code: CodeType, name: str) -> int | None:
     return next((_line(each) for each in dis.get_instructions(code) if each.argval == name and "GLOBAL" in each.opname), None)
 
 
-def line_of_dict(code: CodeType) -> int | None:
-    """Return the first line of a function that makes a dict."""
-    for each in dis.get_instructions(code):
-        if each.opname in {"BUILD_MAP", "BUILD_CONST_KEY_MAP"} or (each.opname == "LOAD_GLOBAL" and each.argval == "dict"):
-            return _line(each)
-    return None
-
-
 _NEVER_COMPILED = {"IMPORT_NAME": "import", "BEFORE_WITH": "use `with`", "LOAD_SPECIAL": "use `with`", "YIELD_VALUE": "yield"}
 
 
