@@ -22,7 +22,8 @@ NO_BEHAVIOUR = {
 TESTED_WITH = {
     "engines/cuda_device.py": "engines/test_cuda.py",
     "engines/cuda_game.py": "engines/test_cuda.py",
-    "engines/game_errors.py": "engines/test_kernel_errors.py",
+    "kernels/mistakes.py": "engines/test_kernel_errors.py",
+    "kernels/policy_slots.py": "engines/test_game.py",
     "engines/task.py": "engines/test_chunk_store.py",
     "kernels/refusals.py": "engines/test_kernel_errors.py",
     "live/explanations.py": "live/test_bandit.py",
