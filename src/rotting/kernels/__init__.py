@@ -1,1 +1,1 @@
-"""What compiled code is made of: binding, nested states, random numbers, exact sums."""
+"""What compiled code is built from: binding, nested states, random numbers, exact sums."""

@@ -1,9 +1,9 @@
-"""Putting plain functions together, and telling two compositions apart by a digest.
+"""Composing plain functions, and digests of what they compute.
 
-Kernels call each other through their module's global names. Where a function is to be chosen later, a stub marked `@slot`
-stands for it. `bind` fills the slots: it copies a function, and whatever lies between it and a slot, with the chosen functions
-under those names. The game loop gets its policy this way, and RAW-UCB its windows. The copy is still a plain function:
-interpreted, it just runs; an engine compiles it together with all it reaches (`Rebuild`).
+Kernels call each other through the global names of their modules. Where a function is chosen later, a stub marked `@slot` takes
+its place. `bind` fills the slots: it copies a function, and every function between it and a slot, and gives those names the
+chosen functions. This is how the game loop gets its policy. The copy is still a plain function, which the interpreter can run
+and an engine can compile, together with all the functions that it reaches (`Rebuild`).
 """
 
 import builtins
@@ -35,11 +35,11 @@ def _loaded_names(code: CodeType) -> tuple[str, ...]:
 
 
 def _global_names(function: FunctionType) -> tuple[str, ...]:
-    return _loaded_names(function.__code__)  # cached: reading the code takes longer than a short simulation
+    return _loaded_names(function.__code__)
 
 
 def slot(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a stub that stands for a function to be chosen later: `bind` puts one in its place.
+    """Mark a stub that `bind` replaces by a function that is chosen later.
 
     Example:
         >>> @slot
@@ -59,49 +59,50 @@ def slot(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def allocates_nothing(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a function that creates no array, nor does anything it calls: compiled, it is spared all counting of references.
+    """Mark a function that creates no array, and calls none that does: it is compiled without reference counting.
 
-    That counting costs more than a round of the fastest policies. Copies keep the mark.
+    Copies keep the mark.
     """
     function.allocates_nothing = True  # type: ignore[attr-defined]
     return function
 
 
 def allocating(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a copy without that mark, for what it is bound to creates arrays."""
+    """Return a copy without the mark `allocates_nothing`, to be bound to functions that create arrays."""
     copy = with_names(function, {})
     copy.allocates_nothing = False  # type: ignore[attr-defined]
     return copy
 
 
 def raises(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a function of the library that raises, compiled too: what it raises is caught and told. No kernel may."""
+    """Mark a function of the library that may raise in compiled code, where its errors are caught. Kernels must not raise."""
     function.raises = True  # type: ignore[attr-defined]
     return function
 
 
 def bind(root: Callable[P, R], parts: Parts) -> Callable[P, R]:
-    """Return a copy of `root` in which other functions stand in the place of some that it reaches.
+    """Return a copy of `root` in which some of the functions that it reaches are replaced by others.
 
-    Functions are told apart by identity and replaced wherever `root` reaches them, in the replacements too. So one table
-    says what the whole is made of. A slot that is left open is refused, and so is a part that nothing uses.
+    Functions are compared by identity and replaced wherever `root` reaches them, also inside replacements. It is an error to
+    leave a slot open, or to give a part that is never used.
 
     Args:
         root: a plain function.
-        parts: what to put in the place of which function; mostly of slots, but any function that is reached will do.
+        parts: maps functions to their replacements. Most of them are slots, but any function that `root` reaches can be
+            replaced.
     """
     return cast("Callable[P, R]", bind_all({"root": root}, parts)["root"])
 
 
 def plain_function(name: str, function: Any) -> FunctionType:
-    """Return a function unless it is something else, such as a method or an object that can be called."""
+    """Return `function`; refuse methods, callable objects and everything else that is no plain function."""
     if not isinstance(function, FunctionType):
         raise KernelError(f"{name} must be a plain Python function, got {function!r}")
     return function
 
 
 def bind_all(roots: Mapping[str, Any], parts: Parts) -> dict[str, Function]:
-    """Return copies of several functions that are made of the same parts; each part is used by at least one of them.
+    """Return copies of several functions with the same parts; at least one of them must use each part.
 
     Args:
         roots: plain functions under names of their own, such as those of a `Kernel`.
@@ -124,14 +125,14 @@ def bind_all(roots: Mapping[str, Any], parts: Parts) -> dict[str, Function]:
 
 
 class Rebuild:
-    """A walk over a function and all that it reaches, callees first, which makes something of each of them, once.
+    """Converts a function and every function that it reaches, callees first, each once.
 
-    Binding makes copies; engines make compiled functions, or functions of another device.
+    Binding converts functions to copies; engines convert them to compiled functions.
 
     Args:
-        decorate: called with a function, and with what was made of each function that it reaches, by global name.
-        parts: what stands in the place of which function: a plain function, of which something is made in turn, or what was
-            made already.
+        decorate: converts one function. It is called with the function, and with its converted callees by global name.
+        parts: maps functions to replacements: plain functions, which are converted in turn, or objects that are used as they
+            are.
     """
 
     def __init__(self, decorate: Callable[[FunctionType, dict[str, Any]], Any], parts: Parts) -> None:
@@ -141,7 +142,7 @@ class Rebuild:
         self.used: set[Function] = set()
 
     def __call__(self, function: Any, above: tuple[Function, ...] = ()) -> Any:
-        """Return what is made of `function`."""
+        """Return the converted function."""
         if function in self._parts:
             self.used.add(function)
             function = self._parts[function]
@@ -211,17 +212,17 @@ def _value_part(function: FunctionType, name: str, value: Any) -> str:
 
 
 def digest(function: FunctionType) -> str:
-    """Return a digest of everything that decides what `function` computes: its code, constants, and bound functions.
+    """Return a digest of what decides the results of `function`: its code, its constants and the functions it reaches.
 
-    What the digest could not see, such as a constant read through a module, is refused: a compiled function that is found
-    again by its digest must never be another one.
+    Code that depends on anything else, such as a constant of an imported module, is refused: compiled functions are found by
+    their digest.
     """
     mark: str = Rebuild(_digest_over, {})(function)
     return mark
 
 
 def _digest_over(function: FunctionType, reached: dict[str, str]) -> str:
-    """Return the digest of a function, from those of the functions that it reaches."""
+    """Return the digest of a function, given those of the functions that it reaches."""
     code = function.__code__
     if function.__closure__:
         _refuse(function, f"must not close over {', '.join(code.co_freevars)}: compiled code has arguments and constants alone")

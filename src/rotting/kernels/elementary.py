@@ -1,16 +1,15 @@
 """Logarithm, exponential and power, the same to the last bit on every machine.
 
-The functions of a mathematical library differ in a last bit from one library to the next, and those of a GPU from all of them.
-A last bit can decide a choice, and a choice everything that follows. These are made of nothing but sums, products, quotients
-and powers of two, which IEEE 754 rounds in one way: a kernel that calls them, and `math.sqrt`, plays the same game interpreted,
-compiled, on a GPU, and on any processor. (Fused multiply-adds, which round once where two operations round twice, must be off:
-engines see to it.)
+The results of mathematical libraries differ in the last bit, and those of GPUs differ from all of them. A last bit can decide a
+choice, and so the rest of a game. The functions of this module use only sums, products, quotients and powers of two, which IEEE
+754 rounds in one way. A kernel that calls them and `math.sqrt` plays the same game interpreted, compiled, on a GPU and on any
+processor. (Fused multiply-adds, which round once instead of twice, must be off: the engines turn them off.)
 
-They are correct to a unit in the last place, and in 97 of 100 cases to half of one: there, a library that rounds as well
-returns the same. Where it would raise (`log(0.0)`), they return what IEEE 754 has for it.
+The error is less than one unit in the last place, and in 97 % of all cases at most half a unit, which is the correctly rounded
+result. Where Python's functions raise (`log(0.0)`), these return the value of IEEE 754.
 
-`logs`, `exps` and `powers` return the same for every entry of an array, for tables of means. NumPy's functions would not do:
-which code they run, and so their last bit, depends on the processor.
+`logs`, `exps` and `powers` return the same values for every entry of an array, for tables of means. The last bit of NumPy's
+functions depends on the processor.
 """
 
 import math
@@ -21,16 +20,16 @@ import numpy as np
 from rotting.common.arrays import Floats
 
 Number = TypeVar("Number", float, Floats)
-"""What a formula without branches takes: a number, or an array of them."""
+"""The argument of a formula without branches: a number, or an array."""
 
 _SPLIT = 134217729.0  # 2**27 + 1: halves the digits of a number
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10  # the first has 33 bits: k times it is exact
 _LN2_SCALE = 1.4426950408889634  # 1 / ln 2
 _NORMAL = 2.0**-1022
 _ROOT, _HALF_ROOT = 0.7071067811865476, 0x3FE6A09E667F3BCD  # sqrt(1/2) and its bits
-_LARGEST, _SMALLEST = 709.782712893384, -745.1332191019412  # beyond, exp is infinite or zero
+_LARGEST, _SMALLEST = 709.782712893384, -745.1332191019412  # beyond these, exp is infinite or zero
 _THIRDS_LOW = 3.700743415417188e-17  # of 2 / 3
-_FAR = 600  # powers of two beyond are reached in two steps, of which the last alone rounds
+_FAR = 600  # larger powers of two are applied in two steps, of which only the last one rounds
 
 
 def _product(x: Number, y: Number | float) -> tuple[Number, Number]:
@@ -126,7 +125,7 @@ def log(x: float) -> float:
 
 
 def log1p(x: float) -> float:
-    """Return `log(1 + x)`, without the digits that the sum would lose.
+    """Return `log(1 + x)`, accurate for small x, too.
 
     Example:
         >>> log1p(1e-20), log1p(-1.0)
@@ -201,7 +200,7 @@ def exp(x: float) -> float:
 
 
 def expm1(x: float) -> float:
-    """Return `exp(x) - 1`, without the digits that the difference would lose.
+    """Return `exp(x) - 1`, accurate for small x, too.
 
     Example:
         >>> expm1(1e-20), expm1(-800.0)
@@ -216,7 +215,7 @@ def expm1(x: float) -> float:
     if k > 60:  # the 1 is less than half a last digit
         return _exp_of(float(x), 0.0)
     scale = _power_of_two(k)
-    one = scale - 1.0  # exact up to 2^53; beyond, what is lost counts in `left`
+    one = scale - 1.0  # exact up to 2^53; beyond, `left` holds the rounding error
     left = (scale - one) - 1.0
     first = one + scale * r
     return first + (((one - first) + scale * r) + (left + scale * rest))
@@ -277,19 +276,19 @@ def _log_pair_of_fraction(m: Number, k: Number) -> tuple[Number, Number]:
 
 
 def _fractions(x: Floats) -> tuple[Floats, Floats]:
-    """Return what `_fraction` does of every entry."""
+    """Return `_fraction` of every entry."""
     m, e = np.frexp(x)
     small = m < _ROOT
     return np.where(small, 2.0 * m, m), e.astype(np.float64) - small
 
 
 def _powers_of_two(k: Floats) -> Floats:
-    """Return what `_power_of_two` does of every entry."""
+    """Return `_power_of_two` of every entry."""
     return ((k.astype(np.int64) + 1023) << 52).view(np.float64)
 
 
 def _exps_of(x: Floats, low: Floats) -> Floats:
-    """Return what `_exp_of` does of every entry; none of x is NaN."""
+    """Return `_exp_of` of every entry; no entry of x may be NaN."""
     inside = np.clip(x, _SMALLEST, _LARGEST)
     k = np.floor(inside * _LN2_SCALE + 0.5)
     far = np.where(k < -_FAR, -_FAR, np.where(k > _FAR, _FAR, 0.0))
@@ -298,7 +297,7 @@ def _exps_of(x: Floats, low: Floats) -> Floats:
 
 
 def logs(x: Floats) -> Floats:
-    """Return the natural logarithm of every entry; none is negative or NaN.
+    """Return the natural logarithm of every entry; no entry may be negative or NaN.
 
     Example:
         >>> logs(np.array([10.0, 1.0, 0.0])).tolist()
@@ -310,7 +309,7 @@ def logs(x: Floats) -> Floats:
 
 
 def exps(x: Floats) -> Floats:
-    """Return the exponential of every entry; none is NaN.
+    """Return the exponential of every entry; no entry may be NaN.
 
     Example:
         >>> exps(np.array([1.0, -800.0, 800.0])).tolist()

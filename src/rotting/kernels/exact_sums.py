@@ -1,7 +1,7 @@
-"""Sums of rewards without rounding errors: pairs `high + low` of 106 bits together.
+"""Sums of rewards as pairs `high + low`, which have 106 bits together.
 
-The sum of a window, as the difference of two sums, is then the correctly rounded sum of its rewards. Rewards of 1e6 plus noise,
-or ten million of them, give the choices of exact arithmetic. (Only a reward below 1e-15 beside a total of 1e6 is rounded.)
+The sum of a window is the difference of two such sums, and is correctly rounded. With rewards around 1e6, or with ten million
+rewards, policies make the choices of exact arithmetic. (Only a reward below 1e-15 is rounded, beside a total of 1e6.)
 """
 
 

@@ -41,7 +41,7 @@ def unit(high: int, low: int) -> float:
 
 
 def uniform(key: int, t: int, draw: int) -> float:
-    """Return the `draw`-th uniform number of round `t`: what a randomised policy calls.
+    """Return the `draw`-th uniform number of round `t`, for randomised policies.
 
     Example:
         >>> uniform(7, 1, 0) == uniform(7, 1, 0), uniform(7, 1, 0) == uniform(7, 1, 1)
@@ -53,9 +53,9 @@ def uniform(key: int, t: int, draw: int) -> float:
 
 
 def reward_uniform(key: int, run: int, arm: int, clock: int, draw: int) -> float:
-    """Return the `draw`-th uniform number behind the reward of `arm` at `clock` in `run`.
+    """Return the `draw`-th uniform number for the reward of `arm` at `clock` in `run`.
 
-    One Philox block serves two neighbouring clocks.
+    One Philox block gives the numbers of two neighbouring clocks.
     """
     k, n = int(key), int(clock)
     a, b, c, d = philox((n >> 1) & _WORD, int(arm), int(run), int(draw), k & _WORD, k >> 32)
@@ -65,14 +65,14 @@ def reward_uniform(key: int, run: int, arm: int, clock: int, draw: int) -> float
 
 
 def subkey(key: int, run: int) -> int:
-    """Return the key of one run's policy."""
+    """Return the key of the policy in one run."""
     k, n = int(key), int(run)
     a, b, _, _ = philox(n & _WORD, n >> 32, 0, _RUN, k & _WORD, k >> 32)
     return (a << 31) | (b >> 1)
 
 
 def derive_key(seed: int, purpose: str) -> int:
-    """Return a 63-bit key; different purposes of one seed get unrelated streams (Python only, not a kernel)."""
+    """Return a 63-bit key. Different purposes of one seed get independent streams. Not a kernel: Python only."""
     digest = hashlib.sha256(f"rotting/{purpose}/{seed}".encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1
 

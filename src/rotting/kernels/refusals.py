@@ -1,4 +1,4 @@
-"""What a kernel may not do, seen in its code before anything is compiled."""
+"""Checks of a kernel's bytecode for what kernels must not do, before anything is compiled."""
 
 import dis
 import functools
@@ -23,7 +23,7 @@ _REPEATABLE = (
 
 
 def place(code: CodeType, line: int | None = None) -> str:
-    """Return where a function is, or a line of it, quoted if the source is there: `choose (mine.py, line 7)`."""
+    """Return the place of a function, or of a line of it, with the source if available: `choose (mine.py, line 7)`."""
     name = getattr(code, "co_qualname", code.co_name)
     text = "" if line is None else linecache.getline(code.co_filename, line).strip()
     return f"{name} ({Path(code.co_filename).name}, line {line or code.co_firstlineno}{f': `{text}`' if text else ''})"
@@ -79,7 +79,7 @@ def _is_random(value: Any) -> bool:
 
 
 def check_arguments(function: FunctionType, arguments: Sequence[str]) -> None:
-    """Refuse a function that cannot be called with so many arguments; their names only tell what they are."""
+    """Refuse a function that does not take this number of arguments; their names are only for the message."""
     code, count = function.__code__, len(arguments)
     most, least = code.co_argcount, code.co_argcount - len(function.__defaults__ or ())
     if not least <= count <= most and not code.co_flags & inspect.CO_VARARGS:
@@ -87,7 +87,7 @@ def check_arguments(function: FunctionType, arguments: Sequence[str]) -> None:
 
 
 def check_code(function: FunctionType) -> None:
-    """Refuse a kernel whose code does what compiled code may not."""
+    """Refuse a kernel that does what compiled code must not do."""
     why = _forbidden(function.__code__)
     if why is not None and not getattr(function, "raises", False):
         raise KernelError(why)
@@ -97,7 +97,7 @@ def check_code(function: FunctionType) -> None:
 
 
 def check_global(function: FunctionType, name: str, value: Any) -> None:
-    """Refuse a global name that means a source of random numbers."""
+    """Refuse a global name that refers to a source of random numbers."""
     if _is_random(value):
         code = function.__code__
         raise KernelError(f"{place(code, line_of_global(code, name))} must not use {name}, {_REPEATABLE}")
