@@ -5,16 +5,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from rotting.engines.numba_internals import cuda_without_fused_operations, cuda_without_negative_indices
+from rotting.errors import EngineError
 from rotting.policies.ucb1 import UCB1
 from rotting.problems import two_arms
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 
-pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled under NUMBA_DISABLE_JIT=1")
+compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled under NUMBA_DISABLE_JIT=1")
 
 GAME = """
 import json
@@ -51,6 +54,7 @@ def regret() -> Any:
     return simulate(UCB1(), two_arms(horizon=200), runs=6).regret.tolist()
 
 
+@compiled_only
 def test_plain_numba_plays_the_same_games_and_caches_them(tmp_path: Path, regret: Any) -> None:
     for hits in (0, 1):
         found = play(tmp_path, ROTTING_PLAIN_NUMBA="1")
@@ -69,9 +73,38 @@ CPUCodegen._function_pass_manager = lambda self: passes(self)
 }
 
 
+@compiled_only
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_numba_without_a_private_part_plays_the_same_games_with_one_warning(change: str, tmp_path: Path, regret: Any) -> None:
     found = play(tmp_path, CHANGES[change])
     assert found["regret"] == regret
     (warning,) = found["warnings"]
     assert warning.startswith("RuntimeWarning: compiling takes longer, since rotting does not know the internals of Numba ")
+
+
+NVVM, ARRAYS = "numba.cuda.cudadrv.nvvm", "numba.cuda.np.arrayobj"
+
+
+def test_the_cuda_compiler_is_told_not_to_fuse_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compile_ir(irs: Any, **options: Any) -> Any:
+        return irs, options
+
+    nvvm = SimpleNamespace(compile_ir=compile_ir)
+    monkeypatch.setitem(sys.modules, NVVM, nvvm)
+    with cuda_without_fused_operations():
+        assert nvvm.compile_ir("ir", opt=3) == ("ir", {"opt": 3, "fma": False})
+    assert nvvm.compile_ir is compile_ir
+
+
+def test_a_gpu_that_would_round_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, NVVM, SimpleNamespace())
+    with pytest.raises(EngineError, match="engine='cuda' needs a version of numba-cuda that rotting knows, got "):
+        cuda_without_fused_operations().__enter__()
+
+
+def test_a_gpu_plays_without_the_saving_on_indices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, ARRAYS, SimpleNamespace())
+    with pytest.warns(RuntimeWarning, match="games on the GPU take longer"), cuda_without_negative_indices():
+        pass
+    with cuda_without_negative_indices():  # one warning is enough
+        pass
