@@ -102,7 +102,7 @@ def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest(monkeypatch: p
         def submit(self, game: Game, parts: Any, on_gpu: bool) -> None:
             asked.append((on_gpu, len(parts)))
 
-        def landed(self, most: int) -> Iterator[Any]:
+        def finished(self, most: int) -> Iterator[Any]:
             return iter(())
 
         def close(self) -> None:
@@ -449,7 +449,7 @@ def test_who_waits_long_for_a_worker_is_told(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(engine, "_PATIENCE", 0.0)
     monkeypatch.setattr(engine, "_LOOK_SECONDS", 0.001)
-    with pytest.warns(RuntimeWarning, match="no worker has come to the cluster so far") as told:
+    with pytest.warns(RuntimeWarning, match="the cluster has no workers yet") as told:
         assert not Dask(Client())._have_gpus(bar())
     assert len(told) == 1
 
