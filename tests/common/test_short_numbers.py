@@ -17,7 +17,8 @@ def test_a_number_alone_is_written_with_four_digits(value: float) -> None:
     assert short_texts([value]) == {value: short(value)}
     if not value.is_integer():
         assert math.isclose(float(short(value)), value, rel_tol=10.0 ** (1 - DIGITS), abs_tol=1e-320)
-        assert sum(each.isdigit() for each in short(value).partition("e")[0].lstrip("-0.")) <= DIGITS
+        digits = 6 if abs(value) >= 10**DIGITS else DIGITS
+        assert sum(each.isdigit() for each in short(value).partition("e")[0].lstrip("-0.")) <= digits
 
 
 @given(st.lists(FLOATS | CLOSE, max_size=20))
@@ -40,6 +41,14 @@ def test_whole_numbers_and_words_stay_as_they_are() -> None:
         12_345_678: "12345678",
         "estimate": "estimate",
     }
+
+
+def test_numbers_that_differ_in_the_last_bit_are_written_as_python_writes_them() -> None:
+    assert list(short_texts([0.3, 0.1 + 0.2]).values()) == ["0.3", "0.30000000000000004"]
+
+
+def test_large_numbers_side_by_side_have_one_notation() -> None:
+    assert list(short_texts([123456.4, 123500.0]).values()) == ["123456", "123500"]
 
 
 def test_what_more_digits_do_not_tell_apart_stays_short() -> None:

@@ -3,11 +3,20 @@
 from operator import itemgetter
 
 from rotting.common.statistics import Interval, NoInterval
-from rotting.display.tables import Column, Table, interval_column, number_format
+from rotting.display.tables import Column, Table, half_widths, interval_column, mean_cells, number_format
 
 
 def test_number_format_of_zeros() -> None:
     assert number_format([0.0, 0.0], [0.0]) == ".1f"
+
+
+def test_the_median_number_has_two_digits_at_least() -> None:
+    assert number_format([6.2, 0.001], [40.0]) == ",.1f"
+    assert number_format([62.0, 0.001, 71.0], [40.0]) == ",.0f"
+
+
+def test_asymmetric_intervals_count_with_half_of_their_width() -> None:
+    assert half_widths([mean_cells(Interval(24.0, 16.0, 68.0))]) == [26.0]
 
 
 def test_latex_escapes_what_latex_would_read() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from rotting import problems
-from rotting.problems import Exponential, General, Logistic, Problem, Product, Rested, Restless, Sum
+from rotting.problems import Exponential, General, Logistic, Problem, Product, Recovering, Rested, Restless, Sum
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,11 @@ def test_is_rotting_when_nothing_rises(arm: problems.Arm) -> None:
     assert answer
     assert answer.where is None
     assert str(answer) == "rotting: no mean rises up to round 3"
+
+
+def test_a_recovering_table_lasts_one_round_longer_than_its_values() -> None:
+    problem = Problem([Recovering([0.1, 0.5])])
+    assert problem.max_horizon == problem.arms[0].settles == 3
+    assert problem.tables(3).pull_values.tolist() == [0.5, 0.1, 0.5]
+    with pytest.raises(ValueError, match="horizon must be at most 3"):
+        problem.tables(4)

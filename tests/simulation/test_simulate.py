@@ -17,6 +17,7 @@ import pytest
 from rotting import problems
 from rotting.engines.chunk_store import ChunkStore
 from rotting.engines.game import _POLL, CANCEL, DONE, link
+from rotting.engines.task import cut
 from rotting.kernels.random_numbers import derive_key
 from rotting.policies.ucb1 import UCB1
 from rotting.policies.uniform import Uniform
@@ -25,7 +26,7 @@ from rotting.problems import Problem, Rested, Restless
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless, Poisson
 from rotting.problems.oracle import GREEDY_BOTH, OPTIMAL, greedy_rewards
 from rotting.registry import make
-from rotting.simulation.plan import Simulation
+from rotting.simulation.plan import Simulation, plan
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate, simulate_all
 from tests.conftest import INTERPRETED, STRESS
@@ -224,7 +225,7 @@ def test_a_long_game_starts_in_little_memory_and_ctrl_c_ends_it(build: str) -> N
             print("playing")
             threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-        policy = rotting.UCB1()
+        policy = UCB1()
         rotting.simulate(policy, Problem.rested([0.5, 0.4], horizon=10), runs=1)
         submit, threads._Pool.submit = threads._Pool.submit, submit_and_interrupt
         before = peak()
@@ -323,3 +324,24 @@ def test_every_round_is_counted_and_a_game_that_is_cancelled_stops(horizon: int)
     signal = np.zeros(2, np.int64)
     signal[CANCEL] = 1
     assert played(signal) == signal[DONE] == 0
+
+
+def test_games_that_this_process_played_for_an_earlier_simulation_keep_their_time(tmp_path: Path) -> None:
+    store = ChunkStore(tmp_path)
+    simulation = Simulation(UCB1(), problems.two_arms(horizon=40), runs=3)
+    first, second = (simulate_all([simulation], keep=store)[0] for _ in range(2))
+    assert second.us_per_round.tolist() == pytest.approx(first.us_per_round.tolist())
+    other = simulate_all([simulation], keep=ChunkStore(tmp_path))[0]
+    assert np.isnan(other.us_per_round).all()
+
+
+def test_a_store_of_the_caller_still_claims_games_after_a_simulation(tmp_path: Path) -> None:
+    store, problem = ChunkStore(tmp_path), problems.two_arms(horizon=40)
+    simulate_all([Simulation(UCB1(), problem, runs=2)], keep=store)
+    assert list(tmp_path.rglob("*.claim")) == []
+    (game,), _ = plan(Simulation(Uniform(), problem, runs=2)).games()
+    task = next(iter(cut(game, 2)))
+    assert list(store.missing([task], lambda *_: None)) == [task]
+    assert len(list(tmp_path.rglob("*.claim"))) == 1
+    store.close()
+    assert list(tmp_path.rglob("*.claim")) == []

@@ -11,7 +11,10 @@ _ALL_DIGITS = 17  # which tell all floats apart
 
 
 def short(value: object, digits: int = DIGITS) -> str:
-    """Return a float with so many significant digits, and anything else as it is written; 6 digits of a whole number.
+    """Return a float with so many significant digits, and anything else as it is written; large numbers get 6 digits.
+
+    Whole numbers and numbers of more than `digits` digits before the point count as large, so that labels side by side do not
+    mix `123500` with `1.235e+05`.
 
     Example:
         >>> short(0.4472135954999579), short(10_000.0), short("estimate")
@@ -19,7 +22,10 @@ def short(value: object, digits: int = DIGITS) -> str:
     """
     if not isinstance(value, float):
         return str(value)
-    return f"{value:.{max(digits, 6) if value.is_integer() else digits}g}"
+    if digits >= _ALL_DIGITS:
+        return repr(value)  # the fewest digits that are this float: 0.3, not 0.29999999999999999
+    large = value.is_integer() or abs(value) >= 10**digits
+    return f"{value:.{max(digits, 6) if large else digits}g}"
 
 
 def short_texts(items: Iterable[Item], write: Callable[[Item, int], str] = short) -> dict[Item, str]:

@@ -151,7 +151,7 @@ def _band(runs: Floats, band: str | None) -> tuple[Floats, Floats] | tuple[None,
 
 
 def mean_points(label: str, x: Sequence[float], samples: Sequence[Floats]) -> Curve:
-    """Return the means of samples and their 95 % intervals, as points over x; those of single runs have none.
+    """Return the means of samples and their 95 % intervals, as points over x; no intervals if a sample is a single run.
 
     Example:
         >>> mean_points("UCB1", [1.0], [np.array([1.0, 3.0])]).y

@@ -218,10 +218,21 @@ def interval_column(head: str, style: str = ",.1f") -> Column:
     return Column(head, lambda row: interval_text(row[head], style))
 
 
+def half_widths(rows: Sequence[dict[str, Any]]) -> list[float]:
+    """Return half the widths of the intervals of rows that have the cells of `mean_cells`.
+
+    Example:
+        >>> half_widths([mean_cells(Interval(2.0, 1.5, 3.0)), mean_cells(NoInterval(2.0, "a single run has no interval"))])
+        [0.75]
+    """
+    return [(row["high"] - row["low"]) / 2 for row in rows if row["low"] is not None]
+
+
 def number_format(values: Sequence[float], half_widths: Sequence[float]) -> str:
     """Return one format for the numbers of a table, with as many digits as their intervals support.
 
-    The median half-width gets two digits and the smallest at least one, but no number more than seven.
+    The median half-width gets two digits and the smallest at least one; the median number gets two or more. No number gets more
+    than seven.
 
     Args:
         values: the numbers to write.
@@ -230,21 +241,25 @@ def number_format(values: Sequence[float], half_widths: Sequence[float]) -> str:
     Example:
         >>> number_format([1234.567, 88.8], [4.2, 0.73])
         ',.2f'
+        >>> number_format([6.2], [40.0])
+        ',.1f'
         >>> number_format([1234.567, 88.8], [])
         ',.1f'
         >>> number_format([3e15], [])
         '.4e'
     """
-    top = max(map(abs, values), default=0.0)
-    if top == 0:
+    sizes = sorted(abs(value) for value in values if value)
+    if not sizes:
         return ".1f"
+    top = sizes[-1]
     scale = math.floor(math.log10(top))
     if not -4 <= scale <= 8:
         return ".4e"
     widths = [width for width in half_widths if width > 0]
     if widths:
         middle = sorted(widths)[(len(widths) - 1) // 2]
-        wanted = max(-math.floor(math.log10(min(widths))), 1 - math.floor(math.log10(middle)))
+        median = sizes[len(sizes) // 2]
+        wanted = max(-math.floor(math.log10(min(widths))), *(1 - math.floor(math.log10(each)) for each in (middle, median)))
     else:
         wanted = 4 - scale
     return f",.{max(0, min(wanted, 6 - scale))}f"

@@ -95,6 +95,7 @@ class ChunkStore:
                 self._games[kept.digest] = kept.runs
                 if kept.digest not in self._written:
                     self.reused[datetime.fromtimestamp(chunk.origin.played, UTC).date(), chunk.origin.machine] += kept.runs
+                    chunk = chunk._replace(seconds=np.nan)  # measured by another process, perhaps on a slower machine
                 take(kept, chunk)
 
     def keep(self, task: Task, chunk: Chunk) -> None:
@@ -143,8 +144,12 @@ class ChunkStore:
                 warnings.warn(f"finished games are not kept: {error}", RuntimeWarning, stacklevel=1)
         self._claims.drop(self._path(key, "claim"))
 
+    def give_back(self) -> None:
+        """Release the claims on tasks that were not played; the store can be used again."""
+        self._claims.drop_all()
+
     def close(self) -> None:
-        """Release the claims on tasks that were not played."""
+        """Release the claims on tasks that were not played, and make no more claims."""
         self._claims.close()
 
 

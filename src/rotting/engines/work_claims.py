@@ -97,16 +97,22 @@ class WorkClaims:
         with suppress(OSError):
             path.unlink()
 
+    def drop_all(self) -> None:
+        """Release all claims."""
+        with self._lock:
+            mine = list(self._mine)
+        for path in mine:
+            self.drop(path)
+
     def close(self) -> None:
         """Release all claims, and stop the thread that renews them."""
         with self._lock:
             self._stop.set()
-            renewing, mine = self._renewing, list(self._mine)
+            renewing = self._renewing
         if renewing is not None:
             with suppress(RuntimeError):  # Ctrl-C interrupted its start: it ends by itself, since `_stop` is set
                 renewing.join()
-        for path in mine:
-            self.drop(path)
+        self.drop_all()
 
 
 def _renew(stop: threading.Event, lock: threading.Lock, mine: set[Path]) -> None:

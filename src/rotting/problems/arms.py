@@ -258,7 +258,7 @@ class Recovering(Arm):
     Args:
         rise: the mean after z = 0, 1, ... rounds of rest; a decay that rises, a table or a callable.
         fresh: the mean of an arm that was never pulled; by default the limit of `rise`, for a table its last value. It must be
-            given for a callable and for a line, of which no limit is known.
+            given for a callable and for a rising line, which have no known limit.
 
     Example:
         >>> from rotting.problems import Exponential
@@ -288,8 +288,8 @@ class Recovering(Arm):
 
     @property
     def length(self) -> int | None:
-        """The table's."""
-        return self.rise.length
+        """One round more than the table's, that of the first pull."""
+        return None if self.rise.length is None else self.rise.length + 1
 
     @property
     def settles(self) -> int | None:

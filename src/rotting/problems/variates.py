@@ -13,7 +13,7 @@ from rotting.kernels.elementary import exps, logs
 
 
 def uniforms(rng: np.random.Generator, low: float, high: float, shape: tuple[int, ...]) -> Floats:
-    """Return numbers that are uniform on [low, high).
+    """Return numbers that are uniform on [low, high]; only rounding can give `high` itself.
 
     Example:
         >>> uniforms(np.random.default_rng(0), 2.0, 4.0, (2, 2)).round(2).tolist()

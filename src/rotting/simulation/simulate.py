@@ -176,24 +176,29 @@ def simulate_all(
     plans = [plan(each) for each in simulations]
     store = _make_store(keep)
     playing = _make_engine(engine, workers, plans)
+    # A store that the caller made stays open: the next simulation claims its games, too.
+    leave = store.give_back if isinstance(keep, ChunkStore) else store.close
     try:
         return _play(plans, playing, store, progress)
     except KeyboardInterrupt:
         games = sum(len(each.policies) * each.runs for each in plans)
-        raise KeyboardInterrupt(store.describe(games)) from None  # where the games were stopped is of no use to anybody
+        # The traceback into the engine would not help the user.
+        raise KeyboardInterrupt(store.describe(games)) from None
+    finally:
+        leave()
 
 
 def _play(plans: Sequence[Plan], playing: Engine, store: "ChunkStore | _NoStore", progress: bool | None) -> list[Result]:
-    """Play what the store does not have, and return the results; close the engine and the store."""
+    """Play what the store does not have, and return the results; close the engine."""
     collected = _Collection(plans)
     with Progress(sum(each.rounds for each in plans), "rounds", show=progress) as bar:
 
         def take_kept(task: Task, chunk: Chunk) -> None:
-            collected.take(task, chunk._replace(seconds=np.nan))  # another process measured them
+            collected.take(task, chunk)
             bar.resume(task.rounds)
 
         tasks: Iterable[Task] = collected.tasks()
-        with closing(playing), closing(store):
+        with closing(playing):
             while tasks:
                 with closing(playing.play(store.missing(tasks, take_kept), bar)) as played:
                     for task, chunk in played:
@@ -230,8 +235,10 @@ class _NoStore:
         """Return that nothing is kept."""
         return "no games are kept"
 
-    def close(self) -> None:
+    def give_back(self) -> None:
         """Do nothing."""
+
+    close = give_back
 
 
 class _Collection:
