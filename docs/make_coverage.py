@@ -41,7 +41,7 @@ COMPARED = {20: 200, 40: 200, 200: 200, 2_000: 60}  # the same for other methods
 SKEWED = {20: 1_000, 100: 1_000, 500: 1_000, 2_000: 400}  # the same for means
 FAR = 5  # times the median: a regret that is far from the others
 SLOW = 4  # times fewer samples for claims on each of hundreds of rounds
-SHORT = 0.91  # a share below is no 95 %, also of few samples
+SHORT = 0.91  # more than two standard errors of a share of 200 samples below 95 %
 FEW = 50  # intervals, of which a share would say little
 OVER_TIME = ("rested-raw-4-ahead-at-any-time", "rested-raw-ahead-at-any-time")
 PLAYED_ELSEWHERE = "its games, of other sizes and problems, were not played often enough"
@@ -516,14 +516,15 @@ def _wrapped(text: str) -> str:
 
 
 TEXTS = {
-    "mean_ratio": f"""Most ratios of mean regrets are covered at every size. Two are not. In one run of a hundred,
+    "mean_ratio": f"""Most ratios of mean regrets are covered at every size. Two are not. In one run of a hundred over all L,
         RAW-UCB 1.4 misses a drop of 0.1 to 4, and regrets 5 to 80 times as much as usual; GLR-UCB never does, and EFF-RAW-UCB
         in the same runs, but by less. These runs make nine tenths of the first ratio's variance, and seven tenths of the
         second's. A sample of 40 has none of them in two cases of three, and its interval is short and in the wrong place: no
-        method covers at all sizes. Nor does a test of the sample's own skewness help, as it refuses the samples that show
-        such runs, and passes those that do not. So these two claims have an interval only from the least size in the table
-        from which on the jackknife's covers, {rested_two_arms.RARE_SHOW_FROM:,} runs, and are undecided with fewer. There the
-        first is still covered a little too seldom. The number was chosen on these very runs.""",
+        method covers at all sizes. Nor does a test of the sample's own skewness help, as it refuses the samples that show such
+        runs, and passes those that do not. So these two claims have an interval only from the least size in the table from
+        which on the jackknife's covers, {rested_two_arms.RARE_SHOW_FROM:,} runs, and are undecided with fewer. There the first
+        is still covered a little too seldom. The number was chosen on these very runs. The samples are other ones than above,
+        and fewer: the shares of a claim in the two tables differ by a few points.""",
     "spread_ratio": """A ratio of standard deviations. On the rested benchmark one run in hundreds has many times the usual
         regret, and makes most of its policy's spread. Samples without such a run, or with one, cannot tell how many there are:
         no method covers. So `spread_ratio` has an interval only where the runs are at least 200, and 25 times the kurtosis of
@@ -587,8 +588,8 @@ def page(
         ),
         _table(heads("claim"), [[claim, *cells] for claim, cells in of_claims.items()]),
         _wrapped(
-            f"""Claims whose intervals, where they are stated, cover less than {SHORT:.0%} at some size:
-            {", ".join(short(of_claims)) or "none"}."""
+            f"""Claims whose intervals, where they are stated, cover less than {SHORT:.0%} at some size (more than two
+            standard errors of 200 samples below 95 %): {", ".join(short(of_claims)) or "none"}."""
         ),
         "Not measured:",
         _table(["claim", "why"], [[claim, why] for claim, why in NOT_MEASURED.items()]),
@@ -612,8 +613,8 @@ def section_of_means(pools: Pools, sizes: Mapping[int, int]) -> str:
             each end. Where a few runs regret much more than the others, it reaches further up. Hall's alone is too short where
             the values are symmetric with long tails, as differences of regrets often are: the skewness of a sample is itself
             uncertain. Ours covers as often as the bootstrap-t, without resamples. A sample that holds none of the rare runs
-            knows nothing of them, whatever the interval: where most samples are such, nothing is gained. RAW-UCB 1.4 with L = 1
-            is a case: in {far.mean():.1%} of its runs it regrets more than {FAR} times the median, at most {rare.max():.0f}
+            knows nothing of them, whatever the interval: where most samples are such, nothing is gained. RAW-UCB 1.4 is a case:
+            at L = 1, in {far.mean():.1%} of its runs it regrets more than {FAR} times the median, at most {rare.max():.0f}
             times, and these runs make {squares[far].sum() / squares.sum():.0%} of the variance. Of what happens in one run of
             1,000, 61 % of the samples of 500 runs hold nothing. So tables and plots say on how many runs the intervals rest,
             and how rare a failure may be missing from them (`what_runs_can_miss`). To refuse the intervals of skewed samples

@@ -207,14 +207,14 @@ def measured(keep: Path) -> dict[str, Floats]:
 # --- The page ----------------------------------------------------------------------------------------------------
 
 
-def half_interval(values: Floats) -> float:
-    """Return half the length of the 95 % interval of the mean."""
+def error_bar(values: Floats) -> float:
+    """Return 1.96 standard errors of the mean."""
     return float(1.96 * values.std(ddof=1) / math.sqrt(values.size))
 
 
 def shown(values: Floats) -> str:
-    """Return a mean and half the length of its interval."""
-    return f"{values.mean():,.0f} ± {half_interval(values):,.0f}"
+    """Return a mean and 1.96 standard errors."""
+    return f"{values.mean():,.0f} ± {error_bar(values):,.0f}"
 
 
 def span(delay: tuple[int, int]) -> str:
@@ -318,7 +318,7 @@ def figure(found: Found) -> Figure:
 
     def curve(problem: Clicks, policy: str, rule: Rule) -> Curve:
         values = [found[Cell(problem, policy, d, "shrink" if d == DELAYS[0] else rule).name] for d in DELAYS]
-        means, halves = np.array([each.mean() for each in values]), np.array([half_interval(each) for each in values])
+        means, halves = np.array([each.mean() for each in values]), np.array([error_bar(each) for each in values])
         x = np.array([(low + high) / 2 for low, high in DELAYS])
         return Curve(f"{policy}, {rule}", x, means, means - halves, means + halves, points=True)
 
@@ -332,7 +332,7 @@ def figure(found: Found) -> Figure:
         for problem in PROBLEMS
     )
     caption = (
-        f"Mean regret after {T:,} rounds, with its 95 % interval, for fixed delays of {', '.join(map(span, DELAYS[:3]))}; "
+        f"Mean regret after {T:,} rounds, with 1.96 standard errors, for fixed delays of {', '.join(map(span, DELAYS[:3]))}; "
         f"the last point is a delay drawn evenly from {span(DELAYS[3])}."
     )
     return Figure("delays", "What late rewards cost", caption, panels, columns=2)

@@ -25,7 +25,7 @@ def test_simulate_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(SIMULATE) == 0
     out, err = capsys.readouterr()
     assert not err
-    assert "two-arms: horizon 60, 3 runs, seed 0" in out
+    assert "two-arms(L=0.5): horizon 60, 3 runs, seed 0" in out
     assert "UCB1  " in out
     assert "uniform " in out
     assert not list(Path.cwd().iterdir())

@@ -48,7 +48,7 @@ def test_forty_curves_differ() -> None:
 def test_a_plot_of_its_own_takes_the_size_of_the_style() -> None:
     result = rotting.simulate(rotting.UCB1(), rotting.problems.two_arms(horizon=20), runs=3)
     with matplotlib.rc_context({"backend": "Agg"}), style("column"):
-        figure = result.plot(legend=False).figure.figure
+        figure = result.plot(legend=False, title="").figure.figure
     assert figure.get_size_inches().tolist() == [3.25, 2.21]
 
 
@@ -75,6 +75,7 @@ def test_the_file_of_a_plot_is_as_wide_as_the_style_says(width: str, tmp_path: P
         result.plot(path=tmp_path / "one.png")
     with Image.open(tmp_path / "one.png") as image:
         assert image.width == round(WIDTHS[width] * 200)
+        assert image.height > 1.15 * image.width * 0.68  # the header does not take its room from the axes
 
 
 def test_words_around_small_axes_stay_beside_them() -> None:
@@ -83,13 +84,15 @@ def test_words_around_small_axes_stay_beside_them() -> None:
     figure = matplotlib.figure.Figure((10, 6), layout="constrained")
     for k in range(6):
         ax = result.plot(ax=figure.add_subplot(2, 3, k + 1), log_y=True)
-        assert ax.get_title(loc="left").replace("\n", " ") == (
-            "two-arms: mean of 3 runs, band from 10 % to 90 % of them regret against the optimal policy"
+        assert ax.get_title(loc="left").replace("\n", " ") == "two-arms(L=0.3), horizon 20"
+        assert ax.texts[0].get_text().replace("\n", " ") == (
+            "Mean of 3 runs, band from 10 % to 90 % of them. Regret against the optimal policy."
         )
     figure.draw_without_rendering()
     for ax in figure.axes:
         frame, title, label = (each.get_window_extent() for each in (ax, ax._left_title, ax.yaxis.label))
         assert title.x1 <= frame.x1
+        assert ax.texts[0].get_window_extent().x1 <= frame.x1
         assert label.height <= frame.height
 
 

@@ -87,7 +87,7 @@ def test_the_claims_about_delays_are_those_of_the_figures(problem: maker.Clicks)
         lost = maker.losses(problem, policy, (500, 500), FOUND)
         assert lost.share < 0.2
         margin = lost.counted - 0.5 * lost.ignored
-        assert margin.mean() + maker.half_interval(margin) < 0.0
+        assert margin.mean() + maker.error_bar(margin) < 0.0
 
 
 @pytest.mark.parametrize("policy", maker.ROTTING)
@@ -98,7 +98,7 @@ def test_the_claims_about_other_rules_are_those_of_the_figures(problem: maker.Cl
         ours, everywhere, few = (FOUND[cell._replace(rule=rule).name] for rule in ("shrink", "everywhere", "few rewards"))
         assert abs((everywhere - ours).mean()) < 0.05 * ours.mean()
         none = FOUND[cell._replace(delay=(0, 0)).name]
-        assert (few - ours).mean() > maker.half_interval(few - ours)
+        assert (few - ours).mean() > maker.error_bar(few - ours)
         assert (ours - none).mean() < 0.5 * (few - none).mean()
 
 
@@ -106,8 +106,8 @@ def test_the_claims_about_other_rules_are_those_of_the_figures(problem: maker.Cl
 @pytest.mark.parametrize("share", maker.LOST)
 def test_lost_rewards_cost_no_more_than_their_information(problem: maker.Clicks, share: float) -> None:
     cost, information = maker.lost(problem, share, FOUND)
-    assert cost.mean() <= maker.half_interval(cost) + information.mean()
-    assert abs((cost - information).mean()) <= maker.half_interval(cost - information)
+    assert cost.mean() <= maker.error_bar(cost) + information.mean()
+    assert abs((cost - information).mean()) <= maker.error_bar(cost - information)
 
 
 @pytest.mark.slow

@@ -195,7 +195,7 @@ def test_is_rotting_looks_as_far_as_the_horizon() -> None:
 def test_describe_is_json_and_repr_is_readable() -> None:
     problem = two_arms(L=0.5, horizon=100)
     assert json.loads(json.dumps(problem.describe())) == {
-        "name": "two-arms",
+        "name": "two-arms(L=0.5)",
         "kind": "rested",
         "n_arms": 2,
         "horizon": 100,
@@ -207,7 +207,7 @@ def test_describe_is_json_and_repr_is_readable() -> None:
     }
     assert repr(problem) == (
         "Problem([Rested(decay=Constant(value=0.0)), Rested(decay=Abrupt(before=0.25, after=-0.25, at=25))], "
-        "noise=Gaussian(sigma=1.0), horizon=100, name='two-arms')"
+        "noise=Gaussian(sigma=1.0), horizon=100, name='two-arms(L=0.5)')"
     )
     assert len(repr(Problem.rested(np.random.default_rng(0).random((100, 1_000))))) < 1_000
 

@@ -108,7 +108,7 @@ def test_a_ratio_that_some_runs_make_positive_is_told_without_an_interval(
     found = ratio(np.array([POSITIVE, [5.0, -1.0, -1.0]]), np.ones((2, 3)))
     assert found.mean > 0
     assert why(found) == "a mean regret is not positive without some of the runs"
-    assert why(ratio(np.ones((2, 1)), np.ones((2, 1)))) == "a single run has no interval"
+    assert why(ratio(np.ones((2, 1)), np.ones((2, 1)))) == "there is only one run"
 
 
 def test_a_comparison_may_ask_for_runs() -> None:
@@ -120,7 +120,7 @@ def test_a_comparison_may_ask_for_runs() -> None:
     assert found.mean == mean_ratio(upper[:, :19], lower[:, :19]).mean
     few = "19 runs are too few to show the rare ones that regret much more: it takes 20"
     assert claimed(found, least=1e-9).decision == f"undecided: {few}"
-    assert why(compare(upper[:, :1], lower[:, :1])) == "a single run has no interval"
+    assert why(compare(upper[:, :1], lower[:, :1])) == "there is only one run"
     assert why(compare(-upper[:, :9], lower[:, :9])) == "a ratio is undefined, as a mean regret is not positive"
 
 
@@ -153,7 +153,7 @@ def test_spreads_have_no_interval_where_few_runs_make_them() -> None:
     assert high is not None
     assert low < ratio < high
     assert low * high == pytest.approx(ratio**2)
-    assert why(spread_ratio(*values[:, :, :1])) == "a single run has no interval"
+    assert why(spread_ratio(*values[:, :, :1])) == "there is only one run"
     values[1, 1, 7] = 1_000.0
     found = spread_ratio(*values)
     assert found.mean == pytest.approx(geometric_mean(values[0].std(axis=1) / values[1].std(axis=1)))
@@ -317,7 +317,7 @@ def test_the_share_ahead_counts_what_is_sure() -> None:
     upper = np.array([5.0 + noise, 0.1 + noise, -0.1 + noise, 0.0 * noise])
     assert share_ahead(upper, lower) == (0.5, 0.25, 1.0)
     assert share_ahead(lower, upper) == (0.25, 0.0, 0.75)
-    assert why(share_ahead(upper[:, :1], lower[:, :1])) == "a single run has no interval"
+    assert why(share_ahead(upper[:, :1], lower[:, :1])) == "there is only one run"
 
 
 def test_a_quotient_of_ratios_is_less_sure_than_either() -> None:

@@ -238,14 +238,14 @@ def test_table_says_when_the_reference_is_not_optimal() -> None:
     for table in (result.table(), result.differences(0)):
         written = table.to_latex().split(r"\end{tabular}")[1]  # a comment above would be invisible
         for text in (str(table), table.to_markdown(), table._repr_html_(), written):
-            assert GREEDY_BOTH in text
-            assert "not the optimal policy" in text
+            assert GREEDY_BOTH.removeprefix("greedy ") in text
+            assert "unless the reference is optimal, regret is underestimated" in text
 
 
 def test_a_reference_has_a_line_of_its_own_that_fits_a_page() -> None:
     for table in (changed(make(), reference=GREEDY_BOTH).table(), changed(make(), reference=GREEDY_BOTH).differences(0)):
         assert table.lines[0] == "two-arms: horizon 500, 20 runs, seed 7"
-        assert table.notes[0] == f"Regret against {GREEDY_BOTH}."
+        assert table.notes[0] == f"Regret against the {GREEDY_BOTH.replace('greedy', 'greedy oracle')}."
         assert max(map(len, (*table.lines, *table.notes))) <= 110
 
 
@@ -354,9 +354,9 @@ def test_one_run_works_everywhere(tmp_path: Path) -> None:
     assert "1 run," in str(result.table())
     assert result.differences(0).rows[0]["high"] is None
     for table in (result.table(), result.differences(0)):
-        assert str(table).endswith("\n\n* No 95 % interval: a single run has no interval.")
+        assert str(table).endswith("\n\n* No 95 % interval: there is only one run.")
         assert " * " in str(table)
-        assert {row["reason"] for row in table.rows} == {"a single run has no interval"}
+        assert {row["reason"] for row in table.rows} == {"there is only one run"}
         assert table.to_pandas()["reason"].tolist() == [row["reason"] for row in table.rows]
     assert json.loads(json.dumps(result.to_json(), allow_nan=False))["policies"][0]["low"] is None
     assert len(result.to_pandas()) == 2 * 5
@@ -430,12 +430,14 @@ def test_plot_draws_mean_and_band() -> None:
     np.testing.assert_array_equal(line.get_xdata(), result.checkpoints)
     np.testing.assert_allclose(np.asarray(line.get_ydata()), result.regret[2].mean(axis=0))
     assert len(ax.collections) == 3
-    assert "20 runs" in ax.get_title(loc="left")
-    assert "the optimal policy" in ax.get_title(loc="left")
+    assert ax.get_title(loc="left") == "two-arms, horizon 500"
+    assert caption(ax) == "Mean of 20 runs, band from 10 % to 90 % of them. Regret against the optimal policy."
 
 
 def test_plot_says_when_the_reference_is_not_optimal() -> None:
-    assert GREEDY_BOTH in changed(make(), reference=GREEDY_BOTH).plot().get_title(loc="left").replace("\n", " ")
+    against = caption(changed(make(), reference=GREEDY_BOTH).plot())
+    assert GREEDY_BOTH.removeprefix("greedy ") in against
+    assert "regret is underestimated" in against
 
 
 def test_plot_on_given_axes_leaves_other_curves_alone() -> None:
@@ -489,23 +491,28 @@ def test_legend_may_be_left_out_or_placed() -> None:
     assert placed.figure.figure.legends == []
 
 
+def caption(ax: Any) -> str:
+    """The small print below the title."""
+    return " ".join(ax.texts[0].get_text().split())
+
+
 def test_title_and_labels_may_be_ones_own() -> None:
     ax = make().plot(title="Mine", labels=["one", "two"])
     assert ax.get_title(loc="left") == "Mine"
     assert [text.get_text() for text in ax.figure.figure.legends[0].get_texts()] == ["two", "one"]
-    assert make().plot(title="").get_title(loc="left") == ""
+    assert make().plot(title="").get_title(loc="left") == caption(make().plot(title="")) == ""
 
 
 def test_bands() -> None:
     result = make()
     assert len(result.plot(band=None).collections) == 0
     ax = result.plot(band="interval")
-    assert "95 % interval of the mean" in ax.get_title(loc="left")
-    assert what_runs_can_miss(20) in " ".join(ax.get_title(loc="left").split())
+    assert "95 % interval of the mean" in caption(ax)
+    assert what_runs_can_miss(20) in caption(ax)
     ends = ax.collections[1].get_paths()[0].vertices
     _, low, high = mean_interval(result.regret[1, :, -1])
     assert {low, high} <= {*np.asarray(ends)[:, 1]}
-    assert result.plot(band="quantiles").get_title(loc="left") == result.plot().get_title(loc="left")
+    assert caption(result.plot(band="quantiles")) == caption(result.plot())
 
 
 def test_a_logarithmic_axis_shows_regret_that_is_positive_zero_or_negative() -> None:
@@ -731,8 +738,8 @@ def test_bounds_that_apply_are_drawn_and_a_loaded_result_asks_for_its_problem(tm
     labels = [bound.label for bound in theory.bounds(problem, policies[0])]
     assert [line.get_label() for line in ax.get_lines()] == [*played.labels, *labels]
     assert (ax.get_yscale(), played.plot().get_yscale()) == ("log", "linear")
-    assert "what is proved" in ax.get_title(loc="left")
-    assert "no theorem applies" in simulate(policies[1], problem, runs=1).plot(bounds=True).get_title(loc="left")
+    assert "Thin: proved bounds." in caption(ax)
+    assert "No bound applies (see `rotting theory`)." in caption(simulate(policies[1], problem, runs=1).plot(bounds=True))
     played.save(tmp_path / "result")
     loaded = Result.load(tmp_path / "result")
     assert loaded == played
@@ -740,7 +747,7 @@ def test_bounds_that_apply_are_drawn_and_a_loaded_result_asks_for_its_problem(tm
     assert len(loaded.plot(bounds=True).get_lines()) == 4
     with pytest.raises(ValueError, match="bounds must be the problem itself for a result that has none, got True"):
         dataclasses.replace(loaded, played=None).plot(bounds=True)
-    with pytest.raises(ValueError, match="bounds must be the problem that was played, two-arms, got"):
+    with pytest.raises(ValueError, match="bounds must be the problem that was played, two-arms\\(L=1\\), got"):
         loaded.plot(bounds=problems.two_arms(L=2.0, horizon=50))
 
 

@@ -13,7 +13,7 @@ import pytest
 import rotting
 from rotting.common.statistics import mean_interval, what_runs_can_miss
 from rotting.display.tables import Table
-from rotting.problems.oracle import GREEDY_RISING
+from rotting.problems.oracle import GREEDY_BOTH, GREEDY_RISING
 from rotting.simulation.comparisons import mean_ratio
 from rotting.simulation.study import Study
 from tests.conftest import INTERPRETED
@@ -42,7 +42,6 @@ def test_the_table_has_every_policy_on_every_problem(study: Study) -> None:
     assert [(row["L"], row["policy"]) for row in rows] == [(L, label) for L in SIZES for label in study.results[0].labels]
     for row, regret in zip(rows, np.concatenate([each.regret[:, :, -1] for each in study.results]), strict=True):
         assert (row["mean"], row["low"], row["high"]) == tuple(mean_interval(regret))
-    assert str(study.table()).startswith("Study(3 problems over L, 4 policies, 12 runs)")
     assert "RAW-UCB 1.4" in study._repr_html_()
 
 
@@ -53,12 +52,63 @@ def mixed(study: Study) -> Study:
     return Study(study.parameters, [*first, replace(last, reference=GREEDY_RISING)])
 
 
+def words(picture: Any) -> str:
+    """The title and the caption of a picture."""
+    return " ".join(" ".join(each.get_text() for each in picture.texts).split())
+
+
+def test_references_that_differ_in_their_reasons_only_are_one(study: Study) -> None:
+    first, *others = study.results
+    greedy = [replace(first, reference=GREEDY_BOTH), *(replace(each, reference=GREEDY_RISING) for each in others)]
+    one = Study(study.parameters, greedy)
+    for table in (one.table(), one.best()):
+        assert "reference" not in [column.head for column in table.columns]
+        assert not any("cannot be compared" in note for note in table.notes)
+    assert len(curves(one.plot())) == 4
+    plt.close("all")
+
+
+def test_tables_name_the_problems_the_horizon_the_runs_and_the_seed(study: Study) -> None:
+    assert study.table().lines == (f"two-arms over L, horizon {HORIZON}, {RUNS} runs, seed 0",)
+    assert study.best().lines[0].endswith("seed 0: the best on each problem")
+    two = [rotting.problems.two_arms(horizon=20), rotting.problems.stationary([0.5, 0.4])]
+    mixed = rotting.sweep(rotting.UCB1(), two, horizon=20, runs=2)
+    assert mixed.table().lines == ("2 problems, horizon 20, 2 runs, seed 0",)
+    horizons = rotting.sweep(rotting.UCB1(), rotting.grid(rotting.problems.two_arms, horizon=[10, 20]), runs=2)
+    assert horizons.table().lines == ("two-arms over horizon, 2 runs, seed 0",)
+
+
+def test_regrets_that_are_not_above_zero_have_no_ratio(study: Study) -> None:
+    first, *others = study.results
+    below = Study(study.parameters, [replace(first, regret=first.regret - 1e6), *others])
+    with pytest.raises(
+        ValueError, match=r"^mean regrets must be above zero on every problem for best_overall, got -.* of raw-ucb$"
+    ):
+        below.best_overall()
+    with pytest.raises(ValueError, match=r"^mean regrets must be above zero for heat_map to divide by, got -"):
+        below.heat_map()
+
+
+def test_a_plot_has_ticks_at_the_values_and_the_width_of_the_style(tmp_path: Path) -> None:
+    study = rotting.sweep(rotting.UCB1(), rotting.grid(rotting.problems.two_arms, horizon=[10, 20, 40]), runs=3)
+    ax = study.plot(log=True).axes[0]
+    assert ax.get_xticks().tolist() == [10.0, 20.0, 40.0]
+    low, high = ax.get_xlim()
+    assert low < 9.5
+    assert high > 42.0
+    with rotting.display.style("column"):
+        study.plot(path=tmp_path / "column.png")
+    assert plt.imread(tmp_path / "column.png").shape[1] == 650
+    plt.close("all")
+
+
 def test_tables_say_what_regret_is_measured_against(study: Study, mixed: Study) -> None:
     for make in (Study.table, Study.best, Study.best_overall):
         one, two = make(study), make(mixed)
         for each in (str, Table.to_markdown, Table.to_latex, Table._repr_html_):
             assert "Regret against the optimal policy." in each(one)
-            assert f"Regret against the optimal policy or {GREEDY_RISING}." in each(two)
+            assert "or, where the reference is greedy, against the greedy oracle." in each(two)
+            assert "not optimal: some arms rise with their pulls." in each(two)
             assert "Regrets against different references cannot be compared." in each(two)
         assert "Regret against the optimal policy." in one.to_pandas().attrs["notes"]
     for make in (Study.table, Study.best):
@@ -75,7 +125,7 @@ def test_tables_say_what_regret_is_measured_against(study: Study, mixed: Study) 
 
 def test_a_notebook_says_what_regret_is_measured_against(study: Study, mixed: Study) -> None:
     assert "Regret against the optimal policy." in study._repr_html_()
-    assert GREEDY_RISING in mixed._repr_html_()
+    assert "not optimal: some arms rise with their pulls." in mixed._repr_html_()
     assert "UCB1, against greedy" in mixed._repr_html_()
 
 
@@ -86,7 +136,7 @@ def test_no_curve_joins_regrets_against_different_references(study: Study, mixed
         assert drawn[f"{label}, against optimal"].get_ydata().tolist() == pytest.approx(means[:2])
         assert drawn[f"{label}, against greedy"].get_ydata().tolist() == pytest.approx(means[2:])
     assert len(drawn) == 2 * 4
-    for picture, words in ((study.plot(), "Regret against the optimal policy."), (mixed.plot(), f"or {GREEDY_RISING}.")):
+    for picture, words in ((study.plot(), "Regret against the optimal policy."), (mixed.plot(), "some arms rise")):
         assert words in " ".join(" ".join(each.get_text() for each in picture.texts).split())
     plt.close("all")
 
@@ -97,8 +147,9 @@ def test_a_heat_map_hatches_what_is_not_measured_against_the_optimal_policy(stud
 
     assert hatched(study.heat_map()) == []
     assert hatched(mixed.heat_map()) == [(2.0, k) for k in range(3)]
-    assert "Regret against the optimal policy." in study.heat_map().get_supxlabel()
-    assert "Hatched: not the optimal policy." in " ".join(mixed.heat_map().get_supxlabel().split())
+    framed = "Framed: the smallest mean of each problem."
+    assert f"Mean of {RUNS} runs. {framed} Regret against the optimal policy." in words(study.heat_map())
+    assert "Hatched: against a reference that may not be optimal." in words(mixed.heat_map())
     problems = rotting.grid(rotting.problems.two_arms, L=[1.0, 2.0], horizon=[30, 60])
     lengths = rotting.sweep(rotting.grid(rotting.UCB1, sigma=[0.5, 1.0]), problems, runs=3)
     results = [replace(each, reference=GREEDY_RISING) if each.horizon == 60 else each for each in lengths.results]
@@ -119,7 +170,7 @@ def test_plots_and_tables_say_what_the_intervals_rest_on(study: Study) -> None:
         assert what_runs_can_miss(RUNS) in table.notes
     assert what_runs_can_miss(RUNS) in " ".join(" ".join(each.get_text() for each in study.plot().texts).split())
     one = Study(study.parameters, [each.select(runs=slice(1)) for each in study.results])
-    assert "* No 95 % interval: a single run has no interval." in str(one.table())
+    assert "* No 95 % interval: there is only one run." in str(one.table())
     caption = " ".join(" ".join(each.get_text() for each in one.plot().texts).split())
     assert f"A run of {HORIZON} rounds." in caption
     assert "interval" not in caption
@@ -236,7 +287,7 @@ def test_a_heat_map_of_two_parameters_of_the_problems_is_of_one_policy() -> None
 def test_a_heat_map_of_the_problems_over_several_policies_of_a_kind_has_the_name_of_the_kind() -> None:
     problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 1.0], horizon=[30, 60])
     study = rotting.sweep(rotting.grid(rotting.UCB1, sigma=[0.5, 1.0]), problems, runs=3)
-    assert study.heat_map("L", "horizon", policy="ucb1").axes[0].get_title(loc="left") == "UCB1: mean regret"
+    assert study.heat_map("L", "horizon", policy="ucb1").texts[0].get_text() == "UCB1: mean regret"
     plt.close("all")
 
 
@@ -288,13 +339,13 @@ def test_a_plot_is_over_the_first_parameter_with_numbers() -> None:
     study = rotting.sweep(rotting.grid(rotting.UCB1, sigma=[0.5, 1.0]), problems, runs=3)
     picture = study.plot()
     assert picture.axes[0].get_xlabel() == "ucb1.sigma"
-    assert list(curves(picture)) == ["UCB1, problem=two-arms", "UCB1, problem=two-arms (2)"]
+    assert list(curves(picture)) == ["UCB1, problem=two-arms(L=0.5)", "UCB1, problem=two-arms(L=1)"]
     plt.close("all")
 
 
 def test_a_notebook_shows_what_the_study_is_once_with_its_table_and_a_drawing(study: Study) -> None:
     shown = study._repr_html_()
-    assert shown.count(repr(study)) == 1
+    assert shown.count(study.table().lines[0]) == 1
     assert 'aria-label="mean regret over L: RAW-UCB 0.2, RAW-UCB 1.4, RAW-UCB 6, UCB1"' in shown
     words = Study({"size": ["small", "large", "huge"]}, [each.select("UCB1") for each in study.results])
     assert "<svg" not in words._repr_html_()
@@ -358,15 +409,16 @@ def results(study: Study) -> list[Any]:
         (lambda s: s.heat_map(policy="fewa"), "policy must be one of raw-ucb, ucb1, got 'fewa'"),
         (
             lambda s: Study({"L": [1]}, [s.results[0].select("UCB1")]).best(),
-            "policies must be several that differ in their parameters, got none such",
+            "policies must be several of one kind, whose parameters best() and best_overall() compare, "
+            "got policies that are all different: use table()",
         ),
         (
             lambda s: Study({"L": [1]}, [s.results[0].select("UCB1")]).plot(),
-            "x must be a parameter that varies (none), got None",
+            "x must be a parameter that varies (none), got None: use table()",
         ),
         (
             lambda s: Study({"size": ["small", "large", "huge"]}, results(s)).plot("size"),
-            "x must be a parameter with numbers, got 'size', which has 'small'",
+            "x must be a parameter with numbers, got 'size', which has 'small': use table()",
         ),
     ],
 )

@@ -41,13 +41,13 @@ def test_policies_may_come_one_by_one() -> None:
 def test_problems_without_parameters_are_known_by_their_names() -> None:
     family = RandomBreakpoints(n_arms=2, horizon=40)
     study = sweep(rotting.UCB1(), [two_arms(), family], horizon=40, runs=3)
-    assert study.parameters == {"problem": ("two-arms", "random-breakpoints")}
+    assert study.parameters == {"problem": ("two-arms(L=0.3)", "random-breakpoints")}
     assert sweep(rotting.UCB1(), family, runs=3).results[0] == study.results[1]
 
 
 def test_problems_of_one_name_are_told_apart() -> None:
     study = sweep(grid(rotting.RAWUCB, alpha=[0.5, 1.4]), [two_arms(L=0.5), two_arms(L=1.0)], horizon=40, runs=3)
-    assert study.parameters == {"problem": ("two-arms", "two-arms (2)")}
+    assert study.parameters == {"problem": ("two-arms(L=0.5)", "two-arms(L=1)")}
     assert study.varying == ("problem", "raw-ucb.alpha")
 
 
@@ -111,3 +111,28 @@ def test_what_is_wrong_is_told_in_one_sentence(make: object, message: str) -> No
     with pytest.raises((TypeError, ValueError)) as told:
         make()  # type: ignore[operator]
     assert str(told.value).startswith(message)
+
+
+def test_a_grid_and_a_list_are_a_list() -> None:
+    grid, others = rotting.grid(rotting.UCB1, sigma=[0.5]), [rotting.Uniform()]
+    assert grid + others == [rotting.UCB1(sigma=0.5), rotting.Uniform()]
+    assert others + grid == [rotting.Uniform(), rotting.UCB1(sigma=0.5)]
+
+
+def test_horizons_are_varied_by_a_grid() -> None:
+    with pytest.raises(
+        TypeError, match=r"^horizon must be one whole number for all problems, got \[1, 2\]; vary it with grid\("
+    ):
+        rotting.sweep(rotting.UCB1(), rotting.problems.two_arms(), horizon=[1, 2])  # type: ignore[arg-type]
+
+
+def test_a_study_of_different_problems_and_policies_names_its_table() -> None:
+    problems = [rotting.Problem.rested([0.5, 0.4], horizon=20), rotting.problems.two_arms(horizon=20)]
+    study = rotting.sweep([rotting.UCB1(), rotting.Uniform()], problems, runs=2)
+    assert study.parameters == {"problem": ("stationary problem, 2 arms", "two-arms(L=0.3)")}
+    for ask, rule in (
+        (study.best, "best\\(\\) and best_overall\\(\\) compare"),
+        (study.plot, "x must be a parameter with numbers"),
+    ):
+        with pytest.raises(ValueError, match=rule + ".*: use table\\(\\)$"):
+            ask()

@@ -18,7 +18,7 @@ DRAWN_AT_ONCE = 2**21  # numbers drawn for resamples that are in memory at once
 SERIES_UP_TO = 200  # degrees of freedom summed term by term; above, the asymptotic expansion is as accurate
 
 
-ONE_RUN = "a single run has no interval"
+ONE_RUN = "there is only one run"
 
 
 class Interval(NamedTuple):
@@ -33,7 +33,7 @@ class NoInterval(Interval):
     """A mean whose interval is not known, and why.
 
     Example:
-        >>> mean, low, high = NoInterval(7.0, "a single run has no interval")
+        >>> mean, low, high = NoInterval(7.0, "there is only one run")
         >>> mean, low, high
         (7.0, None, None)
     """
@@ -142,7 +142,7 @@ def mean_interval(values: Floats) -> Interval:
         >>> mean, round(low, 1), round(high, 1)
         (2.0, -0.8, 10.8)
         >>> mean_interval(np.array([7.0]))
-        NoInterval(mean=7.0, reason='a single run has no interval')
+        NoInterval(mean=7.0, reason='there is only one run')
 
     Reference:
         Hall (1992), On the removal of skewness by transformation.
@@ -179,14 +179,14 @@ def what_runs_can_miss(runs: int) -> str:
 
     Example:
         >>> what_runs_can_miss(500)
-        'The 95 % intervals rest on 500 runs. A failure in 1 run of 168, or rarer, may be missing: they are then too short.'
+        'The 95 % intervals rest on 500 runs. They are too short if failures in 1 run of 168, or rarer, are missing.'
 
     Reference:
         Hanley and Lippman-Hand (1983), If nothing goes wrong, is everything all right?
     """
     rare = math.ceil(1 / (1 - (1 - LEVEL) ** (1 / runs)))
-    failure = f"A failure in 1 run of {rare:,}, or rarer, may be missing: they are then too short."
-    return f"The 95 % intervals rest on {runs:,} runs. {failure}"
+    failures = f"failures in 1 run of {rare:,}, or rarer, are missing"
+    return f"The 95 % intervals rest on {runs:,} runs. They are too short if {failures}."
 
 
 def jackknife_error(statistic: Callable[[Floats], float], values: Floats, groups: int = GROUPS) -> tuple[float, float, int]:

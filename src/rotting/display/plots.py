@@ -33,7 +33,18 @@ SUBDUED = "#505050"
 
 PANEL_WIDTHS = {1: 6.4, 2: 3.7, 3: 3.5}  # inches of a panel, by the number of columns
 MANY = 3.2  # inches of a panel if there are more columns
-TITLE, TEXT, SMALL = 11.0, 9.0, 8.0  # font sizes, in points
+
+
+class Letters(NamedTuple):
+    """Sizes of letters, in points."""
+
+    title: float
+    text: float
+    small: float
+
+
+LETTERS = Letters(11.0, 9.0, 8.0)
+TITLE, TEXT, SMALL = LETTERS
 GLYPH, LINE = 0.52, 1.35  # the width of an average letter and the height of a line, relative to the font size
 INCH = 72.0  # points
 
@@ -88,6 +99,7 @@ def plot_regret(
     checkpoints: Ints,
     regret: Floats,
     title: str,
+    caption: str = "",
     ax: "Axes | None" = None,
     path: str | Path | None = None,
     log: bool = False,
@@ -102,9 +114,11 @@ def plot_regret(
         labels: one per policy.
         checkpoints: the C rounds.
         regret: one number per policy, run and checkpoint.
-        title: above the plot, at the left, in as many lines as it takes to stay above it.
+        title: above the plot, in bold, in as many lines as it takes to stay above it.
+        caption: small print below the title.
         ax: where to draw; None makes a figure, which pyplot shows unless there is a `path`.
-        path: a new image file; its suffix sets the format. It is as large as the style in force says, and the legend below.
+        path: a new image file; its suffix sets the format. It is as wide as the style in force says, and higher by the header
+            and the legend.
         log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
         bounds: for each policy, labels and values of bounds at the checkpoints, drawn thin in the policy's colour; regret is
             then on a logarithmic axis, as bounds are much larger.
@@ -130,7 +144,8 @@ def plot_regret(
     if ax is None:
         entries = [*labels, *(label for each in bounds for label, _ in each)] if below else []
         width, height = _own_size()
-        columns, room = _legend_shape(entries, width)
+        columns, room = _legend_shape(entries, width, SMALL)
+        room += sum(_height(text, size) for text, size in _header(title, caption, 0.8 * width))
         size = (width, height + room / INCH)
         if path is not None:
             figure = new_picture(size, layout="constrained")  # needs no display, and pyplot holds no reference to it
@@ -143,15 +158,25 @@ def plot_regret(
     lines = draw(ax, labels, checkpoints, regret, log, bounds, band, log_y)
     if below:
         ax.figure.figure.legend(handles=lines, loc="outside lower center", ncols=columns, **LEGEND)
-    if "$" not in title:  # a formula cannot be broken
-        title = _wrapped(title, width, _points("medium"))
-    ax.set_title(title, loc="left", fontsize="medium")
+    _draw_header(ax, *_header(title, caption, width), weight="bold")
     ax.set_ylabel(_wrapped(ax.get_ylabel(), height, float(ax.yaxis.label.get_fontsize())))
     if legend is not False and not below:
         _place_legend_inside(ax, lines, "best" if legend is True else legend)
     if path is not None:
         _write(ax.figure.figure, path, "standard" if own else "tight")
     return ax
+
+
+Line = tuple[str, float]
+"""Text, wrapped, and the size of its letters in points."""
+
+
+def _header(title: str, caption: str, width: float) -> tuple[Line, Line]:
+    """Return the title and the caption of axes of that width in inches."""
+    medium, small = _points("medium"), _points("small")
+    if "$" not in title:  # a formula cannot be broken
+        title = _wrapped(title, width, medium, bold=True)
+    return (title, medium), (_wrapped(caption, width, small), small)
 
 
 def _points(size: str) -> float:
@@ -169,7 +194,7 @@ def _write(picture: "Picture", path: Path, box: str = "tight") -> None:
 
 
 def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
-    """Draw a figure as `draw_figure` does; into a new image file, or where pyplot shows it.
+    """Draw a figure as `draw_figure` does; into a new image file, as wide as the style in force says, or where pyplot shows it.
 
     Args:
         figure: what to draw.
@@ -182,7 +207,7 @@ def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
         return draw_figure(figure, plt.figure)
     path = _check_new_file(path)
     picture = draw_figure(figure)
-    _write(picture, path)
+    _write(picture, path, "tight" if _styled_size() is None else "standard")
     return picture
 
 
@@ -213,7 +238,7 @@ def plot_heat(
         best_along: the axis of `values` along which the smallest is framed, if any.
         path: a new image file; its suffix sets the format.
         hatched: which values `[y, x]` are measured otherwise than the rest, as the note says.
-        note: the text below the picture.
+        note: small print below the title.
 
     Example:
         >>> picture = plot_heat(("L", [0.1, 1.0]), ("alpha", [0.5, 1.4]), np.array([[1.0, 2.0], [1.5, 1.0]]), "regret", "one")
@@ -232,12 +257,15 @@ def plot_heat(
 
         new_picture = plt.figure
     rows, columns = values.shape
-    width, height = max(4.0, min(12.0, 2.2 + 0.62 * columns)), max(2.6, min(10.0, 1.3 + 0.42 * rows))
-    below = _wrapped(note, width, SMALL)
-    picture: Picture = new_picture(figsize=(width, height + _height(below, SMALL) / INCH), layout="constrained")
+    width, height = max(4.6, min(12.0, 2.2 + 0.62 * columns)), max(2.6, min(10.0, 1.3 + 0.42 * rows))
+    head, below = _wrapped(title, width - 0.4, TITLE, bold=True), _wrapped(note, width - 0.4, SMALL)
+    top = _height(head, TITLE) + _height(below, SMALL) + 12
+    height += top / INCH
+    picture: Picture = new_picture(figsize=(width, height), layout="constrained")
+    _draw_top(picture, head, below, LETTERS, top)
     ax = picture.add_subplot()
     image = ax.imshow(values, origin="lower", aspect="auto", cmap="cividis")
-    picture.colorbar(image, ax=ax, label=label)
+    picture.colorbar(image, ax=ax, label=_wrapped(label, 0.7 * (height - top / INCH), _points("medium")))
     for axis, (name, ticks), set_label in ((ax.xaxis, x, ax.set_xlabel), (ax.yaxis, y, ax.set_ylabel)):
         every = -(-len(ticks) // 16)  # more labels would touch
         texts = short_texts(ticks)
@@ -254,8 +282,6 @@ def plot_heat(
         for k, place in enumerate(np.nanargmin(values, axis=best_along)):
             corner = (k - 0.5, place - 0.5) if best_along == 0 else (place - 0.5, k - 0.5)
             ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=COLOURS[1], linewidth=2.2))
-    ax.set_title(title, loc="left", fontsize="medium")
-    picture.supxlabel(below, fontsize=SMALL, color=SUBDUED)
     if path is not None:
         _write(picture, path)
     return picture
@@ -277,12 +303,25 @@ def _check_look(legend: object, band: object) -> None:
         raise InvalidValueError("band", "be 'quantiles', 'interval' or None", band)
 
 
-def _own_size() -> tuple[float, float]:
-    """Return the width and the height of the axes of a figure: those that a style has set, else those of a page."""
+def _styled_size() -> tuple[float, float] | None:
+    """Return the width and the height of figures that a style has set; None if no style is in force."""
     from matplotlib import rcParams, rcParamsDefault  # noqa: PLC0415 - an extra
 
     width, height = rcParams["figure.figsize"]
-    return (7.2, 4.6) if [width, height] == list(rcParamsDefault["figure.figsize"]) else (float(width), float(height))
+    return None if [width, height] == list(rcParamsDefault["figure.figsize"]) else (float(width), float(height))
+
+
+def _own_size() -> tuple[float, float]:
+    """Return the width and the height of the axes of a figure: those that a style has set, else those of a page."""
+    return _styled_size() or (7.2, 4.6)
+
+
+def _letters() -> Letters:
+    """Return the sizes of letters in a figure: around the one that a style has set."""
+    from matplotlib import rcParams  # noqa: PLC0415 - an extra
+
+    text = float(rcParams["font.size"])
+    return LETTERS if _styled_size() is None else Letters(text + 1, text, text - 1)
 
 
 _SMALLER = (1.0, 0.9, 0.8, 0.7, 0.6)  # times the size of a legend's letters
@@ -378,35 +417,45 @@ def draw_figure(figure: Figure, new_picture: "Callable[..., Picture] | None" = N
     new_picture = new_picture or _new_picture()
     panels, columns = figure.panels, max(1, min(figure.columns, len(figure.panels)))
     rows = -(-len(panels) // columns)
-    panel_width = PANEL_WIDTHS.get(columns, MANY)
+    styled, letters = _styled_size(), _letters()
+    panel_width = styled[0] / columns if styled is not None else PANEL_WIDTHS.get(columns, MANY)
     width = columns * panel_width
-    title, caption = _wrapped(figure.title, width, TITLE, bold=True), _wrapped(figure.caption, width, SMALL)
-    handles = _legend_handles(figure, width)
-    legend_columns, legend_height = _legend_shape([str(handle.get_label()) for handle in handles], width)
-    heads = [[_head(panel, panel_width) for panel in panels[row * columns : (row + 1) * columns]] for row in range(rows)]
-    heads_height = sum(max(_height(head, TEXT) + _height(note, SMALL) for head, note in line) for line in heads) / INCH
-    top = (_height(title, TITLE) + _height(caption, SMALL) + 12) / INCH
-    height = top + heads_height + rows * (0.56 if rows > 2 else 0.74) * min(panel_width, 5.2) + legend_height / INCH
+    title, caption = _wrapped(figure.title, width, letters.title, bold=True), _wrapped(figure.caption, width, letters.small)
+    handles = _legend_handles(figure, width, letters.small)
+    legend_columns, legend_height = _legend_shape([str(handle.get_label()) for handle in handles], width, letters.small)
+    heads = [
+        [_head(panel, panel_width, letters) for panel in panels[row * columns : (row + 1) * columns]] for row in range(rows)
+    ]
+    heads_height = sum(max(sum(_height(*each) for each in head) for head in line) for line in heads)
+    top = _height(title, letters.title) + _height(caption, letters.small) + 12
+    height = rows * (0.56 if rows > 2 else 0.74) * min(panel_width, 5.2) + (top + heads_height + legend_height) / INCH
     picture = new_picture(figsize=(width, height), layout="constrained")
-    # The layout engine keeps room for the legend at the bottom; the top is reserved for the title and the caption.
-    picture.set_layout_engine("constrained", rect=(0, 0, 1, 1 - top / height), w_pad=0.08, hspace=0.02, wspace=0.02)
-    words: dict[str, Any] = {"va": "top", "linespacing": LINE}
-    edge, first, second = 0.06 / width, 4 / INCH / height, (8 + _height(title, TITLE)) / INCH / height
-    picture.text(edge, 1 - first, title, size=TITLE, weight="bold", **words)
-    picture.text(edge, 1 - second, caption, size=SMALL, color=SUBDUED, **words)
+    _draw_top(picture, title, caption, letters, top)
     styles = {label: curve_style(k) for label, k in style_numbers(figure).items()}
     for k, panel in enumerate(panels):
         ax = picture.add_subplot(rows, columns, k + 1)
         _draw_panel(ax, panel, styles)
-        _dress(ax, *heads[k // columns][k % columns])
+        _dress(ax, *heads[k // columns][k % columns], letters)
         if k % columns and panels[k - 1].y_label == panel.y_label:
             ax.set_ylabel("")
         if k + columns < len(panels) and panels[k + columns].x_label == panel.x_label:
             ax.set_xlabel("")
     if handles:
-        style = {**LEGEND, "fontsize": SMALL, "columnspacing": 1.5}
+        style = {**LEGEND, "fontsize": letters.small, "columnspacing": 1.5}
         picture.legend(handles=handles, loc="outside lower center", ncols=legend_columns, **style)
     return picture
+
+
+def _draw_top(picture: "Picture", title: str, caption: str, letters: Letters, top: float) -> None:
+    """Write a title and a caption into the top of a figure, which is so many points high, and lay out the rest below it."""
+    width, height = picture.get_size_inches()
+    # The layout engine keeps room for the legend at the bottom; the top is reserved for the title and the caption.
+    below = 1 - top / INCH / height
+    picture.set_layout_engine("constrained", rect=(0, 0, 1, below), w_pad=0.08, hspace=0.02, wspace=0.02)
+    words: dict[str, Any] = {"va": "top", "linespacing": LINE}
+    edge, first, second = 0.06 / width, 4 / INCH / height, (8 + _height(title, letters.title)) / INCH / height
+    picture.text(edge, 1 - first, title, size=letters.title, weight="bold", **words)
+    picture.text(edge, 1 - second, caption, size=letters.small, color=SUBDUED, **words)
 
 
 def picture_bytes(picture: "Picture", kind: str, box: str = "tight") -> bytes:
@@ -434,7 +483,7 @@ def _y_limits(panel: Panel) -> tuple[float, float]:
     values = values[np.isfinite(values)]
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     top = panel.y_max if panel.y_max is not None else high + 0.05 * ((high - low) or 1.0)
-    near = -1e-6 * top <= low <= top / 2  # rounding may put a regret of zero just below it it
+    near = -1e-6 * top <= low <= top / 2  # rounding may put a regret of zero just below it
     return (0.0 if near else low - 0.05 * ((top - low) or 1.0)), top
 
 
@@ -462,11 +511,14 @@ def _draw_panel(ax: "Axes", panel: Panel, styles: Mapping[str, CurveStyle]) -> "
         lines += ax.plot(curve.x, curve.y, color=colour, linestyle=style, label=curve.label, **{**alone, **thin})
     ax.set_xlabel(panel.x_label)
     ax.set_ylabel(panel.y_label)
-    ax.margins(x=0.01)
+    marked = any(curve.points for curve in panel.curves)
+    ax.margins(x=0.04 if marked else 0.01)  # the first and the last marker stay clear of the frame
     for axis, scale, log in ((ax.xaxis, ax.set_xscale, panel.x_log), (ax.yaxis, ax.set_yscale, panel.y_log)):
         if log:
             scale("log")
         _write_ticks(axis, log)
+    if marked and panel.x_log:
+        _mark_few_values(ax.xaxis, np.unique(np.concatenate([curve.x for curve in panel.curves])))
     if panel.y_log:
         ax.set_ylim(top=panel.y_max)
     else:
@@ -488,35 +540,55 @@ def _write_ticks(axis: "Axis", log: bool) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def _dress(ax: "Axes", title: str, note: str) -> None:
+_FEW = 8  # values of a parameter that fit as the labels of a logarithmic axis
+_APART = 0.06  # of the axis, between two of them at least
+
+
+def _mark_few_values(axis: "Axis", values: Floats) -> None:
+    """Put the ticks of a logarithmic axis at the values of the points, if their labels have room."""
+    from matplotlib.ticker import NullLocator  # noqa: PLC0415 - an extra
+
+    places = np.log(values)
+    if 1 < len(values) <= _FEW and np.diff(places).min() > _APART * np.ptp(places):
+        axis.set_ticks(values)
+        axis.set_minor_locator(NullLocator())
+
+
+def _dress(ax: "Axes", title: Line, note: Line, letters: Letters) -> None:
     """Give a panel its title, the note below it, and font sizes and ticks that fit."""
     if ax.get_xscale() == "linear":
         ax.locator_params(axis="x", nbins=5)  # more labels would touch, such as 150,000
-    ax.set_title(title, loc="left", size=TEXT, pad=5 + _height(note, SMALL), linespacing=LINE)
+    _draw_header(ax, title, note)
+    ax.xaxis.label.set_fontsize(letters.text)
+    ax.yaxis.label.set_fontsize(letters.text)
+    ax.tick_params(labelsize=letters.small)
+
+
+def _draw_header(ax: "Axes", title: Line, note: Line, weight: str = "normal") -> None:
+    """Write a title above axes, and a note below it in small print."""
+    (words, size), (small_words, small) = title, note
+    ax.set_title(words, loc="left", size=size, weight=weight, pad=5 + 1.1 * _height(small_words, small), linespacing=LINE)
     # Above the axes: inside it could cover a curve.
     ax.annotate(
-        note,
+        small_words,
         (0, 1),
         xytext=(0, 3),
         xycoords="axes fraction",
         textcoords="offset points",
         va="bottom",
-        size=SMALL,
+        size=small,
         color=SUBDUED,
         linespacing=LINE,
     )
-    ax.xaxis.label.set_fontsize(TEXT)
-    ax.yaxis.label.set_fontsize(TEXT)
-    ax.tick_params(labelsize=SMALL)
 
 
-def _head(panel: Panel, width: float) -> tuple[str, str]:
+def _head(panel: Panel, width: float, letters: Letters) -> tuple[Line, Line]:
     """Return a panel's title and note, wrapped to the width of its axes."""
     axes = width - 0.6
-    return _wrapped(panel.title, axes, TEXT), _wrapped(panel.note, axes, SMALL)
+    return (_wrapped(panel.title, axes, letters.text), letters.text), (_wrapped(panel.note, axes, letters.small), letters.small)
 
 
-def _legend_handles(figure: Figure, width: float) -> "list[Line2D]":
+def _legend_handles(figure: Figure, width: float, size: float) -> "list[Line2D]":
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra
 
     marked = {curve.label for panel in figure.panels for curve in panel.curves if curve.points}
@@ -524,22 +596,22 @@ def _legend_handles(figure: Figure, width: float) -> "list[Line2D]":
     for label, k in style_numbers(figure).items():
         colour, style, marker = curve_style(k)
         shape = marker if label in marked else ""
-        words = _wrapped(label, width - 0.6, SMALL)
+        words = _wrapped(label, width - 0.6, size)
         handles.append(Line2D([], [], color=colour, linestyle=style, marker=shape, markersize=4, label=words))
     return handles
 
 
-def _legend_shape(labels: Sequence[str], width: float) -> tuple[int, float]:
+def _legend_shape(labels: Sequence[str], width: float, size: float) -> tuple[int, float]:
     """Return the number of columns of a legend, and its height in points."""
     if not labels:
         return 1, 0.0
     longest = max(len(line) for label in labels for line in label.split("\n"))
-    entry = (longest * GLYPH + 6.5) * SMALL  # with its line and the gap to the next
+    entry = (longest * GLYPH + 6.5) * size  # with its line and the gap to the next
     fitting = max(1, min(len(labels), int(width * INCH / entry)))
     rows = -(-len(labels) // fitting)
     columns = -(-len(labels) // rows)  # rows of equal length
-    tallest = max(_height(label, SMALL) for label in labels)
-    return columns, rows * (tallest + 0.4 * SMALL) + 2 * SMALL
+    tallest = max(_height(label, size) for label in labels)
+    return columns, rows * (tallest + 0.4 * size) + 2 * size
 
 
 def _wrapped(text: str, width: float, size: float, bold: bool = False) -> str:

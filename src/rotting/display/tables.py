@@ -59,12 +59,12 @@ class Table:
         """The notes, and the reasons of all intervals that are missing.
 
         Example:
-            >>> Table((), (interval_column("ratio"),), [{"ratio": NoInterval(1.5, "a single run has no interval")}])
+            >>> Table((), (interval_column("ratio"),), [{"ratio": NoInterval(1.5, "there is only one run")}])
             ratio
             -----
             1.5 *
             <BLANKLINE>
-            * No 95 % interval: a single run has no interval.
+            * No 95 % interval: there is only one run.
         """
         reasons = dict.fromkeys(reason for row in self.rows for reason in _reasons(row))
         return (*self.notes, *([f"{NO_INTERVAL} No 95 % interval: {'; '.join(reasons)}."] if reasons else []))
@@ -100,12 +100,11 @@ class Table:
     def to_latex(self) -> str:
         r"""Return the table in LaTeX, with the rules of the package `booktabs`.
 
-        What stands above it becomes comments; its notes are small print below.
+        What stands above it and its notes become small print below.
 
         Example:
             >>> columns = (Column("policy", lambda row: row["policy"]), Column("10 %", lambda row: f"{row['q10']:.1f}"))
             >>> print(Table(("An example",), columns, [{"policy": "my_policy", "q10": -0.5}]).to_latex())
-            % An example
             \begin{tabular}{lr}
             \toprule
             policy & 10 \% \\
@@ -113,14 +112,15 @@ class Table:
             my\_policy & $-$0.5 \\
             \bottomrule
             \end{tabular}
+            \par{\footnotesize An example\par}
         """
         head, *body = (
             " & ".join(map(_latex_text, cells)) + r" \\" for cells in [[each.head for each in self.columns], *self._cells()]
         )
-        comments = [f"% {each}" for line in self.lines for each in line.splitlines()]
         alignment = "l" * self.left + "r" * (len(self.columns) - self.left)
-        above = [*comments, rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", head, r"\midrule"]
-        below = [rf"\par{{\footnotesize {_latex_text(note)}\par}}" for note in self.footnotes]
+        above = [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", head, r"\midrule"]
+        words = [*(each for line in self.lines for each in line.splitlines()), *self.footnotes]
+        below = [rf"\par{{\footnotesize {_latex_text(each)}\par}}" for each in words]
         return "\n".join([*above, *body, r"\bottomrule", r"\end{tabular}", *below])
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -207,7 +207,7 @@ def interval_text(interval: Interval, style: str = ",.1f") -> str:
     """Write a mean and its interval, which need not be symmetric.
 
     Example:
-        >>> interval_text(Interval(12.34, 12.24, 12.64)), interval_text(NoInterval(12.34, "a single run has no interval"))
+        >>> interval_text(Interval(12.34, 12.24, 12.64)), interval_text(NoInterval(12.34, "there is only one run"))
         ('12.3 [12.2, 12.6]', '12.3 *')
     """
     return f"{interval.mean:{style}} {ends_text(interval.low, interval.high, style)}"
@@ -222,17 +222,22 @@ def half_widths(rows: Sequence[dict[str, Any]]) -> list[float]:
     """Return half the widths of the intervals of rows that have the cells of `mean_cells`.
 
     Example:
-        >>> half_widths([mean_cells(Interval(2.0, 1.5, 3.0)), mean_cells(NoInterval(2.0, "a single run has no interval"))])
+        >>> half_widths([mean_cells(Interval(2.0, 1.5, 3.0)), mean_cells(NoInterval(2.0, "there is only one run"))])
         [0.75]
     """
     return [(row["high"] - row["low"]) / 2 for row in rows if row["low"] is not None]
 
 
+def quantile_column(head: str, key: str, style: str) -> Column:
+    """Return the column of a quantile over the runs; a single run, which has no interval either, has none."""
+    return Column(head, lambda row: "-" if row["low"] is None else format(row[key], style))
+
+
 def number_format(values: Sequence[float], half_widths: Sequence[float]) -> str:
     """Return one format for the numbers of a table, with as many digits as their intervals support.
 
-    The median half-width gets two digits and the smallest at least one; the median number gets two or more. No number gets more
-    than seven.
+    The median half-width gets two digits and the smallest at least one; a number gets two or more, unless it is below a
+    hundredth of the largest. No number gets more than seven.
 
     Args:
         values: the numbers to write.
@@ -258,8 +263,8 @@ def number_format(values: Sequence[float], half_widths: Sequence[float]) -> str:
     widths = [width for width in half_widths if width > 0]
     if widths:
         middle = sorted(widths)[(len(widths) - 1) // 2]
-        median = sizes[len(sizes) // 2]
-        wanted = max(-math.floor(math.log10(min(widths))), *(1 - math.floor(math.log10(each)) for each in (middle, median)))
+        least = next(each for each in sizes if each >= top / 100)
+        wanted = max(-math.floor(math.log10(min(widths))), *(1 - math.floor(math.log10(each)) for each in (middle, least)))
     else:
         wanted = 4 - scale
     return f",.{max(0, min(wanted, 6 - scale))}f"

@@ -39,6 +39,16 @@ MAX_STATES = 50_000_000  # less than a second: (T + 1) to the power of the arms 
 _BLOCK = 1 << 14  # pieces of an arm's means that are read at once
 
 
+def kind_of(reference: str) -> str:
+    """Return a reference in a word, without why it is not optimal.
+
+    Example:
+        >>> kind_of(GREEDY_RECOVERING)
+        'greedy'
+    """
+    return reference.partition(" (")[0]
+
+
 class Reference(NamedTuple):
     """The cumulative reward at each checkpoint, and of which policy (one of the labels above)."""
 
@@ -55,20 +65,26 @@ def regret_against(*references: str) -> tuple[str, ...]:
     Example:
         >>> regret_against(OPTIMAL, OPTIMAL)
         ('Regret against the optimal policy.',)
-        >>> for line in regret_against(OPTIMAL, GREEDY_RISING):
+        >>> for line in regret_against(OPTIMAL, GREEDY_RECOVERING):
         ...     print(line)
-        Regret against the optimal policy or greedy (not optimal: some arms rise with their pulls).
+        Regret against the optimal policy or, where the reference is greedy, against the greedy oracle.
+        About the greedy oracle: not optimal: some arms recover.
         Regrets against different references cannot be compared.
-        Note: against a reference that is not the optimal policy, regret can be too small, even negative.
+        Note: unless the reference is optimal, regret is underestimated and can even be negative.
     """
     different = dict.fromkeys(references)
-    words = ["the optimal policy" if each == OPTIMAL else each for each in different]
-    lines = [f"Regret against {' or '.join(words)}."]
-    if len(different) > 1:
-        lines.append("Regrets against different references cannot be compared.")
-    if {*different} != {OPTIMAL}:
-        lines.append("Note: against a reference that is not the optimal policy, regret can be too small, even negative.")
-    return tuple(lines)
+    kinds = {kind_of(each) for each in different}
+    if kinds == {OPTIMAL}:
+        return ("Regret against the optimal policy.",)
+    reasons = "; ".join(each.partition(" (")[2].rstrip(")") for each in different if each != OPTIMAL)
+    lines = [f"Regret against the greedy oracle ({reasons})."]
+    if OPTIMAL in kinds:
+        lines = [
+            "Regret against the optimal policy or, where the reference is greedy, against the greedy oracle.",
+            f"About the greedy oracle: {reasons}.",
+            "Regrets against different references cannot be compared.",
+        ]
+    return (*lines, "Note: unless the reference is optimal, regret is underestimated and can even be negative.")
 
 
 def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: Sequence[int] | Ints | None = None) -> Reference:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from rotting.common.rules import finite, nonnegative, positive_int, suggest
+from rotting.common.short_numbers import short
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.elementary import power
 from rotting.problems.arms import Rested
@@ -43,7 +44,7 @@ def two_arms(L: float = 0.3, horizon: int = 10_000, sigma: float = 1.0) -> Probl
     half = nonnegative("L", L) / 2
     rounds = positive_int("horizon", horizon)
     arms = [Rested(Constant(0.0)), Rested(Abrupt(half, -half, at=rounds // 4))]
-    return Problem(arms, Gaussian(sigma), rounds, "two-arms")
+    return Problem(arms, Gaussian(sigma), rounds, _named("two-arms", {"L": 2 * half}, sigma))
 
 
 @preset
@@ -67,7 +68,7 @@ def ten_arms(horizon: int = 25_000, sigma: float = 1.0) -> Problem:
     """
     sizes = [0.001 * power(10.0, i / 2) for i in range(9)]
     arms = [Rested(Constant(0.0)), *(Rested(Abrupt(mu, -mu, at=1_000)) for mu in sizes)]
-    return Problem(arms, Gaussian(sigma), horizon, "ten-arms")
+    return Problem(arms, Gaussian(sigma), horizon, _named("ten-arms", {}, sigma))
 
 
 @preset
@@ -85,6 +86,12 @@ def stationary(means: Sequence[float], noise: Noise = STANDARD, horizon: int | N
     """
     values = [finite(f"means[{i}]", mean) for i, mean in enumerate(means)]
     return Problem([Rested(Constant(value)) for value in values], noise, horizon, "stationary")
+
+
+def _named(name: str, parameters: dict[str, float], sigma: float) -> str:
+    """Return the name with the parameters that tell problems apart, and sigma unless it is 1; results show the horizon."""
+    told = {**parameters, **({} if sigma == 1.0 else {"sigma": sigma})}
+    return f"{name}({', '.join(f'{key}={short(value)}' for key, value in told.items())})" if told else name
 
 
 def list_problems() -> dict[str, Callable[..., Problem]]:

@@ -38,7 +38,7 @@ def play(
         >>> problem = rotting.problems.two_arms(L=1.0, horizon=400)
         >>> game = play(rotting.RAWUCB(), problem, run=3, seed=1)
         >>> game
-        Trajectory(RAW-UCB 1.4 on two-arms, horizon=400, run=3, seed=1)
+        Trajectory(RAW-UCB 1.4 on two-arms(L=1), horizon=400, run=3, seed=1)
         >>> result = rotting.simulate(rotting.RAWUCB(), problem, runs=4, seed=1)
         >>> bool(game.regret[-1] == result.regret[0, 3, -1])
         True

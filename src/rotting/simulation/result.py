@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import pickle
-import textwrap
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -24,7 +23,7 @@ from rotting.common.statistics import mean_interval, quantiles, what_runs_can_mi
 from rotting.common.version import __version__
 from rotting.display.figures import BANDS
 from rotting.display.plots import plot_regret
-from rotting.display.tables import Column, Table, ends_text, mean_cells, number_format
+from rotting.display.tables import Column, Table, ends_text, half_widths, mean_cells, number_format, quantile_column
 from rotting.engines.round_record import arm_type
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
 from rotting.policy import Policy, check_policies, labels_of
@@ -47,7 +46,6 @@ SETTINGS_FILE = "result.json"
 ARRAYS_FILE = "arrays.npz"
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 ARRAYS: dict[str, np.dtype[Any]] = {"checkpoints": INT, "regret": FLOAT, "pulls": INT, "us_per_round": FLOAT}
-TITLE = 90  # characters per line above a plot
 _MEANS = "means_"  # before the name of each array of the problem's table
 # Two policies can collect the same rewards in another order; their regrets then differ by rounding only.
 TIE = 1e-9
@@ -166,7 +164,7 @@ class Result:
 
     def __repr__(self) -> str:
         settings = f"horizon={self.horizon}, runs={self.runs}, seed={self.seed}"
-        return f"Result({self._problem_name}, {settings}, policies={len(self.policies)})"
+        return f"Result({self.problem_name}, {settings}, policies={len(self.policies)})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Result):
@@ -229,7 +227,7 @@ class Result:
                 raise InvalidValueError("results", f"have the same {name}", two, got=f"{one} and {two}")
         if not _same_means(self, other):  # which a function's name does not tell
             raise InvalidValueError(
-                "results", "have the same problem", other.problem, got=f"other means of {self._problem_name}"
+                "results", "have the same problem", other.problem, got=f"other means of {self.problem_name}"
             )
         if not np.array_equal(self.checkpoints, other.checkpoints):
             raise InvalidValueError("results", "have the same checkpoints", other.checkpoints, got="others")
@@ -274,7 +272,8 @@ class Result:
         return self.reference == OPTIMAL
 
     @property
-    def _problem_name(self) -> str:
+    def problem_name(self) -> str:
+        """The name of the problem, or what kind it is and how many arms it has."""
         name = self.problem.get("name")
         return str(name) if name else f"{self.problem.get('kind', 'unnamed')} problem, {self.pulls.shape[2]} arms"
 
@@ -282,7 +281,7 @@ class Result:
     def _heading(self) -> tuple[str, ...]:
         runs = f"{self.runs:,} runs" if self.runs > 1 else "1 run"
         runs += f" from run {self.first_run:,} on" if self.first_run else ""
-        head = f"{self._problem_name}: horizon {self.horizon:,}, {runs}, seed {self.seed}"
+        head = f"{self.problem_name}: horizon {self.horizon:,}, {runs}, seed {self.seed}"
         if self.is_optimal:
             head += "; regret against the optimal policy"
         if "family" in self.problem:
@@ -326,8 +325,8 @@ class Result:
             Column("policy", lambda row: str(row["policy"])),
             Column("mean regret", lambda row: format(row["mean"], style)),
             Column("95 % interval", lambda row: ends_text(row["low"], row["high"], style)),
-            Column("10 %", lambda row: format(row["q10"], style)),
-            Column("90 %", lambda row: format(row["q90"], style)),
+            quantile_column("10 %", "q10", style),
+            quantile_column("90 %", "q90", style),
             Column("us per round", lambda row: "-" if row["us_per_round"] is None else format(row["us_per_round"], ",.3f")),
         )
         return Table(self._heading, columns, rows, notes=self._notes)
@@ -402,7 +401,7 @@ class Result:
             >>> result = rotting.simulate([rotting.UCB1(), rotting.RAWUCB()], problem, runs=20)
             >>> part = result.select(policies="UCB1", runs=slice(5), checkpoints=[50])
             >>> part, part.regret.shape
-            (Result(two-arms, horizon=100, runs=5, seed=0, policies=1), (1, 5, 2))
+            (Result(two-arms(L=0.3), horizon=100, runs=5, seed=0, policies=1), (1, 5, 2))
         """
         if policies is None:
             policies = range(len(self.policies))
@@ -490,7 +489,8 @@ class Result:
             labels: as for `table`.
             legend: whether there is one: below the axes of a figure made here, else inside the axes. A place of Matplotlib's,
                 such as "upper left", is inside, too.
-            title: above the axes; by default what is drawn, and "" for none.
+            title: above the axes, instead of the problem's name and the caption that says what is drawn and what regret is
+                measured against; "" for none.
             band: "quantiles", "interval" for the 95 % interval of the mean, or None.
             log_y: regret on a logarithmic axis; where a policy ends with no regret, or with less, it is linear around zero.
 
@@ -516,25 +516,22 @@ class Result:
 
             marks = self.checkpoints.tolist()
             proved = [theory.bounds(known, policy, self.horizon, marks) for policy in self.policies]
-        spread = (
-            ", ".join([f"mean of {self.runs:,} runs", *filter(None, [BANDS.get(band)])]) if self.runs > 1 else "a single run"
-        )
-        against = "the optimal policy" if self.is_optimal else self.reference
-        described = f"{self._problem_name}: {spread}\nregret against {against}"
+        spread = "A single run"
+        if self.runs > 1:
+            spread = ", ".join([f"Mean of {self.runs:,} runs", *filter(None, [BANDS.get(band)])])
+        caption = [f"{spread}.", *regret_against(self.reference)]
         if any(proved):
-            described += ", and what is proved of it"
+            caption.append("Thin: proved bounds.")
         elif known is not None:
-            reasons = dict.fromkeys(
-                why for policy in self.policies for why in theory.theorems.why_no_bounds(known, policy, self.horizon)
-            )
-            described += "\n".join(["; no theorem applies", *(textwrap.fill(why, TITLE) for why in reasons)])
+            caption.append("No bound applies (see `rotting theory`).")
         if band == "interval" and self.runs > 1:
-            described += f"\n{what_runs_can_miss(self.runs)}"
+            caption.append(what_runs_can_miss(self.runs))
         return plot_regret(
             named,
             self.checkpoints,
             self.regret,
-            described if title is None else title,
+            f"{self.problem_name}, horizon {self.horizon:,}" if title is None else title,
+            caption=" ".join(caption) if title is None else "",
             ax=ax,
             path=path,
             log=log,
@@ -558,8 +555,9 @@ class Result:
                 raise InvalidValueError("bounds", "be the problem itself for a result that has none", problem)
             return self.played
         known = problem
-        if json.loads(json.dumps(known.describe())) != self.problem:
-            raise InvalidValueError("bounds", f"be the problem that was played, {self._problem_name}", known)
+        described = json.loads(json.dumps(known.describe()))
+        if {**described, "name": None} != {**self.problem, "name": None}:  # older versions named the same problem otherwise
+            raise InvalidValueError("bounds", f"be the problem that was played, {self.problem_name}", known)
         return known
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -812,7 +810,7 @@ def _check_shape(name: str, array: NDArray[Any], axes: str, shape: tuple[int, ..
 
 def _style(rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> str:
     values = [row[key] for row in rows for key in keys]
-    return number_format(values, [row["high"] - row["mean"] for row in rows if row["high"] is not None])
+    return number_format(values, half_widths(rows))
 
 
 def _settings_digest(settings: dict[str, Any]) -> str:

@@ -16,10 +16,19 @@ from rotting.common.short_numbers import short_texts
 from rotting.common.statistics import mean_interval, quantiles, what_runs_can_miss
 from rotting.display.figures import Curve, Figure, Panel, mean_points
 from rotting.display.plots import plot_figure, plot_heat
-from rotting.display.tables import Column, Table, ends_text, interval_column, mean_cells, number_format
+from rotting.display.tables import (
+    Column,
+    Table,
+    ends_text,
+    half_widths,
+    interval_column,
+    mean_cells,
+    number_format,
+    quantile_column,
+)
 from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
 from rotting.policy import Policy, labels_of
-from rotting.problems.oracle import OPTIMAL, regret_against
+from rotting.problems.oracle import OPTIMAL, kind_of, regret_against
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
 from rotting.simulation.result import Result
 
@@ -67,8 +76,8 @@ class Study:
     """The same policies on several problems, of which one parameter or two vary. `rotting.sweep` makes it.
 
     Regret is measured against the optimal policy, or against the greedy oracle where the optimum is too expensive to compute:
-    see `Result.reference`. Tables and pictures say which. Where a study has both, tables have a column `reference`, and no
-    curve of a plot joins the two.
+    see `Result.reference`. Tables and pictures say which. Where a study has both, `table` and `best` have a column
+    `reference`, and no curve of a plot joins the two.
 
     Args:
         parameters: for each parameter of the problems its values, one for each result. One that has the name of a column of
@@ -133,20 +142,39 @@ class Study:
                     found[f"{kind}.{name}"] = kind, name
         return found
 
-    def _references(self) -> tuple[str, ...]:
-        """Return what the regrets are measured against, each once."""
-        return tuple(dict.fromkeys(each.reference for each in self.results))
+    @property
+    def _has_both_references(self) -> bool:
+        """Whether some regrets are measured against the optimal policy, and others against the greedy oracle."""
+        return len({kind_of(each.reference) for each in self.results}) > 1
+
+    @property
+    def _problems_text(self) -> str:
+        """The name that the problems share, without their parameters, or how many they are."""
+        names = {each.problem_name.partition("(")[0] for each in self.results}
+        return names.pop() if len(names) == 1 else f"{len(self.results)} problems"
+
+    def _heading(self, what: str = "") -> tuple[str]:
+        """Return the line above a table: the problems, their horizon, runs and seed, and what is shown of them."""
+        first = self.results[0]
+        varying = [name for name, values in self.parameters.items() if len({*values}) > 1 and name != "problem"]
+        over = f" over {', '.join(varying)}" if varying else ""
+        ends = dict.fromkeys(f"{pick(each.horizon for each in self.results):,}" for pick in (min, max))
+        horizon = "" if "horizon" in varying else f", horizon {' to '.join(ends)}"
+        runs = f"{first.runs:,} run{'s' * (first.runs > 1)}"
+        seeds = f", seed {first.seed}" if len({each.seed for each in self.results}) == 1 else ""
+        return (f"{self._problems_text}{over}{horizon}, {runs}{seeds}{what}",)
 
     def _notes(self) -> tuple[str, ...]:
         """Return what stands below a table and in the caption of a plot."""
         runs = self.results[0].runs
-        return (*regret_against(*self._references()), *([what_runs_can_miss(runs)] if runs > 1 else []))
+        references = (each.reference for each in self.results)
+        return (*regret_against(*references), *([what_runs_can_miss(runs)] if runs > 1 else []))
 
     def _place_columns(self) -> list[Column]:
         """Return the columns that tell problems apart: their parameters, and the reference if there are several."""
         columns = [_value_column(name, values) for name, values in self.parameters.items()]
-        if len(self._references()) > 1:
-            columns.append(Column("reference", lambda row: _kind_of(row["reference"])))
+        if self._has_both_references:
+            columns.append(Column("reference", lambda row: kind_of(row["reference"])))
         return columns
 
     def _points(self) -> Iterator[_Point]:
@@ -173,7 +201,7 @@ class Study:
         axis = self._first_numbers()
         curves = [] if axis is None else self._curves(axis)
         picture = drawing([Line(each.label, each.x, each.y) for each in curves], axis or "", "mean regret")
-        return block(repr(self), row(f"<div>{table}</div>", picture))
+        return block(*self._heading(), row(f"<div>{table}</div>", picture))
 
     def table(self) -> Table:
         """Return the regret at the horizon of every policy on every problem: mean, 95 % interval, 10 % and 90 % quantiles.
@@ -194,18 +222,17 @@ class Study:
             q10, q90 = map(float, quantiles(point.regret, 0.1, 0.9))
             interval = mean_cells(mean_interval(point.regret))
             rows.append({**point.problem, "reference": point.reference, "policy": label, **interval, "q10": q10, "q90": q90})
-        halves = [row["high"] - row["mean"] for row in rows if row["high"] is not None]
-        style = number_format([row[key] for row in rows for key in ("mean", "q10", "q90")], halves)
+        style = number_format([row[key] for row in rows for key in ("mean", "q10", "q90")], half_widths(rows))
         places = self._place_columns()
         columns = [
             *places,
             Column("policy", lambda row: row["policy"]),
             Column("mean regret", lambda row: format(row["mean"], style)),
             Column("95 % interval", lambda row: ends_text(row["low"], row["high"], style)),
-            Column("10 %", lambda row: format(row["q10"], style)),
-            Column("90 %", lambda row: format(row["q90"], style)),
+            quantile_column("10 %", "q10", style),
+            quantile_column("90 %", "q90", style),
         ]
-        return Table((repr(self),), tuple(columns), rows, left=len(places) + 1, notes=self._notes())
+        return Table(self._heading(), tuple(columns), rows, left=len(places) + 1, notes=self._notes())
 
     def best(self) -> Table:
         """Return on each problem the best of the policies that differ in their parameters only.
@@ -240,8 +267,9 @@ class Study:
         places = self._place_columns()
         columns = [*places, Column("best", lambda row: row["policy"]), interval_column("regret")]
         columns += [Column("next", lambda row: row["next"]), interval_column("behind")]
-        lines = (f"{self!r}: the best on each problem",)
-        return Table(lines, tuple(columns), rows, left=len(places) + 1, notes=self._notes())
+        return Table(
+            self._heading(": the best on each problem"), tuple(columns), rows, left=len(places) + 1, notes=self._notes()
+        )
 
     def best_overall(self) -> Table:
         """Return how policies that differ in their parameters only compare over all problems, the best first.
@@ -260,10 +288,11 @@ class Study:
         rows: list[dict[str, Any]] = []
         for kind, members in self._kinds().items():
             final = np.stack([result.regret[members, :, -1] for result in self.results], axis=1)  # [policy, problem, run]
-            means = np.array([geometric_mean(each) if each.min() > 0 else np.nan for each in final.mean(axis=2)])
-            if np.isnan(means).all():
-                raise InvalidValueError("mean regrets", "be above zero on every problem", means, got=f"none of {kind}")
-            order = np.argsort(means, kind="stable")  # what is not a number comes last
+            least = float(final.mean(axis=2).min())
+            if least <= 0:  # a geometric mean, or a ratio, of such numbers says nothing
+                rule = "be above zero on every problem for best_overall"
+                raise InvalidValueError("mean regrets", rule, least, got=f"{least:g} of {kind}")
+            order = np.argsort([geometric_mean(each) for each in final.mean(axis=2)], kind="stable")
             for place in order:
                 ratio = mean_ratio(final[place], final[order[0]])
                 rows.append({"kind": kind, "policy": self.results[0].labels[members[place]], "ratio": ratio})
@@ -272,8 +301,7 @@ class Study:
             Column("times the best", lambda row: format(row["ratio"].mean, ",.3f")),
             Column("95 % interval", lambda row: ends_text(row["ratio"].low, row["ratio"].high, ",.3f")),
         )
-        lines = (f"{self!r}: regret over that of the best, over all problems",)
-        return Table(lines, columns, rows, notes=self._notes())
+        return Table(self._heading(": regret over that of the best, over all problems"), columns, rows, notes=self._notes())
 
     def _kinds(self) -> dict[str, list[int]]:
         """Return the places of the policies by their names, where there are several of a name."""
@@ -282,7 +310,8 @@ class Study:
             kinds.setdefault(policy.name, []).append(k)
         several = {kind: members for kind, members in kinds.items() if len(members) > 1}
         if not several:
-            raise InvalidValueError("policies", "be several that differ in their parameters", self.policies, got="none such")
+            rule = "be several of one kind, whose parameters best() and best_overall() compare"
+            raise InvalidValueError("policies", rule, self.policies, got="policies that are all different: use table()")
         return several
 
     def _axis(self, name: str, given: str | None, default: str | None) -> str:
@@ -290,6 +319,7 @@ class Study:
         if chosen is None or chosen not in self.varying:
             known = ", ".join(self.varying) or "none"
             hint = suggest(str(chosen), self.varying) if chosen is not None else ""
+            hint += "" if self.varying else ": use table()"
             raise InvalidValueError(name, f"be a parameter that varies ({known})", given, hint=hint)
         return chosen
 
@@ -314,7 +344,7 @@ class Study:
         for point in self._points():
             value = self._value(point, axis)
             if isinstance(value, str):
-                raise InvalidValueError("x", "be a parameter with numbers", axis, hint=f", which has {value!r}")
+                raise InvalidValueError("x", "be a parameter with numbers", axis, hint=f", which has {value!r}: use table()")
             if value is not None:
                 curves.setdefault(self._curve_of(point, axis, texts), []).append((value, point.regret))
         drawn: list[Curve] = []
@@ -363,7 +393,7 @@ class Study:
         runs = self.results[0].runs
         drawn = f"Mean of {runs:,} runs of {rounds} rounds and its 95 % interval." if runs > 1 else f"A run of {rounds} rounds."
         caption = " ".join([drawn, *self._notes()])
-        named = title if title is not None else f"Regret over {axis}"
+        named = title if title is not None else f"{self._problems_text}: regret over {axis}"
         return plot_figure(Figure("study", named, caption, (panel,), columns=1), path)
 
     def _texts(self) -> dict[str, dict[Any, str]]:
@@ -383,8 +413,8 @@ class Study:
                 if name != axis and kind == point.policy.name:
                     words.append(f"{short}={texts[name][point.policy.shown_params().get(short, '-')]}")
         words += [f"{name}={texts[name][value]}" for name, value in others.items()]
-        if len(self._references()) > 1:
-            words.append(f"against {_kind_of(point.reference)}")
+        if self._has_both_references:
+            words.append(f"against {kind_of(point.reference)}")
         return ", ".join(words)
 
     def heat_map(
@@ -440,9 +470,9 @@ class Study:
             if relative:
                 least = min(float(each.regret.mean()) for each in points if each.problem == point.problem)
                 if least <= 0:
-                    raise InvalidValueError("smallest mean regret", "be above 0, as a heat map divides by it", least)
+                    raise InvalidValueError("mean regrets", "be above zero for heat_map to divide by", least, got=f"{least:g}")
             place = self._value(point, across), self._value(point, up)
-            if references.setdefault(place, point.reference) != point.reference:
+            if kind_of(references.setdefault(place, point.reference)) != kind_of(point.reference):
                 rule = "be against one reference, so that a heat map can take their mean"
                 got = f"{references[place]!r} and {point.reference!r} at {across}={place[0]}"
                 raise InvalidValueError("regrets", rule, point.reference, got=got)
@@ -454,8 +484,14 @@ class Study:
         what = "regret over the best of the problem" if relative else "mean regret"
         named = title if title is not None else f"{shown}: {what}"
         hatched = np.array([[references.get((each, line), OPTIMAL) != OPTIMAL for each in columns] for line in lines])
+        runs = self.results[0].runs
         note = " ".join(
-            [*regret_against(*references.values()), *(["Hatched: not the optimal policy."] if hatched.any() else [])]
+            [
+                f"Mean of {runs:,} runs." if runs > 1 else "A single run.",
+                *(["Framed: the smallest mean of each problem."] if relative else []),
+                *regret_against(*references.values()),
+                *(["Hatched: against a reference that may not be optimal."] if hatched.any() else []),
+            ]
         )
         axes = (across, columns), (up, lines)
         return plot_heat(*axes, values, what, named, best_along=axis, path=path, hatched=hatched, note=note)
@@ -589,16 +625,6 @@ def _plain(name: str, value: object) -> Value:
 def _words_last(value: Value) -> tuple[bool, Value]:
     """Return by what values are sorted: numbers, then words, as a sigma may be "estimate"."""
     return isinstance(value, str), value
-
-
-def _kind_of(reference: str) -> str:
-    """Return a reference in a word, without why it is not optimal.
-
-    Example:
-        >>> _kind_of("greedy (not optimal: some arms recover)")
-        'greedy'
-    """
-    return reference.partition(" (")[0]
 
 
 def _value_column(name: str, values: Sequence[Value]) -> Column:

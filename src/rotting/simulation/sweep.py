@@ -47,6 +47,12 @@ class Grid(Sequence[Item], Generic[Item]):
     def __iter__(self) -> Iterator[Item]:
         return iter(self._items)
 
+    def __add__(self, other: Sequence[Item]) -> list[Item]:
+        return [*self, *other]
+
+    def __radd__(self, other: Sequence[Item]) -> list[Item]:
+        return [*other, *self]
+
     def __repr__(self) -> str:
         return f"Grid({len(self)} over {', '.join(self.parameters) or 'nothing'})"
 
@@ -127,14 +133,15 @@ def sweep(
     parameters: dict[str, Sequence[Value]] = {}
     if isinstance(problems, Grid):
         parameters = {name: [_value_of(each) for each in values] for name, values in problems.parameters.items()}
-    if not parameters:
-        names = [getattr(each, "name", None) or f"problem {k}" for k, each in enumerate(listed)]
-        parameters = {"problem": numbered(names)}
     checked_parameters(parameters)  # before anything is played
+    if isinstance(horizon, list | tuple | range | np.ndarray):
+        hint = "; vary it with grid(two_arms, horizon=[...])"
+        raise InvalidTypeError("horizon", "be one whole number for all problems", horizon, hint=hint)
     marks = None if checkpoints is None else list(checkpoints)
     players = tuple(policies) if isinstance(policies, Iterator) else policies  # which would be empty for the next problem
     simulations = [Simulation(players, each, horizon, runs, seed, marks) for each in listed]
-    return Study(parameters, simulate_all(simulations, workers, progress, keep, engine))
+    results = simulate_all(simulations, workers, progress, keep, engine)
+    return Study(parameters or {"problem": numbered([each.problem_name for each in results])}, results)
 
 
 def _value_of(value: Any) -> Value:
