@@ -409,8 +409,7 @@ def results(study: Study) -> list[Any]:
         (lambda s: s.heat_map(policy="fewa"), "policy must be one of raw-ucb, ucb1, got 'fewa'"),
         (
             lambda s: Study({"L": [1]}, [s.results[0].select("UCB1")]).best(),
-            "policies must be several of one kind, whose parameters best() and best_overall() compare, "
-            "got policies that are all different: use table()",
+            "policies must be several of one kind to compare their parameters, got all different ones: use table()",
         ),
         (
             lambda s: Study({"L": [1]}, [s.results[0].select("UCB1")]).plot(),

@@ -131,7 +131,7 @@ def test_a_study_of_different_problems_and_policies_names_its_table() -> None:
     study = rotting.sweep([rotting.UCB1(), rotting.Uniform()], problems, runs=2)
     assert study.parameters == {"problem": ("stationary problem, 2 arms", "two-arms(L=0.3)")}
     for ask, rule in (
-        (study.best, "best\\(\\) and best_overall\\(\\) compare"),
+        (study.best, "be several of one kind to compare"),
         (study.plot, "x must be a parameter with numbers"),
     ):
         with pytest.raises(ValueError, match=rule + ".*: use table\\(\\)$"):

@@ -310,8 +310,8 @@ class Study:
             kinds.setdefault(policy.name, []).append(k)
         several = {kind: members for kind, members in kinds.items() if len(members) > 1}
         if not several:
-            rule = "be several of one kind, whose parameters best() and best_overall() compare"
-            raise InvalidValueError("policies", rule, self.policies, got="policies that are all different: use table()")
+            rule = "be several of one kind to compare their parameters"
+            raise InvalidValueError("policies", rule, self.policies, got="all different ones: use table()")
         return several
 
     def _axis(self, name: str, given: str | None, default: str | None) -> str:
