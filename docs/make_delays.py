@@ -20,7 +20,8 @@ from docs.make_hull import filled
 from docs.make_policies import table
 from rotting.common.arrays import Floats, Ints
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.plots import draw_figure, picture_bytes
+from rotting.display.pictures import picture_bytes
+from rotting.display.plots import draw_figure
 from rotting.kernels.binding import digest, plain_function
 from rotting.live.bandit import Bandit
 from rotting.live.pending_decisions import counts_for

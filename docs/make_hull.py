@@ -14,7 +14,8 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.plots import draw_figure, picture_bytes
+from rotting.display.pictures import picture_bytes
+from rotting.display.plots import draw_figure
 from rotting.engines.compile import compiled
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.random_numbers import derive_key

@@ -8,7 +8,9 @@ import pytest
 from rotting.common.arrays import Floats
 from rotting.common.looks import COLOURS, STYLES
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.plots import curve_style, draw_figure, picture_bytes, style_numbers
+from rotting.display.panels import curve_style, style_numbers
+from rotting.display.pictures import picture_bytes
+from rotting.display.plots import draw_figure
 from tests.helpers.sections import LABELS, figure, line, points
 
 pytest.importorskip("matplotlib")

@@ -20,7 +20,7 @@ from rotting import errors, policy, problems, registry, theory
 from rotting.common.statistics import mean_interval, what_runs_can_miss
 from rotting.policy import Policy
 from rotting.problems.oracle import GREEDY_BOTH, OPTIMAL
-from rotting.simulation import result as results
+from rotting.simulation import result_files
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate
 
@@ -724,7 +724,7 @@ def test_load_refuses_what_no_result_holds_even_with_its_checksum(saved: Path, n
         del data[name]
     else:
         data[name] = value
-    data["settings_sha256"] = results._settings_digest(data)
+    data["settings_sha256"] = result_files._settings_digest(data)
     (saved / "result.json").write_text(json.dumps(data))
     with pytest.raises(ValueError, match="path must be a saved result, got '.*', which cannot be read: "):
         Result.load(saved)

@@ -231,7 +231,7 @@ def new_place(option: str, text: str) -> Path:
 def new_picture(option: str, text: str) -> Path:
     """Return a path where a picture can be written, in a format that Matplotlib can draw."""
     path = new_place(option, text)
-    from rotting.display.plots import check_suffix
+    from rotting.display.pictures import check_suffix
 
     try:
         with refusing():

@@ -8,7 +8,7 @@ from typing import Any
 from rotting.common.arrays import Floats, Ints
 from rotting.common.looks import COLOURS
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.plots import curve_style, style_numbers
+from rotting.display.panels import curve_style, style_numbers
 
 DIGITS = 6
 LINE_WIDTH = 2.0

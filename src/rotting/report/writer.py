@@ -8,7 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rotting.display.plots import draw_figure, picture_bytes
+from rotting.display.pictures import picture_bytes
+from rotting.display.plots import draw_figure
 from rotting.display.tables import Table
 from rotting.errors import InvalidValueError, PathExistsError
 from rotting.report.about import About

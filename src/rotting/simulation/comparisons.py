@@ -21,7 +21,7 @@ from rotting.common.statistics import (
     resamples,
     t_critical,
 )
-from rotting.simulation.result import TIE
+from rotting.simulation.result_tables import TIE
 
 # From fewer runs, also in units of the kurtosis, a standard deviation has no interval that can be trusted. Runs that happen to
 # show a small kurtosis happen to show a small spread, too: the intervals of those that pass cover less often than of all.

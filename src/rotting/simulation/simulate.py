@@ -26,7 +26,8 @@ from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.plan import Plan, Simulation, plan
-from rotting.simulation.result import Result, mean_time
+from rotting.simulation.result import Result
+from rotting.simulation.result_arrays import mean_time
 
 if TYPE_CHECKING:
     from distributed import Client

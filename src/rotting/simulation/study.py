@@ -15,7 +15,8 @@ from rotting.common.rules import FINITE, suggest
 from rotting.common.short_numbers import short_texts
 from rotting.common.statistics import mean_interval, quantiles, what_runs_can_miss
 from rotting.display.figures import Curve, Figure, Panel, mean_points
-from rotting.display.plots import plot_figure, plot_heat
+from rotting.display.heat_maps import plot_heat
+from rotting.display.plots import plot_figure
 from rotting.display.tables import (
     Column,
     Table,

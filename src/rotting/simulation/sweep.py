@@ -12,7 +12,7 @@ from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.decays import name_of
 from rotting.simulation.plan import Simulation
-from rotting.simulation.result import numbered
+from rotting.simulation.result_tables import numbered
 from rotting.simulation.simulate import simulate_all
 from rotting.simulation.study import Study, Value, checked_parameters, number_or_text
 
