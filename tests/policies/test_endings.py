@@ -14,7 +14,7 @@ from rotting.parts.divergences import kl_bernoulli_upper
 from rotting.parts.posteriors import probabilities_of_largest
 from rotting.parts.reward_scale import GAUSSIAN
 from rotting.problems import Problem
-from rotting.problems.noise import log_gamma_variate
+from rotting.problems.noise_draws import log_gamma_variate
 from rotting.registry import make
 from rotting.simulation.simulate import simulate
 

@@ -18,7 +18,7 @@ from rotting.kernels.elementary import exp, expm1, log, log1p
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform, uniform
 from rotting.parts.reward_scale import BOUNDED, GAUSSIAN, in_reward_units
 from rotting.policy import Reason
-from rotting.problems.noise import log_gamma_variate
+from rotting.problems.noise_draws import log_gamma_variate
 
 POSTERIOR = option("beta", "gaussian")
 

@@ -15,131 +15,23 @@ import numpy as np
 
 from rotting.common.rules import FINITE, SPREAD, finite, positive, positive_int, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.binding import bind, slot
-from rotting.kernels.elementary import exp, log, log1p
-from rotting.kernels.random_numbers import normal_quantile, reward_uniform
+from rotting.kernels.binding import bind
+from rotting.problems.noise_draws import (
+    draw_bernoulli,
+    draw_beta,
+    draw_binomial,
+    draw_by_arm,
+    draw_contaminated,
+    draw_gaussian,
+    draw_laplace,
+    draw_log_normal,
+    draw_of_arm,
+    draw_poisson,
+    draw_student,
+)
 
-_CHUNK = 500  # the starting probability of an inversion, 0.5**500 or exp(-500), is still a normal number
-
-_GRAIN = 1e-18  # rounding may leave this much of u when the remaining probabilities are below its last digit
 _WIDEST = 5.0  # of a log-normal: rewards a thousand times the mean, and no variance to speak of, are beyond any policy
 _LARGEST_COUNT = 1e7  # a draw takes time in proportion to the mean
-
-
-def _draw_gaussian(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    return mean + scale * normal_quantile(reward_uniform(key, run, arm, clock, 0))
-
-
-def _draw_bernoulli(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    return 1.0 if reward_uniform(key, run, arm, clock, 0) < mean else 0.0
-
-
-def _binomial_inverse(n: int, p: float, u: float) -> int:
-    odds = p / (1.0 - p)
-    chance = exp(n * log1p(-p))
-    k = 0
-    while u > chance and k < n and (chance > _GRAIN or k < n * p):
-        u -= chance
-        chance *= odds * (n - k) / (k + 1)
-        k += 1
-    return k
-
-
-def _draw_binomial(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    n = int(scale)
-    p = mean / n
-    rare = min(p, 1.0 - p)
-    successes, draw = 0, 0
-    while n > 0:
-        trials = min(n, _CHUNK)
-        successes += _binomial_inverse(trials, rare, reward_uniform(key, run, arm, clock, draw))
-        n -= trials
-        draw += 1
-    return float(successes) if p <= 0.5 else scale - successes
-
-
-def _draw_poisson(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    total, draw = 0, 0
-    while mean > 0.0:
-        part = min(mean, float(_CHUNK))
-        u = reward_uniform(key, run, arm, clock, draw)
-        chance = exp(-part)
-        k = 0
-        while u > chance and (chance > _GRAIN or k < part):
-            u -= chance
-            k += 1
-            chance *= part / k
-        total += k
-        mean -= part
-        draw += 1
-    return float(total)
-
-
-def log_gamma_variate(shape: float, key: int, run: int, arm: int, clock: int, draw: int) -> tuple[float, int]:
-    """Return the log of a Gamma(shape) variate and the next free draw (Marsaglia and Tsang 2000)."""
-    boosted = shape if shape >= 1.0 else shape + 1.0
-    d = boosted - 1.0 / 3.0
-    c = 1.0 / math.sqrt(9.0 * d)
-    value = 0.0
-    while True:
-        x = normal_quantile(reward_uniform(key, run, arm, clock, draw))
-        u = reward_uniform(key, run, arm, clock, draw + 1)
-        draw += 2
-        y = 1.0 + c * x
-        v = y * y * y  # not y ** 3, which compilers round differently
-        # Written so that NaN does not loop for ever.
-        if v <= 0.0 or log(u) >= 0.5 * x * x + d - d * v + d * log(v):
-            continue
-        value = log(d * v)
-        break
-    if shape < 1.0:
-        # In logs, because u ** (1 / shape) underflows for small shapes.
-        value += log(reward_uniform(key, run, arm, clock, draw)) / shape
-        draw += 1
-    return value, draw
-
-
-def _draw_beta(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    if mean <= 0.0 or mean >= 1.0:
-        return mean
-    if min(mean, 1.0 - mean) * scale < 1e-290:  # in the limit, all or nothing
-        return 1.0 if reward_uniform(key, run, arm, clock, 0) < mean else 0.0
-    a, draw = log_gamma_variate(mean * scale, key, run, arm, clock, 0)
-    b, _ = log_gamma_variate((1.0 - mean) * scale, key, run, arm, clock, draw)
-    if b > a:
-        odds = exp(a - b)
-        return odds / (1.0 + odds)
-    return 1.0 / (1.0 + exp(b - a))
-
-
-def _draw_laplace(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    u = reward_uniform(key, run, arm, clock, 0)
-    return mean + scale * log(2.0 * u) if u < 0.5 else mean - scale * log(2.0 * (1.0 - u))
-
-
-def _draw_student(mean: float, scale: tuple[float, float], key: int, run: int, arm: int, clock: int) -> float:
-    z = normal_quantile(reward_uniform(key, run, arm, clock, 0))
-    half, _ = log_gamma_variate(0.5 * scale[1], key, run, arm, clock, 1)
-    return mean + scale[0] * z * exp(0.5 * (log(0.5 * scale[1]) - half))
-
-
-def _draw_log_normal(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    return mean * exp(scale * normal_quantile(reward_uniform(key, run, arm, clock, 0)) - 0.5 * scale * scale)
-
-
-def _draw_contaminated(mean: float, scale: tuple[float, float, float], key: int, run: int, arm: int, clock: int) -> float:
-    wide = scale[2] if reward_uniform(key, run, arm, clock, 1) < scale[1] else 1.0
-    return mean + scale[0] * wide * normal_quantile(reward_uniform(key, run, arm, clock, 0))
-
-
-@slot
-def draw_of_arm(mean: float, scale: Any, key: int, run: int, arm: int, clock: int) -> float:
-    """Stand for the `draw` of a noise whose scale differs by arm."""
-    raise NotImplementedError
-
-
-def _draw_by_arm(mean: float, scale: Any, key: int, run: int, arm: int, clock: int) -> float:
-    return draw_of_arm(mean, scale[arm], key, run, arm, clock)
 
 
 class Noise:
@@ -204,7 +96,7 @@ class Gaussian(Noise):
     """
 
     sigma: float = 1.0
-    draw = staticmethod(_draw_gaussian)
+    draw = staticmethod(draw_gaussian)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma", SPREAD.check("sigma", self.sigma))
@@ -226,7 +118,7 @@ class Bernoulli(Noise):
         rotting.errors.InvalidValueError: means must be a probability in [0, 1] under Bernoulli() noise, got 1.5
     """
 
-    draw = staticmethod(_draw_bernoulli)
+    draw = staticmethod(draw_bernoulli)
     lowest_mean = 0.0
     highest_mean = 1.0
     support = (0.0, 1.0)
@@ -243,7 +135,7 @@ class Binomial(Noise):
     """
 
     n: int
-    draw = staticmethod(_draw_binomial)
+    draw = staticmethod(draw_binomial)
     lowest_mean = 0.0
     mean_rule = "in [0, n]"
 
@@ -276,7 +168,7 @@ class Beta(Noise):
     """
 
     concentration: float
-    draw = staticmethod(_draw_beta)
+    draw = staticmethod(draw_beta)
     lowest_mean = 0.0
     highest_mean = 1.0
     support = (0.0, 1.0)
@@ -300,7 +192,7 @@ class Poisson(Noise):
         0.0
     """
 
-    draw = staticmethod(_draw_poisson)
+    draw = staticmethod(draw_poisson)
     lowest_mean = 0.0
     highest_mean = _LARGEST_COUNT
     support = (0.0, math.inf)
@@ -317,7 +209,7 @@ class Noiseless(Noise):
     """
 
     # With a scale of 0: the same compiled games serve both.
-    draw = staticmethod(_draw_gaussian)
+    draw = staticmethod(draw_gaussian)
 
 
 @dataclass(frozen=True)
@@ -330,7 +222,7 @@ class Laplace(Noise):
     """
 
     b: float = 1.0
-    draw = staticmethod(_draw_laplace)
+    draw = staticmethod(draw_laplace)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "b", SPREAD.check("b", self.b))
@@ -358,7 +250,7 @@ class Student(Noise):
 
     df: float
     sigma: float = 1.0
-    draw = staticmethod(_draw_student)
+    draw = staticmethod(draw_student)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "df", positive("df", self.df))
@@ -385,7 +277,7 @@ class LogNormal(Noise):
     """
 
     sigma: float = 1.0
-    draw = staticmethod(_draw_log_normal)
+    draw = staticmethod(draw_log_normal)
     lowest_mean = 0.0
     support = (0.0, math.inf)
     mean_rule = "zero or more"
@@ -418,7 +310,7 @@ class Contaminated(Noise):
     sigma: float = 1.0
     share: float = 0.05
     times: float = 10.0
-    draw = staticmethod(_draw_contaminated)
+    draw = staticmethod(draw_contaminated)
 
     def __post_init__(self) -> None:
         for name in ("sigma", "times"):
@@ -466,7 +358,7 @@ class ByArm(Noise):
     @property
     def draw(self) -> Callable[..., float]:  # type: ignore[override]
         """The kernel of the arms' noise, which gets the scale of its arm."""
-        return bind(_draw_by_arm, {draw_of_arm: self.noises[0].draw})
+        return bind(draw_by_arm, {draw_of_arm: self.noises[0].draw})
 
     @property
     def scale(self) -> Any:

@@ -1,7 +1,6 @@
 """A problem: arms, the noise of their rewards, and how long the game lasts."""
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -12,12 +11,12 @@ import numpy.typing as npt
 from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import SHOWN, Line, block, drawing
 from rotting.common.rules import LARGEST, nonnegative_int, positive_int
-from rotting.errors import AxesWarning, InvalidArgumentError, InvalidTypeError, InvalidValueError
+from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import digest, plain_function
 from rotting.kernels.refusals import check_arguments
 from rotting.problems.arms import Arm, Formula, Recovering, Rested, Restless, Tabulated, Visiting, check_size
-from rotting.problems.decays import Decay, Table, as_decay
 from rotting.problems.delays import Delay
+from rotting.problems.given_arms import checked_arms, decays_of
 from rotting.problems.mean_table import Means, Rise, arm_of, first_rise, join, lookup, mean_bounds
 from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel, no_noise
 
@@ -26,7 +25,6 @@ LAST = 1 << 60  # the last round of an arm that stays
 CODE = "code"
 """Where the description of a problem by a function has the digest of it."""
 _DRAWN = 200  # rounds of a drawing
-_MANY_ARMS = 20  # in a smaller table, an exchange is not obvious
 
 _KINDS = {
     frozenset[str](): "stationary",
@@ -81,7 +79,7 @@ class Problem:
     _tables: dict[int, Means] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "arms", _checked_arms(self.arms))
+        object.__setattr__(self, "arms", checked_arms(self.arms))
         if not isinstance(self.noise, Noise):
             raise no_noise(self.noise)
         check_kernel(self.noise)
@@ -125,7 +123,7 @@ class Problem:
             >>> Problem.rested([[0.5, 0.25]])
             Problem([Rested(decay=Table([0.5, 0.25]))], noise=Gaussian(sigma=1.0), horizon=2)
         """
-        return cls([Rested(decay) for decay in _decays(means)], noise, horizon, name)
+        return cls([Rested(decay) for decay in decays_of(means)], noise, horizon, name)
 
     @classmethod
     def restless(
@@ -147,7 +145,7 @@ class Problem:
             >>> Problem.restless([[0.5, 0.25], [0.4, 0.4]]).mean(0, t=2, n=0)
             0.25
         """
-        return cls([Restless(decay) for decay in _decays(means)], noise, horizon, name)
+        return cls([Restless(decay) for decay in decays_of(means)], noise, horizon, name)
 
     @classmethod
     def by_function(
@@ -459,46 +457,3 @@ class Problem:
             arm = self.arms[i]
             raise kinds[type(error)]("means", "be computable", arm, got=f"an error: {error}", where=f"arm {i}") from error
         return table
-
-
-def _checked_arms(arms: object) -> tuple[Arm, ...]:
-    if isinstance(arms, str | bytes) or not isinstance(arms, Sequence):
-        raise InvalidTypeError("arms", "be a sequence of arms", arms)
-    if not arms:
-        raise InvalidValueError("arms", "hold at least one arm", arms, got="none")
-    for i, arm in enumerate(arms):
-        if not isinstance(arm, Arm):
-            raise InvalidTypeError(f"arms[{i}]", "be an arm such as Rested or Restless", arm)
-    return tuple(arms)
-
-
-def _decays(means: object) -> list[Decay]:
-    """Return one decay per arm from a table [arm, clock] or a sequence with one entry per arm."""
-    if hasattr(means, "__array__"):
-        means = means if isinstance(means, np.ndarray) else np.asarray(means)
-        if means.ndim != 2:
-            raise InvalidValueError("means", "have two dimensions, [arm, clock]", means.ndim)
-    elif isinstance(means, str | bytes) or not isinstance(means, Sequence):
-        raise InvalidTypeError("means", "be a table [arm, clock] or a sequence, one entry per arm", means)
-    if len(means) == 0:
-        raise InvalidValueError("means", "hold at least one arm", means, got="none")
-    decays = [as_decay(f"means[{i}]", entry) for i, entry in enumerate(means)]
-    # Rows of one table have the same length; tables of different lengths must be given as `Table`.
-    rows = [i for i, entry in enumerate(means) if isinstance(decays[i], Table) and decays[i] is not entry]
-    for i in rows:
-        length, first = decays[i].length, decays[rows[0]].length
-        if length != first:
-            raise InvalidValueError(f"means[{i}]", f"have as many values as means[{rows[0]}], {first}", length)
-    if len(rows) == len(means):
-        _warn_of_exchanged_axes(len(means), decays[0].length)
-    return decays
-
-
-def _warn_of_exchanged_axes(n_arms: int, length: int | None) -> None:
-    # In so short a game, half of the arms are never pulled: hardly a problem that somebody means.
-    if length is not None and n_arms >= _MANY_ARMS and n_arms > 2 * length:
-        warnings.warn(
-            f"means has {n_arms} arms of {length} values each: its axes are [arm, clock]; was its transpose meant?",
-            AxesWarning,
-            stacklevel=4,  # whoever calls `Problem.rested` or `Problem.restless`
-        )

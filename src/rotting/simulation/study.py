@@ -1,21 +1,18 @@
 """Results over problems whose parameters vary: one table, pictures over a parameter, and which policy parameter is best."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rotting.common.arrays import Floats
 from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
-from rotting.common.rules import FINITE, suggest
 from rotting.common.short_numbers import short_texts
 from rotting.common.statistics import mean_interval, quantiles, what_runs_can_miss
-from rotting.display.figures import Curve, Figure, Panel, mean_points
-from rotting.display.heat_maps import plot_heat
+from rotting.display.figures import Figure, Panel
 from rotting.display.plots import plot_figure
 from rotting.display.tables import (
     Column,
@@ -27,11 +24,14 @@ from rotting.display.tables import (
     number_format,
     quantile_column,
 )
-from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
-from rotting.policy import Policy, labels_of
-from rotting.problems.oracle import OPTIMAL, kind_of, regret_against
+from rotting.errors import InvalidValueError, MissingExtraError, PathMissingError
+from rotting.policy import Policy
+from rotting.problems.oracle import kind_of, regret_against
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
 from rotting.simulation.result import Result
+from rotting.simulation.study_parameters import Value, checked_parameters
+from rotting.simulation.study_plots import mean_curves, plot_heat_map
+from rotting.simulation.study_points import StudyPoints
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,36 +40,6 @@ if TYPE_CHECKING:
 FORMAT = "rotting-study"
 FORMAT_VERSION = 1
 STUDY_FILE = "study.json"
-
-Value = float | str
-"""Of a parameter."""
-
-# The keys of the rows of all tables, and the columns of data frames.
-_COLUMNS = {
-    "policy",
-    "mean",
-    "low",
-    "high",
-    "reason",
-    "q10",
-    "q90",
-    "kind",
-    "regret",
-    "next",
-    "behind",
-    "run",
-    "round",
-    "reference",
-}
-
-
-class _Point(NamedTuple):
-    """The runs of one policy on one problem."""
-
-    problem: dict[str, Value]
-    policy: Policy
-    regret: Floats  # [runs] at the horizon
-    reference: str  # what it is measured against
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,23 +100,11 @@ class Study:
 
         Those of a policy are written with its name, as `raw-ucb.alpha`.
         """
-        problems = [name for name, values in self.parameters.items() if len({*values}) > 1]
-        return (*problems, *self._of_policies())
-
-    def _of_policies(self) -> dict[str, tuple[str, str]]:
-        """Return the parameters of policies that vary: the name of the policy, and its parameter's."""
-        found = {}
-        for kind in dict.fromkeys(each.name for each in self.policies):
-            shown = [each.shown_params() for each in self.policies if each.name == kind]
-            for name in dict.fromkeys(name for each in shown for name in each):
-                if len({each.get(name) for each in shown}) > 1:
-                    found[f"{kind}.{name}"] = kind, name
-        return found
+        return self._points.varying
 
     @property
-    def _has_both_references(self) -> bool:
-        """Whether some regrets are measured against the optimal policy, and others against the greedy oracle."""
-        return len({kind_of(each.reference) for each in self.results}) > 1
+    def _points(self) -> StudyPoints:
+        return StudyPoints(self.parameters, self.results)
 
     @property
     def _problems_text(self) -> str:
@@ -174,15 +132,9 @@ class Study:
     def _place_columns(self) -> list[Column]:
         """Return the columns that tell problems apart: their parameters, and the reference if there are several."""
         columns = [_value_column(name, values) for name, values in self.parameters.items()]
-        if self._has_both_references:
+        if self._points.has_both_references:
             columns.append(Column("reference", lambda row: kind_of(row["reference"])))
         return columns
-
-    def _points(self) -> Iterator[_Point]:
-        for k, result in enumerate(self.results):
-            problem = {name: values[k] for name, values in self.parameters.items()}
-            for policy, regret in zip(result.policies, result.regret[:, :, -1], strict=True):
-                yield _Point(problem, policy, regret, result.reference)
 
     def __repr__(self) -> str:
         problems, policies = len(self.results), len(self.policies)
@@ -199,8 +151,8 @@ class Study:
 
     def _repr_html_(self) -> str:
         table = replace(self.table(), lines=())._repr_html_()  # the notes below it say what regret is measured against
-        axis = self._first_numbers()
-        curves = [] if axis is None else self._curves(axis)
+        axis = self._points.first_numbers()
+        curves = [] if axis is None else mean_curves(self._points, axis)
         picture = drawing([Line(each.label, each.x, each.y) for each in curves], axis or "", "mean regret")
         return block(*self._heading(), row(f"<div>{table}</div>", picture))
 
@@ -219,7 +171,7 @@ class Study:
         """
         rows: list[dict[str, Any]] = []
         labels = self.results[0].labels * len(self.results)
-        for label, point in zip(labels, self._points(), strict=True):
+        for label, point in zip(labels, self._points, strict=True):
             q10, q90 = map(float, quantiles(point.regret, 0.1, 0.9))
             interval = mean_cells(mean_interval(point.regret))
             rows.append({**point.problem, "reference": point.reference, "policy": label, **interval, "q10": q10, "q90": q90})
@@ -315,45 +267,6 @@ class Study:
             raise InvalidValueError("policies", rule, self.policies, got="all different ones: use table()")
         return several
 
-    def _axis(self, name: str, given: str | None, default: str | None) -> str:
-        chosen = default if given is None else given
-        if chosen is None or chosen not in self.varying:
-            known = ", ".join(self.varying) or "none"
-            hint = suggest(str(chosen), self.varying) if chosen is not None else ""
-            hint += "" if self.varying else ": use table()"
-            raise InvalidValueError(name, f"be a parameter that varies ({known})", given, hint=hint)
-        return chosen
-
-    def _value(self, point: _Point, parameter: str) -> Value | None:
-        """Return the value of a parameter at a point; None if the point's policy has no such parameter."""
-        kind, name = self._of_policies().get(parameter, ("", ""))
-        if not kind:
-            return point.problem[parameter]
-        value: Value | None = point.policy.shown_params().get(name) if point.policy.name == kind else None
-        return value
-
-    def _first_numbers(self) -> str | None:
-        """Return the first parameter that varies over numbers."""
-        points = list(self._points())
-        words = {name for name in self.varying if any(isinstance(self._value(point, name), str) for point in points)}
-        return next((name for name in self.varying if name not in words), None)
-
-    def _curves(self, axis: str) -> list[Curve]:
-        """Return the mean regret over a parameter, a curve for every combination of the others."""
-        curves: dict[str, list[tuple[float, Floats]]] = {}
-        texts = self._texts()
-        for point in self._points():
-            value = self._value(point, axis)
-            if isinstance(value, str):
-                raise InvalidValueError("x", "be a parameter with numbers", axis, hint=f", which has {value!r}: use table()")
-            if value is not None:
-                curves.setdefault(self._curve_of(point, axis, texts), []).append((value, point.regret))
-        drawn: list[Curve] = []
-        for label, samples in curves.items():
-            places, runs = zip(*sorted(samples, key=lambda each: each[0]), strict=True)
-            drawn.append(mean_points(label, places, runs))
-        return drawn
-
     def plot(
         self,
         x: str | None = None,
@@ -387,8 +300,8 @@ class Study:
             >>> import matplotlib.pyplot
             >>> matplotlib.pyplot.close("all")
         """
-        axis = self._axis("x", x, self._first_numbers() or next(iter(self.varying), None))
-        panel = Panel("", axis, "regret at the horizon", tuple(self._curves(axis)), x_log=log, y_log=log_y)
+        axis = self._points.axis("x", x, self._points.first_numbers() or next(iter(self.varying), None))
+        panel = Panel("", axis, "regret at the horizon", tuple(mean_curves(self._points, axis)), x_log=log, y_log=log_y)
         horizons = sorted({each.horizon for each in self.results})
         rounds = " to ".join(f"{each:,}" for each in dict.fromkeys([horizons[0], horizons[-1]]))
         runs = self.results[0].runs
@@ -396,27 +309,6 @@ class Study:
         caption = " ".join([drawn, *self._notes()])
         named = title if title is not None else f"{self._problems_text}: regret over {axis}"
         return plot_figure(Figure("study", named, caption, (panel,), columns=1), path)
-
-    def _texts(self) -> dict[str, dict[Any, str]]:
-        """Return the values of each parameter as labels have them, and the labels of the policies as those of "policy"."""
-        texts: dict[str, dict[Any, str]] = {name: short_texts(values) for name, values in self.parameters.items()}
-        for parameter, (kind, name) in self._of_policies().items():
-            texts[parameter] = short_texts(each.shown_params().get(name, "-") for each in self.policies if each.name == kind)
-        return {**texts, "policy": dict(zip(self.policies, labels_of(self.policies), strict=True))}
-
-    def _curve_of(self, point: _Point, axis: str, texts: dict[str, dict[Any, str]]) -> str:
-        """Return the label of a point's curve: its policy, what else varies, and its reference if there are several."""
-        others = {name: value for name, value in point.problem.items() if name != axis and name in self.varying}
-        words = [texts["policy"][point.policy]]
-        if axis in self._of_policies():
-            words = [point.policy.title]
-            for name, (kind, short) in self._of_policies().items():
-                if name != axis and kind == point.policy.name:
-                    words.append(f"{short}={texts[name][point.policy.shown_params().get(short, '-')]}")
-        words += [f"{name}={texts[name][value]}" for name, value in others.items()]
-        if self._has_both_references:
-            words.append(f"against {kind_of(point.reference)}")
-        return ", ".join(words)
 
     def heat_map(
         self,
@@ -452,50 +344,7 @@ class Study:
             >>> import matplotlib.pyplot
             >>> matplotlib.pyplot.close("all")
         """
-        of_policies = self._of_policies()
-        across = self._axis("x", x, next(iter(self.varying), None))
-        rest = [name for name in self.varying if name != across]
-        up = self._axis("y", y, next((name for name in rest if name in of_policies), next(iter(rest), None)))
-        if up == across:
-            raise InvalidValueError("y", "be another parameter than x", up, hint=" for both")
-        kind = policy or next((of_policies[name][0] for name in (across, up) if name in of_policies), self.policies[0].name)
-        points = [each for each in self._points() if each.policy.name == kind]
-        if not points or (policy is None and not {across, up} & {*of_policies} and len({*self.policies}) > 1):
-            known = ", ".join(dict.fromkeys(each.name for each in self.policies))
-            raise InvalidValueError("policy", f"be one of {known}", policy)
-        relative = across in of_policies or up in of_policies
-        cells: dict[tuple[Any, Any], list[float]] = {}
-        references: dict[tuple[Any, Any], str] = {}
-        for point in points:
-            least = 1.0
-            if relative:
-                least = min(float(each.regret.mean()) for each in points if each.problem == point.problem)
-                if least <= 0:
-                    raise InvalidValueError("mean regrets", "be above zero for heat_map to divide by", least, got=f"{least:g}")
-            place = self._value(point, across), self._value(point, up)
-            if kind_of(references.setdefault(place, point.reference)) != kind_of(point.reference):
-                rule = "be against one reference, so that a heat map can take their mean"
-                got = f"{references[place]!r} and {point.reference!r} at {across}={place[0]}"
-                raise InvalidValueError("regrets", rule, point.reference, got=got)
-            cells.setdefault(place, []).append(float(point.regret.mean()) / least)
-        columns, lines = (sorted({place[k] for place in cells}, key=_words_last) for k in (0, 1))
-        values = np.array([[np.mean(cells.get((each, line), [np.nan])) for each in columns] for line in lines])
-        axis = None if not relative else 1 if across in of_policies else 0  # along which one value is the best
-        shown = points[0].policy.label if len({each.policy for each in points}) == 1 else points[0].policy.title
-        what = "regret over the best of the problem" if relative else "mean regret"
-        named = title if title is not None else f"{shown}: {what}"
-        hatched = np.array([[references.get((each, line), OPTIMAL) != OPTIMAL for each in columns] for line in lines])
-        runs = self.results[0].runs
-        note = " ".join(
-            [
-                f"Mean of {runs:,} runs." if runs > 1 else "A single run.",
-                *(["Framed: the smallest mean of each problem."] if relative else []),
-                *regret_against(*references.values()),
-                *(["Hatched: against a reference that may not be optimal."] if hatched.any() else []),
-            ]
-        )
-        axes = (across, columns), (up, lines)
-        return plot_heat(*axes, values, what, named, best_along=axis, path=path, hatched=hatched, note=note)
+        return plot_heat_map(self._points, x, y, policy, path, title)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a data frame with one row per problem, policy, run and checkpoint.
@@ -584,48 +433,6 @@ class Study:
 
 def _not_a_study(path: Path, why: str) -> InvalidValueError:
     return InvalidValueError("path", "be a saved study", path, hint=f", which {why}")
-
-
-def checked_parameters(parameters: Mapping[str, Sequence[Value]]) -> dict[str, tuple[Value, ...]]:
-    """Return the values of parameters as JSON carries them, under names that no column of a table has.
-
-    Example:
-        >>> checked_parameters({"low": [0.0, np.float64(0.5)]})
-        {'problem.low': (0.0, 0.5)}
-    """
-    for name in parameters:
-        if not isinstance(name, str):
-            raise InvalidTypeError("parameters", "have names", name)
-    return {
-        f"problem.{name}" if name in _COLUMNS else name: tuple(_plain(name, each) for each in values)
-        for name, values in parameters.items()
-    }
-
-
-def number_or_text(value: object) -> Value | None:
-    """Return a value as a study keeps it; None if it is neither a number nor a text.
-
-    Example:
-        >>> number_or_text(np.float64(0.5)), number_or_text(True)
-        (0.5, None)
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if isinstance(value, int | float | str) and not isinstance(value, bool) else None
-
-
-def _plain(name: str, value: object) -> Value:
-    kept = number_or_text(value)
-    if kept is None:
-        raise InvalidTypeError(name, "have numbers or texts", value)
-    if not isinstance(kept, str):
-        FINITE.check(name, kept)  # JSON has no others, nor has an axis
-    return kept
-
-
-def _words_last(value: Value) -> tuple[bool, Value]:
-    """Return by what values are sorted: numbers, then words, as a sigma may be "estimate"."""
-    return isinstance(value, str), value
 
 
 def _value_column(name: str, values: Sequence[Value]) -> Column:

@@ -14,9 +14,11 @@ from rotting.problems.decays import name_of
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result_tables import numbered
 from rotting.simulation.simulate import simulate_all
-from rotting.simulation.study import Study, Value, checked_parameters, number_or_text
+from rotting.simulation.study import Study
+from rotting.simulation.study_parameters import Value, checked_parameters, number_or_text
 
 Item = TypeVar("Item")
+Other = TypeVar("Other")
 Played = Problem | ProblemFamily
 
 
@@ -47,11 +49,11 @@ class Grid(Sequence[Item], Generic[Item]):
     def __iter__(self) -> Iterator[Item]:
         return iter(self._items)
 
-    def __add__(self, other: Sequence[Item]) -> list[Item]:
-        return [*self, *other]
+    def __add__(self, others: Sequence[Other]) -> list[Item | Other]:
+        return [*self, *others]
 
-    def __radd__(self, other: Sequence[Item]) -> list[Item]:
-        return [*other, *self]
+    def __radd__(self, others: Sequence[Other]) -> list[Item | Other]:
+        return [*others, *self]
 
     def __repr__(self) -> str:
         return f"Grid({len(self)} over {', '.join(self.parameters) or 'nothing'})"

@@ -1,0 +1,111 @@
+"""Pictures of a study: mean regret over one parameter as curves, over two as colours."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rotting.display.figures import Curve, mean_points
+from rotting.display.heat_maps import plot_heat
+from rotting.errors import InvalidValueError
+from rotting.problems.oracle import OPTIMAL, kind_of, regret_against
+from rotting.simulation.study_parameters import Value
+from rotting.simulation.study_points import Point, StudyPoints
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+    from rotting.common.arrays import Floats
+
+
+def mean_curves(points: StudyPoints, axis: str) -> list[Curve]:
+    """Return the mean regret over a parameter, a curve for every combination of the others."""
+    curves: dict[str, list[tuple[float, Floats]]] = {}
+    texts = points.texts()
+    for point in points:
+        value = points.value(point, axis)
+        if isinstance(value, str):
+            raise InvalidValueError("x", "be a parameter with numbers", axis, hint=f", which has {value!r}: use table()")
+        if value is not None:
+            curves.setdefault(_curve_label(points, point, axis, texts), []).append((value, point.regret))
+    drawn: list[Curve] = []
+    for label, samples in curves.items():
+        places, runs = zip(*sorted(samples, key=lambda each: each[0]), strict=True)
+        drawn.append(mean_points(label, places, runs))
+    return drawn
+
+
+def _curve_label(points: StudyPoints, point: Point, axis: str, texts: dict[str, dict[Any, str]]) -> str:
+    """Return the label of a point's curve: its policy, what else varies, and its reference if there are several."""
+    others = {name: value for name, value in point.problem.items() if name != axis and name in points.varying}
+    words = [texts["policy"][point.policy]]
+    if axis in points.of_policies:
+        words = [point.policy.title]
+        for name, (kind, short) in points.of_policies.items():
+            if name != axis and kind == point.policy.name:
+                words.append(f"{short}={texts[name][point.policy.shown_params().get(short, '-')]}")
+    words += [f"{name}={texts[name][value]}" for name, value in others.items()]
+    if points.has_both_references:
+        words.append(f"against {kind_of(point.reference)}")
+    return ", ".join(words)
+
+
+def plot_heat_map(
+    points: StudyPoints,
+    x: str | None,
+    y: str | None,
+    policy: str | None,
+    path: str | Path | None,
+    title: str | None,
+) -> "Picture":
+    """Draw the mean regret over two parameters as colours; `Study.heat_map` says how."""
+    of_policies = points.of_policies
+    across = points.axis("x", x, next(iter(points.varying), None))
+    rest = [name for name in points.varying if name != across]
+    up = points.axis("y", y, next((name for name in rest if name in of_policies), next(iter(rest), None)))
+    if up == across:
+        raise InvalidValueError("y", "be another parameter than x", up, hint=" for both")
+    kind = policy or next((of_policies[name][0] for name in (across, up) if name in of_policies), points.policies[0].name)
+    chosen = [each for each in points if each.policy.name == kind]
+    if not chosen or (policy is None and not {across, up} & {*of_policies} and len({*points.policies}) > 1):
+        known = ", ".join(dict.fromkeys(each.name for each in points.policies))
+        raise InvalidValueError("policy", f"be one of {known}", policy)
+    relative = across in of_policies or up in of_policies
+    cells: dict[tuple[Any, Any], list[float]] = {}
+    references: dict[tuple[Any, Any], str] = {}
+    for point in chosen:
+        least = 1.0
+        if relative:
+            least = min(float(each.regret.mean()) for each in chosen if each.problem == point.problem)
+            if least <= 0:
+                raise InvalidValueError("mean regrets", "be above zero for heat_map to divide by", least, got=f"{least:g}")
+        place = points.value(point, across), points.value(point, up)
+        if kind_of(references.setdefault(place, point.reference)) != kind_of(point.reference):
+            rule = "be against one reference, so that a heat map can take their mean"
+            got = f"{references[place]!r} and {point.reference!r} at {across}={place[0]}"
+            raise InvalidValueError("regrets", rule, point.reference, got=got)
+        cells.setdefault(place, []).append(float(point.regret.mean()) / least)
+    columns, lines = (sorted({place[k] for place in cells}, key=_words_last) for k in (0, 1))
+    values = np.array([[np.mean(cells.get((each, line), [np.nan])) for each in columns] for line in lines])
+    axis = None if not relative else 1 if across in of_policies else 0  # along which one value is the best
+    first = chosen[0].policy
+    shown = first.label if len({each.policy for each in chosen}) == 1 else first.title
+    what = "regret over the best of the problem" if relative else "mean regret"
+    named = title if title is not None else f"{shown}: {what}"
+    hatched = np.array([[references.get((each, line), OPTIMAL) != OPTIMAL for each in columns] for line in lines])
+    runs = points.results[0].runs
+    note = " ".join(
+        [
+            f"Mean of {runs:,} runs." if runs > 1 else "A single run.",
+            *(["Framed: the smallest mean of each problem."] if relative else []),
+            *regret_against(*references.values()),
+            *(["Hatched: against a reference that may not be optimal."] if hatched.any() else []),
+        ]
+    )
+    axes = (across, columns), (up, lines)
+    return plot_heat(*axes, values, what, named, best_along=axis, path=path, hatched=hatched, note=note)
+
+
+def _words_last(value: Value) -> tuple[bool, Value]:
+    """Return by what values are sorted: numbers, then words, as a sigma may be "estimate"."""
+    return isinstance(value, str), value

@@ -1,0 +1,99 @@
+"""The points of a study: the runs of one policy on one problem, and the parameters that tell points apart."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rotting.common.arrays import Floats
+from rotting.common.rules import suggest
+from rotting.common.short_numbers import short_texts
+from rotting.errors import InvalidValueError
+from rotting.policy import Policy, labels_of
+from rotting.problems.oracle import kind_of
+from rotting.simulation.result import Result
+from rotting.simulation.study_parameters import Value
+
+
+class Point(NamedTuple):
+    """The runs of one policy on one problem."""
+
+    problem: dict[str, Value]
+    policy: Policy
+    regret: Floats  # [runs] at the horizon
+    reference: str  # what it is measured against
+
+
+@dataclass(frozen=True, eq=False)
+class StudyPoints:
+    """The points of results over problems whose parameters vary, problem by problem.
+
+    Args:
+        parameters: for each parameter of the problems its values, one for each result.
+        results: of the same policies.
+    """
+
+    parameters: Mapping[str, Sequence[Value]]
+    results: Sequence[Result]
+
+    def __iter__(self) -> Iterator[Point]:
+        for k, result in enumerate(self.results):
+            problem = {name: values[k] for name, values in self.parameters.items()}
+            for policy, regret in zip(result.policies, result.regret[:, :, -1], strict=True):
+                yield Point(problem, policy, regret, result.reference)
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """The policies, which all problems share."""
+        return self.results[0].policies
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """The parameters that have more than one value: of the problems, then of the policies."""
+        problems = [name for name, values in self.parameters.items() if len({*values}) > 1]
+        return (*problems, *self.of_policies)
+
+    @property
+    def of_policies(self) -> dict[str, tuple[str, str]]:
+        """The parameters of policies that vary: the name of the policy, and the name of its parameter."""
+        found = {}
+        for kind in dict.fromkeys(each.name for each in self.policies):
+            shown = [each.shown_params() for each in self.policies if each.name == kind]
+            for name in dict.fromkeys(name for each in shown for name in each):
+                if len({each.get(name) for each in shown}) > 1:
+                    found[f"{kind}.{name}"] = kind, name
+        return found
+
+    @property
+    def has_both_references(self) -> bool:
+        """Whether some regrets are measured against the optimal policy, and others against the greedy oracle."""
+        return len({kind_of(each.reference) for each in self.results}) > 1
+
+    def axis(self, name: str, given: str | None, default: str | None) -> str:
+        """Return the given parameter if it varies, or else the default one; `name` is the argument's."""
+        chosen = default if given is None else given
+        if chosen is None or chosen not in self.varying:
+            known = ", ".join(self.varying) or "none"
+            hint = suggest(str(chosen), self.varying) if chosen is not None else ""
+            hint += "" if self.varying else ": use table()"
+            raise InvalidValueError(name, f"be a parameter that varies ({known})", given, hint=hint)
+        return chosen
+
+    def value(self, point: Point, parameter: str) -> Value | None:
+        """Return the value of a parameter at a point; None if the point's policy has no such parameter."""
+        kind, name = self.of_policies.get(parameter, ("", ""))
+        if not kind:
+            return point.problem[parameter]
+        value: Value | None = point.policy.shown_params().get(name) if point.policy.name == kind else None
+        return value
+
+    def first_numbers(self) -> str | None:
+        """Return the first parameter that varies over numbers."""
+        words = {name for name in self.varying if any(isinstance(self.value(point, name), str) for point in self)}
+        return next((name for name in self.varying if name not in words), None)
+
+    def texts(self) -> dict[str, dict[Any, str]]:
+        """Return the values of each parameter as labels have them, and the labels of the policies as those of "policy"."""
+        texts: dict[str, dict[Any, str]] = {name: short_texts(values) for name, values in self.parameters.items()}
+        for parameter, (kind, name) in self.of_policies.items():
+            texts[parameter] = short_texts(each.shown_params().get(name, "-") for each in self.policies if each.name == kind)
+        return {**texts, "policy": dict(zip(self.policies, labels_of(self.policies), strict=True))}
