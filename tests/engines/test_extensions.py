@@ -34,7 +34,7 @@ from rotting.problems import (
 )
 from rotting.problems.delays import Delay, from_json
 from rotting.problems.noise import Bernoulli, Gaussian, Noiseless
-from rotting.problems.oracle import GREEDY_FORMULA, GREEDY_LEAVING, GREEDY_RECOVERING, OPTIMAL, greedy_rewards
+from rotting.problems.oracle import GREEDY_FORMULA, GREEDY_RECOVERING, GREEDY_VISITS, OPTIMAL, greedy_rewards
 from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.games import examples
 
@@ -215,7 +215,7 @@ def test_greedy_is_not_said_to_be_optimal_where_rested_arms_leave() -> None:
     """The arm that leaves is worth less, and should be pulled first."""
     problem = Problem([Rested([1.0, 0.0, 0.0]), Visiting(Rested([0.9, 0.0, 0.0]), last=1)], horizon=2)
     played = rotting.play(rotting.GreedyOracle(), problem)
-    assert played.reference == GREEDY_LEAVING
+    assert played.reference == GREEDY_VISITS
     assert played.mean.sum() < every_game(problem, 2)
 
 

@@ -36,10 +36,10 @@ from rotting.problems.noise import (
     Noiseless,
     Poisson,
     Student,
-    _binomial_inverse,
     from_json,
     known_kinds,
 )
+from rotting.problems.noise_draws import _binomial_inverse
 from rotting.simulation.play import play
 from tests.conftest import INTERPRETED
 

@@ -33,7 +33,7 @@ from rotting.problems import (
     two_arms,
 )
 from rotting.problems.arms import Arm
-from rotting.problems.oracle import GREEDY_BOTH, GREEDY_RISING, OPTIMAL, greedy_rewards, optimal_rewards
+from rotting.problems.oracle import GREEDY_RISING, GREEDY_TWO_CLOCKS, OPTIMAL, greedy_rewards, optimal_rewards
 from tests.reference import dense_oracle
 
 SIZES = [(1, 6), (2, 6), (3, 5), (4, 4)]  # arms, horizon: at most 3^5 policies
@@ -209,11 +209,11 @@ def test_a_reference_that_is_not_optimal_says_so(monkeypatch: pytest.MonkeyPatch
     both = Problem([Rested(Abrupt(1.0, 0.0, at=5)), Restless(Abrupt(0.5, 0.0, at=5))], horizon=20)
     monkeypatch.setattr(oracle, "MAX_SHARES", 100)
     monkeypatch.setattr(oracle, "MAX_STATES", 100)
-    for problem, label in ((rising, GREEDY_RISING), (both, GREEDY_BOTH)):
+    for problem, label in ((rising, GREEDY_RISING), (both, GREEDY_TWO_CLOCKS)):
         cumulative, how = optimal_rewards(problem)
         assert how == label
         assert cumulative.tolist() == greedy_rewards(problem).tolist()
-    assert GREEDY_BOTH == "greedy (not optimal: the problem rots with its pulls and with time)"
+    assert GREEDY_TWO_CLOCKS == "greedy (not optimal: the problem rots with its pulls and with time)"
 
 
 def test_the_optimum_is_exact_up_to_the_limits_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +222,7 @@ def test_the_optimum_is_exact_up_to_the_limits_themselves(monkeypatch: pytest.Mo
     monkeypatch.setattr(oracle, "MAX_SHARES", 2 * 10**2)  # two arms that rise
     monkeypatch.setattr(oracle, "MAX_STATES", 11**2)  # one that follows its pulls
     assert [optimal_rewards(rising, T).how for T in (10, 11)] == [OPTIMAL, GREEDY_RISING]
-    assert [optimal_rewards(both, T).how for T in (10, 11)] == [OPTIMAL, GREEDY_BOTH]
+    assert [optimal_rewards(both, T).how for T in (10, 11)] == [OPTIMAL, GREEDY_TWO_CLOCKS]
 
 
 def test_dynamic_programming_keeps_the_digits_of_a_large_offset() -> None:
@@ -353,7 +353,7 @@ def test_every_bit_is_that_of_the_dense_oracle(monkeypatch: pytest.MonkeyPatch, 
         monkeypatch.setattr(oracle, "MAX_STATES", limit)
         monkeypatch.setattr(oracle, "MAX_SHARES", limit)
         seen.add(same_bits(problem, few(rng, horizon)))
-    assert seen == {OPTIMAL, GREEDY_RISING, GREEDY_BOTH}
+    assert seen == {OPTIMAL, GREEDY_RISING, GREEDY_TWO_CLOCKS}
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -10,8 +10,8 @@ from rotting.common.arrays import Floats, Ints
 from rotting.problems import Problem, oracle
 from rotting.problems.mean_table import Means, column_of, mean_at, mean_bounds, rounds_of, row_of, seek
 from rotting.problems.oracle import (
-    GREEDY_BOTH,
     GREEDY_RISING,
+    GREEDY_TWO_CLOCKS,
     OPTIMAL,
     Reference,
     _follows_rounds,
@@ -34,7 +34,7 @@ def optimal_rewards(problem: Problem, horizon: int | None = None) -> Reference:
     if _follows_rounds(m):
         if (rounds + 1) ** (len(moving) + 1) <= oracle.MAX_STATES:
             return Reference(_dynamic(m, moving, still, rounds), OPTIMAL)
-        return Reference(cumulative_sum(_greedy(m, rounds)), GREEDY_BOTH)
+        return Reference(cumulative_sum(_greedy(m, rounds)), GREEDY_TWO_CLOCKS)
     falling = [i for i in range(len(m.kinds)) if _falls(m, i)]
     rising = [i for i in moving if i not in falling]
     if not rising:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rotting import errors, policy, problems, registry, theory
 from rotting.common.statistics import mean_interval, what_runs_can_miss
 from rotting.policy import Policy
-from rotting.problems.oracle import GREEDY_BOTH, OPTIMAL
+from rotting.problems.oracle import GREEDY_TWO_CLOCKS, OPTIMAL
 from rotting.simulation import result_files
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate
@@ -234,18 +234,21 @@ def test_table_text_is_aligned_and_names_everything() -> None:
 
 
 def test_table_says_when_the_reference_is_not_optimal() -> None:
-    result = changed(make(), reference=GREEDY_BOTH)
+    result = changed(make(), reference=GREEDY_TWO_CLOCKS)
     for table in (result.table(), result.differences(0)):
         written = table.to_latex().split(r"\end{tabular}")[1]  # a comment above would be invisible
         for text in (str(table), table.to_markdown(), table._repr_html_(), written):
-            assert GREEDY_BOTH.removeprefix("greedy ") in text
+            assert GREEDY_TWO_CLOCKS.removeprefix("greedy ") in text
             assert "unless the reference is optimal, regret is underestimated" in text
 
 
 def test_a_reference_has_a_line_of_its_own_that_fits_a_page() -> None:
-    for table in (changed(make(), reference=GREEDY_BOTH).table(), changed(make(), reference=GREEDY_BOTH).differences(0)):
+    for table in (
+        changed(make(), reference=GREEDY_TWO_CLOCKS).table(),
+        changed(make(), reference=GREEDY_TWO_CLOCKS).differences(0),
+    ):
         assert table.lines[0] == "two-arms: horizon 500, 20 runs, seed 7"
-        assert table.notes[0] == f"Regret against the {GREEDY_BOTH.replace('greedy', 'greedy oracle')}."
+        assert table.notes[0] == f"Regret against the {GREEDY_TWO_CLOCKS.replace('greedy', 'greedy oracle')}."
         assert max(map(len, (*table.lines, *table.notes))) <= 110
 
 
@@ -378,7 +381,7 @@ def test_to_json_is_strict_and_names_the_policies() -> None:
     assert registry.from_json({key: first[key] for key in ("policy", "params")}) == RAWUCB
     assert first["label"] == result.labels[0]
     assert first["mean"] == result.table().rows[0]["mean"]
-    assert changed(result, reference=GREEDY_BOTH).to_json()["optimal"] is False
+    assert changed(result, reference=GREEDY_TWO_CLOCKS).to_json()["optimal"] is False
 
 
 def test_to_pandas_is_long() -> None:
@@ -435,8 +438,8 @@ def test_plot_draws_mean_and_band() -> None:
 
 
 def test_plot_says_when_the_reference_is_not_optimal() -> None:
-    against = caption(changed(make(), reference=GREEDY_BOTH).plot())
-    assert GREEDY_BOTH.removeprefix("greedy ") in against
+    against = caption(changed(make(), reference=GREEDY_TWO_CLOCKS).plot())
+    assert GREEDY_TWO_CLOCKS.removeprefix("greedy ") in against
     assert "regret is underestimated" in against
 
 

@@ -24,7 +24,7 @@ from rotting.policies.uniform import Uniform
 from rotting.policy import Policy
 from rotting.problems import Problem, Rested, Restless
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless, Poisson
-from rotting.problems.oracle import GREEDY_BOTH, OPTIMAL, greedy_rewards
+from rotting.problems.oracle import GREEDY_TWO_CLOCKS, OPTIMAL, greedy_rewards
 from rotting.registry import make
 from rotting.simulation.plan import Simulation, plan
 from rotting.simulation.result import Result
@@ -142,7 +142,7 @@ def test_greedy_oracle_has_no_regret_where_it_is_optimal(two_arms: Problem) -> N
 
 def test_a_greedy_reference_is_labelled() -> None:
     problem = Problem([problems.Sum(problems.Linear(0.5, -1e-3), problems.Linear(0.5, -1e-4)) for _ in range(6)], horizon=100)
-    assert simulate(make("ucb1"), problem, runs=1).reference == GREEDY_BOTH
+    assert simulate(make("ucb1"), problem, runs=1).reference == GREEDY_TWO_CLOCKS
 
 
 @pytest.mark.slow

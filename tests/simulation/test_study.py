@@ -13,7 +13,7 @@ import pytest
 import rotting
 from rotting.common.statistics import mean_interval, what_runs_can_miss
 from rotting.display.tables import Table
-from rotting.problems.oracle import GREEDY_BOTH, GREEDY_RISING
+from rotting.problems.oracle import GREEDY_RISING, GREEDY_TWO_CLOCKS
 from rotting.simulation.comparisons import mean_ratio
 from rotting.simulation.study import Study
 from tests.conftest import INTERPRETED
@@ -59,7 +59,7 @@ def words(picture: Any) -> str:
 
 def test_references_that_differ_in_their_reasons_only_are_one(study: Study) -> None:
     first, *others = study.results
-    greedy = [replace(first, reference=GREEDY_BOTH), *(replace(each, reference=GREEDY_RISING) for each in others)]
+    greedy = [replace(first, reference=GREEDY_TWO_CLOCKS), *(replace(each, reference=GREEDY_RISING) for each in others)]
     one = Study(study.parameters, greedy)
     for table in (one.table(), one.best()):
         assert "reference" not in [column.head for column in table.columns]

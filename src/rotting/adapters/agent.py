@@ -8,7 +8,7 @@ from rotting.policy import Policy
 
 
 class Env(Protocol):
-    """What is asked of an environment: a finite number of actions, and Gymnasium's two methods."""
+    """What an agent needs of an environment: a finite number of actions, and Gymnasium's two methods."""
 
     action_space: Any
 

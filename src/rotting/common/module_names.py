@@ -1,4 +1,4 @@
-"""Names that a module does not have, told with the one that may be meant."""
+"""Errors for names that a module does not have, with a suggestion."""
 
 from collections.abc import Callable, Iterable
 from typing import NoReturn

@@ -28,7 +28,7 @@ class Pauses:
         self._others = _others()
 
     def __call__(self) -> None:
-        """Stop for a moment, if there are others and it is time."""
+        """Let other threads run for a moment, if there are any and it is time."""
         if self._alone:
             return
         began = self._began

@@ -176,7 +176,7 @@ def run_number(name: str, value: object) -> int:
 
 
 def _letters(word: str) -> str:
-    """Return a word without what people write now so, now so: capitals, hyphens and underscores."""
+    """Return a word in lower case, without hyphens and underscores, which people write in different ways."""
     return word.casefold().replace("-", "").replace("_", "")
 
 

@@ -1,4 +1,4 @@
-"""Eight nights that resemble Yahoo!'s, for those who do not have its files: drawn at random, and always the same.
+"""Eight nights that resemble Yahoo!'s, for users without its files: drawn at random, and always the same.
 
 A night has K articles, whose click probabilities fall during the night, each from its own start and by its own share, with a
 slow fluctuation like that of a rolling mean; and traffic, which falls as people go to bed.

@@ -151,7 +151,7 @@ def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
 
 
 def _check_look(legend: object, band: object) -> None:
-    """Refuse a legend or a band that there is not."""
+    """Refuse an unknown place of the legend, or an unknown band."""
     from matplotlib.legend import Legend  # noqa: PLC0415 - an extra
 
     if not isinstance(legend, bool) and legend not in Legend.codes:

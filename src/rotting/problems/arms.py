@@ -57,17 +57,17 @@ class Rested(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """Pulls, unless constant."""
+        """The arm's own pulls, or nothing if the mean is constant."""
         return _clocks(pulls=self.decay)
 
     @property
     def length(self) -> int | None:
-        """The decay's."""
+        """The length of the decay."""
         return self.decay.length
 
     @property
     def settles(self) -> int | None:
-        """The decay's."""
+        """When the decay settles."""
         return self.decay.settles
 
     def means(self, horizon: int) -> Means:
@@ -91,17 +91,17 @@ class Restless(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """Rounds, unless constant."""
+        """The rounds, or nothing if the mean is constant."""
         return _clocks(rounds=self.decay)
 
     @property
     def length(self) -> int | None:
-        """The decay's."""
+        """The length of the decay."""
         return self.decay.length
 
     @property
     def settles(self) -> int | None:
-        """The decay's."""
+        """When the decay settles."""
         return self.decay.settles
 
     def means(self, horizon: int) -> Means:
@@ -120,17 +120,17 @@ class _TwoClocks(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """Those whose decay is not constant."""
+        """The clocks whose decay is not constant."""
         return _clocks(pulls=self.rested, rounds=self.restless)
 
     @property
     def length(self) -> int | None:
-        """The shorter of the two."""
+        """The shorter of the two lengths."""
         return min((d.length for d in (self.rested, self.restless) if d.length is not None), default=None)
 
     @property
     def settles(self) -> int | None:
-        """The longer of the two, as far as the shorter table goes."""
+        """When the second of the two decays settles, but no later than the shorter table ends."""
         if self.rested.settles is None or self.restless.settles is None:
             return None
         longest = max(self.rested.settles, self.restless.settles)
@@ -183,7 +183,7 @@ class General(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """Both: nothing is known about f."""
+        """Both clocks, as nothing is known about f."""
         return frozenset({"pulls", "rounds"})
 
     def means(self, horizon: int) -> Means:
@@ -231,21 +231,21 @@ class Visiting(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """Those of the arm."""
+        """The clocks of the arm that visits."""
         return self.arm.clocks
 
     @property
     def length(self) -> int | None:
-        """The arm's."""
+        """The length of the arm that visits."""
         return self.arm.length
 
     @property
     def settles(self) -> int | None:
-        """The arm's."""
+        """When the arm that visits settles."""
         return self.arm.settles
 
     def means(self, horizon: int) -> Means:
-        """Return the arm's."""
+        """Return the table of the arm that visits."""
         return self.arm.means(horizon)
 
 
@@ -283,17 +283,17 @@ class Recovering(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """Rests, which are neither the pulls nor the rounds."""
+        """The rounds of rest since the last pull, a clock of its own."""
         return frozenset({"rests"})
 
     @property
     def length(self) -> int | None:
-        """One round more than the table's, that of the first pull."""
+        """One round more than the length of `rise`: that of the first pull."""
         return None if self.rise.length is None else self.rise.length + 1
 
     @property
     def settles(self) -> int | None:
-        """One round more than the table's, that of the first pull."""
+        """One round later than `rise` settles: that of the first pull."""
         return None if self.rise.settles is None else self.rise.settles + 1
 
     def means(self, horizon: int) -> Means:
@@ -315,7 +315,7 @@ class Formula(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """Both: nothing is known about mu."""
+        """Both clocks, as nothing is known about mu."""
         return frozenset({"pulls", "rounds"})
 
     def means(self, horizon: int) -> Means:
@@ -345,22 +345,22 @@ class Tabulated(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """Those along which there is more than one piece."""
+        """The clocks along which the table has more than one piece."""
         pieces = {"rounds": self.table.round_starts.size, "pulls": self.table.pull_starts.size}
         return frozenset(clock for clock, count in pieces.items() if count > 1)
 
     @property
     def length(self) -> int:
-        """As far as the table goes."""
+        """The rounds that the table covers."""
         return self.horizon
 
     @property
     def settles(self) -> int:
-        """The whole table."""
+        """The rounds that the table covers."""
         return self.horizon
 
     def means(self, horizon: int) -> Means:
-        """Return the part of the table that is wanted."""
+        """Return the first `horizon` rounds of the table."""
         return arm_of(self.table, 0, horizon)
 
     def __repr__(self) -> str:

@@ -107,7 +107,7 @@ class Constant(Decay):
 
     @property
     def settles(self) -> int:
-        """One: it never changes."""
+        """1, as the value never changes."""
         return 1
 
     @property
@@ -139,7 +139,7 @@ class Abrupt(Decay):
 
     @property
     def settles(self) -> int:
-        """Constant from `at` on."""
+        """The first tick after the change, counted from 1."""
         return self.at + 1
 
     @property
@@ -227,7 +227,7 @@ class Piecewise(_Stored):
 
     @property
     def settles(self) -> int:
-        """Constant from the last start on."""
+        """The first tick of the last piece, counted from 1."""
         return int(self._starts[-1]) + 1
 
     def __repr__(self) -> str:

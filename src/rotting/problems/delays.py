@@ -112,7 +112,7 @@ class UniformDelay(Delay):
 
     @property
     def scale(self) -> Floats:
-        """Both ends."""
+        """The shortest and the longest delay."""
         return np.array([self.low, self.high], np.float64)
 
 

@@ -128,7 +128,7 @@ class ProblemFamily:
 
 
 def family_key(seed: int) -> int:
-    """Return what the problems of a seed are drawn from."""
+    """Return the key from which the problems of a seed are drawn."""
     return derive_key(nonnegative_int("seed", seed), "problem")
 
 
@@ -178,7 +178,7 @@ class TableFamily(ProblemFamily, ABC):
 
     @property
     def max_horizon(self) -> int:
-        """As long as the tables are."""
+        """The length of the tables."""
         return self.horizon
 
     @abstractmethod

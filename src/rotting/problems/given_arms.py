@@ -47,7 +47,7 @@ def decays_of(means: object) -> list[Decay]:
 
 
 def _warn_of_exchanged_axes(n_arms: int, length: int | None) -> None:
-    # In so short a game, half of the arms are never pulled: hardly a problem that somebody means.
+    # In so short a game half of the arms are never pulled: most likely the axes are exchanged.
     if length is not None and n_arms >= _MANY_ARMS and n_arms > 2 * length:
         warnings.warn(
             f"means has {n_arms} arms of {length} values each: its axes are [arm, clock]; was its transpose meant?",

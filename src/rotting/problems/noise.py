@@ -367,23 +367,23 @@ class ByArm(Noise):
 
     @property
     def support(self) -> tuple[float, float]:
-        """The widest of all."""
+        """The smallest interval that holds the support of every arm."""
         ends = [each.support for each in self.noises]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     @property
     def highest_mean(self) -> float:
-        """The smallest of all arms'."""
+        """The smallest of the largest means of the arms."""
         return min(each.highest_mean for each in self.noises)
 
     @property
     def lowest_mean(self) -> float:  # type: ignore[override]
-        """The arms', which are of one kind."""
+        """The smallest mean, the same for all arms: their noises are of one kind."""
         return self.noises[0].lowest_mean
 
     @property
     def mean_rule(self) -> str:  # type: ignore[override]
-        """The arms', which are of one kind."""
+        """The rule for means, the same for all arms: their noises are of one kind."""
         return self.noises[0].mean_rule
 
     def of_arm(self, arm: int) -> Noise:

@@ -27,10 +27,10 @@ from rotting.problems.problem import Problem
 
 OPTIMAL = "optimal"
 GREEDY_RISING = "greedy (not optimal: some arms rise with their pulls)"
-GREEDY_BOTH = "greedy (not optimal: the problem rots with its pulls and with time)"
+GREEDY_TWO_CLOCKS = "greedy (not optimal: the problem rots with its pulls and with time)"
 
 GREEDY_FORMULA = "greedy (means by a function: whether it is optimal is not known)"
-GREEDY_LEAVING = "greedy (not optimal: arms come or leave that rot with their pulls)"
+GREEDY_VISITS = "greedy (not optimal: arms come or leave that rot with their pulls)"
 GREEDY_RECOVERING = "greedy (not optimal: some arms recover)"
 
 MAX_SHARES = 2_000_000_000  # rising arms * T^2: a second or two
@@ -121,7 +121,7 @@ def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: S
     if _follows_rounds(m):
         if (rounds + 1) ** (len(moving) + 1) <= MAX_STATES:
             return Reference(_dynamic(m, moving, still, rounds)[marks - 1], OPTIMAL)
-        return Reference(_of_greedy(m, rounds, marks), GREEDY_BOTH)
+        return Reference(_of_greedy(m, rounds, marks), GREEDY_TWO_CLOCKS)
     falling = [i for i in range(len(m.kinds)) if _falls(m, i)]
     rising = sorted(set(moving).difference(falling))
     if not rising:
@@ -161,7 +161,7 @@ def greedy_reference(problem: Problem, horizon: int) -> str:
     table = problem.tables(horizon)
     still = not _split(table)[0]
     stay = bool(np.all(problem.spans()[1] >= horizon))
-    return OPTIMAL if still or (stay and is_greedy_optimal(table)) else GREEDY_LEAVING
+    return OPTIMAL if still or (stay and is_greedy_optimal(table)) else GREEDY_VISITS
 
 
 def greedy_rewards(problem: Problem, horizon: int | None = None, checkpoints: Sequence[int] | Ints | None = None) -> Floats:

@@ -278,7 +278,7 @@ class Problem:
         return self.tables(horizon)
 
     def tables(self, horizon: int | None = None) -> Means:
-        """Return what `means` does, also where it is not the whole truth: without who is there, and with rests for pulls.
+        """Return the table that `means` returns, also for arms that come, leave or recover, which no table describes fully.
 
         The pieces of an arm that recovers are over the rounds since its last pull, which are 0 before the first.
 
@@ -427,8 +427,8 @@ class Problem:
         return replace(self, delay=delay)
 
     def _check_presence(self, horizon: int) -> None:
-        """Refuse a round in which no arm is there."""
-        there = 0  # the last round up to which somebody is
+        """Refuse a round in which no arm is present."""
+        there = 0  # the last round up to which some arm is present
         for first, last in sorted(zip(*(each.tolist() for each in self.spans()), strict=True)):
             if first > there + 1:
                 break

@@ -1,1 +1,1 @@
-"""Policies x runs on a problem, and what comes out of it."""
+"""Simulations: policies play many runs of a problem, and their regrets are compared."""

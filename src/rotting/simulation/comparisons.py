@@ -180,7 +180,7 @@ def _scores(values: Floats) -> Floats:
 
 
 def _kurtosis(scores: Floats) -> float:
-    """Return the largest of the problems'."""
+    """Return the largest kurtosis over the problems."""
     return float((scores**4).mean(axis=1).max())
 
 

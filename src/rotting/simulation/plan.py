@@ -146,7 +146,7 @@ def plan(simulation: Simulation) -> Plan:
 
 
 def _check_record(record: object) -> tuple[str, ...]:
-    """Return what is to be recorded, in one order."""
+    """Return the names of what to record, in the order of `RECORDS`."""
     asked = list(record) if isinstance(record, Sequence) and not isinstance(record, str) else [record]
     for each in asked:
         if each not in RECORDS:

@@ -1,4 +1,4 @@
-"""One run, every round: the game that `simulate` plays, with all that decided it written down."""
+"""One run, round by round: the game that `simulate` plays, with the reasons of every choice."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def play(
     Memory: 8 bytes per round and arm for the means, 24 more for a policy that explains its choices; more than 8 GiB is refused.
 
     Args:
-        policy: who plays.
+        policy: the policy that plays.
         problem: what is played; of a family, the problem of this run.
         run: the number of the run, from 0 on.
         seed: as for `simulate`.
@@ -68,7 +68,7 @@ def _played(game: Game, run: int) -> Chunk:
 
 
 def _check_same_game(chunk: Chunk, game: Game, run: int) -> None:
-    """Refuse reasons of a policy that changes its mind when it is asked for them: they would be those of another game."""
+    """Refuse a policy whose choices change when it explains them: the reasons would belong to another game."""
     plain = _played(game, run)
     if plain.regret.tobytes() != chunk.regret.tobytes() or plain.pulls.tobytes() != chunk.pulls.tobytes():
         raise KernelError(f"{game.policy!r}: explain must change nothing that a choice depends on, got another game with it")

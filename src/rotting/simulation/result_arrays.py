@@ -33,7 +33,7 @@ def same_bits(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
 def frozen(name: str, value: object, kind: np.dtype[Any]) -> NDArray[Any]:
     """Return a read-only array of type `kind`; only casts that keep every value are allowed.
 
-    It is a copy, unless nobody can write into the one given: every round of every run may fill half of the memory.
+    A read-only array is not copied: a record of every round of every run may fill half of the memory.
     """
     try:
         array = np.asarray(value)

@@ -28,9 +28,7 @@ _MEANS = "means_"  # before the name of each array of the problem's table
 Made = TypeVar("Made")
 
 
-def write_result(
-    path: str | Path, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], means: Means | None
-) -> None:
+def write_result(path: str | Path, settings: Mapping[str, Any], arrays: Mapping[str, Any], means: Means | None) -> None:
     """Write a new folder; it appears complete or not at all.
 
     Args:

@@ -70,7 +70,7 @@ def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> 
 
 
 def _is_worth_a_gpu(plans: Sequence[Plan], threads: int) -> bool:
-    """Tell whether a GPU is there that plays these games, and the work is worth its start."""
+    """Return whether this machine has a GPU that can play these games, and the work is worth its start."""
     rounds = sum(each.rounds for each in plans if each.runs >= _RUNS_FOR_A_GPU)
     if any(each.unsupported_feature for each in plans):
         return False

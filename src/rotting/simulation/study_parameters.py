@@ -8,7 +8,7 @@ from rotting.common.rules import FINITE
 from rotting.errors import InvalidTypeError
 
 Value = float | str
-"""Of a parameter."""
+"""The value of a parameter."""
 
 # The keys of the rows of all tables, and the columns of data frames.
 _COLUMNS = {

@@ -1,4 +1,4 @@
-"""The points of a study: the runs of one policy on one problem, and the parameters that tell points apart."""
+"""The points of a study, each the runs of one policy on one problem, and the parameters that distinguish them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -32,7 +32,7 @@ class Trajectory:
     """One run of a policy on a problem, round by round: T rounds, K arms. `rotting.play` makes it.
 
     Args:
-        policy: who played.
+        policy: the policy that played.
         problem: what was played.
         run: the number of the run.
         seed: what the noise and the policy's randomness were drawn from.
@@ -146,7 +146,7 @@ class Trajectory:
         Args:
             path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
             arms: which arms to draw; all by default, or the eight that were pulled most.
-            title: above the picture; by default who played what.
+            title: above the picture; by default the policy and the problem.
 
         Returns:
             The Matplotlib figure.

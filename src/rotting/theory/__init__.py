@@ -21,7 +21,7 @@
 
 The paper: Seznec, Menard, Lazaric, Valko, "A single algorithm for both restless and rested rotting bandits", AISTATS 2020.
 Theorems, propositions and lemmas are numbered in the order of its text, followed by the label in its source. Where a statement
-or a proof has a slip, the docstring says so, and what is meant.
+or a proof has a slip, the docstring says so and gives the correct form.
 """
 
 from typing import TYPE_CHECKING
