@@ -62,7 +62,8 @@ class Result:
         rewards: the reward of every round, `[P, R, T]`, if `simulate(record="rewards")` kept it.
 
     Example:
-        >>> ucb1, raw_ucb = registry.make("ucb1"), registry.make("raw-ucb", alpha=1.4)
+        >>> import rotting
+        >>> ucb1, raw_ucb = rotting.UCB1(), rotting.RAWUCB(alpha=1.4)
         >>> problem = {"name": "two-arms", "kind": "rested", "n_arms": 2}
         >>> regret = np.array([[[3.0, 9.0], [4.0, 11.0]], [[2.0, 4.0], [3.0, 5.0]]])
         >>> pulls = np.array([[[50, 50], [40, 60]], [[20, 80], [25, 75]]])
@@ -182,13 +183,13 @@ class Result:
             others: results to put together with this one.
 
         Example:
-            >>> from rotting.problems import two_arms
-            >>> from rotting.simulation.simulate import simulate
-            >>> one, two, problem = registry.make("ucb1"), registry.make("uniform"), two_arms(horizon=50)
-            >>> shards = [simulate(one, problem, runs=4, first_run=first) for first in (0, 4)]
-            >>> Result.merge(*shards) == simulate(one, problem, runs=8)
+            >>> import rotting
+            >>> one, two, problem = rotting.UCB1(), rotting.Uniform(), rotting.problems.two_arms(horizon=50)
+            >>> shards = [rotting.simulate(one, problem, runs=4, first_run=first) for first in (0, 4)]
+            >>> Result.merge(*shards) == rotting.simulate(one, problem, runs=8)
             True
-            >>> Result.merge(*shards, simulate(two, problem, runs=8)) == simulate([one, two], problem, runs=8)
+            >>> other = rotting.simulate(two, problem, runs=8)
+            >>> Result.merge(*shards, other) == rotting.simulate([one, two], problem, runs=8)
             True
         """
         return merged([self, *others])
