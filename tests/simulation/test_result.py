@@ -998,3 +998,10 @@ def test_what_cannot_be_selected_is_told(arguments: dict[str, Any], message: str
     with pytest.raises((TypeError, ValueError)) as told:
         make().select(**arguments)
     assert str(told.value) == message
+
+
+def test_shards_of_one_problem_under_two_names_are_merged() -> None:
+    problem = problems.two_arms(L=1.0, horizon=30)
+    first, second = (simulate(UCB1, problem, runs=2, first_run=k) for k in (0, 2))
+    older = changed(first, problem={**first.problem, "name": "two-arms"})
+    assert np.array_equal(older.merge(second).regret, simulate(UCB1, problem, runs=4).regret)

@@ -28,7 +28,8 @@ def merged(results: "Sequence[Result]") -> "Result":
 
 def _check_same_games(first: "Result", other: "Result") -> None:
     """Refuse a result of other games than the first."""
-    for name in sorted({*first.problem, *other.problem} - {DRAWN, CODE}):
+    # The same arms are the same problem under any name; older versions left the parameters out of it.
+    for name in sorted({*first.problem, *other.problem} - {"name", DRAWN, CODE}):
         one, two = first.problem.get(name), other.problem.get(name)
         if one != two:
             raise InvalidValueError("results", "have the same problem", two, got=f"one of {name} {one} and one of {name} {two}")
