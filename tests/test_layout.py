@@ -41,7 +41,21 @@ TESTED_WITH = {
     "service/transport.py": "service/test_application.py",
     "service/workers.py": "service/test_bandits.py",
     "store/writers.py": "store/test_upgrades.py",
+    "display/heat_maps.py": "simulation/test_study.py",
+    "display/panels.py": "display/test_plots.py",
+    "display/pictures.py": "display/test_plots.py",
+    "problems/given_arms.py": "problems/test_problem.py",
+    "problems/noise_draws.py": "problems/test_noise.py",
     "simulation/plan.py": "simulation/test_simulate.py",
+    "simulation/merging.py": "simulation/test_result.py",
+    "simulation/result_arrays.py": "simulation/test_result.py",
+    "simulation/result_files.py": "simulation/test_result.py",
+    "simulation/result_plots.py": "simulation/test_result.py",
+    "simulation/result_tables.py": "simulation/test_result.py",
+    "simulation/selection.py": "simulation/test_result.py",
+    "simulation/study_parameters.py": "simulation/test_study.py",
+    "simulation/study_plots.py": "simulation/test_study.py",
+    "simulation/study_points.py": "simulation/test_study.py",
 }
 """Modules that are tested with another one, whose file it is."""
 
