@@ -40,7 +40,8 @@ def time_rounds(simulations: Sequence[Simulation], processes: int, progress: boo
     measured = []
     with Progress(processes, "timing", show=progress) as bar:
         for _ in range(processes):
-            done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, check=True)  # noqa: S603 (this module)
+            # In a session of its own, Ctrl-C does not reach the child, which would print a traceback: `run` kills it.
+            done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, check=True, start_new_session=True)  # noqa: S603
             measured.append(json.loads(done.stdout))
             bar.advance()
     return [np.array(times) for times in zip(*measured, strict=True)]
