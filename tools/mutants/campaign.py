@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tools.mutants import edits, verdicts
 from tools.mutants.edits import Mutant
-from tools.mutants.reach import Chosen, Test, digest, reach
+from tools.mutants.reach import ChosenTests, Test, digest, reach
 from tools.mutants.trial import IMPORTS, KILLED, SURVIVED, Job, attempt, make_slot
 from tools.mutants.trial import run as run_jobs
 from tools.mutants.verdicts import Verdict
@@ -81,7 +81,7 @@ def _job(mutant: Mutant, tests: Iterable[Test]) -> Job:
     return Job(_name(mutant), work, IMPORTS, mutant.path, mutant.applied((ROOT / mutant.path).read_text()))
 
 
-def _tried(met: dict[str, tuple[Mutant, Chosen]], slots: Sequence[Path]) -> Iterator[tuple[Mutant, Verdict]]:
+def _tried(met: dict[str, tuple[Mutant, ChosenTests]], slots: Sequence[Path]) -> Iterator[tuple[Mutant, Verdict]]:
     """Let mutants meet their tests, and yield each with its verdict."""
     jobs = [_job(mutant, [*tests.executing, *tests.others]) for mutant, tests in met.values()]
     for k, (job, status, seconds) in enumerate(run_jobs(jobs, slots, FOLDER / "logs"), 1):
@@ -101,21 +101,27 @@ def _tried(met: dict[str, tuple[Mutant, Chosen]], slots: Sequence[Path]) -> Iter
         yield mutant, Verdict(mutant.id, word, who, round(seconds, 2), executing + len(tests.others), executing, tests.left_out)
 
 
-def judge(met: dict[str, tuple[Mutant, Chosen]], slots: Sequence[Path]) -> Iterator[Verdict]:
+def judge(met: dict[str, tuple[Mutant, ChosenTests]], slots: Sequence[Path]) -> Iterator[Verdict]:
     """Let mutants meet their tests, and yield the verdicts.
 
     A test that fails without executing the mutant may have failed by chance. It is repeated, and counts if it fails again.
     """
-    doubtful: dict[str, tuple[Mutant, Chosen]] = {}
+    doubtful: dict[str, tuple[Mutant, ChosenTests]] = {}
     first: dict[str, Verdict] = {}
     for mutant, verdict in _tried(met, slots):
         killers = [test for test in met[_name(mutant)][1].others if test.id == verdict.killer]
         if killers:
-            doubtful[_name(mutant)], first[mutant.id] = (mutant, Chosen([], killers)), verdict
+            doubtful[_name(mutant)], first[mutant.id] = (mutant, ChosenTests([], killers)), verdict
         else:
             yield verdict
     for mutant, verdict in _tried(doubtful, slots):
         yield first[mutant.id]._replace(status=verdict.status)
+
+
+def results_file(code: str, package: Sequence[str] | None, budget: float, rest: float) -> Path:
+    """Return the file of the verdicts for this code. Which tests a mutant meets depends on the other arguments, too."""
+    tests = hashlib.sha256(f"{sorted(package or ())}|{budget}|{rest}".encode()).hexdigest()[:8]
+    return FOLDER / f"results-{code}-{tests}.jsonl"
 
 
 def run(
@@ -150,15 +156,16 @@ def run(
     for slot in slots:
         make_slot(ROOT, files, slot)
     reached = reach(ROOT, files, slots, FOLDER / "reach", package, may_run=not compiled)
-    results = FOLDER / f"results-{digest(ROOT, (path for path in files if path.startswith(('src/', 'tests/'))))}.jsonl"
+    code = digest(ROOT, (path for path in files if path.startswith(("src/", "tests/"))))
+    results = results_file(code, package, budget, rest)
     found = verdicts.read(results)
 
-    met: dict[str, tuple[Mutant, Chosen]] = {}
+    met: dict[str, tuple[Mutant, ChosenTests]] = {}
     for mutant in sorted(chosen, key=lambda each: _rank(each, seed)):  # a run that is cut short is a sample too
         before = found.get(mutant.id)
         if compiled:
             slow = reached.slow_tests_of(mutant) if before and before.status == "survived" else []
-            tests = Chosen(slow, [])
+            tests = ChosenTests(slow, [])
         elif not only and (before or (verdicts.key(mutant) in known and not equivalent)):
             continue
         else:

@@ -160,7 +160,7 @@ def end_group(child: int) -> None:
         return
 
 
-class _Chosen:
+class _RunChosen:
     """A plugin of pytest that keeps the chosen tests, in their order, and remembers the one that fails.
 
     The name of the test that runs is always in the file `current`: it may hang, or end the process.
@@ -199,7 +199,7 @@ def attempt(slot: Path, deadline: Deadline, chosen: Sequence[tuple[str, Mapping[
     """
     for file, seconds in chosen:
         deadline.set(IMPORTS)
-        plugin = _Chosen(seconds, deadline, killer)
+        plugin = _RunChosen(seconds, deadline, killer)
         status = pytest.main([*OPTIONS, str(slot / file)], plugins=[plugin])
         if plugin.killer:
             killer.write_text(plugin.killer)
