@@ -20,9 +20,7 @@ from rotting.cli.output import say
 
 if TYPE_CHECKING:
     from rotting.cli.parsers import Command
-
-
-_USES = {False: "a stopped run resumes from there", True: "all are played anew, and replace those that are there"}
+    from rotting.engines.chunk_store import ChunkStore
 
 
 def _reproduce(options: argparse.Namespace) -> None:
@@ -39,8 +37,9 @@ def _reproduce(options: argparse.Namespace) -> None:
     _needs_report()
     workers = read_workers(options)
     store = ChunkStore(cache_folder() / "games", fresh=options.fresh)
-    with read_engine(options) as engine, _naming(store.folder):
-        say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {store.folder}: {_USES[options.fresh]}.")
+    with read_engine(options) as engine, _saying_where_games_are(store):
+        use = "all are played anew, and replace the older ones" if options.fresh else "a stopped run resumes from there"
+        say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {store.folder}: {use}.")
         outcomes = experiments.run(names, options.size, workers, options.progress, store, engine)
         about = experiments.about(outcomes, time.monotonic() - began, store.reused)
         where = experiments.write(outcomes, out, about, numbered=options.out is None)
@@ -53,13 +52,17 @@ def _reproduce(options: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _naming(keep: Path) -> Iterator[None]:
-    """Let an interrupt before or after the games say where the finished ones are; during the games, it says how many."""
+def _saying_where_games_are(store: "ChunkStore") -> Iterator[None]:
+    """Make an interrupt say where finished games are kept, and how to use them."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        words = stop.args or (f"finished games are kept in '{keep}': run it again to go on from there",)
-        raise KeyboardInterrupt(*words) from None
+        said = str(stop)  # during the games, `simulate_all` says how many are kept
+        if store.fresh:
+            said = said or f"games played anew and older ones are kept in '{store.folder}'"
+            raise KeyboardInterrupt(f"{said}. Run it without --fresh to use both") from None
+        said = said or f"finished games are kept in '{store.folder}': run it again to continue from there"
+        raise KeyboardInterrupt(said) from None
 
 
 def _needs_report() -> None:
@@ -78,7 +81,7 @@ def add(command: "Command") -> None:
     sizes.add_argument("--quick", dest="size", action="store_const", const="quick", default="quick", help=quick)
     sizes.add_argument("--full", dest="size", action="store_const", const="full", help=full)
     reproduce.add_argument("--out", metavar="FOLDER", help="a new folder; default: the next free one in reproduced/")
-    fresh = "play every game anew, also those that earlier runs finished and kept"
+    fresh = "ignore kept games and play all of them again"
     reproduce.add_argument("--fresh", action="store_true", help=fresh)
     add_engine_options(reproduce)
     reproduce.add_argument("--no-progress", dest="progress", action="store_false", default=True, help="show no progress bar")

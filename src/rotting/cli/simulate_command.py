@@ -58,7 +58,7 @@ def add(command: "Command") -> None:
         action="extend",
         nargs="+",
         metavar="POLICY",
-        help=f"one or several, {written}; key=0.6..2.4/10 is ten",
+        help=f"one or several, {written}; alpha=0.6..2.4/10 stands for ten values",
     )
     simulate.add_argument(
         "--horizon", metavar="N", help="rounds of a run, also for the problem if it sets none; default: the problem's own"
