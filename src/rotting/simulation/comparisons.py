@@ -110,15 +110,15 @@ def from_runs(least: int, comparison: Comparison) -> Comparison:
         >>> compare(np.full((1, 3), 2.0), np.ones((1, 3)))
         Interval(mean=2.0, low=2.0, high=2.0)
         >>> compare(np.full((1, 2), 2.0), np.ones((1, 2)))
-        NoInterval(mean=2.0, reason='2 runs are too few to show the rare ones that regret much more: it takes 3')
+        NoInterval(mean=2.0, reason='needs 3 runs (here 2): about 1 run in 100 fails badly, and decides the ratio')
     """
 
     def compare(upper: Floats, lower: Floats) -> Interval:
         found, runs = comparison(upper, lower), upper.shape[1]
         if runs >= least or isinstance(found, NoInterval):
             return found
-        few = f"{runs:,} runs are too few to show the rare ones that regret much more: it takes {least:,}"
-        return NoInterval(found.mean, few)
+        reason = f"needs {least:,} runs (here {runs:,}): about 1 run in 100 fails badly, and decides the ratio"
+        return NoInterval(found.mean, reason)
 
     return compare
 
@@ -140,7 +140,7 @@ def spread_ratio(upper: Floats, lower: Floats) -> Interval:
         >>> spread_ratio(np.array([2 * runs]), np.array([runs]))
         Interval(mean=2.0, low=2.0, high=2.0)
         >>> spread_ratio(np.array([2 * runs[:9]]), np.array([runs[:9]]))
-        NoInterval(mean=2.0, reason='9 runs are too few to tell a spread: with a kurtosis of 1.8, it takes 200')
+        NoInterval(mean=2.0, reason='needs at least 200 runs (here 9)')
 
     Reference:
         Hall (1988), Theoretical comparison of bootstrap confidence intervals.
@@ -185,10 +185,13 @@ def _kurtosis(scores: Floats) -> float:
 
 
 def _too_few(runs: int, kurtosis: float) -> str:
-    """Return why the runs do not tell a spread, or nothing where they do."""
-    needed = max(LEAST_RUNS, math.ceil(RUNS_PER_KURTOSIS * kurtosis))
-    few = f"{runs:,} runs are too few to tell a spread: with a kurtosis of {kurtosis:,.1f}, it takes {needed:,}"
-    return few if runs < needed else ""
+    """Return why there are too few runs for the interval of a spread, or nothing if there are enough."""
+    needed = math.ceil(RUNS_PER_KURTOSIS * kurtosis)
+    if runs >= max(LEAST_RUNS, needed):
+        return ""
+    if needed <= LEAST_RUNS:
+        return f"needs at least {LEAST_RUNS} runs (here {runs:,})"
+    return f"needs {needed:,} runs, {RUNS_PER_KURTOSIS} x the kurtosis of {kurtosis:,.1f} (here {runs:,})"
 
 
 def _log_spread(scores: Floats, signs: Floats, times: Floats) -> tuple[Floats, Floats]:
@@ -266,7 +269,7 @@ def quantile_ratio(upper: Floats, lower: Floats, probability: float = 0.9) -> In
     ratio = _exp(float(whole))
     least = math.ceil(BEYOND / min(probability, 1 - probability) - NO_WIDTH)
     if runs < least:
-        return NoInterval(ratio, f"{runs:,} runs are too few to tell a quantile: it takes {least:,}")
+        return NoInterval(ratio, f"needs at least {least:,} runs (here {runs:,})")
     logs = np.sort(np.concatenate([log_ratio(times) for times in resamples(runs)]))
     if math.isnan(ratio) or math.isnan(logs[-1]):  # what is not a number comes last
         return NoInterval(ratio, "a ratio is undefined, as a quantile of the regret is not positive")
