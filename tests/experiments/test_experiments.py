@@ -53,6 +53,10 @@ def test_games_that_two_experiments_need_are_played_once(monkeypatch: pytest.Mon
     assert seconds[label].mean == pytest.approx(us[label].mean * tiny_night(7).horizon / 1e6)
 
 
+def test_a_plan_without_times_was_timed_in_no_process() -> None:
+    assert experiments.Plan({}).processes == 0
+
+
 @dataclasses.dataclass(frozen=True)
 class Sizes:
     runs: int

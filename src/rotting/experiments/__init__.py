@@ -66,8 +66,8 @@ class Plan:
 
     @property
     def processes(self) -> int:
-        """In how many processes the times were measured."""
-        return len(next(iter(self.times.values())))
+        """In how many processes the times were measured; 0 if nothing was timed."""
+        return max(map(len, self.times.values()), default=0)
 
 
 @dataclass(frozen=True)
@@ -272,18 +272,18 @@ def about(outcomes: Sequence[Outcome], seconds: float = 0.0, kept: Origins = Map
     """
     settings = outcomes[0].section.settings
     results = {id(result): result for outcome in outcomes for result in outcome.results.values()}  # some share games
-    sizes = {
-        "quick": "This is the quick size, with fewer runs than the paper: intervals are wide, and claims may stay undecided.",
-        "full": "This is the full size, with as many runs as in the paper.",
-    }
+    if settings["size"] == "quick":
+        source = "Every number comes from these games, except those marked as the paper's and those of the full size."
+        size = "This is the quick size, with fewer runs than the paper: intervals are wide, and claims may stay undecided."
+    else:
+        source = "Every number comes from these games, except those marked as the paper's."
+        size = "This is the full size, with as many runs as in the paper."
     return report.About(
         title="A single algorithm for both restless and rested rotting bandits: reproduced",
         paragraphs=(
             (
                 "RAW-UCB plays arms that wear out, with time or with use; here are the figures, tables and claims of its paper "
-                "(Seznec, Ménard, Lazaric and Valko, AISTATS 2020), from games of our own. "
-                "Every number comes from these games, except those marked as the paper's. "
-                f"{sizes[settings['size']]}"
+                f"(Seznec, Ménard, Lazaric and Valko, AISTATS 2020), from games of our own. {source} {size}"
             ),
         ),
         seed=settings["seed"],

@@ -83,10 +83,12 @@ def load(workers: int | None = None, progress: bool | None = None) -> tuple[Nigh
             warnings.simplefilter("ignore", DataWarning)  # it is in the notes
             nights = yahoo_nights(workers=workers, progress=progress)
     except MissingDataError as error:
-        return synthetic_nights(), (synthetic, f"With your copy of the data, this section shows the paper's nights: {error}.")
-    if not nights:  # the files hold no complete night
-        return synthetic_nights(), (synthetic, *nights.notes)
-    return nights, tuple(nights.notes)
+        notes = [f"With your copy of the data, this section shows the paper's nights: {error}."]
+    else:
+        if nights:
+            return nights, tuple(nights.notes)
+        notes = nights.notes  # they say why the files hold no complete night
+    return synthetic_nights(), (synthetic, *notes)
 
 
 def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
@@ -312,7 +314,7 @@ TIME_STATEMENTS: tuple[Statement[_Measured], ...] = (
         lambda measured: measured.time_over(GLR, RAW),
         low=5.0,
         high=20.0,
-        apart="other code than the paper's: our GLR-UCB looks only at the vertices of hulls",
+        not_comparable="other code than the paper's: our GLR-UCB looks only at the vertices of hulls",
         compare=_paper_times,
     ),
     Statement(

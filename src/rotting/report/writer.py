@@ -106,8 +106,8 @@ def _picture(draw: "Callable[[], Picture]", kind: str) -> bytes:
 def _claims_files(sections: Sequence[Section]) -> dict[str, Maker]:
     claims = [(section.id, claim) for section in sections for claim in section.findings.claims]
     table = claims_table([claim for _, claim in claims])
-    surely = standing([claim for _, claim in claims])
-    rows = [claim_row(section, claim, stands(claim, surely)) for section, claim in claims]
+    standing_ids = standing([claim for _, claim in claims])
+    rows = [claim_row(section, claim, stands(claim, standing_ids)) for section, claim in claims]
     return _table_files("claims", table, rows)
 
 
