@@ -52,7 +52,7 @@ def test_verdicts_are_read_back(tmp_path: Path) -> None:
 
 def test_verdicts_of_another_claim_are_none_of_this() -> None:
     kept = kept_claims(json.loads(to_json([section(CLAIMS[0])], ABOUT)))["both"]
-    changes: list[dict[str, Any]] = [{"low": 2.5}, {"high": math.inf}, {"quantity": "another"}, {"synthetic": True}]
+    changes: list[dict[str, Any]] = [{"low": 2.5}, {"high": math.inf}, {"synthetic": True}]
     for change in (*changes, {"not_comparable": "other code"}):
         assert not kept.is_of(dataclasses.replace(CLAIMS[0], **change))
     assert kept.is_of(dataclasses.replace(CLAIMS[0], estimate=Interval(1.0, 0.5, 1.5), remark="beside"))
@@ -90,6 +90,14 @@ def test_kept_verdicts_are_marked_where_they_do_not_stand_with_holms_correction(
         data = json.loads(to_json([dataclasses.replace(first, findings=Findings((), claims=kept))], ABOUT))
         marks.append((kept_claims(data)["four"].stands, page([one], ABOUT, kept_claims(data)).count(escape(NOT_WITH_HOLM))))
     assert marks == [(True, 0), (False, 1)]
+
+
+def test_the_page_says_what_the_full_size_measured_if_that_is_something_else() -> None:
+    (first, *_) = sections()
+    four = first.findings.claims[0]
+    for quantity, shown in ((four.quantity, False), ("ratio over 16 problems", True)):
+        kept = kept_claims(json.loads(to_json([section(dataclasses.replace(four, quantity=quantity))], ABOUT)))
+        assert (f"measured: {quantity}" in page([first], ABOUT, kept)) == shown
 
 
 def words_of(text: str) -> str:

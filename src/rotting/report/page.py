@@ -295,15 +295,17 @@ def _claim(claim: Claim, standing_ids: frozenset[str], kept: Mapping[str, KeptCl
         COLUMNS["marked verdict"].head: _verdict(claim, stands(claim, standing_ids)) + _small(claim.remark),
     }
     if kept:
-        cells[FULL] = _kept(kept[claim.id]) if claim.id in kept else "not in the full-size report"
+        cells[FULL] = _kept(kept[claim.id], claim) if claim.id in kept else "not in the full-size report"
     # One element per cell: in a narrow window it stands beside the cell's head, in a grid.
     rest = "".join(f'<td role="cell" data-head="{head}"><div>{cell}</div></td>' for head, cell in cells.items())
     words = f"{escape(claim.words)}{_small(claim.source)}"
     return f'<tr role="row" class="{CLASSES[claim.verdict]}"><th role="rowheader" scope="row">{words}</th>{rest}</tr>'
 
 
-def _kept(kept: KeptClaim) -> str:
-    return f"<div>{_measured(kept.claim)}</div>{_verdict(kept.claim, kept.stands)}"
+def _kept(kept: KeptClaim, claim: Claim) -> str:
+    """Return a verdict of the full size, and what it was measured on if that is not what this report measured."""
+    other = f"measured: {kept.claim.quantity}" if kept.claim.quantity != claim.quantity else ""
+    return f"<div>{_measured(kept.claim)}</div>{_verdict(kept.claim, kept.stands)}{_small(other)}"
 
 
 def _section(section: Section, before: Sequence[Section], about: About) -> str:

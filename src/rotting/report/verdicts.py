@@ -38,12 +38,12 @@ class KeptClaim:
     machine: str
 
     def is_of(self, claim: Claim) -> bool:
-        """Return whether it decided this claim: the same quantity and region, measured on the same kind of data."""
+        """Return whether it decided this claim: the same region, and the same kind of data. Its quantity may be another."""
         return _compared(self.claim) == _compared(claim)
 
 
 def _compared(claim: Claim) -> tuple[object, ...]:
-    return claim.id, claim.quantity, claim.low, claim.high, claim.synthetic, claim.not_comparable
+    return claim.id, claim.low, claim.high, claim.synthetic, claim.not_comparable
 
 
 def to_json(sections: Sequence[Section], about: About) -> str:
