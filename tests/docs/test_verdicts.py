@@ -73,8 +73,8 @@ def test_a_quick_report_shows_every_verdict_of_a_full_one(monkeypatch: pytest.Mo
         fields = {field.name for field in dataclasses.fields(sizes["quick"])}
         changed = dataclasses.replace(sizes["quick"], **{key: value for key, value in other.items() if key in fields})
         monkeypatch.setitem(sizes, "full", changed)
-    outcomes = experiments.run(experiments.list_experiments(), "full", progress=False)
-    folder = experiments.write(outcomes, tmp_path / "full", experiments.about(outcomes))
+    finished = experiments.run(experiments.list_experiments(), "full", progress=False)
+    folder = experiments.write(finished, tmp_path / "full", experiments.about(finished))
     assert "full size</th>" not in (folder / "report.html").read_text("utf-8")
 
     kept = tmp_path / "full_size.json"
@@ -82,10 +82,10 @@ def test_a_quick_report_shows_every_verdict_of_a_full_one(monkeypatch: pytest.Mo
         monkeypatch.setattr(module, "FULL_SIZE", kept)
     monkeypatch.setattr(maker, "is_in_history", lambda commit: commit == "0123456789ab")
     maker.main([str(folder), "--commit", "0123456789ab"])
-    assert set(kept_claims(read(kept))) == {claim.id for each in outcomes for claim in each.section.findings.claims}
+    assert set(kept_claims(read(kept))) == {claim.id for each in finished for claim in each.section.findings.claims}
 
-    outcomes = experiments.run(experiments.list_experiments(), progress=False)
-    page = (experiments.write(outcomes, tmp_path / "quick", experiments.about(outcomes)) / "report.html").read_text("utf-8")
+    finished = experiments.run(experiments.list_experiments(), progress=False)
+    page = (experiments.write(finished, tmp_path / "quick", experiments.about(finished)) / "report.html").read_text("utf-8")
     assert "commit 0123456789ab" in page
     assert page.count('data-head="full size"') == len(kept_claims(read(kept)))
     assert "not in the full-size report</div>" not in page
@@ -93,5 +93,5 @@ def test_a_quick_report_shows_every_verdict_of_a_full_one(monkeypatch: pytest.Mo
     data = read(kept)
     data["experiments"]["theory"]["claims"].pop("theory-impossible")
     kept.write_text(json.dumps(data), "utf-8")
-    page = (experiments.write(outcomes, tmp_path / "lacks", experiments.about(outcomes)) / "report.html").read_text("utf-8")
+    page = (experiments.write(finished, tmp_path / "lacks", experiments.about(finished)) / "report.html").read_text("utf-8")
     assert page.count("not in the full-size report</div>") == 1

@@ -25,7 +25,7 @@ def found(best_at: Any, runs: int = 2_000) -> Findings:
             steps = abs(grid.index(alpha) - grid.index(best_at(label, L)))
             regret[k, :, 0] = 1.2**steps * np.linspace(0.99, 1.01, runs)
         played[game_name(L)] = SimpleNamespace(regret=regret)
-    return experiment.findings(FULL, experiments.Plan({}), played)
+    return experiment.findings(FULL, experiments.Prepared({}), played)
 
 
 def claims(findings: Findings) -> dict[str, Claim]:

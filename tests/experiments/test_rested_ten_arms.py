@@ -47,9 +47,9 @@ def test_the_regret_of_raw_ucb_stands_beside_it() -> None:
 
 
 def test_longer_games_are_tuned_to_their_own_horizon() -> None:
-    plan = experiment.prepare(experiment.SIZES["quick"], 1, False)
+    prepared = experiment.prepare(experiment.SIZES["quick"], 1, False)
     for times in experiment.LONGER:
-        game = plan.games[experiment.longer_name(times)]
+        game = prepared.games[experiment.longer_name(times)]
         T = times * experiment.SIZES["quick"].horizon
         tuned = experiment.policies(T)
         assert game.policies == tuple(tuned[label] for label in experiment.GROWING)

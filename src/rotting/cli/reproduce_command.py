@@ -40,13 +40,13 @@ def _reproduce(options: argparse.Namespace) -> None:
     with read_engine(options) as engine, _saying_where_games_are(store):
         use = "all are played anew, and replace the older ones" if options.fresh else "a stopped run resumes from there"
         say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {store.folder}: {use}.")
-        outcomes = experiments.run(names, options.size, workers, options.progress, store, engine)
-        about = experiments.about(outcomes, time.monotonic() - began, store.reused)
-        where = experiments.write(outcomes, out, about, numbered=options.out is None)
-    claims = [claim for outcome in outcomes for claim in outcome.section.findings.claims]
+        finished = experiments.run(names, options.size, workers, options.progress, store, engine)
+        about = experiments.about(finished, time.monotonic() - began, store.reused)
+        where = experiments.write(finished, out, about, numbered=options.out is None)
+    claims = [claim for outcome in finished for claim in outcome.section.findings.claims]
     if claims:
         print(claims_table(claims, IN_SHORT))
-    for note in dict.fromkeys([about.games_text, *(note for outcome in outcomes for note in outcome.section.findings.notes)]):
+    for note in dict.fromkeys([about.games_text, *(note for outcome in finished for note in outcome.section.findings.notes)]):
         print(f"\nnote: {note}")
     print(f"\nreport: {where / 'report.html'}")
 

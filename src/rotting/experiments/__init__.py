@@ -47,15 +47,15 @@ ORDER = (
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """What an experiment is going to play.
+class Prepared:
+    """The games of an experiment, and what else its findings need.
 
     Args:
-        games: by a name that can be a folder's.
+        games: the games to play, by names that are also names of folders.
         notes: caveats, such as missing files.
         data: whatever else `findings` needs.
-        timed: games whose times are compared, by name; `run` has each of them played in several processes of their own.
-        times: the microseconds that a round of these takes, `[process, policy]`, as `run` hands them to `findings`.
+        timed: games whose times are compared, by name; `run` plays each of them in several processes of their own.
+        times: the microseconds per round of the timed games, `[process, policy]`, filled in by `run`.
     """
 
     games: Mapping[str, Simulation]
@@ -79,23 +79,23 @@ class Experiment:
         title: what it is, in a few words.
         reference: where it is published.
         sizes: settings (a frozen dataclass that JSON can carry, with a `seed`) under "quick" and "full".
-        prepare: `prepare(settings, workers, progress)`, reads data and returns what to play.
-        findings: `findings(settings, plan, results)`, returns what was found.
-        order: its place in the report.
+        prepare: `prepare(settings, workers, progress)` reads data and returns the games.
+        findings: `findings(settings, prepared, results)` returns what the report shows.
+        order: the place of the experiment in the report.
     """
 
     id: str
     title: str
     reference: str
     sizes: Mapping[str, Any]
-    prepare: Callable[[Any, int | None, bool | None], Plan]
-    findings: Callable[[Any, Plan, Results], Findings]
+    prepare: Callable[[Any, int | None, bool | None], Prepared]
+    findings: Callable[[Any, Prepared, Results], Findings]
     order: int
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """An experiment that was run."""
+class FinishedExperiment:
+    """An experiment that was run: its section of the report, and the results of its games."""
 
     section: Section
     results: Results = field(repr=False)
@@ -142,8 +142,8 @@ def run(
     progress: bool | None = None,
     keep: str | Path | ChunkStore | None = None,
     engine: Any = "threads",
-) -> list[Outcome]:
-    """Run experiments and return their outcomes, in the order of the report.
+) -> list[FinishedExperiment]:
+    """Run experiments and return them in the order of the report.
 
     Args:
         names: ids of experiments; games that several of them need are played once.
@@ -156,30 +156,37 @@ def run(
     wanted = set(map(check_id, names))
     chosen = [find(name) for name in list_experiments() if name in wanted]
 
-    @cache  # experiments with the same `prepare` and the same settings share a plan: reading data can take long
-    def plan_of(prepare: Callable[[Any, int | None, bool | None], Plan], settings: Any) -> Plan:
-        return prepare(settings, workers, progress)
+    @cache  # experiments with the same `prepare` and settings share the data, which can take long to read
+    def prepare(function: Callable[[Any, int | None, bool | None], Prepared], settings: Any) -> Prepared:
+        return function(settings, workers, progress)
 
-    plans = [plan_of(each.prepare, each.sizes[size]) for each in chosen]
-    games = list(dict.fromkeys(game for plan in plans for game in plan.games.values()))
+    prepared = [prepare(each.prepare, each.sizes[size]) for each in chosen]
+    games = list(dict.fromkeys(game for each in prepared for game in each.games.values()))
     played = dict(zip(games, simulate_all(games, workers, progress, keep, engine), strict=True))
-    timed = list(dict.fromkeys(game for plan in plans for game in plan.timed.values()))
+    timed = list(dict.fromkeys(game for each in prepared for game in each.timed.values()))
     times = dict(zip(timed, time_rounds(timed, PROCESSES, progress), strict=True))
-    outcomes = []
-    for experiment, plan in zip(chosen, plans, strict=True):
-        settings = experiment.sizes[size]
-        results = {name: played[game] for name, game in plan.games.items()}
-        timed_plan = replace(plan, times={name: times[game] for name, game in plan.timed.items()})
-        found = experiment.findings(settings, timed_plan, results)
-        section = Section(
-            experiment.id,
-            experiment.title,
-            experiment.reference,
-            replace(found, notes=(*plan.notes, *found.notes)),
-            settings={"size": size, **asdict(settings), "policies": _policies(results)},
+    return [
+        _finish(
+            experiment,
+            size,
+            replace(each, times={name: times[game] for name, game in each.timed.items()}),
+            {name: played[game] for name, game in each.games.items()},
         )
-        outcomes.append(Outcome(section, results))
-    return outcomes
+        for experiment, each in zip(chosen, prepared, strict=True)
+    ]
+
+
+def _finish(experiment: Experiment, size: str, prepared: Prepared, results: Results) -> FinishedExperiment:
+    settings = experiment.sizes[size]
+    found = experiment.findings(settings, prepared, results)
+    section = Section(
+        experiment.id,
+        experiment.title,
+        experiment.reference,
+        replace(found, notes=(*prepared.notes, *found.notes)),
+        settings={"size": size, **asdict(settings), "policies": _policies(results)},
+    )
+    return FinishedExperiment(section, results)
 
 
 def _policies(results: Results) -> dict[str, dict[str, Any]]:
@@ -220,13 +227,13 @@ def free_name(path: Path) -> Path:
     return next(name for name in names if not os.path.lexists(name))
 
 
-def write(outcomes: Sequence[Outcome], path: Path, about: report.About, numbered: bool = False) -> Path:
+def write(finished: Sequence[FinishedExperiment], path: Path, about: report.About, numbered: bool = False) -> Path:
     """Write a new folder with the report, and per experiment its figures, tables, settings and results; return where it is.
 
     The folder appears complete or not at all, and never replaces another.
 
     Args:
-        outcomes: what was run.
+        finished: what was run.
         path: the folder.
         about: what the report says about itself.
         numbered: take the next free name if `path` exists, instead of refusing.
@@ -235,10 +242,10 @@ def write(outcomes: Sequence[Outcome], path: Path, about: report.About, numbered
     partial = partial_path(path)
     partial.mkdir()
     try:
-        for outcome in outcomes:
-            for name, result in outcome.results.items():
-                result.save(partial / outcome.section.id / "results" / name)
-        sections = [outcome.section for outcome in outcomes]
+        for each in finished:
+            for name, result in each.results.items():
+                result.save(partial / each.section.id / "results" / name)
+        sections = [each.section for each in finished]
         report.write(sections, partial, about, full_size_claims() if sections[0].settings["size"] == "quick" else {})
         target = free_name(path) if numbered else path
         if os.path.lexists(target):  # a rename would silently replace an empty folder
@@ -262,16 +269,16 @@ OPENING = "rested-two-arms"
 """The experiment whose figure the report begins with."""
 
 
-def about(outcomes: Sequence[Outcome], seconds: float = 0.0, kept: Origins = MappingProxyType({})) -> report.About:
-    """Return what the report of these outcomes says about itself.
+def about(finished: Sequence[FinishedExperiment], seconds: float = 0.0, kept: Origins = MappingProxyType({})) -> report.About:
+    """Return what the report of these finished says about itself.
 
     Args:
-        outcomes: what was run.
+        finished: what was run.
         seconds: how long that took.
         kept: the games that were kept ones, as `ChunkStore.reused` counts them.
     """
-    settings = outcomes[0].section.settings
-    results = {id(result): result for outcome in outcomes for result in outcome.results.values()}  # some share games
+    settings = finished[0].section.settings
+    results = {id(result): result for each in finished for result in each.results.values()}  # some share games
     if settings["size"] == "quick":
         source = "Every number comes from these games, except those marked as the paper's and those of the full size."
         size = "This is the quick size, with fewer runs than the paper: intervals are wide, and claims may stay undecided."

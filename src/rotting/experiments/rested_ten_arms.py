@@ -9,7 +9,7 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
 from rotting.display.figures import BAND, Figure, regret_panel
-from rotting.experiments import ORDER, Experiment, Plan, Results, regret_at, regret_table
+from rotting.experiments import ORDER, Experiment, Prepared, Results, regret_at, regret_table
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
@@ -71,7 +71,7 @@ def longer_name(times: int) -> str:
     return f"{GAME}-{times}-times-as-long"
 
 
-def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
     """Play the problem with every policy, and with some of them for longer."""
 
     def games(T: int, labels: tuple[str, ...], checkpoints: tuple[int, ...] | None = None) -> Simulation:
@@ -80,10 +80,10 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
         return Simulation(chosen, ten_arms(T, SIGMA), runs=settings.runs, seed=settings.seed, checkpoints=checkpoints)
 
     T = settings.horizon
-    return Plan({GAME: games(T, LABELS), **{longer_name(k): games(k * T, GROWING, (k * T,)) for k in LONGER}})
+    return Prepared({GAME: games(T, LABELS), **{longer_name(k): games(k * T, GROWING, (k * T,)) for k in LONGER}})
 
 
-def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return regret over time, a table, and the papers' claims."""
     result = results[GAME]
     panel = regret_panel(f"T = {settings.horizon:,}, {settings.runs:,} runs", LABELS, result.checkpoints, result.regret)

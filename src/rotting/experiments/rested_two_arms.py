@@ -10,7 +10,7 @@ from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, NoInterval, mean_interval, quantiles, what_runs_can_miss
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.display.tables import Column, Table, interval_column
-from rotting.experiments import Experiment, Plan, Results, regret_at
+from rotting.experiments import Experiment, Prepared, Results, regret_at
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
@@ -106,7 +106,7 @@ def varied(settings: Settings) -> list[float]:
     return [L for L in settings.drops if _medium(L)][:: settings.every]
 
 
-def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
     """Play the benchmark with every policy for every L; only the curves need regret before the end."""
     T = settings.horizon
     games = {
@@ -125,10 +125,10 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
         )
         for L in varied(settings)
     }
-    return Plan(games | of_glr)
+    return Prepared(games | of_glr)
 
 
-def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return the paper's figure, a table, and the paper's claims."""
     measured = _Measured(settings, results)
     return Findings(

@@ -14,7 +14,7 @@ from rotting.datasets.nights import DISPLAYS
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.display.tables import Column, Table, interval_column
 from rotting.errors import DataWarning, MissingDataError
-from rotting.experiments import Experiment, Plan, Results, regret_at
+from rotting.experiments import Experiment, Prepared, Results, regret_at
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
@@ -91,7 +91,7 @@ def load(workers: int | None = None, progress: bool | None = None) -> tuple[Nigh
     return synthetic_nights(), (synthetic, *notes)
 
 
-def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
     """Play every night with every policy."""
     nights, notes = load(workers, progress)
     games, timed = (
@@ -103,12 +103,12 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
         }
         for runs in (settings.runs, 1)
     )
-    return Plan(games, notes, nights, timed)
+    return Prepared(games, notes, nights, timed)
 
 
-def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return the paper's figures, a table, and the paper's claims."""
-    nights: Nights = plan.data
+    nights: Nights = prepared.data
     title = "synthetic nights" if nights.synthetic else "nights"
     main = [night for night in nights.values() if night.number in {HARD, EASY}]
     names = {HARD: "hard", EASY: "easy"}
@@ -120,7 +120,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
             _regret(night, results, f"{night.label}, {names[night.number]}: regret"),
         )
     ]
-    measured = _Measured(nights, results, plan.times)
+    measured = _Measured(nights, results, prepared.times)
     statements = STATEMENTS + (EASY_NIGHT_STATEMENTS if EASY in nights else ())
     caption = f"Click rates: the mean of a round's reward over ten. Regret: {BAND}."
     return Findings(
@@ -159,7 +159,7 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
         tables={"regret-by-night": _table(nights, results)},
         claims=(
             *(statement.decide(measured, nights.synthetic, settings.runs) for statement in statements),
-            *(statement.decide(measured, nights.synthetic, plan.processes) for statement in TIME_STATEMENTS),
+            *(statement.decide(measured, nights.synthetic, prepared.processes) for statement in TIME_STATEMENTS),
         ),
         covers={
             **({"Main text, figure: Yahoo!, rewards and regret of days 2 and 7": "two-nights"} if pairs else {}),
