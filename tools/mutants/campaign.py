@@ -6,7 +6,7 @@ import hashlib
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -15,25 +15,25 @@ from tools.mutants.edits import Mutant
 from tools.mutants.reach import ChosenTests, Test, digest, reach
 from tools.mutants.trial import IMPORTS, KILLED, SURVIVED, Job, attempt, make_slot
 from tools.mutants.trial import run as run_jobs
-from tools.mutants.verdicts import Verdict
+from tools.mutants.verdicts import Equivalent, Key, Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build/mutants"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 TARGETS = "src/rotting/*.py"  # of all folders: `*` matches slashes
 EXCLUDED = (
-    # What draws, writes, reads and talks.
+    # Plots, files, reports and the command line.
     *("*/__main__.py", "*/cli/*", "*/display/*", "*/datasets/*", "*/experiments/*"),
     *(f"*/report/{name}.py" for name in ("about", "charts", "frames", "model", "page", "writer")),
     *(f"*/common/{name}.py" for name in ("atomic_files", "folders", "progress", "version")),
-    # What compiles, while the tests run without the compiler, and what only names things.
+    # The compiler, which the tests run without, and modules that only name things.
     *(f"*/engines/{name}.py" for name in ("compile", "cuda_device")),
     *("*/kernels/binding.py", "*/registry.py", "src/rotting/__init__.py"),
 )
 FEWEST = 3
-"""Mutants of a module, if it has so many."""
+"""Mutants drawn from every module that has as many."""
 COMPILED = 60.0
-"""Seconds that a slow test is given for usual: what it takes was not measured, and it compiles."""
+"""Usual seconds of a slow test: they are not measured, and include compiling."""
 
 
 def repository() -> list[str]:
@@ -44,17 +44,17 @@ def repository() -> list[str]:
 
 
 def is_target(path: str) -> bool:
-    """Say whether a file is changed."""
+    """Return whether mutants are made of a file."""
     return fnmatch.fnmatch(path, TARGETS) and not any(fnmatch.fnmatch(path, pattern) for pattern in EXCLUDED)
 
 
 def _rank(mutant: Mutant, seed: str) -> str:
-    """What the mutants are drawn by: it does not change when lines move."""
+    """Return the key by which mutants are drawn; it does not change when lines move."""
     return hashlib.sha256(f"{seed}|{verdicts.key(mutant)}|{mutant.column}".encode()).hexdigest()
 
 
 def sample(mutants: Iterable[Mutant], count: int, seed: str) -> list[Mutant]:
-    """Draw mutants: a few of every file, and of the rest each with the same chance."""
+    """Return a random sample of mutants: a few from every file, and the rest with equal probability."""
     by_path = defaultdict(list)
     for mutant in sorted(mutants, key=lambda each: _rank(each, seed)):
         by_path[mutant.path].append(mutant)
@@ -64,7 +64,7 @@ def sample(mutants: Iterable[Mutant], count: int, seed: str) -> list[Mutant]:
 
 
 def _killer(mutant: Mutant) -> Path:
-    """Return the file that names the test that runs, or the one that failed."""
+    """Return the file with the name of the test that is running, or that failed."""
     return FOLDER / f"logs/{_name(mutant)}.killer"
 
 
@@ -82,7 +82,7 @@ def _job(mutant: Mutant, tests: Iterable[Test]) -> Job:
 
 
 def _tried(met: dict[str, tuple[Mutant, ChosenTests]], slots: Sequence[Path]) -> Iterator[tuple[Mutant, Verdict]]:
-    """Let mutants meet their tests, and yield each with its verdict."""
+    """Run the tests of each mutant, and yield the mutants with their verdicts."""
     jobs = [_job(mutant, [*tests.executing, *tests.others]) for mutant, tests in met.values()]
     for k, (job, status, seconds) in enumerate(run_jobs(jobs, slots, FOLDER / "logs"), 1):
         mutant, tests = met[job.name]
@@ -102,7 +102,7 @@ def _tried(met: dict[str, tuple[Mutant, ChosenTests]], slots: Sequence[Path]) ->
 
 
 def judge(met: dict[str, tuple[Mutant, ChosenTests]], slots: Sequence[Path]) -> Iterator[Verdict]:
-    """Let mutants meet their tests, and yield the verdicts.
+    """Run the tests of each mutant, and yield the verdicts.
 
     A test that fails without executing the mutant may have failed by chance. It is repeated, and counts if it fails again.
     """
@@ -124,6 +124,36 @@ def results_file(code: str, package: Sequence[str] | None, budget: float, rest: 
     return FOLDER / f"results-{code}-{tests}.jsonl"
 
 
+def _possible(files: Sequence[str], patterns: Sequence[str], known: Mapping[Key, Equivalent]) -> list[Mutant]:
+    """Return every mutant of the target files that match one of the patterns, or of all target files without patterns."""
+    found = [
+        mutant
+        for path in filter(is_target, files)
+        if not patterns or any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
+        for mutant in edits.mutants(path, (ROOT / path).read_text())
+    ]
+    unknown = set(known) - {verdicts.key(mutant) for mutant in found}
+    if not patterns and unknown:
+        raise ValueError(f"{EQUIVALENT.name} must list changes that are possible, got {sorted(unknown)}")
+    return found
+
+
+def _counted(mutants: Iterable[Mutant], found: Mapping[str, Verdict], known: Mapping[Key, Equivalent]) -> list[Verdict]:
+    """Return the verdicts of those mutants that have one; those listed as equivalent must not have been killed."""
+    counted = []
+    for mutant in mutants:
+        verdict = found.get(mutant.id)
+        if verdicts.key(mutant) in known:
+            if verdict and verdict.status in verdicts.DEAD:
+                raise ValueError(
+                    f"{EQUIVALENT.name} must list changes that no test can tell, got {mutant.id}: {verdict.killer}"
+                )
+            counted.append(Verdict(mutant.id, "equivalent", "", 0.0, 0, 0))
+        elif verdict:
+            counted.append(verdict)
+    return counted
+
+
 def run(
     *,
     count: int,
@@ -137,19 +167,10 @@ def run(
     equivalent: bool,
     compiled: bool,
 ) -> int:
-    """Do what the command line says; returns its exit status, 0 if enough of the mutants died."""
+    """Run a campaign as the command line describes it; return the exit status, 0 if enough of the mutants died."""
     files = repository()
     known = verdicts.equivalents(EQUIVALENT)
-    patterns = [*(module or ()), *(f"src/rotting/{each}/*" for each in package or ())]
-    every = [
-        mutant
-        for path in filter(is_target, files)
-        if not patterns or any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
-        for mutant in edits.mutants(path, (ROOT / path).read_text())
-    ]
-    unknown = set(known) - {verdicts.key(mutant) for mutant in every}
-    if not patterns and unknown:
-        raise ValueError(f"{EQUIVALENT.name} must list changes that are possible, got {sorted(unknown)}")
+    every = _possible(files, [*(module or ()), *(f"src/rotting/{each}/*" for each in package or ())], known)
     chosen = [each for each in every if each.id in only] if only else sample(every, count, seed)
 
     slots = [FOLDER / f"slot-{k}" for k in range(workers)]
@@ -161,7 +182,7 @@ def run(
     found = verdicts.read(results)
 
     met: dict[str, tuple[Mutant, ChosenTests]] = {}
-    for mutant in sorted(chosen, key=lambda each: _rank(each, seed)):  # a run that is cut short is a sample too
+    for mutant in sorted(chosen, key=lambda each: _rank(each, seed)):  # an interrupted run has judged a random sample, too
         before = found.get(mutant.id)
         if compiled:
             slow = reached.slow_tests_of(mutant) if before and before.status == "survived" else []
@@ -177,20 +198,8 @@ def run(
     for verdict in judge(met, slots):
         verdicts.append(results, verdict)
 
-    found = verdicts.read(results)
-    mutants = {each.id: each for each in chosen}
-    judged = []
-    for mutant in chosen:
-        verdict_of = found.get(mutant.id)
-        if verdicts.key(mutant) in known:
-            if verdict_of and verdict_of.status in verdicts.DEAD:
-                raise ValueError(
-                    f"{EQUIVALENT.name} must list changes that no test can tell, got {mutant.id}: {verdict_of.killer}"
-                )
-            judged.append(Verdict(mutant.id, "equivalent", "", 0.0, 0, 0))
-        elif verdict_of:
-            judged.append(verdict_of)
-    text = verdicts.report(mutants, judged, known)
+    counted = _counted(chosen, verdicts.read(results), known)
+    text = verdicts.report({each.id: each for each in chosen}, counted, known)
     (FOLDER / "report.md").write_text(text)
     sys.stdout.write(text)
-    return 0 if verdicts.rate(judged) >= verdicts.GOAL else 1
+    return 0 if verdicts.rate(counted) >= verdicts.GOAL else 1

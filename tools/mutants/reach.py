@@ -40,9 +40,9 @@ class Test(NamedTuple):
 
 
 class _Recorder:
-    """A plugin of pytest that tells `coverage` whose lines these are.
+    """A plugin of pytest that tells `coverage` which test executes the lines.
 
-    What a fixture of a module computes, it computes for all the tests that ask for it, not for the first of them alone.
+    The lines of a fixture with a wider scope belong to all tests that use it, not only to the first one.
     """
 
     def __init__(self, cover: coverage.Coverage) -> None:
@@ -149,14 +149,14 @@ def mirrors(path: str) -> tuple[str, ...]:
 
 
 class ChosenTests(NamedTuple):
-    """The tests that a mutant meets, in the order to run them."""
+    """The tests to run on a mutant, in this order."""
 
     executing: list[Test]
-    """Those that execute it."""
+    """Tests that execute it."""
     others: list[Test]
     """The other tests of its folder, and those that execute it but take too long for the first budget."""
     left_out: int = 0
-    """How many of its folder it does not meet, since they take too long."""
+    """How many tests of its folder are not run, since they take too long."""
 
 
 class Reach:
@@ -179,7 +179,7 @@ class Reach:
         return len(self._lines[file][path]) / sum(map(len, self._lines[file].values()))
 
     def tests_of(self, mutant: Mutant, budget: float, rest: float = math.inf) -> ChosenTests:
-        """Return the tests that a mutant meets.
+        """Return the tests to run on a mutant.
 
         Args:
             mutant: the mutant.

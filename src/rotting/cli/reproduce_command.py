@@ -66,7 +66,7 @@ def _saying_where_games_are(store: "ChunkStore") -> Iterator[None]:
 
 
 def _needs_report() -> None:
-    """Check before the work, not after it, that the report can be written."""
+    """Check that the report can be written, before the games are played."""
     if any(find_spec(name) is None for name in ("matplotlib", "plotly", "polars")):
         raise UserError("a report needs Matplotlib, Plotly and Polars: pip install 'rotting[report]'")
 
@@ -74,13 +74,15 @@ def _needs_report() -> None:
 def add(command: "Command") -> None:
     """Add the command to the parser."""
     more = "Writes a report (report.html), figures, tables and every result into a new folder."
-    reproduce = command("reproduce", _reproduce, "Run the experiments of the paper again, and see which claims hold", more)
+    reproduce = command("reproduce", _reproduce, "Repeat the experiments of the paper, and check its claims", more)
     reproduce.add_argument("experiment", nargs="*", help="rested-two-arms, restless-nights, ...; default: all of them")
     sizes = reproduce.add_mutually_exclusive_group()
-    quick, full = "a size for a few minutes (the default)", "the paper's size: hours"
+    quick, full = "few runs, for a few minutes (the default)", "as many runs as in the paper, for hours"
     sizes.add_argument("--quick", dest="size", action="store_const", const="quick", default="quick", help=quick)
     sizes.add_argument("--full", dest="size", action="store_const", const="full", help=full)
-    reproduce.add_argument("--out", metavar="FOLDER", help="a new folder; default: the next free one in reproduced/")
+    reproduce.add_argument(
+        "--out", metavar="FOLDER", help="new folder for the report; default: the next free name in reproduced/"
+    )
     fresh = "ignore kept games and play all of them again"
     reproduce.add_argument("--fresh", action="store_true", help=fresh)
     add_engine_options(reproduce)
