@@ -216,10 +216,10 @@ def test_large_regrets_have_the_spreads_of_small_ones() -> None:
 def test_runs_that_are_all_as_far_from_their_mean_do_not_tell_their_spread() -> None:
     """Half of the runs at each of two values: no run moves the spread, and yet a sample's is anywhere near."""
     upper, lower = np.tile([0.0, 1.0], (1, 120)), np.tile([0.0, 0.0, 2.0, 2.0], (1, 60))
-    assert why(spread_ratio(upper, lower)).startswith("every run is as far from the mean")
+    assert why(spread_ratio(upper, lower)).startswith("all runs are equally far from the mean")
     # Rounding must not make an error of it.
     shifted = spread_ratio(upper * 0.3 + 0.1, lower * 0.7 + 0.1)
-    assert why(shifted).startswith("every run is as far from the mean")
+    assert why(shifted).startswith("all runs are equally far from the mean")
     # Two policies whose runs move together: what is 0 in every resample is 0.
     assert spread_ratio(2 * upper, upper) == (2.0, 2.0, 2.0)
     # A small error is an error: regrets that are nearly multiples of others.
@@ -259,7 +259,7 @@ def test_spreads_made_by_rare_runs_are_not_told_wrongly(runs: int) -> None:
 def test_runs_that_gain_nothing_late_do_not_tell_the_growth() -> None:
     early = np.array([0.0, 1.0, 2.0, 1.0, 3.0])
     middle = early + np.array([2.0, 3.0, 4.0, 3.0, 2.0])
-    same = "all runs gain the same late, which says nothing of those that would not"
+    same = "the regret of all runs grows by the same amount late in the game, so that the error is unknown"
     for late in (middle, middle + 0.1, middle * (1 + 1e-15)):  # 0.1 more, or nothing, up to rounding
         assert why(growth(early, middle, late)) == same
     assert np.ptp(middle + 0.1 - middle) > 0

@@ -37,7 +37,7 @@ Results = Mapping[str, Result]
 
 
 PROCESSES = 5
-"""In how many processes times are measured."""
+"""Number of processes in which times are measured."""
 
 ORDER = (
     *("RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4", "Exp3.S", "GLR-UCB", "EFF-RAW-UCB 1.4", "wSWA 0.02"),
@@ -191,14 +191,16 @@ def _finish(experiment: Experiment, size: str, prepared: Prepared, results: Resu
 
 def _policies(results: Results) -> dict[str, dict[str, Any]]:
     """Return the parameters of the policies by class; a list holds the values of one that varies, in the order of the games."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    variants: dict[str, list[dict[str, Any]]] = {}
     for policy in dict.fromkeys(policy for result in results.values() for policy in result.policies):
-        found.setdefault(type(policy).__name__, []).append(policy.shown_params())
-    told: dict[str, dict[str, Any]] = {}
-    for name, variants in found.items():
-        values = {key: list(dict.fromkeys(each[key] for each in variants if key in each)) for each in variants for key in each}
-        told[name] = {key: each[0] if len(each) == 1 else each for key, each in values.items()}
-    return told
+        variants.setdefault(type(policy).__name__, []).append(policy.shown_params())
+    merged: dict[str, dict[str, Any]] = {}
+    for name, each in variants.items():
+        values = {
+            key: list(dict.fromkeys(params[key] for params in each if key in params)) for params in each for key in params
+        }
+        merged[name] = {key: found[0] if len(found) == 1 else found for key, found in values.items()}
+    return merged
 
 
 def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:
@@ -208,7 +210,7 @@ def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:
 
 
 def regret_table(result: Result, labels: Sequence[str], line: str) -> Table:
-    """Return the regrets at the horizon, with the labels of the figures. Times of games that may be kept ones are left out.
+    """Return the regrets at the horizon, with the labels of the figures and without times, which kept games do not have.
 
     Args:
         result: of the games.
@@ -228,12 +230,12 @@ def free_name(path: Path) -> Path:
 
 
 def write(finished: Sequence[FinishedExperiment], path: Path, about: report.About, numbered: bool = False) -> Path:
-    """Write a new folder with the report, and per experiment its figures, tables, settings and results; return where it is.
+    """Write a new folder with the report and each experiment's figures, tables, settings and results; return its path.
 
     The folder appears complete or not at all, and never replaces another.
 
     Args:
-        finished: what was run.
+        finished: the experiments that were run.
         path: the folder.
         about: what the report says about itself.
         numbered: take the next free name if `path` exists, instead of refusing.
@@ -270,12 +272,12 @@ OPENING = "rested-two-arms"
 
 
 def about(finished: Sequence[FinishedExperiment], seconds: float = 0.0, kept: Origins = MappingProxyType({})) -> report.About:
-    """Return what the report of these finished says about itself.
+    """Return what the report of these experiments says about itself.
 
     Args:
-        finished: what was run.
-        seconds: how long that took.
-        kept: the games that were kept ones, as `ChunkStore.reused` counts them.
+        finished: the experiments that were run.
+        seconds: how long they took.
+        kept: how many games were kept from earlier runs, as `ChunkStore.reused` counts them.
     """
     settings = finished[0].section.settings
     results = {id(result): result for each in finished for result in each.results.values()}  # some share games

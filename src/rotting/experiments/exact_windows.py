@@ -41,9 +41,9 @@ class Settings:
     lengths: tuple[tuple[int, int], ...]  # horizons, and how many runs of each
     scanned: int  # the longest horizon that the scan plays, once
     timed: int  # the longest horizon at which it is timed, in several processes
-    timed_rounds: int  # that the others play for their times, so that those of short games are as good as of long ones
-    traced: int  # runs whose hulls are looked at
-    marks: int  # rounds at which they are
+    timed_rounds: int  # played by the others for their times, in several runs if the games are short
+    traced: int  # runs whose hulls are recorded
+    marks: int  # rounds at which they are recorded
     seed: int = 0
 
 
@@ -113,7 +113,7 @@ class RAWUCBScan(RAWUCB):
 
 
 def problems(horizon: int) -> dict[str, Problem]:
-    """Return two arms that stay, two of which one drops, and two that fall by 1 in all, one from a little higher."""
+    """Return three problems of two arms: constant means, one that drops, and two that fall by 1 over the game."""
     falling = [Rested(Linear(start, slope=-1.0 / horizon)) for start in (0.0, 0.2)]
     return {
         "stationary": stationary([0.0, 0.3], horizon=horizon),
@@ -123,14 +123,14 @@ def problems(horizon: int) -> dict[str, Problem]:
 
 
 def policies(problem: Problem) -> dict[str, Policy]:
-    """Return the policies, which are told the noise's scale."""
+    """Return the policies, with the scale of the noise as their sigma."""
     sigma = problem.noise.scale
     made = (RAWUCB(ALPHA, sigma), EffRAWUCB(ALPHA, sigma, 2.0), EffRAWUCB(ALPHA, sigma, 1.1), RAWUCBScan(ALPHA, sigma))
     return dict(zip(LABELS, made, strict=True))
 
 
 class Trace(NamedTuple):
-    """What the states of one problem and horizon hold."""
+    """The sizes of the states on one problem with one horizon."""
 
     rounds: Ints  # [marks]
     vertices: Floats  # [runs, marks] of all arms together, in exact RAW-UCB's hulls
@@ -138,7 +138,7 @@ class Trace(NamedTuple):
 
 
 def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
-    """Play every problem at every length, and look into the states."""
+    """Play every problem at every length, and record the sizes of the states."""
     games, timed, traces = {}, {}, {}
     for T, runs in settings.lengths:
         enough = max(1, settings.timed_rounds // T)
@@ -162,7 +162,7 @@ def game_name(problem: str, horizon: int, scanned: bool = False) -> str:
 
 
 def trace(settings: Settings, problem: Problem, horizon: int) -> Trace:
-    """Return the vertices over time, and what the states of all policies take."""
+    """Return the number of vertices over time, and the sizes of the states of all policies."""
     players = policies(problem)
     rounds = np.unique(np.geomspace(1, horizon, settings.marks).round().astype(np.int64))
     vertices, sizes = zip(
@@ -173,7 +173,7 @@ def trace(settings: Settings, problem: Problem, horizon: int) -> Trace:
 
 
 def _trace(policy: Policy, problem: Problem, rounds: Ints, run: int, seed: int) -> tuple[list[int], float]:
-    """Play a game from look to look; return the vertices seen, and the kilobytes of the state at the end."""
+    """Play a game; return the number of vertices at these rounds, and the kilobytes of the state at the end."""
     kernel, noise, n_arms = policy.kernel, problem.noise, problem.n_arms
     parts: dict[Any, Any] = {choose: kernel.choose, update: kernel.update, draw: noise.draw, is_full: state_is_full}
     go_on = compiled(bind(play, parts), policy)
@@ -237,7 +237,7 @@ class _Measured:
         return self.traces[problem, T].kilobytes[label]
 
     def scan_agrees(self, problem: str, T: int) -> bool:
-        """Tell whether the scan pulled the arms as often as exact RAW-UCB did in the same run."""
+        """Return whether the scan pulled the arms as often as exact RAW-UCB did in the same run."""
         scan, exact = (self._game(problem, T, label)[0].pulls[0, 0] for label in (SCAN, EXACT))
         return bool(np.array_equal(scan, exact))
 
@@ -391,7 +391,7 @@ def _where(measured: _Measured) -> str:
 
 
 def _other(measured: _Measured, exact: str) -> str:
-    """Return the same quantity of the other exact version."""
+    """Return the same quantity for the other exact version."""
     words = {SCAN: "Over the scan of all windows", EXACT: "Over RAW-UCB on hulls"}
     return f"{words[exact]}: {estimate_text(measured.over(exact, EFF))}."
 

@@ -63,7 +63,7 @@ LABELS = tuple(policies(25_000))
 
 GAME = "ten-arms"
 LONGER = (2, 4)  # times the horizon
-GROWING = (RAW, SW, D)  # what plays the longer games, tuned to each
+GROWING = (RAW, SW, D)  # the policies that play the longer games, tuned to each
 
 
 def longer_name(times: int) -> str:
@@ -125,12 +125,14 @@ def _over_horizons(results: Results, label: str) -> Interval:
     return growth(_final(results, label)[0], *longer)
 
 
-def _beside(measure: Callable[[Results, str], Interval], label: str) -> Callable[[Results], str]:
-    """Return how to write the same quantity of RAW-UCB, and the ratio of the regrets."""
+def _compared_to_raw(measure: Callable[[Results, str], Interval], label: str) -> Callable[[Results], str]:
+    """Return a function that writes the same quantity for RAW-UCB, and the ratio of the regrets."""
 
     def remark(results: Results) -> str:
         ratio = mean_ratio(_final(results, label), _final(results, RAW))
-        return f"The same of {RAW}: {estimate_text(measure(results, RAW))}. Regret over that of {RAW}: {estimate_text(ratio)}."
+        return (
+            f"For comparison, {RAW}: {estimate_text(measure(results, RAW))}. Regret over that of {RAW}: {estimate_text(ratio)}."
+        )
 
     return remark
 
@@ -145,7 +147,7 @@ def _does_not_learn(name: str, label: str) -> tuple[Statement[Results], ...]:
             f"regret of {label} from 3T/4 to T over T/2 to 3T/4: 1 for t, 0.84 for sqrt(t), 0.71 for log t",
             lambda results: _over_rounds(results, label),
             low=0.9,
-            compare=_beside(_over_rounds, label),
+            compare=_compared_to_raw(_over_rounds, label),
         ),
         Statement(
             f"ten-arms-{name}-linear-in-horizons",
@@ -154,7 +156,7 @@ def _does_not_learn(name: str, label: str) -> tuple[Statement[Results], ...]:
             f"regret of {label} in games of 4T less 2T rounds over 2T less T: 2 for T, 1.41 for sqrt(T), 1 for log T",
             lambda results: _over_horizons(results, label),
             low=1.7,
-            compare=_beside(_over_horizons, label),
+            compare=_compared_to_raw(_over_horizons, label),
         ),
     )
 

@@ -72,7 +72,7 @@ def _were(count: int) -> str:
 
 
 def day_text(day: date) -> str:
-    """Write a day.
+    """Return a day in words.
 
     Example:
         >>> day_text(date(2026, 11, 7))

@@ -32,13 +32,13 @@ COUNTED = {
     Verdict.NOT_COMPARABLE: "not comparable",
 }
 
-# The same hues for a dark page: lighter, and white in the place of black.
+# The same hues for a dark page: lighter, and white instead of black.
 DARK_COLOURS = ("#4A9FE8", "#FF7F3A", "#22C795", "#E59BC6", "#F4F4F4", "#F2B134", "#9AD7FA", "#9C9C9C")
 PAPER = "(paper)"  # in a column's head: its numbers are the paper's
 SHOWN = ("words", "quantity", "measured", "region", "marked verdict")  # the columns of the ledger
 FULL = "full size"
 NOT_WITH_HOLM = "Undecided with Holm's correction."
-LONG = 32  # characters from which on a cell may be wrapped
+LONG = 32  # cells with more characters may be wrapped
 
 
 def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim] = MappingProxyType({})) -> str:
@@ -47,7 +47,7 @@ def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim
     Args:
         sections: in the order of the page.
         about: what the page says about itself.
-        full: claims that a report of the full size decided, to be shown beside those of this one.
+        full: claims of the full-size report, shown beside those of this one.
     """
     scripts = [_script(_plotly()), _script(_own("charts.js")), _script(_own("ledger.js"))]
     body = [
@@ -64,7 +64,7 @@ def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim
     ]
     head = [
         '<meta charset="utf-8">',
-        # First of all: only these scripts may run, and nothing is fetched, whatever the text holds.
+        # Only these scripts may run, and nothing is fetched, whatever the text contains.
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
@@ -374,7 +374,7 @@ def _figure(section: str, figure: Figure, level: int = 3) -> str:
         + f'<div class="plot" role="img" aria-label="{escape(panel_text(panel))}"></div></div>'
         for panel in figure.panels
     )
-    # In a data block a browser looks only for the end of the element, which needs a `<`.
+    # Browsers end a data block at `</script`, so that no `<` may be in it.
     data = json.dumps(chart_data(figure), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return (
         f'<figure class="chart" id="{name}" aria-labelledby="{name}-title">'

@@ -39,7 +39,7 @@ def write(
         folder: an existing folder. It gets `report.html`, `claims.csv`, `claims.parquet`, `claims.md`, `verdicts.json`, and
             per section `<id>/settings.json`, `<id>/<figure>.png` and `.pdf`, `<id>/<table>.csv`, `.parquet` and `.md`.
         about: what the report says about itself.
-        full: claims that a report of the full size decided, to be shown beside those of this one.
+        full: claims of the full-size report, shown beside those of this one.
 
     Returns:
         The path of `report.html`.
