@@ -207,7 +207,7 @@ def cases(pools: Pools) -> dict[str, list[Case]]:
         rested_two_arms.LABELS.index(getattr(rested_two_arms, name)) for name in ("RAW", "FEWA", "GLR", "EXP3_S", "EFF_RAW")
     )
     two, easy = pools["two-arms"], pools["easy"]
-    medium = two[[rested_two_arms._medium(L) for L in rested_two_arms.GRID]]
+    medium = two[[rested_two_arms.MEDIUM(L) for L in rested_two_arms.GRID]]
     night_raw, night_fewa = (restless_nights.LABELS.index(label) for label in (restless_nights.RAW, restless_nights.FEWA))
     return {
         "mean_ratio": [

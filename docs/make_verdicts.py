@@ -42,18 +42,25 @@ def main(arguments: Sequence[str]) -> None:
     """Read the reports, and write the file of the package."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("reports", nargs="+", type=Path, help="folders of reports, or their verdicts.json")
-    parser.add_argument("--commit", help="of the code that made them; default: the one that is checked out")
+    parser.add_argument("--commit", help="commit of the code that made the reports; default: the one that is checked out")
     options = parser.parse_args(arguments)
+    commit = options.commit or _git("describe", "--always", "--dirty", "--abbrev=12", "--exclude=*").stdout.strip()
+    if not is_in_history(commit):
+        raise InvalidValueError("commit", "be in the history of the code that is checked out", commit)
     paths = [path / "verdicts.json" if path.is_dir() else path for path in options.reports]
     kept = read(FULL_SIZE) if FULL_SIZE.is_file() else None
-    data = merged(kept, [read(path) for path in paths], options.commit or _checked_out())
+    data = merged(kept, [read(path) for path in paths], commit)
     FULL_SIZE.write_text(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
 
 
-def _checked_out() -> str:
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    done = subprocess.run(command, cwd=FULL_SIZE.parent, capture_output=True, text=True, check=True)  # noqa: S603 (no input)
-    return done.stdout.strip()
+def is_in_history(commit: str) -> bool:
+    """Return whether a commit is the one that is checked out, or an ancestor of it."""
+    return _git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    folder = Path(__file__).parent
+    return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603, S607
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def played() -> str:
 
 def test_a_copy_verifies_and_goes_on(played: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["backup", played, "monday.rot"]) == 0
-    assert capsys.readouterr() == ("", "copied 2 events to monday.rot; rotting log monday.rot --verify plays them again\n")
+    assert capsys.readouterr() == ("", "copied 2 events to monday.rot; check it with: rotting log monday.rot --verify\n")
     assert cli.main(["log", "monday.rot", "--verify"]) == 0
     with rotting.open("monday.rot") as bandit:
         assert bandit.rounds == 2

@@ -105,23 +105,45 @@ def test_control_c_says_what_is_kept_and_the_same_command_goes_on() -> None:
 
 
 @pytest.mark.usefixtures("tiny")
-def test_control_c_after_the_games_names_their_folder(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("options", "raised", "said"),
+    [
+        ([], KeyboardInterrupt(), "finished games are kept in '{keep}': run it again to continue from there"),
+        (
+            ["--fresh"],
+            KeyboardInterrupt(),
+            "games played anew and older ones are kept in '{keep}'. Run it without --fresh to use both",
+        ),
+        (
+            ["--fresh"],
+            KeyboardInterrupt("2 games were played anew"),
+            "2 games were played anew. Run it without --fresh to use both",
+        ),
+    ],
+)
+def test_control_c_says_how_to_use_the_kept_games(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    raised: KeyboardInterrupt,
+    said: str,
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+        raise raised
 
     monkeypatch.setattr(experiments, "write", interrupt)
-    assert cli.main(["reproduce", "rested-two-arms", "--no-progress"]) == command_line.INTERRUPTED
-    keep = Path.cwd() / "cache/rotting/games"
+    assert cli.main(["reproduce", "rested-two-arms", "--no-progress", *options]) == command_line.INTERRUPTED
     end = capsys.readouterr().err.splitlines()[-1]
-    assert end == f"rotting: interrupted: finished games are kept in '{keep}': run it again to go on from there"
+    assert end == f"rotting: interrupted: {said.format(keep=Path.cwd() / 'cache/rotting/games')}"
 
 
 @pytest.mark.usefixtures("tiny")
 def test_reproduce_says_which_games_it_did_not_play(capsys: pytest.CaptureFixture[str]) -> None:
     games = 2 * len(restless_nights.LABELS) * 3  # two nights, three runs
-    for out, words in (("first", f"All {games} games were played"), ("second", f"Of {games} games, 0 were played")):
+    for out, words in (
+        ("first", f"All {games} games were played"),
+        ("second", f"All {games} games were kept from earlier runs; none was played now"),
+    ):
         assert cli.main(["reproduce", "runtime", "--out", out, "--no-progress"]) == 0
         assert words in capsys.readouterr().out
         assert words in Path(out, "report.html").read_text()

@@ -52,33 +52,46 @@ def test_what_is_kept_in_the_package_can_be_read() -> None:
         assert known == {}
 
 
+def test_the_commit_of_what_is_kept_is_in_the_history() -> None:
+    if maker._git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+        pytest.skip("needs the history of the repository")
+    commits = {each["commit"] for each in read(experiments.FULL_SIZE)["experiments"].values()}
+    assert {commit: maker.is_in_history(commit) for commit in commits} == dict.fromkeys(commits, True)
+
+
+def test_reports_of_a_commit_that_is_not_in_the_history_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match="commit must be in the history .*, got '0123456789ab'"):
+        maker.main([str(tmp_path), "--commit", "0123456789ab"])
+
+
 @pytest.mark.usefixtures("tiny")
 def test_a_quick_report_shows_every_verdict_of_a_full_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What a claim says does not depend on the size, or its verdict could not be compared."""
     for name in experiments.list_experiments():
         sizes = experiments.find(name).sizes
-        other = {"runs": 4, "hard_pieces": (1, 2), "hard_draws": 3, "every": 2, "lengths": ((20, 4), (50, 2)), "timed": 20}
+        other = {"runs": 4, "hard_pieces": (1, 2), "hard_draws": 3, "lengths": ((20, 4), (50, 2)), "timed": 20}
         fields = {field.name for field in dataclasses.fields(sizes["quick"])}
         changed = dataclasses.replace(sizes["quick"], **{key: value for key, value in other.items() if key in fields})
         monkeypatch.setitem(sizes, "full", changed)
-    outcomes = experiments.run(experiments.list_experiments(), "full", progress=False)
-    folder = experiments.write(outcomes, tmp_path / "full", experiments.about(outcomes))
+    finished = experiments.run(experiments.list_experiments(), "full", progress=False)
+    folder = experiments.write(finished, tmp_path / "full", experiments.about(finished))
     assert "full size</th>" not in (folder / "report.html").read_text("utf-8")
 
     kept = tmp_path / "full_size.json"
     for module in (maker, experiments):
         monkeypatch.setattr(module, "FULL_SIZE", kept)
+    monkeypatch.setattr(maker, "is_in_history", lambda commit: commit == "0123456789ab")
     maker.main([str(folder), "--commit", "0123456789ab"])
-    assert set(kept_claims(read(kept))) == {claim.id for each in outcomes for claim in each.section.findings.claims}
+    assert set(kept_claims(read(kept))) == {claim.id for each in finished for claim in each.section.findings.claims}
 
-    outcomes = experiments.run(experiments.list_experiments(), progress=False)
-    page = (experiments.write(outcomes, tmp_path / "quick", experiments.about(outcomes)) / "report.html").read_text("utf-8")
+    finished = experiments.run(experiments.list_experiments(), progress=False)
+    page = (experiments.write(finished, tmp_path / "quick", experiments.about(finished)) / "report.html").read_text("utf-8")
     assert "commit 0123456789ab" in page
     assert page.count('data-head="full size"') == len(kept_claims(read(kept)))
-    assert "not there</div>" not in page
+    assert "not in the full-size report</div>" not in page
 
     data = read(kept)
     data["experiments"]["theory"]["claims"].pop("theory-impossible")
     kept.write_text(json.dumps(data), "utf-8")
-    page = (experiments.write(outcomes, tmp_path / "lacks", experiments.about(outcomes)) / "report.html").read_text("utf-8")
-    assert page.count("not there</div>") == 1
+    page = (experiments.write(finished, tmp_path / "lacks", experiments.about(finished)) / "report.html").read_text("utf-8")
+    assert page.count("not in the full-size report</div>") == 1

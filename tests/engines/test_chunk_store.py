@@ -250,6 +250,9 @@ def test_fresh_games_are_played_whatever_is_kept_and_replace_it(tmp_path: Path, 
         assert simulate_all([Simulation(POLICIES, PROBLEM, runs=5)], keep=store) == [plain]
         assert len(played) == 5 * len(POLICIES)
         assert not store.reused
+        assert (
+            store.describe(99) == f"{len(played)} of 99 games were played anew; the older ones are still kept in '{tmp_path}'"
+        )
     played.clear()
     assert simulate(POLICIES, PROBLEM, runs=5, keep=tmp_path) == plain
     assert played == []
@@ -496,7 +499,7 @@ def test_an_interrupt_says_in_one_sentence_how_many_games_are_kept(tmp_path: Pat
     assert running.returncode == -signal.SIGINT
     chunks = [ChunkStore(folder).read(path.stem) for path in folder.rglob("*.chunk")]
     games = sum(len(chunk.regret) for chunk in chunks if chunk is not None)
-    said = f"{games:,} of 1,000,000 games are kept in '{folder}': run it again to go on from there"
+    said = f"{games:,} of 1,000,000 games are kept in '{folder}': run it again to continue from there"
     assert err.splitlines()[-1] == f"KeyboardInterrupt: {said}"
     assert err.count("File ") == 3  # the script, `simulate` and `simulate_all`: nothing of the engine
 

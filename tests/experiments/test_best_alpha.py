@@ -25,7 +25,7 @@ def found(best_at: Any, runs: int = 2_000) -> Findings:
             steps = abs(grid.index(alpha) - grid.index(best_at(label, L)))
             regret[k, :, 0] = 1.2**steps * np.linspace(0.99, 1.01, runs)
         played[game_name(L)] = SimpleNamespace(regret=regret)
-    return experiment.findings(FULL, experiments.Plan({}), played)
+    return experiment.findings(FULL, experiments.Prepared({}), played)
 
 
 def claims(findings: Findings) -> dict[str, Claim]:
@@ -68,5 +68,5 @@ def test_another_alpha_that_is_better_at_one_drop_is_told() -> None:
 
 def test_few_runs_decide_nothing() -> None:
     for claim in found(lambda label, L: experiment.PAPER[label], runs=1_999).claims:
-        assert claim.verdict == Verdict.OPEN
-        assert "it takes 2,000" in claim.reason
+        assert claim.verdict == Verdict.UNDECIDED
+        assert claim.reason.startswith("needs 2,000 runs")

@@ -24,9 +24,9 @@ def test_its_games_are_those_of_the_two_benchmarks(monkeypatch: pytest.MonkeyPat
         return simulate_all(games, *rest)
 
     monkeypatch.setattr(experiments, "simulate_all", counted)
-    outcomes = experiments.run(["restless-nights", "rested-two-arms", "both-benchmarks"], progress=False)
-    rested, nights, both = outcomes
-    assert [each.section.id for each in outcomes] == ["rested-two-arms", "restless-nights", "both-benchmarks"]
+    finished = experiments.run(["restless-nights", "rested-two-arms", "both-benchmarks"], progress=False)
+    rested, nights, both = finished
+    assert [each.section.id for each in finished] == ["rested-two-arms", "restless-nights", "both-benchmarks"]
     assert len(played) == len(rested.results) + len(nights.results)
     for name, result in both.results.items():
         assert result is {**rested.results, **nights.results}[name]
@@ -46,7 +46,7 @@ def test_the_difference_is_that_of_the_ratios() -> None:
     restless = drawn(restless_nights.LABELS, **{restless_nights.FEWA: 6.0, restless_nights.FEWA_4: 2.0})
     played: Any = {rested_two_arms.game_name(L): rested for L in settings.rested.drops}
     played |= {f"night-{number}": restless for number in nights}
-    found = experiment.findings(settings, experiments.Plan({}, data=nights), played)
+    found = experiment.findings(settings, experiments.Prepared({}, data=nights), played)
     empirical, theoretical = found.claims
     assert (round(empirical.estimate.mean, 9), empirical.verdict) == (2.0, Verdict.HOLDS)
     assert (round(theoretical.estimate.mean, 9), theoretical.verdict) == (0.5, Verdict.FAILS)

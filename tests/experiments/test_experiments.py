@@ -29,9 +29,9 @@ def test_every_experiment_is_data_with_both_sizes() -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_an_experiment_simulates_as_simulate_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    (outcome,) = experiments.run(["rested-two-arms"], workers=1, progress=False)
+    (finished,) = experiments.run(["rested-two-arms"], workers=1, progress=False)
     L = rested_two_arms.EASY
-    result = outcome.results[f"L={L:.4g}"]
+    result = finished.results[f"L={L:.4g}"]
     assert result == simulate(result.policies, two_arms(L, 40), runs=3, seed=0)
 
 
@@ -53,6 +53,10 @@ def test_games_that_two_experiments_need_are_played_once(monkeypatch: pytest.Mon
     assert seconds[label].mean == pytest.approx(us[label].mean * tiny_night(7).horizon / 1e6)
 
 
+def test_games_without_times_was_timed_in_no_process() -> None:
+    assert experiments.Prepared({}).processes == 0
+
+
 @dataclasses.dataclass(frozen=True)
 class Sizes:
     runs: int
@@ -62,12 +66,12 @@ class Sizes:
 def test_what_two_experiments_share_is_prepared_once_for_each_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = []
 
-    def prepare(settings: Sizes, workers: int | None, progress: bool | None) -> experiments.Plan:
+    def prepare(settings: Sizes, workers: int | None, progress: bool | None) -> experiments.Prepared:
         prepared.append(settings.runs)
-        return experiments.Plan({}, data=settings.runs)
+        return experiments.Prepared({}, data=settings.runs)
 
-    def findings(settings: Sizes, plan: experiments.Plan, results: experiments.Results) -> Findings:
-        return Findings((f"{settings.runs} runs asked for, {plan.data} planned",))
+    def findings(settings: Sizes, prepared: experiments.Prepared, results: experiments.Results) -> Findings:
+        return Findings((f"{settings.runs} runs asked for, {prepared.data} planned",))
 
     known = {
         name: experiments.Experiment(name, name, "nowhere", {"quick": Sizes(runs)}, prepare, findings, order)
@@ -75,9 +79,9 @@ def test_what_two_experiments_share_is_prepared_once_for_each_settings(monkeypat
     }
     monkeypatch.setattr(experiments, "_ids", lambda: list(known))
     monkeypatch.setattr(experiments, "find", known.get)
-    outcomes = experiments.run(list(known), progress=False)
+    finished = experiments.run(list(known), progress=False)
     assert prepared == [3, 5]
-    assert [text for each in outcomes for text in each.section.findings.paragraphs] == [
+    assert [text for each in finished for text in each.section.findings.paragraphs] == [
         "3 runs asked for, 3 planned",
         "5 runs asked for, 5 planned",
         "3 runs asked for, 3 planned",
@@ -86,11 +90,11 @@ def test_what_two_experiments_share_is_prepared_once_for_each_settings(monkeypat
 
 @pytest.mark.usefixtures("tiny")
 def test_a_folder_made_meanwhile_is_left_alone(tmp_path: Path) -> None:
-    outcomes = experiments.run(["runtime"], progress=False)
+    finished = experiments.run(["runtime"], progress=False)
     taken = tmp_path / "taken"
     taken.mkdir()
     with pytest.raises(FileExistsError, match="exists"):
-        experiments.write(outcomes, taken, experiments.about(outcomes))
-    assert experiments.write(outcomes, taken, experiments.about(outcomes), numbered=True) == tmp_path / "taken-2"
+        experiments.write(finished, taken, experiments.about(finished))
+    assert experiments.write(finished, taken, experiments.about(finished), numbered=True) == tmp_path / "taken-2"
     assert sorted(each.name for each in tmp_path.iterdir() if each.name != "cache") == ["taken", "taken-2"]
     assert not list(taken.iterdir())

@@ -14,19 +14,19 @@ def test_a_data_file_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
     path = tmp_path / "nothing" / "nasa-battery" / "capacity_by_discharge.csv"
     path.parent.mkdir(parents=True)
     path.write_text("battery,volts\n")
-    (outcome,) = experiments.run(["real-decay"], progress=False)
-    assert any("capacity_by_discharge.csv must have the columns" in note for note in outcome.section.findings.notes)
-    assert not outcome.results
+    (finished,) = experiments.run(["real-decay"], progress=False)
+    assert any("capacity_by_discharge.csv must have the columns" in note for note in finished.section.findings.notes)
+    assert not finished.results
 
 
 @pytest.mark.slow
 def test_real_decay_plays_the_data_that_is_there() -> None:
-    plan = real_decay.prepare(dataclasses.replace(real_decay.SIZES["quick"], runs=2), None, False)
-    if plan.notes:
-        pytest.skip(plan.notes[0])
-    (outcome,) = (each for each in experiments.run(["real-decay"], progress=False))
-    assert list(outcome.results) == list(real_decay.CASES)
-    assert [figure.name for figure in outcome.section.findings.figures] == list(real_decay.CASES)
-    for result in outcome.results.values():
+    prepared = real_decay.prepare(dataclasses.replace(real_decay.SIZES["quick"], runs=2), None, False)
+    if prepared.notes:
+        pytest.skip(prepared.notes[0])
+    (finished,) = (each for each in experiments.run(["real-decay"], progress=False))
+    assert list(finished.results) == list(real_decay.CASES)
+    assert [figure.name for figure in finished.section.findings.figures] == list(real_decay.CASES)
+    for result in finished.results.values():
         assert list(real_decay.LABELS).index("uniform") == len(result.policies) - 1
         assert result.regret[0, :, -1].mean() < result.regret[-1, :, -1].mean()  # RAW-UCB against choosing blindly

@@ -43,13 +43,13 @@ def test_growth_tells_what_cannot_learn_however_much_it_regrets(name: str, scale
 def test_the_regret_of_raw_ucb_stands_beside_it() -> None:
     found = claims(1.0, 1.0)["ten-arms-sw-ucb-linear-in-horizons"]
     assert found.estimate.mean == pytest.approx(2.0)
-    assert found.remark.startswith("The same of RAW-UCB 1.4: 1.000 [1.000, 1.000]. Regret over that of RAW-UCB 1.4: ")
+    assert found.remark.startswith("For comparison, RAW-UCB 1.4: 1.000 [1.000, 1.000]. Regret over that of RAW-UCB 1.4: ")
 
 
 def test_longer_games_are_tuned_to_their_own_horizon() -> None:
-    plan = experiment.prepare(experiment.SIZES["quick"], 1, False)
+    prepared = experiment.prepare(experiment.SIZES["quick"], 1, False)
     for times in experiment.LONGER:
-        game = plan.games[experiment.longer_name(times)]
+        game = prepared.games[experiment.longer_name(times)]
         T = times * experiment.SIZES["quick"].horizon
         tuned = experiment.policies(T)
         assert game.policies == tuple(tuned[label] for label in experiment.GROWING)

@@ -10,13 +10,13 @@ import pytest
 from docs.make_coverage import NOT_MEASURED
 from rotting import theory
 from rotting.common.statistics import mean_interval
-from rotting.experiments import Plan
+from rotting.experiments import Prepared
 from rotting.experiments import theory as experiment
 from rotting.report.claims import Claim, Verdict
 from rotting.report.model import Findings
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
-from tests.helpers.tiny_experiments import play_plan
+from tests.helpers.tiny_experiments import play_prepared
 
 SMALL = replace(
     experiment.SIZES["quick"],
@@ -31,18 +31,18 @@ SMALL = replace(
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def prepared() -> Prepared:
     return experiment.prepare(SMALL, 1, progress=False)
 
 
 @pytest.fixture(scope="module")
-def played(plan: Plan) -> dict[str, Result]:
-    return play_plan(plan)
+def played(prepared: Prepared) -> dict[str, Result]:
+    return play_prepared(prepared)
 
 
 @pytest.fixture(scope="module")
-def found(plan: Plan, played: dict[str, Result]) -> Findings:
-    return experiment.findings(SMALL, plan, played)
+def found(prepared: Prepared, played: dict[str, Result]) -> Findings:
+    return experiment.findings(SMALL, prepared, played)
 
 
 def claims(found: Findings) -> dict[str, Claim]:
@@ -56,8 +56,8 @@ def with_regret(result: Result, final: np.ndarray) -> Result:
     return replace(result, regret=regret)
 
 
-def problem_of(plan: Plan, name: str) -> Any:
-    games = plan.games[name]
+def problem_of(prepared: Prepared, name: str) -> Any:
+    games = prepared.games[name]
     assert isinstance(games, Simulation)
     return games.problem
 
@@ -78,12 +78,12 @@ def test_in_both_sizes_every_bound_says_something(size: str) -> None:
             assert min(float(each.values[-1]) for each in theory.bounds(problem, policy)) < most, (name, policy)
 
 
-def test_the_table_of_upper_bounds(plan: Plan, played: dict[str, Result], found: Findings) -> None:
+def test_the_table_of_upper_bounds(prepared: Prepared, played: dict[str, Result], found: Findings) -> None:
     rows = found.tables["upper-bounds"].rows
     assert [row["problem"] for row in rows[::4]] == list(experiment.problems(60, 0.05))
     assert len(rows) == 20
     for k, row in enumerate(rows):
-        result, problem = played[row["problem"]], problem_of(plan, row["problem"])
+        result, problem = played[row["problem"]], problem_of(prepared, row["problem"])
         policy = result.policies[k % 4]
         assert row["policy"] == f"{experiment.FOUR[k % 4]} {policy.params.alpha:g}"
         assert policy.params.sigma == SMALL.sigma
@@ -103,17 +103,17 @@ def test_the_table_of_upper_bounds(plan: Plan, played: dict[str, Result], found:
     assert f"{20 - marked} of the 20 bounds" in found.paragraphs[0]
 
 
-def test_the_claims_of_upper_bounds_take_the_worst_problem(plan: Plan, played: dict[str, Result]) -> None:
+def test_the_claims_of_upper_bounds_take_the_worst_problem(prepared: Prepared, played: dict[str, Result]) -> None:
     """Regrets of half the bound everywhere, and on one problem of nine tenths, then of eleven tenths."""
 
     def tight(name: str, share: float) -> Result:
         result = played[name]
-        values = [min(float(each.values[-1]) for each in theory.bounds(problem_of(plan, name), p)) for p in result.policies]
+        values = [min(float(each.values[-1]) for each in theory.bounds(problem_of(prepared, name), p)) for p in result.policies]
         return with_regret(result, share * np.array(values)[:, None] * np.array([0.99, 1.0, 1.01]))
 
-    made = {**played, **{name: tight(name, 0.5) for name in plan.data}}
+    made = {**played, **{name: tight(name, 0.5) for name in prepared.data}}
     for share, verdict in ((0.9, Verdict.HOLDS), (1.2, Verdict.FAILS)):
-        told = claims(experiment.findings(SMALL, plan, made | {"rested-drop": tight("rested-drop", share)}))
+        told = claims(experiment.findings(SMALL, prepared, made | {"rested-drop": tight("rested-drop", share)}))
         for label in experiment.FOUR:
             claim = told[f"theory-upper-{label.lower()}"]
             assert claim.estimate.mean == pytest.approx(1 / share, rel=1e-12)
@@ -141,7 +141,7 @@ def families(kind: str) -> Mapping[str, float]:
 
 @pytest.mark.parametrize("kind", ["pieces", "budget"])
 def test_the_worst_problem_is_found_in_one_half_and_measured_in_the_other(
-    kind: str, plan: Plan, played: dict[str, Result]
+    kind: str, prepared: Prepared, played: dict[str, Result]
 ) -> None:
     """Six runs of three problems: the second is the worst in the first three runs, the first in the last three."""
     label = "UCB1"
@@ -154,7 +154,7 @@ def test_the_worst_problem_is_found_in_one_half_and_measured_in_the_other(
             final = result.regret[:, :, -1].copy()
             final[place] = runs
             made[f"hard-{name}-{draw}"] = with_regret(result, final)
-    found = experiment.findings(SMALL, plan, made)
+    found = experiment.findings(SMALL, prepared, made)
     rows = found.tables[{"pieces": "hard-pieces", "budget": "hard-budgets"}[kind]].rows
     assert [row["bound"] for row in rows] == list(families(kind).values())
     for row in rows:
@@ -166,7 +166,7 @@ def test_the_worst_problem_is_found_in_one_half_and_measured_in_the_other(
 
 
 @pytest.mark.parametrize("kind", ["pieces", "budget"])
-def test_the_claims_of_lower_bounds_take_the_smallest(kind: str, plan: Plan, played: dict[str, Result]) -> None:
+def test_the_claims_of_lower_bounds_take_the_smallest(kind: str, prepared: Prepared, played: dict[str, Result]) -> None:
     """Regrets of three times the bound, but for one policy on one family."""
     bounds = families(kind)
     for share, verdict in ((2.0, Verdict.HOLDS), (0.5, Verdict.FAILS)):
@@ -178,7 +178,7 @@ def test_the_claims_of_lower_bounds_take_the_smallest(kind: str, plan: Plan, pla
                 if name == list(bounds)[1]:
                     final[2] = share * bound * np.array([1.0, 1.0, 1.0, 0.99, 1.0, 1.01])
                 made[f"hard-{name}-{draw}"] = with_regret(result, final)
-        claim = claims(experiment.findings(SMALL, plan, made))[f"theory-lower-{kind}"]
+        claim = claims(experiment.findings(SMALL, prepared, made))[f"theory-lower-{kind}"]
         assert claim.estimate.mean == pytest.approx(share, rel=1e-12)
         assert claim.verdict == verdict
         assert claim.remark == f"Slack: the mean regrets are {share:g} to 3 times the bound."
@@ -187,25 +187,25 @@ def test_the_claims_of_lower_bounds_take_the_smallest(kind: str, plan: Plan, pla
 # --- What cannot be learned ---------------------------------------------------------------------------------
 
 
-def test_the_claim_of_the_impossible_leaves_the_oracle_out(plan: Plan, played: dict[str, Result]) -> None:
+def test_the_claim_of_the_impossible_leaves_the_oracle_out(prepared: Prepared, played: dict[str, Result]) -> None:
     """floor(16 / 8) = 2: each policy loses 6 on one of the problems, one of them 4; the oracle, which sees all, nothing."""
     falls, stays = (np.zeros_like(played[name].regret[:, :, -1]) for name in ("falls", "stays"))
     falls[1:3], stays[3:] = 6.0, 6.0
     stays[3] = 4.0
     made = {name: with_regret(played[name], final) for name, final in (("falls", falls), ("stays", stays))}
-    claim = claims(experiment.findings(SMALL, plan, played | made))["theory-impossible"]
+    claim = claims(experiment.findings(SMALL, prepared, played | made))["theory-impossible"]
     assert claim.estimate.mean == pytest.approx(2.0, rel=1e-12)
     assert claim.verdict == Verdict.HOLDS
     assert f"{len(experiment.LEARNERS)} policies" in claim.quantity
     assert claim.remark == "Slack: the mean regrets are 2 to 3 times the floor."
 
 
-def test_what_is_played_is_what_is_said(plan: Plan, found: Findings) -> None:
-    names = list(plan.games)
-    assert plan.data == tuple(names[:5])
+def test_what_is_played_is_what_is_said(prepared: Prepared, found: Findings) -> None:
+    names = list(prepared.games)
+    assert prepared.data == tuple(names[:5])
     for V in (0.2, 1.0):
         family = theory.HardFamily.of_budget(3, 50, V)
-        games = plan.games[f"hard-budget-{V:g}-1"]
+        games = prepared.games[f"hard-budget-{V:g}-1"]
         assert games.problem == family.random(SMALL.seed + 1)
         assert games.runs == 2 * SMALL.runs
     assert [row["pieces"] for row in found.tables["hard-budgets"].rows] == [

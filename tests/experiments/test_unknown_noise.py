@@ -69,10 +69,10 @@ def test_claims_are_decided_by_the_regrets_that_they_name() -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_the_estimate_is_a_line_across_all_sigmas() -> None:
-    (outcome,) = experiments.run(["unknown-noise"], workers=1, progress=False)
-    (figure,) = outcome.section.findings.figures
-    assert len(figure.panels) == len(outcome.results) == 5
-    for panel, result in zip(figure.panels, outcome.results.values(), strict=True):
+    (finished,) = experiments.run(["unknown-noise"], workers=1, progress=False)
+    (figure,) = finished.section.findings.figures
+    assert len(figure.panels) == len(finished.results) == 5
+    for panel, result in zip(figure.panels, finished.results.values(), strict=True):
         told, line = panel.curves
         assert told.x.tolist() == line.x.tolist() == list(FACTORS)
         assert told.y.tolist() == pytest.approx(result.regret[:-1, :, -1].mean(axis=1))

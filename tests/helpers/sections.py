@@ -73,7 +73,16 @@ def sections() -> list[Section]:
         Claim("four", "appendix", "about four times better", "ratio of regrets", Interval(3.9, 3.7, 4.1), low=2.0, high=8.0),
         Claim("better", "section 5", "is better", "difference", Interval(1.1, 0.9, 1.3), low=1.0),
         Claim("log", "section 5", EVIL, "slope", Interval(0.5, 0.4, 0.6), high=0.1),
-        Claim("fast", "table", "fast", "time", Interval(2.0, 1.9, 2.1), low=5.0, apart="other code", remark="Beside it: 2.5."),
+        Claim(
+            "fast",
+            "table",
+            "fast",
+            "time",
+            Interval(2.0, 1.9, 2.1),
+            low=5.0,
+            not_comparable="other code",
+            remark="For comparison: 2.5.",
+        ),
     )
     return [
         Section(

@@ -52,8 +52,8 @@ def _rotting(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch
         if arguments[0] == "reproduce":
             # It takes minutes: all but the games. tests/cli/test_reproduce_command.py plays small ones.
             found = Section("none", "Nothing", "", Findings(()), settings={"size": "quick", "seed": 0})
-            patched.setattr(experiments, "run", lambda *_: [experiments.Outcome(found, {})])
-            patched.setattr(experiments, "write", lambda outcomes, out, *_, **__: out)
+            patched.setattr(experiments, "run", lambda *_: [experiments.FinishedExperiment(found, {})])
+            patched.setattr(experiments, "write", lambda finished, out, *_, **__: out)
         elif arguments[0] == "serve":  # it would not end, and the port of the page may be taken
             _ends_when_ready(patched)
             extra = ["--port", "0"]

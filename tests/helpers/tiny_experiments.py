@@ -8,7 +8,7 @@ import pytest
 
 from rotting import experiments
 from rotting.datasets import Night, Nights
-from rotting.experiments import Plan, rested_two_arms, restless_nights
+from rotting.experiments import Prepared, rested_two_arms, restless_nights
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate_all
 
@@ -55,13 +55,13 @@ def tiny_drops() -> tuple[float, ...]:
     return rested_two_arms.GRID[::4] + rested_two_arms.SIZES["full"].curves
 
 
-def time_plan(plan: Plan) -> Plan:
-    """The plan with the times of its timed games, from this process."""
-    results = simulate_all(list(plan.timed.values()), 1, progress=False)
-    times = {name: np.stack([result.us_per_round] * 2) for name, result in zip(plan.timed, results, strict=True)}
-    return dataclasses.replace(plan, times=times)
+def time_prepared(prepared: Prepared) -> Prepared:
+    """The games with the times of its timed games, from this process."""
+    results = simulate_all(list(prepared.timed.values()), 1, progress=False)
+    times = {name: np.stack([result.us_per_round] * 2) for name, result in zip(prepared.timed, results, strict=True)}
+    return dataclasses.replace(prepared, times=times)
 
 
-def play_plan(plan: Plan) -> dict[str, Result]:
+def play_prepared(prepared: Prepared) -> dict[str, Result]:
     """The games of an experiment, on one thread."""
-    return dict(zip(plan.games, simulate_all(list(plan.games.values()), 1, progress=False), strict=True))
+    return dict(zip(prepared.games, simulate_all(list(prepared.games.values()), 1, progress=False), strict=True))

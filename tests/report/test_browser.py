@@ -207,11 +207,11 @@ def test_a_click_on_a_verdict_shows_its_claims_alone(open_page: Open) -> None:
     page = open_page()
     rows = page.locator(".ledger tbody tr:not(.group)")
     assert [row.is_visible() for row in rows.all()] == [True] * 4
-    undecided = page.locator("[data-verdict=open]")
+    undecided = page.locator("[data-verdict=undecided]")
     undecided.click()
     assert [row.is_visible() for row in rows.all()] == [False, True, False, False]
     assert undecided.get_attribute("aria-pressed") == "true"
-    page.locator("[data-verdict=apart]").click()
+    page.locator("[data-verdict=not-comparable]").click()
     assert [row.is_visible() for row in rows.all()] == [False, False, False, True]
     assert undecided.get_attribute("aria-pressed") == "false"
     page.evaluate("dispatchEvent(new Event('beforeprint'))")  # paper has no buttons

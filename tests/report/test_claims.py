@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rotting.common.statistics import Interval, NoInterval, t_critical
-from rotting.report.claims import Claim, Statement, Verdict, claims_table, standing
+from rotting.report.claims import IN_SHORT, Claim, Statement, Verdict, claims_table, standing
 from rotting.simulation.comparisons import growth, spread_ratio
 from tests.helpers.claims import claim, claimed
 
@@ -20,20 +20,20 @@ from tests.helpers.claims import claim, claimed
     [
         (claim(0.9, 1.1, least=0.5), Verdict.HOLDS),
         (claim(0.9, 1.1, least=0.9, most=1.1), Verdict.HOLDS),
-        (claim(0.9, 1.1, least=1.0), Verdict.OPEN),
+        (claim(0.9, 1.1, least=1.0), Verdict.UNDECIDED),
         (claim(0.9, 1.1, least=1.2), Verdict.FAILS),
         (claim(0.9, 1.1, most=0.5), Verdict.FAILS),
         (claim(0.9, 1.1, least=2.0, most=3.0), Verdict.FAILS),
         # An end on the very bound is in the region claimed; just beyond it is not.
         (claim(0.9, 1.1, least=0.9), Verdict.HOLDS),
         (claim(0.9, 1.1, most=1.1), Verdict.HOLDS),
-        (claim(0.9, 1.1, least=math.nextafter(0.9, 1)), Verdict.OPEN),
-        (claim(0.9, 1.1, most=math.nextafter(1.1, 1)), Verdict.OPEN),
-        (claim(0.9, 1.1, least=1.1), Verdict.OPEN),
-        (claim(0.9, 1.1, most=0.9), Verdict.OPEN),
+        (claim(0.9, 1.1, least=math.nextafter(0.9, 1)), Verdict.UNDECIDED),
+        (claim(0.9, 1.1, most=math.nextafter(1.1, 1)), Verdict.UNDECIDED),
+        (claim(0.9, 1.1, least=1.1), Verdict.UNDECIDED),
+        (claim(0.9, 1.1, most=0.9), Verdict.UNDECIDED),
         (claim(0.9, 1.1, least=math.nextafter(1.1, 2)), Verdict.FAILS),
         (claim(0.9, 1.1, most=math.nextafter(0.9, 0)), Verdict.FAILS),
-        (claimed(NoInterval(1.0, "why"), least=0.5), Verdict.OPEN),
+        (claimed(NoInterval(1.0, "why"), least=0.5), Verdict.UNDECIDED),
     ],
 )
 def test_verdicts(each: Claim, verdict: Verdict) -> None:
@@ -54,7 +54,7 @@ def test_an_undecided_claim_says_why_where_its_interval_does_not() -> None:
     assert each.decision == "undecided: what is divided by may be 0"
     assert dataclasses.replace(each, synthetic=True).decision == "undecided (synthetic data): what is divided by may be 0"
     each = claimed(spread_ratio(np.arange(9.0)[None], np.arange(9.0)[None]), least=1.0)
-    assert each.decision == "undecided: 9 runs are too few to tell a spread: with a kurtosis of 1.8, it takes 200"
+    assert each.decision == "undecided: needs at least 200 runs (here 9)"
     assert claim(0.9, 1.1, least=0.5).decision == "holds"
 
 
@@ -70,8 +70,8 @@ def claim_of(estimate: Interval, **bounds: Any) -> Claim:
         ({"low": 0.5}, Verdict.HOLDS),
         ({"high": 0.5}, Verdict.FAILS),
         ({"low": 2.0}, Verdict.FAILS),
-        ({"high": 1.0}, Verdict.OPEN),
-        ({"low": 1.0}, Verdict.OPEN),
+        ({"high": 1.0}, Verdict.UNDECIDED),
+        ({"low": 1.0}, Verdict.UNDECIDED),
     ],
 )
 def test_a_bound_that_is_not_given_binds_nothing(bounds: dict[str, float], verdict: Verdict) -> None:
@@ -82,14 +82,14 @@ def test_a_claim_without_an_interval_is_undecided_for_the_reason_given() -> None
     each = claim_of(NoInterval(1.0, "two runs are too few"), low=0.0)
     assert (each.measured, each.decision) == ("1.00", "undecided: two runs are too few")
     unbounded = claim_of(Interval(1.0, 0.5, math.inf), low=0.9)
-    assert (unbounded.verdict, unbounded.reason) == (Verdict.OPEN, "")
+    assert (unbounded.verdict, unbounded.reason) == (Verdict.UNDECIDED, "")
 
 
 def test_what_cannot_be_compared_has_that_verdict_whatever_the_interval() -> None:
     for estimate in (Interval(1.0, 0.9, 1.1), NoInterval(1.0, "too few runs")):
-        each = claim_of(estimate, low=0.5, apart="other code")
-        assert (each.verdict, each.decision) == (Verdict.APART, "not comparable: other code")
-    assert claim_of(Interval(1.0, 0.9, 1.1), low=0.5, apart="other code").measured == "1.00 [0.90, 1.10]"
+        each = claim_of(estimate, low=0.5, not_comparable="other code")
+        assert (each.verdict, each.decision) == (Verdict.NOT_COMPARABLE, "not comparable: other code")
+    assert claim_of(Interval(1.0, 0.9, 1.1), low=0.5, not_comparable="other code").measured == "1.00 [0.90, 1.10]"
 
 
 def test_a_statement_hands_on_what_stands_beside_its_verdict() -> None:
@@ -149,24 +149,34 @@ def measured_claims(draw: st.DrawFn) -> Claim:
 
 @given(claim=measured_claims(), moved=FINITE)
 def test_the_leeway_is_where_the_verdict_is_the_same(claim: Claim, moved: float) -> None:
-    """Either end may be moved to any place in it, and nowhere else, with the same verdict; an edge may be on either side."""
+    """Either end may be moved to any place in it, and nowhere else, with the same verdict, while the region is not empty."""
     assert set(claim.leeway) == {end for end in ("low", "high") if math.isfinite(getattr(claim, end))}
     for end, (first, last) in claim.leeway.items():
         assert first <= getattr(claim, end) <= last
-        if moved not in {first, last}:
+        other = claim.high if end == "low" else claim.low
+        if moved not in {first, last} and (moved <= other if end == "low" else moved >= other):
             region: dict[str, Any] = {end: moved}
             same = dataclasses.replace(claim, **region).verdict == claim.verdict
             assert same == (first < moved < last)
 
 
+def test_an_end_does_not_move_past_the_other() -> None:
+    """Both ends could be anywhere between 1.248 and 1.265 alone, but not the lower one above the upper one."""
+    each = claim_of(Interval(1.256, 1.248, 1.265), low=0.8, high=1.25)
+    assert each.leeway == {"low": (-math.inf, 1.25), "high": (1.248, 1.265)}
+    assert each.leeway_text == "same verdict for any upper end from 1.248 to 1.265"
+
+
 def test_the_leeway_in_words() -> None:
-    sure, between = Interval(3.9, 3.7, 4.1), Interval(1.1, 0.9, 1.3)
-    assert claim_of(sure, low=1.0).leeway_text == "the same with a bound up to 3.70"
-    assert claim_of(sure, low=5.0).leeway_text == "the same with a bound from 4.10 on"
-    assert claim_of(sure, high=5.0).leeway_text == "the same with a bound from 4.10 on"
-    assert claim_of(between, low=1.0).leeway_text == "the same with a bound from 0.90 to 1.30"
-    assert claim_of(sure, low=1.0, high=2.0).leeway_text == "the same with an upper end up to 3.70"
-    assert claim_of(sure, low=1.0, apart="other code").leeway_text == ""
+    narrow, wide = Interval(3.9, 3.7, 4.1), Interval(1.1, 0.9, 1.3)
+    assert claim_of(narrow, low=1.0).leeway_text == "same verdict for any threshold up to 3.70"
+    assert claim_of(narrow, low=3.7).leeway_text == "same verdict for any threshold up to 3.70"
+    assert claim_of(narrow, low=5.0).leeway_text == "same verdict for any threshold from 4.10 on"
+    assert claim_of(narrow, high=5.0).leeway_text == "same verdict for any threshold from 4.10 on"
+    assert claim_of(wide, low=1.0).leeway_text == "same verdict for any threshold from 0.90 to 1.30"
+    assert claim_of(narrow, low=3.0, high=5.0).leeway_text == "same verdict for any range that contains 3.70 to 4.10"
+    assert claim_of(narrow, low=1.0, high=2.0).leeway_text == "same verdict for any upper end up to 3.70"
+    assert claim_of(narrow, low=1.0, not_comparable="other code").leeway_text == ""
     assert claim_of(NoInterval(1.0, "too few runs"), low=0.5).leeway_text == ""
 
 
@@ -210,7 +220,23 @@ def test_one_claim_stands_alone_and_twenty_that_barely_hold_do_not() -> None:
     assert standing([*barely, dataclasses.replace(sure, samples=4)]) == frozenset()
 
 
-def test_the_table_says_which_verdicts_stand_together() -> None:
+def test_the_table_says_which_verdicts_stand_with_holms_correction() -> None:
     barely, undecided = claim_of(Interval(2.0, 1.01, 3.0), low=1.0), claim_of(Interval(2.0, 0.9, 3.0), low=1.0)
-    text = claims_table([barely, dataclasses.replace(barely, id="two"), undecided], ("id", "decision", "together"))
-    assert [line.split()[-1] for line in str(text).splitlines()[-3:]] == ["stand", "stand", "undecided"]
+    text = claims_table([barely, dataclasses.replace(barely, id="two"), undecided], ("id", "holm", "verdict"))
+    assert [line.split()[1] for line in str(text).splitlines()[-3:]] == ["no", "no", "undecided"]
+
+
+def test_the_table_is_left_aligned_and_gives_each_reason_once() -> None:
+    reasons = ("too few runs", "a ratio is undefined", "too few runs")
+    claims = [dataclasses.replace(claimed(NoInterval(1.0, reason)), id=f"claim-{k}") for k, reason in enumerate(reasons)]
+    _, table, notes = str(claims_table([*claims, claim(0.9, 1.1, least=0.5)], IN_SHORT)).split("\n\n")
+    head, _, *rows = table.splitlines()
+    assert [row.rpartition("  ")[2] for row in rows] == ["undecided (a)", "undecided (b)", "undecided (a)", "holds"]
+    assert {row.index("1.00") for row in rows} == {head.index("measured")}
+    assert notes == "(a) too few runs\n(b) a ratio is undefined"
+
+
+def test_more_reasons_than_letters_have_different_marks() -> None:
+    marks = [note.split()[0] for note in claims_table([claimed(NoInterval(1.0, f"why {k}")) for k in range(28)]).notes]
+    assert marks[24:] == ["(y)", "(z)", "(aa)", "(bb)"]
+    assert len(set(marks)) == 28

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 import pytest
 
 from rotting.common.looks import COLOURS
+from rotting.common.statistics import Interval
+from rotting.display.tables import Column, Table, interval_column
 from rotting.report.claims import Verdict
 from rotting.report.model import Findings, Section
 from rotting.report.page import DARK_COLOURS, page
@@ -65,7 +67,7 @@ def test_claims_are_counted_and_marked_without_colour(reader: Reader) -> None:
     for verdict in Verdict:
         assert f"{verdict.mark} {verdict}" in words
     counts = ("✓ 1 hold", "✗ 1 do not hold", "? 1 undecided", "≠ 1 not comparable")
-    for line in (*counts, "other code", "Beside it: 2.5.", "3.90 [3.70, 4.10]", "between 2 and 8", "ratio of regrets"):
+    for line in (*counts, "other code", "For comparison: 2.5.", "3.90 [3.70, 4.10]", "between 2 and 8", "ratio of regrets"):
         assert line in words
 
 
@@ -73,7 +75,7 @@ def test_how_it_was_made(reader: Reader) -> None:
     words = "\n".join(reader.words)
     for fact in ("0.1.0", "3.11.9", "2.4.6", "0.68.1", "A Processor", "Linux", "2 January 2025, 03:04 UTC", "1 h 2 min"):
         assert fact in words
-    assert "Of 1,200 games, 150 were played for this report, and 1,050 were kept from other runs: " in words
+    assert "Of 1,200 games, 150 were played for this report, and 1,050 were kept from earlier runs: " in words
     assert "1,000 of 31 December 2024 (Another Processor, 4 cores, Linux); 50 of 1 January 2025" in words
 
 
@@ -81,6 +83,14 @@ def test_a_report_of_its_own_games_says_so() -> None:
     written = page([Section("bare", "Bare", "nowhere", Findings(()))], dataclasses.replace(ABOUT, kept={}))
     assert "All 1,200 games were played for this report." in written
     assert 'role="note"' not in written
+
+
+def test_an_interval_can_break_only_before_its_bracket() -> None:
+    rows = [{"policy": "UCB1", "regret": Interval(1.5, 1.0, 2.0)}]
+    columns = (Column("policy", lambda row: str(row["policy"])), interval_column("regret"))
+    written = page([Section("bare", "Bare", "nowhere", Findings((), tables={"one": Table((), columns, rows)}))], ABOUT)
+    cell = '<td class="interval"><span class="number">1.5</span> <span class="number">[1.0, 2.0]</span></td>'
+    assert cell in written
 
 
 def test_the_papers_numbers_look_different(reader: Reader) -> None:
@@ -127,7 +137,7 @@ def test_text_and_curves_stand_out(text: str, dark: bool) -> None:
     for front, back in (
         *((name, "bg") for name in ("text", "muted", "link")),
         *((name, "raised") for name in ("text", "muted")),
-        *((name, f"{name}-bg") for name in ("holds", "fails", "open")),
+        *((name, f"{name}-bg") for name in ("holds", "fails", "undecided")),
         ("text", "paper-bg"),
         ("text", "note-bg"),
     ):
@@ -142,7 +152,7 @@ def test_claims_stand_below_the_title_of_their_section(reader: Reader) -> None:
     assert len(groups) == 1  # the other section has no claim
     assert [attributes.get("class") for attributes in reader.all("tr")].count("group") == 1
     buttons = [attributes["data-verdict"] for attributes in reader.all("button") if "data-verdict" in attributes]
-    assert buttons == ["holds", "fails", "open", "apart"]
+    assert buttons == ["holds", "fails", "undecided", "not-comparable"]
 
 
 def test_the_page_begins_with_the_figure_and_says_where_the_papers_are(text: str) -> None:

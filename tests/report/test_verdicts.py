@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from rotting.common.statistics import Interval, NoInterval
 from rotting.errors import InvalidValueError
 from rotting.report.claims import Claim
 from rotting.report.model import Findings, Section
-from rotting.report.page import page
+from rotting.report.page import NOT_WITH_HOLM, page
 from rotting.report.verdicts import kept_claims, read, to_json
 from tests.helpers.html_reader import Reader
 from tests.helpers.sections import ABOUT, sections
@@ -23,7 +24,8 @@ CLAIMS = (
     Claim("few", "s", "w", "spread", NoInterval(1.1, "too few runs"), low=1.0),
     Claim("none", "s", "w", "ratio", NoInterval(math.nan, "undefined"), low=1.0),
     Claim("wide", "s", "w", "ratio", Interval(2.0, 1.5, math.inf), low=1.0),
-    Claim("slow", "s", "w", "time", Interval(2.0, 1.9, 2.1), low=5.0, apart="other code"),
+    Claim("unbounded", "s", "w", "ratio", Interval(2.0, -math.inf, 1.5), low=2.0, samples=5),
+    Claim("slow", "s", "w", "time", Interval(2.0, 1.9, 2.1), low=5.0, not_comparable="other code"),
 )
 
 
@@ -42,16 +44,16 @@ def test_verdicts_are_read_back(tmp_path: Path) -> None:
         again = kept[claim.id]
         assert again.is_of(claim)
         assert (again.date, again.machine) == (ABOUT.date.date(), "A Processor, 2 cores, Linux")
-        if claim.id != "wide":  # an infinite end cannot be written, and is none
-            assert again.claim.verdict == claim.verdict
-            assert again.claim.decision == claim.decision
-            assert again.claim.measured == claim.measured
+        assert again.claim.verdict == claim.verdict
+        assert again.claim.decision == claim.decision
+        assert again.claim.measured == claim.measured
+        assert again.claim.samples == claim.samples
 
 
 def test_verdicts_of_another_claim_are_none_of_this() -> None:
     kept = kept_claims(json.loads(to_json([section(CLAIMS[0])], ABOUT)))["both"]
-    changes: list[dict[str, Any]] = [{"low": 2.5}, {"high": math.inf}, {"quantity": "another"}, {"synthetic": True}]
-    for change in (*changes, {"apart": "other code"}):
+    changes: list[dict[str, Any]] = [{"low": 2.5}, {"high": math.inf}, {"synthetic": True}]
+    for change in (*changes, {"not_comparable": "other code"}):
         assert not kept.is_of(dataclasses.replace(CLAIMS[0], **change))
     assert kept.is_of(dataclasses.replace(CLAIMS[0], estimate=Interval(1.0, 0.5, 1.5), remark="beside"))
 
@@ -61,6 +63,41 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         (tmp_path / "other.json").write_text(content)
         with pytest.raises(InvalidValueError, match="path must be a file of verdicts"):
             read(tmp_path / "other.json")
+
+
+def test_a_verdict_that_its_numbers_contradict_is_refused() -> None:
+    data = json.loads(to_json([section(CLAIMS[0])], ABOUT))
+    data["experiments"]["test"]["claims"]["both"]["measured_low"] = 1.9
+    with pytest.raises(InvalidValueError, match="verdict of 'both' must be that of its numbers, 'undecided', got 'holds'"):
+        kept_claims(data)
+
+
+def test_files_without_the_number_of_samples_are_read() -> None:
+    data = json.loads(to_json([section(CLAIMS[0])], ABOUT))
+    del data["experiments"]["test"]["claims"]["both"]["samples"]
+    assert kept_claims(data)["both"].claim.samples == CLAIMS[0].samples
+
+
+def test_kept_verdicts_are_marked_where_they_do_not_stand_with_holms_correction() -> None:
+    """The interval could be 1.3 times as wide: enough for two claims with 20 values each, too little with three."""
+    (first, *_) = sections()
+    four = first.findings.claims[0]
+    one = dataclasses.replace(first, findings=Findings((), claims=(four,)))
+    marks = []
+    for samples in (20, 3):
+        barely = dataclasses.replace(four, estimate=Interval(3.9, 2.44, 5.36), samples=samples)
+        kept = barely, Claim("other", "s", "w", "q", Interval(1.0, 0.9, 1.1), low=1.0)
+        data = json.loads(to_json([dataclasses.replace(first, findings=Findings((), claims=kept))], ABOUT))
+        marks.append((kept_claims(data)["four"].stands, page([one], ABOUT, kept_claims(data)).count(escape(NOT_WITH_HOLM))))
+    assert marks == [(True, 0), (False, 1)]
+
+
+def test_the_page_says_what_the_full_size_measured_if_that_is_something_else() -> None:
+    (first, *_) = sections()
+    four = first.findings.claims[0]
+    for quantity, shown in ((four.quantity, False), ("ratio over 16 problems", True)):
+        kept = kept_claims(json.loads(to_json([section(dataclasses.replace(four, quantity=quantity))], ABOUT)))
+        assert (f"measured: {quantity}" in page([first], ABOUT, kept)) == shown
 
 
 def words_of(text: str) -> str:
@@ -76,9 +113,9 @@ def test_the_page_shows_verdicts_of_the_full_size_beside_its_own() -> None:
     data["experiments"][first.id]["commit"] = "0123456789ab"
     text = page([first], ABOUT, kept_claims(data))
     assert text.count('data-head="full size"') == 4
-    assert text.count(">not there</div>") == 3
+    assert text.count(">not in the full-size report</div>") == 3
     words = words_of(text)
-    assert "✗ does not hold 1.50 [1.40, 1.60]" in words
+    assert "1.50 [1.40, 1.60] ✗ does not hold" in words
     assert "2 January 2031, commit 0123456789ab, on A Processor, 2 cores, Linux" in words
 
 

@@ -146,7 +146,7 @@ def test_claims_for_programs(folder: Path) -> None:
     assert data["claim"].to_list() == ["four", "better", "log", "fast"]
     assert data["verdict"].to_list() == ["holds", "undecided", "does not hold", "not comparable"]
     assert data["reason"].to_list() == ["", "", "", "other code"]
-    assert data["remark"].to_list() == ["", "", "", "Beside it: 2.5."]
+    assert data["remark"].to_list() == ["", "", "", "For comparison: 2.5."]
     assert data["measured"].to_list() == [3.9, 1.1, 0.5, 2.0]
     assert data["measured_high"].to_list() == [4.1, 1.3, 0.6, 2.1]
     assert data["claimed_low"].to_list() == [2.0, 1.0, None, 5.0]
@@ -155,9 +155,9 @@ def test_claims_for_programs(folder: Path) -> None:
     assert data["same_low_from"].to_list() == [None, 0.9, None, None]
     assert data["same_high_from"].to_list() == [4.1, None, None, None]
     assert data["same_high_to"].to_list() == [None, None, 0.4, None]
-    assert data["stands_together"].to_list() == [True, None, True, None]
-    same = "the same with a lower end up to 3.70 and an upper end from 4.10 on"
-    row = f"| 3.90 [3.70, 4.10] | between 2 and 8 | {same} | ✓ holds | stands |"
+    assert data["stands_with_holm"].to_list() == [True, None, True, None]
+    same = "same verdict for any range that contains 3.70 to 4.10"
+    row = f"| 3.90 [3.70, 4.10] | between 2 and 8 | {same} | ✓ holds | yes |"
     assert row in (folder / "claims.md").read_text("utf-8")
 
 

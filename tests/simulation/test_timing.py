@@ -1,5 +1,10 @@
 """Times are measured in fresh processes, one by one."""
 
+import os
+import subprocess
+import sys
+import textwrap
+
 import numpy as np
 import pytest
 
@@ -20,3 +25,28 @@ def test_every_process_measures_every_policy(capfd: pytest.CaptureFixture[str]) 
 def test_nothing_to_time_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("subprocess.run", None)
     assert time_rounds([], processes=3) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+@pytest.mark.parametrize("seconds", [0.3, 3.0])  # while the child imports, and while it plays
+def test_control_c_prints_no_traceback_of_the_child(seconds: float) -> None:
+    script = textwrap.dedent("""
+        import os, signal, sys
+        from rotting import UCB1
+        from rotting.problems import two_arms
+        from rotting.simulation.plan import Simulation
+        from rotting.simulation.timing import time_rounds
+
+        game = Simulation(UCB1(), two_arms(horizon=2_000), runs=1_000_000, checkpoints=(2_000,))
+        signal.signal(signal.SIGALRM, lambda *_: os.killpg(0, signal.SIGINT))
+        signal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]))
+        try:
+            time_rounds([game], processes=1, progress=False)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """)
+    command, environment = [sys.executable, "-c", script, str(seconds)], {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=60, check=True, start_new_session=True
+    )
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")

@@ -11,7 +11,7 @@ import pytest
 from tools.mutants import campaign, reach, verdicts
 from tools.mutants.campaign import EQUIVALENT, EXCLUDED, FEWEST, is_target, judge, repository, sample
 from tools.mutants.edits import Mutant, mutants
-from tools.mutants.reach import Chosen, Reach, suites_of
+from tools.mutants.reach import ChosenTests, Reach, suites_of
 from tools.mutants.trial import Deadline, Job, attempt, run
 from tools.mutants.verdicts import Verdict
 
@@ -184,7 +184,7 @@ def test_a_failure_without_the_mutant_is_repeated(
     mutant = repository_of(tmp_path, f"{COUNTED}; {test}")
     tests = [reach.Test("test_two.py::test_two", 0.1, False, {})]
     name = mutant.id.replace("/", ".")
-    (found,) = judge({name: (mutant, Chosen(tests, []) if executes else Chosen([], tests))}, [tmp_path])
+    (found,) = judge({name: (mutant, ChosenTests(tests, []) if executes else ChosenTests([], tests))}, [tmp_path])
     assert (found.status, found.tests, found.executing) == (status, 1, int(executes))
     assert len(list(tmp_path.glob("run-*"))) == runs
     assert found.killer == ("" if test == "assert twice(0) == 0" else "test_two.py::test_two")
@@ -260,6 +260,18 @@ def test_a_sample_has_some_of_every_file_and_does_not_depend_on_lines() -> None:
     assert sum(each.path == "one.py" for each in first) == 2
     assert sum(each.path == "two.py" for each in first) == 18 > FEWEST
     assert first != sample(many(1), 20, "1")
+
+
+def test_verdicts_are_kept_apart_for_every_choice_of_tests() -> None:
+    files = [
+        campaign.results_file(code, package, budget, rest)
+        for code in ("a", "b")
+        for package in (None, ["live"])
+        for budget in (10.0, 30.0)
+        for rest in (30.0, 300.0)
+    ]
+    assert len(set(files)) == len(files)
+    assert campaign.results_file("a", ["live", "store"], 1.0, 2.0) == campaign.results_file("a", ["store", "live"], 1.0, 2.0)
 
 
 def test_the_targets_are_what_decides_and_judges() -> None:

@@ -6,34 +6,34 @@ import hashlib
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
 from tools.mutants import edits, verdicts
 from tools.mutants.edits import Mutant
-from tools.mutants.reach import Chosen, Test, digest, reach
+from tools.mutants.reach import ChosenTests, Test, digest, reach
 from tools.mutants.trial import IMPORTS, KILLED, SURVIVED, Job, attempt, make_slot
 from tools.mutants.trial import run as run_jobs
-from tools.mutants.verdicts import Verdict
+from tools.mutants.verdicts import Equivalent, Key, Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build/mutants"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 TARGETS = "src/rotting/*.py"  # of all folders: `*` matches slashes
 EXCLUDED = (
-    # What draws, writes, reads and talks.
+    # Plots, files, reports and the command line.
     *("*/__main__.py", "*/cli/*", "*/display/*", "*/datasets/*", "*/experiments/*"),
     *(f"*/report/{name}.py" for name in ("about", "charts", "frames", "model", "page", "writer")),
     *(f"*/common/{name}.py" for name in ("atomic_files", "folders", "progress", "version")),
-    # What compiles, while the tests run without the compiler, and what only names things.
+    # The compiler, which the tests run without, and modules that only name things.
     *(f"*/engines/{name}.py" for name in ("compile", "cuda_device")),
     *("*/kernels/binding.py", "*/registry.py", "src/rotting/__init__.py"),
 )
 FEWEST = 3
-"""Mutants of a module, if it has so many."""
+"""Mutants drawn from every module that has as many."""
 COMPILED = 60.0
-"""Seconds that a slow test is given for usual: what it takes was not measured, and it compiles."""
+"""Usual seconds of a slow test: they are not measured, and include compiling."""
 
 
 def repository() -> list[str]:
@@ -44,17 +44,17 @@ def repository() -> list[str]:
 
 
 def is_target(path: str) -> bool:
-    """Say whether a file is changed."""
+    """Return whether mutants are made of a file."""
     return fnmatch.fnmatch(path, TARGETS) and not any(fnmatch.fnmatch(path, pattern) for pattern in EXCLUDED)
 
 
 def _rank(mutant: Mutant, seed: str) -> str:
-    """What the mutants are drawn by: it does not change when lines move."""
+    """Return the key by which mutants are drawn; it does not change when lines move."""
     return hashlib.sha256(f"{seed}|{verdicts.key(mutant)}|{mutant.column}".encode()).hexdigest()
 
 
 def sample(mutants: Iterable[Mutant], count: int, seed: str) -> list[Mutant]:
-    """Draw mutants: a few of every file, and of the rest each with the same chance."""
+    """Return a random sample of mutants: a few from every file, and the rest with equal probability."""
     by_path = defaultdict(list)
     for mutant in sorted(mutants, key=lambda each: _rank(each, seed)):
         by_path[mutant.path].append(mutant)
@@ -64,7 +64,7 @@ def sample(mutants: Iterable[Mutant], count: int, seed: str) -> list[Mutant]:
 
 
 def _killer(mutant: Mutant) -> Path:
-    """Return the file that names the test that runs, or the one that failed."""
+    """Return the file with the name of the test that is running, or that failed."""
     return FOLDER / f"logs/{_name(mutant)}.killer"
 
 
@@ -81,8 +81,8 @@ def _job(mutant: Mutant, tests: Iterable[Test]) -> Job:
     return Job(_name(mutant), work, IMPORTS, mutant.path, mutant.applied((ROOT / mutant.path).read_text()))
 
 
-def _tried(met: dict[str, tuple[Mutant, Chosen]], slots: Sequence[Path]) -> Iterator[tuple[Mutant, Verdict]]:
-    """Let mutants meet their tests, and yield each with its verdict."""
+def _tried(met: dict[str, tuple[Mutant, ChosenTests]], slots: Sequence[Path]) -> Iterator[tuple[Mutant, Verdict]]:
+    """Run the tests of each mutant, and yield the mutants with their verdicts."""
     jobs = [_job(mutant, [*tests.executing, *tests.others]) for mutant, tests in met.values()]
     for k, (job, status, seconds) in enumerate(run_jobs(jobs, slots, FOLDER / "logs"), 1):
         mutant, tests = met[job.name]
@@ -101,21 +101,57 @@ def _tried(met: dict[str, tuple[Mutant, Chosen]], slots: Sequence[Path]) -> Iter
         yield mutant, Verdict(mutant.id, word, who, round(seconds, 2), executing + len(tests.others), executing, tests.left_out)
 
 
-def judge(met: dict[str, tuple[Mutant, Chosen]], slots: Sequence[Path]) -> Iterator[Verdict]:
-    """Let mutants meet their tests, and yield the verdicts.
+def judge(met: dict[str, tuple[Mutant, ChosenTests]], slots: Sequence[Path]) -> Iterator[Verdict]:
+    """Run the tests of each mutant, and yield the verdicts.
 
     A test that fails without executing the mutant may have failed by chance. It is repeated, and counts if it fails again.
     """
-    doubtful: dict[str, tuple[Mutant, Chosen]] = {}
+    doubtful: dict[str, tuple[Mutant, ChosenTests]] = {}
     first: dict[str, Verdict] = {}
     for mutant, verdict in _tried(met, slots):
         killers = [test for test in met[_name(mutant)][1].others if test.id == verdict.killer]
         if killers:
-            doubtful[_name(mutant)], first[mutant.id] = (mutant, Chosen([], killers)), verdict
+            doubtful[_name(mutant)], first[mutant.id] = (mutant, ChosenTests([], killers)), verdict
         else:
             yield verdict
     for mutant, verdict in _tried(doubtful, slots):
         yield first[mutant.id]._replace(status=verdict.status)
+
+
+def results_file(code: str, package: Sequence[str] | None, budget: float, rest: float) -> Path:
+    """Return the file of the verdicts for this code. Which tests a mutant meets depends on the other arguments, too."""
+    tests = hashlib.sha256(f"{sorted(package or ())}|{budget}|{rest}".encode()).hexdigest()[:8]
+    return FOLDER / f"results-{code}-{tests}.jsonl"
+
+
+def _possible(files: Sequence[str], patterns: Sequence[str], known: Mapping[Key, Equivalent]) -> list[Mutant]:
+    """Return every mutant of the target files that match one of the patterns, or of all target files without patterns."""
+    found = [
+        mutant
+        for path in filter(is_target, files)
+        if not patterns or any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
+        for mutant in edits.mutants(path, (ROOT / path).read_text())
+    ]
+    unknown = set(known) - {verdicts.key(mutant) for mutant in found}
+    if not patterns and unknown:
+        raise ValueError(f"{EQUIVALENT.name} must list changes that are possible, got {sorted(unknown)}")
+    return found
+
+
+def _counted(mutants: Iterable[Mutant], found: Mapping[str, Verdict], known: Mapping[Key, Equivalent]) -> list[Verdict]:
+    """Return the verdicts of those mutants that have one; those listed as equivalent must not have been killed."""
+    counted = []
+    for mutant in mutants:
+        verdict = found.get(mutant.id)
+        if verdicts.key(mutant) in known:
+            if verdict and verdict.status in verdicts.DEAD:
+                raise ValueError(
+                    f"{EQUIVALENT.name} must list changes that no test can tell, got {mutant.id}: {verdict.killer}"
+                )
+            counted.append(Verdict(mutant.id, "equivalent", "", 0.0, 0, 0))
+        elif verdict:
+            counted.append(verdict)
+    return counted
 
 
 def run(
@@ -131,34 +167,26 @@ def run(
     equivalent: bool,
     compiled: bool,
 ) -> int:
-    """Do what the command line says; returns its exit status, 0 if enough of the mutants died."""
+    """Run a campaign as the command line describes it; return the exit status, 0 if enough of the mutants died."""
     files = repository()
     known = verdicts.equivalents(EQUIVALENT)
-    patterns = [*(module or ()), *(f"src/rotting/{each}/*" for each in package or ())]
-    every = [
-        mutant
-        for path in filter(is_target, files)
-        if not patterns or any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
-        for mutant in edits.mutants(path, (ROOT / path).read_text())
-    ]
-    unknown = set(known) - {verdicts.key(mutant) for mutant in every}
-    if not patterns and unknown:
-        raise ValueError(f"{EQUIVALENT.name} must list changes that are possible, got {sorted(unknown)}")
+    every = _possible(files, [*(module or ()), *(f"src/rotting/{each}/*" for each in package or ())], known)
     chosen = [each for each in every if each.id in only] if only else sample(every, count, seed)
 
     slots = [FOLDER / f"slot-{k}" for k in range(workers)]
     for slot in slots:
         make_slot(ROOT, files, slot)
     reached = reach(ROOT, files, slots, FOLDER / "reach", package, may_run=not compiled)
-    results = FOLDER / f"results-{digest(ROOT, (path for path in files if path.startswith(('src/', 'tests/'))))}.jsonl"
+    code = digest(ROOT, (path for path in files if path.startswith(("src/", "tests/"))))
+    results = results_file(code, package, budget, rest)
     found = verdicts.read(results)
 
-    met: dict[str, tuple[Mutant, Chosen]] = {}
-    for mutant in sorted(chosen, key=lambda each: _rank(each, seed)):  # a run that is cut short is a sample too
+    met: dict[str, tuple[Mutant, ChosenTests]] = {}
+    for mutant in sorted(chosen, key=lambda each: _rank(each, seed)):  # an interrupted run has judged a random sample, too
         before = found.get(mutant.id)
         if compiled:
             slow = reached.slow_tests_of(mutant) if before and before.status == "survived" else []
-            tests = Chosen(slow, [])
+            tests = ChosenTests(slow, [])
         elif not only and (before or (verdicts.key(mutant) in known and not equivalent)):
             continue
         else:
@@ -170,20 +198,8 @@ def run(
     for verdict in judge(met, slots):
         verdicts.append(results, verdict)
 
-    found = verdicts.read(results)
-    mutants = {each.id: each for each in chosen}
-    judged = []
-    for mutant in chosen:
-        verdict_of = found.get(mutant.id)
-        if verdicts.key(mutant) in known:
-            if verdict_of and verdict_of.status in verdicts.DEAD:
-                raise ValueError(
-                    f"{EQUIVALENT.name} must list changes that no test can tell, got {mutant.id}: {verdict_of.killer}"
-                )
-            judged.append(Verdict(mutant.id, "equivalent", "", 0.0, 0, 0))
-        elif verdict_of:
-            judged.append(verdict_of)
-    text = verdicts.report(mutants, judged, known)
+    counted = _counted(chosen, verdicts.read(results), known)
+    text = verdicts.report({each.id: each for each in chosen}, counted, known)
     (FOLDER / "report.md").write_text(text)
     sys.stdout.write(text)
-    return 0 if verdicts.rate(judged) >= verdicts.GOAL else 1
+    return 0 if verdicts.rate(counted) >= verdicts.GOAL else 1

@@ -40,9 +40,9 @@ class Test(NamedTuple):
 
 
 class _Recorder:
-    """A plugin of pytest that tells `coverage` whose lines these are.
+    """A plugin of pytest that tells `coverage` which test executes the lines.
 
-    What a fixture of a module computes, it computes for all the tests that ask for it, not for the first of them alone.
+    The lines of a fixture with a wider scope belong to all tests that use it, not only to the first one.
     """
 
     def __init__(self, cover: coverage.Coverage) -> None:
@@ -148,15 +148,15 @@ def mirrors(path: str) -> tuple[str, ...]:
     return (f"tests/{name}/", f"src/rotting/{name}/") if inner else (f"tests/test_{name}", path)
 
 
-class Chosen(NamedTuple):
-    """The tests that a mutant meets, in the order to run them."""
+class ChosenTests(NamedTuple):
+    """The tests to run on a mutant, in this order."""
 
     executing: list[Test]
-    """Those that execute it."""
+    """Tests that execute it."""
     others: list[Test]
-    """Those that may see it all the same: of processes that a test starts, no lines are recorded."""
+    """The other tests of its folder, and those that execute it but take too long for the first budget."""
     left_out: int = 0
-    """How many of its folder it does not meet, since they take too long."""
+    """How many tests of its folder are not run, since they take too long."""
 
 
 class Reach:
@@ -178,8 +178,8 @@ class Reach:
         """The share of the lines a test file executes that lie in one module: tests written for it come first."""
         return len(self._lines[file][path]) / sum(map(len, self._lines[file].values()))
 
-    def tests_of(self, mutant: Mutant, budget: float, rest: float = math.inf) -> Chosen:
-        """Return the tests that a mutant meets.
+    def tests_of(self, mutant: Mutant, budget: float, rest: float = math.inf) -> ChosenTests:
+        """Return the tests to run on a mutant.
 
         Args:
             mutant: the mutant.
@@ -200,7 +200,7 @@ class Reach:
         if imported:  # a default or a flag may be read by tests of any folder that execute nothing there
             chosen.update((test.id, test) for test in _affordable((t for t in self.tests if t.id not in found), budget))
         others = sorted(chosen.values(), key=lambda each: (each.id not in found, each.file, each.seconds))
-        return Chosen(executing, others, left_out)
+        return ChosenTests(executing, others, left_out)
 
     def slow_tests_of(self, mutant: Mutant) -> list[Test]:
         """Return the tests that only run when compiled, of the files in which a test executes the mutant."""

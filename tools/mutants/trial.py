@@ -23,13 +23,13 @@ import numba  # noqa: F401, TID251 (for the children)
 import pytest
 
 OPTIONS = ("-q", "-x", "-n0", "-p", "no:cacheprovider", "--tb=no", "--no-header", "--assert=plain", "--basetemp=build/tmp")
-"""Of pytest. Failures are counted, not explained."""
+"""Options of pytest. Failures are counted, not explained."""
 MEMORY = 16 << 30
 """Bytes a child may address: a mutant that asks for more is killed by its MemoryError."""
 PAUSE = 0.01
 KILLED, SURVIVED, BROKEN = 1, 0, 3
 SLACK, GRACE = 10.0, 5.0
-"""A test hangs if it takes more than GRACE times its usual seconds, and SLACK more."""
+"""A test hangs if it takes more than GRACE times its usual seconds plus SLACK seconds."""
 IMPORTS = 60.0
 """Seconds to import a file of tests."""
 
@@ -47,14 +47,14 @@ class Job(NamedTuple):
 
 
 class Deadline:
-    """The moment a child is ended at; the child may put it off, test by test."""
+    """The time at which a child is killed; the child moves it forward with every test."""
 
     def __init__(self) -> None:
         self._shared = mmap.mmap(-1, 8)  # by parent and child
 
     @property
     def passed(self) -> bool:
-        """Whether it is over."""
+        """Whether the deadline has passed."""
         (moment,) = struct.unpack("d", self._shared[:])
         return bool(time.monotonic() > moment)
 
@@ -160,7 +160,7 @@ def end_group(child: int) -> None:
         return
 
 
-class _Chosen:
+class _RunChosen:
     """A plugin of pytest that keeps the chosen tests, in their order, and remembers the one that fails.
 
     The name of the test that runs is always in the file `current`: it may hang, or end the process.
@@ -199,7 +199,7 @@ def attempt(slot: Path, deadline: Deadline, chosen: Sequence[tuple[str, Mapping[
     """
     for file, seconds in chosen:
         deadline.set(IMPORTS)
-        plugin = _Chosen(seconds, deadline, killer)
+        plugin = _RunChosen(seconds, deadline, killer)
         status = pytest.main([*OPTIONS, str(slot / file)], plugins=[plugin])
         if plugin.killer:
             killer.write_text(plugin.killer)

@@ -1,4 +1,4 @@
-"""What became of the mutants: kept line by line, so that a run can be resumed, and written up at its end."""
+"""The verdicts on the mutants: appended to a file, so that a run can be resumed, and reported at its end."""
 
 import json
 import tomllib
@@ -15,8 +15,12 @@ DEAD = ("killed", "timeout")
 STATUSES = (*DEAD, "survived", "broken", "equivalent")
 
 
+Key = tuple[str, str, str]
+"""Identifies a change wherever its line moves: its function, the line before, and after."""
+
+
 class Verdict(NamedTuple):
-    """What became of one mutant."""
+    """The verdict on one mutant."""
 
     id: str
     status: str
@@ -24,15 +28,15 @@ class Verdict(NamedTuple):
     """The test that failed; of a survivor, one that failed once and not when it was repeated."""
     seconds: float
     tests: int
-    """How many tests it meets."""
+    """How many tests were run."""
     executing: int
     """How many of them execute it. If none does, only tests that are slow, or that start processes, can see it."""
     left_out: int = 0
-    """How many tests of its folder it did not meet, since they take too long."""
+    """How many tests of its folder were not run, since they take too long."""
 
 
 def read(path: Path) -> dict[str, Verdict]:
-    """Return what was found before, by the mutants' ids; the last word counts."""
+    """Return the verdicts in a file by the ids of the mutants; the last one counts."""
     if not path.exists():
         return {}
     found = (Verdict(**json.loads(line)) for line in path.read_text().splitlines())
@@ -40,14 +44,14 @@ def read(path: Path) -> dict[str, Verdict]:
 
 
 def append(path: Path, verdict: Verdict) -> None:
-    """Add a line."""
+    """Append a verdict to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         file.write(json.dumps(verdict._asdict()) + "\n")
 
 
 class Equivalent(NamedTuple):
-    """A change that no test can tell from the original, wherever its line moves within its function."""
+    """A change that no test can distinguish from the original, wherever its line moves within its function."""
 
     scope: str
     before: str
@@ -55,19 +59,19 @@ class Equivalent(NamedTuple):
     why: str
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        """What a mutant is recognised by."""
+    def key(self) -> Key:
+        """The key of the mutants that make this change."""
         return self.scope, self.before, self.after
 
 
-def equivalents(path: Path) -> dict[tuple[str, str, str], Equivalent]:
-    """Read the list of the repository."""
+def equivalents(path: Path) -> dict[Key, Equivalent]:
+    """Return the list of equivalent changes in a file."""
     entries = [Equivalent(**entry) for entry in tomllib.loads(path.read_text()).get("equivalent", [])]
     return {entry.key: entry for entry in entries}
 
 
-def key(mutant: Mutant) -> tuple[str, str, str]:
-    """Return what a mutant is recognised by in the list."""
+def key(mutant: Mutant) -> Key:
+    """Return the key of a mutant in the list of equivalent changes."""
     return mutant.scope, mutant.before, mutant.after
 
 
@@ -78,7 +82,7 @@ def rate(verdicts: Iterable[Verdict]) -> float:
     return sum(counts[each] for each in DEAD) / judged if judged else 1.0
 
 
-def report(mutants: Mapping[str, Mutant], verdicts: Sequence[Verdict], known: Mapping[tuple[str, str, str], Equivalent]) -> str:
+def report(mutants: Mapping[str, Mutant], verdicts: Sequence[Verdict], known: Mapping[Key, Equivalent]) -> str:
     """Return the table of the modules, the survivors and the equivalent mutants, as Markdown."""
     by_module: dict[str, Counter[str]] = defaultdict(Counter)
     for each in verdicts:

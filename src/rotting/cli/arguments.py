@@ -31,7 +31,7 @@ SYNTAX = "NAME:key=value,key=value"
 
 
 class UserError(Exception):
-    """A request that cannot be fulfilled; the message says why in one line."""
+    """Bad input; the message says in one line what is wrong."""
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def refusing(where: str = "") -> Iterator[None]:
 
 @contextmanager
 def refusing_store() -> Iterator[None]:
-    """Turn the errors about a file that cannot be used as a store into a `UserError`; what is damaged or fails is neither."""
+    """Turn errors about a file that cannot be used as a store into a `UserError`; damaged files and failures stay errors."""
     try:
         with refusing():
             yield
@@ -54,7 +54,7 @@ def refusing_store() -> Iterator[None]:
 
 
 def value_of(text: str) -> int | float | str:
-    """Return `text` as a number if it is one, else as it is: the library's rules check it."""
+    """Return `text` as a number if it is one, else unchanged; the rules of the library check it."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -85,7 +85,7 @@ def _check_keys(where: str, name: str, given: Iterable[str], known: Sequence[str
 
 
 def read_policies(text: str) -> "list[Policy]":
-    """Return the policies written as `name:key=value`; `key=low..high/count` is one for each of `count` values."""
+    """Return the policies written as `name:key=value`; `key=low..high/count` stands for `count` policies."""
     name, given = _split("policy", text)
     ranges = {key: _range(f"policy {text!r}: ", key, value) for key, value in given.items() if ".." in value}
     grid = itertools.product(*ranges.values())
@@ -93,12 +93,12 @@ def read_policies(text: str) -> "list[Policy]":
 
 
 def _written(name: str, given: dict[str, str]) -> str:
-    """Return what `_split` takes apart."""
+    """Return the text that `_split` splits."""
     return f"{name}:{','.join(f'{key}={value}' for key, value in given.items())}" if given else name
 
 
 def _range(where: str, key: str, text: str) -> list[str]:
-    """Return the numbers of `low..high/count`, evenly spaced and with both ends."""
+    """Return the numbers of `low..high/count`, evenly spaced and including both ends."""
     ends, slash, count = text.partition("/")
     low, high, many = (value_of(each) for each in (*ends.split("..", 1), count))
     if not slash or isinstance(low, str) or isinstance(high, str) or not isinstance(many, int):
@@ -171,16 +171,18 @@ def _noise(text: str) -> "Noise":
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what plays the games."""
-    parser.add_argument("--workers", metavar="N", help="threads; default: all CPUs. The result does not depend on it")
+    """Add the options that select the engine."""
+    parser.add_argument("--workers", metavar="N", help="number of threads; default: all CPUs. The result is the same")
     parser.add_argument(
         "--engine",
         default="threads",
         metavar="NAME",
-        help="threads (the default), cuda, dask, or auto: a GPU if it is worth its start. The result is the same",
+        help="threads (the default), cuda, dask, or auto: a GPU if that is faster. The result is the same",
     )
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster, with --engine dask; default: this machine")
-    parser.add_argument("--timeout", default="30", metavar="SECONDS", help="to wait for the scheduler; default: 30")
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="Dask scheduler to use with --engine dask; default: a cluster on this machine"
+    )
+    parser.add_argument("--timeout", default="30", metavar="SECONDS", help="how long to wait for the scheduler; default: 30")
 
 
 def read_workers(options: argparse.Namespace) -> int | None:
@@ -195,7 +197,7 @@ def read_workers(options: argparse.Namespace) -> int | None:
 
 @contextmanager
 def read_engine(options: argparse.Namespace) -> Iterator[Any]:
-    """Give what plays the games, as `simulate` takes it; one that cannot play is refused before anything is prepared."""
+    """Yield the engine, as `simulate` takes it. An engine that cannot be used is refused before any work starts."""
     if options.scheduler is not None and options.engine != "dask":
         raise UserError(f"scheduler must be given with --engine dask, got --engine {options.engine}")
     from rotting.common.rules import positive
@@ -205,7 +207,7 @@ def read_engine(options: argparse.Namespace) -> Iterator[Any]:
         timeout = positive("timeout", value_of(options.timeout))
     if options.engine != "dask":
         with refusing():
-            simulate_all([], progress=False, engine=options.engine)  # no games, which only an engine that is there plays
+            simulate_all([], progress=False, engine=options.engine)  # raises if the engine cannot be used
         yield options.engine
         return
     workers = read_workers(options)
@@ -213,7 +215,7 @@ def read_engine(options: argparse.Namespace) -> Iterator[Any]:
         from rotting.engines.dask import connect
 
         engine = connect(options.scheduler, timeout, default_workers() if workers is None else workers)
-    with closing(engine):  # also where what is to be played is refused
+    with closing(engine):  # also if the games are refused
         yield engine
 
 

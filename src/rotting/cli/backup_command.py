@@ -1,4 +1,4 @@
-"""`rotting backup`: a copy of a store, made while somebody writes."""
+"""`rotting backup`: copy a store, even while it is written to."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -16,12 +16,12 @@ def _backup(options: argparse.Namespace) -> None:
         from rotting.store.backup import backup
 
         last = backup(options.file, copy)
-    say(f"copied {last} events to {copy}; rotting log {copy} --verify plays them again")
+    say(f"copied {last} events to {copy}; check it with: rotting log {copy} --verify")
 
 
 def add(command: "Command") -> None:
     """Add the command to the parser."""
-    more = "Works beside the program that writes the store. The copy is the store at one moment, whole; nothing is overwritten."
-    backup = command("backup", _backup, "Copy a store, also while it is written to", more)
+    more = "Another program may be writing to the store. The copy is complete, as of one moment; no file is overwritten."
+    backup = command("backup", _backup, "Copy a store, even while it is written to", more)
     backup.add_argument("file", metavar="FILE", help="the store, such as songs.rot")
     backup.add_argument("copy", metavar="COPY", help="the new file")

@@ -119,6 +119,6 @@ def _written(kind: str, entries: list[_Entry]) -> str:
 
 def add(command: "Command") -> None:
     """Add the command to the parser."""
-    lister = command("list", _list, "Name the policies and problems, with their parameters")
-    lister.add_argument("kind", nargs="?", metavar="policies|problems", help="only these; both by default")
-    lister.add_argument("--json", action="store_true", help="strict JSON on standard output")
+    lister = command("list", _list, "List the policies and problems, with their parameters")
+    lister.add_argument("kind", nargs="?", metavar="policies|problems", help="what to list; default: both")
+    lister.add_argument("--json", action="store_true", help="print strict JSON")

@@ -68,14 +68,14 @@ def _text(value: object) -> str:
 
 
 def _short(value: object) -> str:
-    """Return JSON, of a long list the first values and how many there are."""
+    """Return JSON, in which a long list is cut to its first values and their number."""
     if isinstance(value, list) and len(value) > _SHOWN:
         return f"{_text(value[:_SHOWN])[:-1]}, ... {len(value)} in all]"
     return _text(value)
 
 
 def _print(store: "SQLiteStore", events: "Iterable[Event]") -> None:
-    """Print one event a line: the same in columns, and then what is its own. A terminal gets lines that are not too long."""
+    """Print one event per line: common fields in columns, then the others. Lines are cut to the width of a terminal."""
     wide = min(20, max((6, *map(len, store.bandits()))))
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(f"{'number':>8} {'epoch':>6}  {'bandit':{wide}}  {'event':{_EVENT}}  {'id':8}".rstrip())
@@ -117,7 +117,7 @@ def _export(events: "Iterable[Event]", path: Path) -> None:
 
 
 def _in_columns(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows whose columns hold values of one kind; a column that does not becomes JSON."""
+    """Return rows whose columns have one type each; columns of mixed types become JSON."""
     kinds: dict[str, set[type]] = {}
     for row in rows:
         for name, value in row.items():
@@ -133,12 +133,10 @@ def _in_columns(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def add(command: "Command") -> None:
     """Add the command to the parser."""
-    more = (
-        "Reads beside the program that writes the store, and changes nothing. Ids are shown shortened; --json has them whole."
-    )
+    more = "Another program may be writing to the store; nothing is changed. Ids are shortened; --json prints them in full."
     log = command("log", _log, "Print, export or verify the events that a store keeps", more)
     log.add_argument("file", metavar="FILE", help="the store, such as songs.rot")
-    log.add_argument("--bandit", metavar="NAME", help="only the events of this bandit; default: of all")
+    log.add_argument("--bandit", metavar="NAME", help="only the events of this bandit; default: of all bandits")
     log.add_argument("--after", default="0", metavar="N", help="only the events after number N; default: 0")
     ways = log.add_mutually_exclusive_group()
     ways.add_argument("--json", action="store_true", help="strict JSON on standard output, one event a line")

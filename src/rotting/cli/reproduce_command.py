@@ -20,9 +20,7 @@ from rotting.cli.output import say
 
 if TYPE_CHECKING:
     from rotting.cli.parsers import Command
-
-
-_USES = {False: "a stopped run resumes from there", True: "all are played anew, and replace those that are there"}
+    from rotting.engines.chunk_store import ChunkStore
 
 
 def _reproduce(options: argparse.Namespace) -> None:
@@ -39,31 +37,36 @@ def _reproduce(options: argparse.Namespace) -> None:
     _needs_report()
     workers = read_workers(options)
     store = ChunkStore(cache_folder() / "games", fresh=options.fresh)
-    with read_engine(options) as engine, _naming(store.folder):
-        say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {store.folder}: {_USES[options.fresh]}.")
-        outcomes = experiments.run(names, options.size, workers, options.progress, store, engine)
-        about = experiments.about(outcomes, time.monotonic() - began, store.reused)
-        where = experiments.write(outcomes, out, about, numbered=options.out is None)
-    claims = [claim for outcome in outcomes for claim in outcome.section.findings.claims]
+    with read_engine(options) as engine, _saying_where_games_are(store):
+        use = "all are played anew, and replace the older ones" if options.fresh else "a stopped run resumes from there"
+        say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {store.folder}: {use}.")
+        finished = experiments.run(names, options.size, workers, options.progress, store, engine)
+        about = experiments.about(finished, time.monotonic() - began, store.reused)
+        where = experiments.write(finished, out, about, numbered=options.out is None)
+    claims = [claim for outcome in finished for claim in outcome.section.findings.claims]
     if claims:
         print(claims_table(claims, IN_SHORT))
-    for note in dict.fromkeys([about.games_text, *(note for outcome in outcomes for note in outcome.section.findings.notes)]):
+    for note in dict.fromkeys([about.games_text, *(note for outcome in finished for note in outcome.section.findings.notes)]):
         print(f"\nnote: {note}")
     print(f"\nreport: {where / 'report.html'}")
 
 
 @contextmanager
-def _naming(keep: Path) -> Iterator[None]:
-    """Let an interrupt before or after the games say where the finished ones are; during the games, it says how many."""
+def _saying_where_games_are(store: "ChunkStore") -> Iterator[None]:
+    """Make an interrupt say where finished games are kept, and how to use them."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        words = stop.args or (f"finished games are kept in '{keep}': run it again to go on from there",)
-        raise KeyboardInterrupt(*words) from None
+        said = str(stop)  # during the games, `simulate_all` says how many are kept
+        if store.fresh:
+            said = said or f"games played anew and older ones are kept in '{store.folder}'"
+            raise KeyboardInterrupt(f"{said}. Run it without --fresh to use both") from None
+        said = said or f"finished games are kept in '{store.folder}': run it again to continue from there"
+        raise KeyboardInterrupt(said) from None
 
 
 def _needs_report() -> None:
-    """Check before the work, not after it, that the report can be written."""
+    """Check that the report can be written, before the games are played."""
     if any(find_spec(name) is None for name in ("matplotlib", "plotly", "polars")):
         raise UserError("a report needs Matplotlib, Plotly and Polars: pip install 'rotting[report]'")
 
@@ -71,14 +74,16 @@ def _needs_report() -> None:
 def add(command: "Command") -> None:
     """Add the command to the parser."""
     more = "Writes a report (report.html), figures, tables and every result into a new folder."
-    reproduce = command("reproduce", _reproduce, "Run the experiments of the paper again, and see which claims hold", more)
+    reproduce = command("reproduce", _reproduce, "Repeat the experiments of the paper, and check its claims", more)
     reproduce.add_argument("experiment", nargs="*", help="rested-two-arms, restless-nights, ...; default: all of them")
     sizes = reproduce.add_mutually_exclusive_group()
-    quick, full = "a size for a few minutes (the default)", "the paper's size: hours"
+    quick, full = "few runs, for a few minutes (the default)", "as many runs as in the paper, for hours"
     sizes.add_argument("--quick", dest="size", action="store_const", const="quick", default="quick", help=quick)
     sizes.add_argument("--full", dest="size", action="store_const", const="full", help=full)
-    reproduce.add_argument("--out", metavar="FOLDER", help="a new folder; default: the next free one in reproduced/")
-    fresh = "play every game anew, also those that earlier runs finished and kept"
+    reproduce.add_argument(
+        "--out", metavar="FOLDER", help="new folder for the report; default: the next free name in reproduced/"
+    )
+    fresh = "ignore kept games and play all of them again"
     reproduce.add_argument("--fresh", action="store_true", help=fresh)
     add_engine_options(reproduce)
     reproduce.add_argument("--no-progress", dest="progress", action="store_false", default=True, help="show no progress bar")

@@ -1,4 +1,4 @@
-"""`rotting simulate`: policies play a problem."""
+"""`rotting simulate`: let policies play a problem."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -58,15 +58,17 @@ def add(command: "Command") -> None:
         action="extend",
         nargs="+",
         metavar="POLICY",
-        help=f"one or several, {written}; key=0.6..2.4/10 is ten",
+        help=f"one or several, {written}; alpha=0.6..2.4/10 stands for ten values",
     )
     simulate.add_argument(
-        "--horizon", metavar="N", help="rounds of a run, also for the problem if it sets none; default: the problem's own"
+        "--horizon", metavar="N", help="rounds of a run, and horizon of the problem if it sets none; default: the problem's own"
     )
-    simulate.add_argument("--runs", default="100", metavar="N", help="runs of each policy; default: 100")
+    simulate.add_argument("--runs", default="100", metavar="N", help="number of runs of each policy; default: 100")
     simulate.add_argument("--seed", default="0", metavar="N", help="the same seed gives the same result; default: 0")
-    simulate.add_argument("--first-run", metavar="N", help="number of the first run; default: 0. Result.merge joins such parts")
+    simulate.add_argument(
+        "--first-run", metavar="N", help="number of the first run; default: 0. Result.merge joins results of different runs"
+    )
     add_engine_options(simulate)
-    simulate.add_argument("--json", action="store_true", help="strict JSON on standard output, instead of a table")
+    simulate.add_argument("--json", action="store_true", help="print strict JSON instead of a table")
     simulate.add_argument("--out", metavar="FOLDER", help="save the result in a new folder")
-    simulate.add_argument("--plot", metavar="FILE.png", help="draw regret over the rounds into a new file")
+    simulate.add_argument("--plot", metavar="FILE.png", help="plot regret over the rounds to a new file")

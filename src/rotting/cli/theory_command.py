@@ -1,4 +1,4 @@
-"""`rotting theory`: what the paper proves on a problem."""
+"""`rotting theory`: what the paper proves about a problem."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -32,11 +32,15 @@ def _theory(options: argparse.Namespace) -> None:
 
 def add(command: "Command") -> None:
     """Add the command to the parser."""
-    more = "Constants of the problem, what each theorem promises at the horizon, and why one does not apply."
-    theory = command("theory", _theory, "Show what the paper proves on a problem", more)
+    more = "Prints the constants of the problem, the bound of each theorem at the horizon, or why a theorem does not apply."
+    theory = command("theory", _theory, "Show what the paper proves about a problem", more)
     theory.add_argument("problem", metavar="PROBLEM", help=f"written {SYNTAX}")
     theory.add_argument(
-        "--policy", action="extend", nargs="+", metavar="POLICY", help="default: the four, with the smallest alpha allowed"
+        "--policy",
+        action="extend",
+        nargs="+",
+        metavar="POLICY",
+        help="default: RAW-UCB, FEWA and their efficient versions, with the smallest alpha allowed",
     )
-    theory.add_argument("--horizon", metavar="N", help="default: the problem's own")
-    theory.add_argument("--json", action="store_true", help="strict JSON on standard output, instead of a table")
+    theory.add_argument("--horizon", metavar="N", help="number of rounds; default: the problem's own")
+    theory.add_argument("--json", action="store_true", help="print strict JSON instead of a table")

@@ -81,8 +81,8 @@ class Table:
                 cell.ljust(width) if k < self.left else cell.rjust(width)
                 for k, (cell, width) in enumerate(zip(cells, widths, strict=True))
             ]
-            written.append("  ".join(aligned))
-        written.insert(1, "-" * len(written[0]))
+            written.append("  ".join(aligned).rstrip())
+        written.insert(1, "-" * max(map(len, written)))
         below = ["", *self.footnotes] if self.footnotes else []
         return "\n".join([*self.lines, *([""] if self.lines else []), *written, *below])
 

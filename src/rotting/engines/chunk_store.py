@@ -55,7 +55,7 @@ class ChunkStore:
         self.reused: Counter[tuple[date, str]] = Counter()
         self.elsewhere: list[Task] = []
         self._written: set[str] = set()  # the chunks that this process played, which do not count as reused
-        self._warning = threading.Semaphore(1)  # allows one warning
+        self._warn_once = threading.Semaphore(1)
         self._claims = WorkClaims()
         self._games: dict[str, int] = {}  # the number of games in each chunk that was read or written
 
@@ -106,7 +106,9 @@ class ChunkStore:
     def describe(self, games: int) -> str:
         """Return a sentence that says how many of the games are on disk, and how to resume."""
         kept = sum(runs for key, runs in self._games.items() if self._path(key).is_file())
-        return f"{kept:,} of {games:,} games are kept in '{self.folder}': run it again to go on from there"
+        if self.fresh:
+            return f"{kept:,} of {games:,} games were played anew; the older ones are still kept in '{self.folder}'"
+        return f"{kept:,} of {games:,} games are kept in '{self.folder}': run it again to continue from there"
 
     def read(self, key: str) -> Chunk | None:
         """Return the chunk of that name, or None if there is no file that `write` wrote."""
@@ -140,7 +142,7 @@ class ChunkStore:
         try:
             write_atomically(self._path(key), hashlib.sha256(body.getvalue()).digest() + body.getvalue())
         except OSError as error:
-            if self._warning.acquire(blocking=False):
+            if self._warn_once.acquire(blocking=False):
                 warnings.warn(f"finished games are not kept: {error}", RuntimeWarning, stacklevel=1)
         self._claims.drop(self._path(key, "claim"))
 

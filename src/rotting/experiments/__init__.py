@@ -37,7 +37,7 @@ Results = Mapping[str, Result]
 
 
 PROCESSES = 5
-"""In how many processes times are measured."""
+"""Number of processes in which times are measured."""
 
 ORDER = (
     *("RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4", "Exp3.S", "GLR-UCB", "EFF-RAW-UCB 1.4", "wSWA 0.02"),
@@ -47,15 +47,15 @@ ORDER = (
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """What an experiment is going to play.
+class Prepared:
+    """The games of an experiment, and what else its findings need.
 
     Args:
-        games: by a name that can be a folder's.
+        games: the games to play, by names that are also names of folders.
         notes: caveats, such as missing files.
         data: whatever else `findings` needs.
-        timed: games whose times are compared, by name; `run` has each of them played in several processes of their own.
-        times: the microseconds that a round of these takes, `[process, policy]`, as `run` hands them to `findings`.
+        timed: games whose times are compared, by name; `run` plays each of them in several processes of their own.
+        times: the microseconds per round of the timed games, `[process, policy]`, filled in by `run`.
     """
 
     games: Mapping[str, Simulation]
@@ -66,8 +66,8 @@ class Plan:
 
     @property
     def processes(self) -> int:
-        """In how many processes the times were measured."""
-        return len(next(iter(self.times.values())))
+        """In how many processes the times were measured; 0 if nothing was timed."""
+        return max(map(len, self.times.values()), default=0)
 
 
 @dataclass(frozen=True)
@@ -79,23 +79,23 @@ class Experiment:
         title: what it is, in a few words.
         reference: where it is published.
         sizes: settings (a frozen dataclass that JSON can carry, with a `seed`) under "quick" and "full".
-        prepare: `prepare(settings, workers, progress)`, reads data and returns what to play.
-        findings: `findings(settings, plan, results)`, returns what was found.
-        order: its place in the report.
+        prepare: `prepare(settings, workers, progress)` reads data and returns the games.
+        findings: `findings(settings, prepared, results)` returns what the report shows.
+        order: the place of the experiment in the report.
     """
 
     id: str
     title: str
     reference: str
     sizes: Mapping[str, Any]
-    prepare: Callable[[Any, int | None, bool | None], Plan]
-    findings: Callable[[Any, Plan, Results], Findings]
+    prepare: Callable[[Any, int | None, bool | None], Prepared]
+    findings: Callable[[Any, Prepared, Results], Findings]
     order: int
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """An experiment that was run."""
+class FinishedExperiment:
+    """An experiment that was run: its section of the report, and the results of its games."""
 
     section: Section
     results: Results = field(repr=False)
@@ -142,8 +142,8 @@ def run(
     progress: bool | None = None,
     keep: str | Path | ChunkStore | None = None,
     engine: Any = "threads",
-) -> list[Outcome]:
-    """Run experiments and return their outcomes, in the order of the report.
+) -> list[FinishedExperiment]:
+    """Run experiments and return them in the order of the report.
 
     Args:
         names: ids of experiments; games that several of them need are played once.
@@ -156,42 +156,51 @@ def run(
     wanted = set(map(check_id, names))
     chosen = [find(name) for name in list_experiments() if name in wanted]
 
-    @cache  # experiments with the same `prepare` and the same settings share a plan: reading data can take long
-    def plan_of(prepare: Callable[[Any, int | None, bool | None], Plan], settings: Any) -> Plan:
-        return prepare(settings, workers, progress)
+    @cache  # experiments with the same `prepare` and settings share the data, which can take long to read
+    def prepare(function: Callable[[Any, int | None, bool | None], Prepared], settings: Any) -> Prepared:
+        return function(settings, workers, progress)
 
-    plans = [plan_of(each.prepare, each.sizes[size]) for each in chosen]
-    games = list(dict.fromkeys(game for plan in plans for game in plan.games.values()))
+    prepared = [prepare(each.prepare, each.sizes[size]) for each in chosen]
+    games = list(dict.fromkeys(game for each in prepared for game in each.games.values()))
     played = dict(zip(games, simulate_all(games, workers, progress, keep, engine), strict=True))
-    timed = list(dict.fromkeys(game for plan in plans for game in plan.timed.values()))
+    timed = list(dict.fromkeys(game for each in prepared for game in each.timed.values()))
     times = dict(zip(timed, time_rounds(timed, PROCESSES, progress), strict=True))
-    outcomes = []
-    for experiment, plan in zip(chosen, plans, strict=True):
-        settings = experiment.sizes[size]
-        results = {name: played[game] for name, game in plan.games.items()}
-        timed_plan = replace(plan, times={name: times[game] for name, game in plan.timed.items()})
-        found = experiment.findings(settings, timed_plan, results)
-        section = Section(
-            experiment.id,
-            experiment.title,
-            experiment.reference,
-            replace(found, notes=(*plan.notes, *found.notes)),
-            settings={"size": size, **asdict(settings), "policies": _policies(results)},
+    return [
+        _finish(
+            experiment,
+            size,
+            replace(each, times={name: times[game] for name, game in each.timed.items()}),
+            {name: played[game] for name, game in each.games.items()},
         )
-        outcomes.append(Outcome(section, results))
-    return outcomes
+        for experiment, each in zip(chosen, prepared, strict=True)
+    ]
+
+
+def _finish(experiment: Experiment, size: str, prepared: Prepared, results: Results) -> FinishedExperiment:
+    settings = experiment.sizes[size]
+    found = experiment.findings(settings, prepared, results)
+    section = Section(
+        experiment.id,
+        experiment.title,
+        experiment.reference,
+        replace(found, notes=(*prepared.notes, *found.notes)),
+        settings={"size": size, **asdict(settings), "policies": _policies(results)},
+    )
+    return FinishedExperiment(section, results)
 
 
 def _policies(results: Results) -> dict[str, dict[str, Any]]:
     """Return the parameters of the policies by class; a list holds the values of one that varies, in the order of the games."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    variants: dict[str, list[dict[str, Any]]] = {}
     for policy in dict.fromkeys(policy for result in results.values() for policy in result.policies):
-        found.setdefault(type(policy).__name__, []).append(policy.shown_params())
-    told: dict[str, dict[str, Any]] = {}
-    for name, variants in found.items():
-        values = {key: list(dict.fromkeys(each[key] for each in variants if key in each)) for each in variants for key in each}
-        told[name] = {key: each[0] if len(each) == 1 else each for key, each in values.items()}
-    return told
+        variants.setdefault(type(policy).__name__, []).append(policy.shown_params())
+    merged: dict[str, dict[str, Any]] = {}
+    for name, each in variants.items():
+        values = {
+            key: list(dict.fromkeys(params[key] for params in each if key in params)) for params in each for key in params
+        }
+        merged[name] = {key: found[0] if len(found) == 1 else found for key, found in values.items()}
+    return merged
 
 
 def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:
@@ -201,7 +210,7 @@ def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:
 
 
 def regret_table(result: Result, labels: Sequence[str], line: str) -> Table:
-    """Return the regrets at the horizon, with the labels of the figures. Times of games that may be kept ones are left out.
+    """Return the regrets at the horizon, with the labels of the figures and without times, which kept games do not have.
 
     Args:
         result: of the games.
@@ -220,13 +229,13 @@ def free_name(path: Path) -> Path:
     return next(name for name in names if not os.path.lexists(name))
 
 
-def write(outcomes: Sequence[Outcome], path: Path, about: report.About, numbered: bool = False) -> Path:
-    """Write a new folder with the report, and per experiment its figures, tables, settings and results; return where it is.
+def write(finished: Sequence[FinishedExperiment], path: Path, about: report.About, numbered: bool = False) -> Path:
+    """Write a new folder with the report and each experiment's figures, tables, settings and results; return its path.
 
     The folder appears complete or not at all, and never replaces another.
 
     Args:
-        outcomes: what was run.
+        finished: the experiments that were run.
         path: the folder.
         about: what the report says about itself.
         numbered: take the next free name if `path` exists, instead of refusing.
@@ -235,10 +244,10 @@ def write(outcomes: Sequence[Outcome], path: Path, about: report.About, numbered
     partial = partial_path(path)
     partial.mkdir()
     try:
-        for outcome in outcomes:
-            for name, result in outcome.results.items():
-                result.save(partial / outcome.section.id / "results" / name)
-        sections = [outcome.section for outcome in outcomes]
+        for each in finished:
+            for name, result in each.results.items():
+                result.save(partial / each.section.id / "results" / name)
+        sections = [each.section for each in finished]
         report.write(sections, partial, about, full_size_claims() if sections[0].settings["size"] == "quick" else {})
         target = free_name(path) if numbered else path
         if os.path.lexists(target):  # a rename would silently replace an empty folder
@@ -262,28 +271,28 @@ OPENING = "rested-two-arms"
 """The experiment whose figure the report begins with."""
 
 
-def about(outcomes: Sequence[Outcome], seconds: float = 0.0, kept: Origins = MappingProxyType({})) -> report.About:
-    """Return what the report of these outcomes says about itself.
+def about(finished: Sequence[FinishedExperiment], seconds: float = 0.0, kept: Origins = MappingProxyType({})) -> report.About:
+    """Return what the report of these experiments says about itself.
 
     Args:
-        outcomes: what was run.
-        seconds: how long that took.
-        kept: the games that were kept ones, as `ChunkStore.reused` counts them.
+        finished: the experiments that were run.
+        seconds: how long they took.
+        kept: how many games were kept from earlier runs, as `ChunkStore.reused` counts them.
     """
-    settings = outcomes[0].section.settings
-    results = {id(result): result for outcome in outcomes for result in outcome.results.values()}  # some share games
-    sizes = {
-        "quick": "This is the quick size, with fewer runs than the paper: intervals are wide, and claims may stay undecided.",
-        "full": "This is the full size, with as many runs as in the paper.",
-    }
+    settings = finished[0].section.settings
+    results = {id(result): result for each in finished for result in each.results.values()}  # some share games
+    if settings["size"] == "quick":
+        source = "Every number comes from these games, except those marked as the paper's and those of the full size."
+        size = "This is the quick size, with fewer runs than the paper: intervals are wide, and claims may stay undecided."
+    else:
+        source = "Every number comes from these games, except those marked as the paper's."
+        size = "This is the full size, with as many runs as in the paper."
     return report.About(
         title="A single algorithm for both restless and rested rotting bandits: reproduced",
         paragraphs=(
             (
                 "RAW-UCB plays arms that wear out, with time or with use; here are the figures, tables and claims of its paper "
-                "(Seznec, Ménard, Lazaric and Valko, AISTATS 2020), from games of our own. "
-                "Every number comes from these games, except those marked as the paper's. "
-                f"{sizes[settings['size']]}"
+                f"(Seznec, Ménard, Lazaric and Valko, AISTATS 2020), from games of our own. {source} {size}"
             ),
         ),
         seed=settings["seed"],

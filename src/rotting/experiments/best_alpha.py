@@ -11,7 +11,7 @@ from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, NoInterval
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.tables import Column, Table
-from rotting.experiments import Experiment, Plan, Results
+from rotting.experiments import Experiment, Prepared, Results
 from rotting.experiments.rested_two_arms import GRID, RARE_SHOW_FROM, SIGMA, game_name
 from rotting.policy import Policy
 from rotting.problems import two_arms
@@ -55,10 +55,10 @@ def policies() -> dict[tuple[str, float], Policy]:
 PLAYERS = tuple(policies())
 
 
-def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
     """Play the benchmark with every alpha for every L."""
     T, players = settings.horizon, tuple(policies().values())
-    return Plan(
+    return Prepared(
         {
             game_name(L): Simulation(players, two_arms(L, T, SIGMA), runs=settings.runs, seed=settings.seed, checkpoints=(T,))
             for L in settings.drops
@@ -87,7 +87,7 @@ class _Measured:
         return [ALPHAS[label][k] for k in self.means(label).argmin(axis=1)]
 
 
-def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return regret over alpha, the best alpha over L, a table, and the paper's claims on its tuning."""
     measured = _Measured(settings, results)
     return Findings(
@@ -152,6 +152,16 @@ def _estimate(head: str) -> Column:
     return Column(head, lambda row: estimate_text(row[head]))
 
 
+def _quantity(label: str, combined: str) -> Callable[[_Measured], str]:
+    """Return how to name what is measured: the quick size plays fewer L."""
+
+    def quantity(measured: _Measured) -> str:
+        drops = f"{len(measured.settings.drops)} values of L"
+        return f"regret of {label} with another alpha over {PAPER[label]:g}, {combined.format(drops=drops)}"
+
+    return quantity
+
+
 def _others(measured: _Measured, label: str) -> list[tuple[float, Floats]]:
     return [(alpha, measured.regret(label, alpha)) for alpha in ALPHAS[label] if alpha != PAPER[label]]
 
@@ -201,7 +211,7 @@ STATEMENTS: tuple[Statement[_Measured], ...] = tuple(
             f"alpha-{name}-same-for-all",
             SOURCE,
             f"The best alpha of {label}, {PAPER[label]:g}, is the same for all L.",
-            f"regret of {label} with another alpha over {PAPER[label]:g}, smallest over the alphas and L",
+            _quantity(label, "smallest over the alphas and {drops}"),
             _best_everywhere(label),
             low=0.95,
             compare=_range_of_best(label),
@@ -210,7 +220,7 @@ STATEMENTS: tuple[Statement[_Measured], ...] = tuple(
             f"alpha-{name}-selected",
             SOURCE,
             f"A grid search on the rested benchmark selects alpha = {PAPER[label]:g} for {label}.",
-            f"regret of {label} with another alpha over {PAPER[label]:g}, geometric mean over L, smallest over the alphas",
+            _quantity(label, "geometric mean over {drops}, smallest over the alphas"),
             _best_overall(label),
             low=0.95,
         ),

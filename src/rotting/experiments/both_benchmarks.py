@@ -9,7 +9,7 @@ from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
 from rotting.datasets import Nights
 from rotting.display.tables import Column, Table
-from rotting.experiments import Experiment, Plan, Results, rested_two_arms, restless_nights
+from rotting.experiments import Experiment, Prepared, Results, rested_two_arms, restless_nights
 from rotting.report.claims import Statement, estimate_text
 from rotting.report.model import Findings
 from rotting.simulation.comparisons import mean_ratio, quotient_of
@@ -31,17 +31,17 @@ TUNINGS = {
 }
 
 
-def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
     """Play both benchmarks: the games of their own experiments, which are played once for all."""
     rested = rested_two_arms.prepare(settings.rested, workers, progress).games
     restless = restless_nights.prepare(settings.restless, workers, progress)
     drops = map(rested_two_arms.game_name, settings.rested.drops)
-    return Plan({**{name: rested[name] for name in drops}, **restless.games}, restless.notes, restless.data)
+    return Prepared({**{name: rested[name] for name in drops}, **restless.games}, restless.notes, restless.data)
 
 
-def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return the ratios of regrets on both benchmarks, and the paper's claim on them."""
-    nights: Nights = plan.data
+    nights: Nights = prepared.data
     measured = _Measured(settings, nights, results)
     rows = [{"tuning": tuning, "rested": measured.rested(tuning), "restless": measured.restless(tuning)} for tuning in TUNINGS]
     columns = (

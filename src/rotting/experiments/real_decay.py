@@ -10,7 +10,7 @@ from rotting import registry
 from rotting.datasets import batteries, news
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.errors import DataWarning
-from rotting.experiments import ORDER, Experiment, Plan, Results, regret_table
+from rotting.experiments import ORDER, Experiment, Prepared, Results, regret_table
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
@@ -89,7 +89,7 @@ def _range(problem: Problem, horizon: int, sigma: float) -> tuple[float, float]:
 LABELS = tuple(policies(two_arms()))
 
 
-def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
     """Load the data that are there; a file that is missing or unreadable becomes a note."""
     games, notes = {}, []
     for name, case in CASES.items():
@@ -102,14 +102,14 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
             continue
         notes += [f"{name.capitalize()}: {each.message}." for each in said]
         games[name] = Simulation(tuple(policies(problem).values()), problem, runs=settings.runs, seed=settings.seed)
-    return Plan(games, tuple(dict.fromkeys(notes)))
+    return Prepared(games, tuple(dict.fromkeys(notes)))
 
 
-def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return the means, regret over time, and a table per problem."""
     figures = []
     for name, result in results.items():
-        problem = plan.games[name].one_problem
+        problem = prepared.games[name].one_problem
         panels = (_means(problem, CASES[name]), regret_panel("Regret", LABELS, result.checkpoints, result.regret))
         figures.append(
             Figure(name, f"{CASES[name].title}: means and regret", f"Regret: {BAND}.", panels, columns=2, first=ORDER)

@@ -9,7 +9,7 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
 from rotting.display.figures import BAND, Figure, regret_panel
-from rotting.experiments import ORDER, Experiment, Plan, Results, regret_at, regret_table
+from rotting.experiments import ORDER, Experiment, Prepared, Results, regret_at, regret_table
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
@@ -63,7 +63,7 @@ LABELS = tuple(policies(25_000))
 
 GAME = "ten-arms"
 LONGER = (2, 4)  # times the horizon
-GROWING = (RAW, SW, D)  # what plays the longer games, tuned to each
+GROWING = (RAW, SW, D)  # the policies that play the longer games, tuned to each
 
 
 def longer_name(times: int) -> str:
@@ -71,7 +71,7 @@ def longer_name(times: int) -> str:
     return f"{GAME}-{times}-times-as-long"
 
 
-def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
     """Play the problem with every policy, and with some of them for longer."""
 
     def games(T: int, labels: tuple[str, ...], checkpoints: tuple[int, ...] | None = None) -> Simulation:
@@ -80,10 +80,10 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
         return Simulation(chosen, ten_arms(T, SIGMA), runs=settings.runs, seed=settings.seed, checkpoints=checkpoints)
 
     T = settings.horizon
-    return Plan({GAME: games(T, LABELS), **{longer_name(k): games(k * T, GROWING, (k * T,)) for k in LONGER}})
+    return Prepared({GAME: games(T, LABELS), **{longer_name(k): games(k * T, GROWING, (k * T,)) for k in LONGER}})
 
 
-def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return regret over time, a table, and the papers' claims."""
     result = results[GAME]
     panel = regret_panel(f"T = {settings.horizon:,}, {settings.runs:,} runs", LABELS, result.checkpoints, result.regret)
@@ -125,12 +125,14 @@ def _over_horizons(results: Results, label: str) -> Interval:
     return growth(_final(results, label)[0], *longer)
 
 
-def _beside(measure: Callable[[Results, str], Interval], label: str) -> Callable[[Results], str]:
-    """Return how to write the same quantity of RAW-UCB, and the ratio of the regrets."""
+def _compared_to_raw(measure: Callable[[Results, str], Interval], label: str) -> Callable[[Results], str]:
+    """Return a function that writes the same quantity for RAW-UCB, and the ratio of the regrets."""
 
     def remark(results: Results) -> str:
         ratio = mean_ratio(_final(results, label), _final(results, RAW))
-        return f"The same of {RAW}: {estimate_text(measure(results, RAW))}. Regret over that of {RAW}: {estimate_text(ratio)}."
+        return (
+            f"For comparison, {RAW}: {estimate_text(measure(results, RAW))}. Regret over that of {RAW}: {estimate_text(ratio)}."
+        )
 
     return remark
 
@@ -145,7 +147,7 @@ def _does_not_learn(name: str, label: str) -> tuple[Statement[Results], ...]:
             f"regret of {label} from 3T/4 to T over T/2 to 3T/4: 1 for t, 0.84 for sqrt(t), 0.71 for log t",
             lambda results: _over_rounds(results, label),
             low=0.9,
-            compare=_beside(_over_rounds, label),
+            compare=_compared_to_raw(_over_rounds, label),
         ),
         Statement(
             f"ten-arms-{name}-linear-in-horizons",
@@ -154,7 +156,7 @@ def _does_not_learn(name: str, label: str) -> tuple[Statement[Results], ...]:
             f"regret of {label} in games of 4T less 2T rounds over 2T less T: 2 for T, 1.41 for sqrt(T), 1 for log T",
             lambda results: _over_horizons(results, label),
             low=1.7,
-            compare=_beside(_over_horizons, label),
+            compare=_compared_to_raw(_over_horizons, label),
         ),
     )
 

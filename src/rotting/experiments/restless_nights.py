@@ -14,7 +14,7 @@ from rotting.datasets.nights import DISPLAYS
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.display.tables import Column, Table, interval_column
 from rotting.errors import DataWarning, MissingDataError
-from rotting.experiments import Experiment, Plan, Results, regret_at
+from rotting.experiments import Experiment, Prepared, Results, regret_at
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
@@ -83,13 +83,15 @@ def load(workers: int | None = None, progress: bool | None = None) -> tuple[Nigh
             warnings.simplefilter("ignore", DataWarning)  # it is in the notes
             nights = yahoo_nights(workers=workers, progress=progress)
     except MissingDataError as error:
-        return synthetic_nights(), (synthetic, f"With your copy of the data, this section shows the paper's nights: {error}.")
-    if not nights:  # the files hold no complete night
-        return synthetic_nights(), (synthetic, *nights.notes)
-    return nights, tuple(nights.notes)
+        notes = [f"With your copy of the data, this section shows the paper's nights: {error}."]
+    else:
+        if nights:
+            return nights, tuple(nights.notes)
+        notes = nights.notes  # they say why the files hold no complete night
+    return synthetic_nights(), (synthetic, *notes)
 
 
-def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
     """Play every night with every policy."""
     nights, notes = load(workers, progress)
     games, timed = (
@@ -101,26 +103,16 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
         }
         for runs in (settings.runs, 1)
     )
-    return Plan(games, notes, nights, timed)
+    return Prepared(games, notes, nights, timed)
 
 
-def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return the paper's figures, a table, and the paper's claims."""
-    nights: Nights = plan.data
+    nights: Nights = prepared.data
     title = "synthetic nights" if nights.synthetic else "nights"
-    main = [night for night in nights.values() if night.number in {HARD, EASY}]
-    names = {HARD: "hard", EASY: "easy"}
-    pairs = [
-        panel
-        for night in main
-        for panel in (
-            _rewards(night, f"{night.label}, {names[night.number]}: click rates"),
-            _regret(night, results, f"{night.label}, {names[night.number]}: regret"),
-        )
-    ]
-    measured = _Measured(nights, results, plan.times)
+    figures = _figures(nights, results, title)
+    measured = _Measured(nights, results, prepared.times)
     statements = STATEMENTS + (EASY_NIGHT_STATEMENTS if EASY in nights else ())
-    caption = f"Click rates: the mean of a round's reward over ten. Regret: {BAND}."
     return Findings(
         paragraphs=(
             (
@@ -135,35 +127,44 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
                 "tuned by T and V, as the text says: the authors' script tunes it by T alone, gamma = sqrt(K ln(KT) / T)."
             ),
         ),
-        figures=(
-            *([Figure("two-nights", f"A hard and an easy night ({title})", caption, tuple(pairs), 2, LABELS)] if pairs else []),
-            Figure(
-                "click-rates",
-                f"Click rates of all {title}",
-                "Every article of the night, and the best of the moment.",
-                tuple(_rewards(night, night.label) for night in nights.values()),
-                columns=4,
-                first=LABELS,
-            ),
-            Figure(
-                "regret",
-                f"Regret of all {title}",
-                f"The {BAND}.",
-                tuple(_regret(night, results, night.label) for night in nights.values()),
-                columns=4,
-                first=LABELS,
-            ),
-        ),
+        figures=figures,
         tables={"regret-by-night": _table(nights, results)},
         claims=(
             *(statement.decide(measured, nights.synthetic, settings.runs) for statement in statements),
-            *(statement.decide(measured, nights.synthetic, plan.processes) for statement in TIME_STATEMENTS),
+            *(statement.decide(measured, nights.synthetic, prepared.processes) for statement in TIME_STATEMENTS),
         ),
         covers={
-            **({"Main text, figure: Yahoo!, rewards and regret of days 2 and 7": "two-nights"} if pairs else {}),
-            "Appendix, figures, left: rewards of days 2 to 9": "click-rates",
-            "Appendix, figures, right: regret of days 2 to 9": "regret",
+            item: name
+            for item, name in {
+                "Main text, figure: Yahoo!, rewards and regret of days 2 and 7": "two-nights",
+                "Appendix, figures, left: rewards of days 2 to 9": "click-rates",
+                "Appendix, figures, right: regret of days 2 to 9": "regret",
+            }.items()
+            if name in {figure.name for figure in figures}
         },
+    )
+
+
+def _figures(nights: Nights, results: Results, title: str) -> tuple[Figure, ...]:
+    """Return click rates and regret of the hard and the easy night, if they are there, and of all nights."""
+    pairs = [
+        panel
+        for number, words in ((HARD, "hard"), (EASY, "easy"))
+        if number in nights
+        for panel in (
+            _rewards(nights[number], f"{nights[number].label}, {words}: click rates"),
+            _regret(nights[number], results, f"{nights[number].label}, {words}: regret"),
+        )
+    ]
+    caption = f"Click rates: the mean of a round's reward over ten. Regret: {BAND}."
+    rates = tuple(_rewards(night, night.label) for night in nights.values())
+    regrets = tuple(_regret(night, results, night.label) for night in nights.values())
+    return (
+        *([Figure("two-nights", f"A hard and an easy night ({title})", caption, tuple(pairs), 2, LABELS)] if pairs else []),
+        Figure(
+            "click-rates", f"Click rates of all {title}", "Every article, and the best one at each moment.", rates, 4, LABELS
+        ),
+        Figure("regret", f"Regret of all {title}", f"The {BAND}.", regrets, 4, LABELS),
     )
 
 
@@ -312,7 +313,7 @@ TIME_STATEMENTS: tuple[Statement[_Measured], ...] = (
         lambda measured: measured.time_over(GLR, RAW),
         low=5.0,
         high=20.0,
-        apart="other code than the paper's: our GLR-UCB looks only at the vertices of hulls",
+        not_comparable="other code than the paper's: our GLR-UCB looks only at the vertices of hulls",
         compare=_paper_times,
     ),
     Statement(

@@ -2,15 +2,15 @@
 
 from rotting.common.statistics import mean_interval
 from rotting.display.tables import Column, Table, interval_column
-from rotting.experiments import Experiment, Plan, Results, restless_nights
+from rotting.experiments import Experiment, Prepared, Results, restless_nights
 from rotting.experiments.restless_nights import LABELS, PAPER_SECONDS, SIZES, Settings
 from rotting.report.model import Findings
 
 
-def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return the table with our times and the paper's, and our times per round."""
-    nights = plan.data
-    us = {number: dict(zip(LABELS, plan.times[f"night-{number}"].T, strict=True)) for number in nights}  # [process]
+    nights = prepared.data
+    us = {number: dict(zip(LABELS, prepared.times[f"night-{number}"].T, strict=True)) for number in nights}  # [process]
     rows = [
         {
             "night": number,
@@ -26,8 +26,8 @@ def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
         paragraphs=(
             (
                 "CPU time of one game of a night on one core, with the drawing of rewards and without compiling. "
-                f"Each game is played in {plan.processes} processes, one after the other, for this table: the mean, and its "
-                "95 % interval over the processes."
+                f"Each game is played in {prepared.processes} processes, one after the other, for this table: the mean, and "
+                "its 95 % interval over the processes."
             ),
             (
                 "The paper prints the average seconds of each policy in each experiment, in Python on other machines, and does "

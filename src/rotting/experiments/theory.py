@@ -12,7 +12,7 @@ from rotting.common.arrays import Floats
 from rotting.common.statistics import mean_interval
 from rotting.display.figures import BAND, Curve, Figure, Panel, mean_points, regret_panel
 from rotting.display.tables import Column, Table, interval_column
-from rotting.experiments import ORDER, Experiment, Plan, Results
+from rotting.experiments import ORDER, Experiment, Prepared, Results
 from rotting.policy import Policy
 from rotting.problems import Linear, Piecewise, Problem, stationary, two_arms
 from rotting.problems.noise import Gaussian
@@ -112,7 +112,7 @@ def _of_budget(settings: Settings) -> list[Hard]:
     return [Hard(f"budget-{V:g}", V, HardFamily.of_budget(K, T, V), variation_lower(T, K, V)) for V in settings.hard_budgets]
 
 
-def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
     """Play the five problems with the tuning of the theorems, hard instances, and the two problems of Proposition 1."""
     runs, seed = settings.runs, settings.seed
     five = problems(settings.horizon, settings.sigma)
@@ -127,13 +127,13 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
             games[f"hard-{hard.name}-{draw}"] = Simulation(learners, problem, runs=2 * runs, seed=seed, checkpoints=())
     for name, problem in zip(("falls", "stays"), unlearnable(settings.impossible_horizon), strict=True):
         games[name] = Simulation((registry.make("greedy-oracle"), *learners), problem, runs=2 * runs, seed=seed, checkpoints=())
-    return Plan(games, data=tuple(five))
+    return Prepared(games, data=tuple(five))
 
 
-def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return measured regret and its upper bounds, the hard instances and their lower bounds, and the impossibility."""
-    proved = _proved(plan, results)
-    rows = _upper_rows(plan, results, proved)
+    proved = _proved(prepared, results)
+    rows = _upper_rows(prepared, results, proved)
     informative = sum(not row["vacuous"] for row in rows)
     pieces, budgets = _of_pieces(settings), _of_budget(settings)
     of_pieces, of_budget = (_worst_regrets(settings, hard, results) for hard in (pieces, budgets))
@@ -188,11 +188,11 @@ def _drawn(result: Result) -> NDArray[np.bool_]:
     return result.checkpoints >= 10  # bounds on the first rounds say nothing, but would fill much of a logarithmic axis
 
 
-def _proved(plan: Plan, results: Results) -> dict[str, list[Proved]]:
+def _proved(prepared: Prepared, results: Results) -> dict[str, list[Proved]]:
     """Return the tightest bound of each policy on each of the five problems."""
     proved: dict[str, list[Proved]] = {}
-    for name in plan.data:
-        result, problem = results[name], plan.games[name].one_problem
+    for name in prepared.data:
+        result, problem = results[name], prepared.games[name].one_problem
         rounds = result.checkpoints[_drawn(result)].tolist()
         proved[name] = [_tightest(problem, policy, rounds) for policy in result.policies]
     return proved
@@ -203,11 +203,11 @@ def _tightest(problem: Problem, policy: Policy, rounds: list[int]) -> Proved:
     return Proved(f"{best.name} ({best.reference.partition(' (')[0]})", best.values)
 
 
-def _upper_rows(plan: Plan, results: Results, proved: dict[str, list[Proved]]) -> list[dict[str, Any]]:
+def _upper_rows(prepared: Prepared, results: Results, proved: dict[str, list[Proved]]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for name, tightest in proved.items():
         result = results[name]
-        most = constants(plan.games[name].one_problem).largest_regret()
+        most = constants(prepared.games[name].one_problem).largest_regret()
         for label, policy, regret, (theorem, values) in zip(FOUR, result.policies, result.regret, tightest, strict=True):
             measured, bound = mean_interval(regret[:, -1]), float(values[-1])
             rows.append(
@@ -355,7 +355,7 @@ def _lower_claim(name: str, source: str, families: list[Hard], regrets: dict[str
         name,
         source,
         "On the worst of the hard problems, the regret of every policy is above the lower bound.",
-        f"mean regret over the bound, smallest over the families and {len(regrets)} policies",
+        f"mean regret over the bound, smallest over {len(families)} families and {len(regrets)} policies",
         smallest_ratio(measured, _columns(values, measured.shape[1])),
         low=1.0,
         remark=_slack("the mean regrets are", measured.mean(axis=1).tolist(), values, "the bound"),

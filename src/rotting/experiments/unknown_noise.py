@@ -11,7 +11,7 @@ from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, mean_interval
 from rotting.display.figures import Figure, Panel, mean_points
 from rotting.display.tables import Column, Table, interval_column
-from rotting.experiments import Experiment, Plan, Results
+from rotting.experiments import Experiment, Prepared, Results
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.problems import Exponential, Linear, Piecewise, Problem, ten_arms
 from rotting.problems.noise import Bernoulli, Gaussian, Poisson
@@ -88,10 +88,10 @@ def policies(sigma: float) -> tuple[RAWUCB, ...]:
     return (*(RAWUCB(sigma=factor * sigma) for factor in FACTORS), RAWUCB(sigma="estimate"))
 
 
-def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Plan:
+def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
     """Play every problem with every sigma."""
     T = settings.horizon
-    return Plan(
+    return Prepared(
         {
             name: Simulation(policies(case.sigma), case.problem, runs=settings.runs, seed=settings.seed, checkpoints=(T,))
             for name, case in cases(T).items()
@@ -99,7 +99,7 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
     )
 
 
-def findings(settings: Settings, plan: Plan, results: Results) -> Findings:
+def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return regret over the sigma that is given, a table, and claims of our own."""
     measured = _Measured(results)
     return Findings(

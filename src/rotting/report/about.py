@@ -25,8 +25,8 @@ class About:
         versions: of the software, by name; `versions()` returns those of this process.
         machine: what it ran on; `machine()` describes this one.
         opening: the section whose first figure the report begins with; it may be missing.
-        games: how many the numbers come from; a game is one run of one policy.
-        kept: how many of them were not played for this report but kept, by the day (UTC) and the machine that played them.
+        games: number of games behind the report; a game is one run of one policy on one problem.
+        kept: how many of them earlier runs had played and kept, by day (UTC) and machine.
     """
 
     title: str
@@ -42,19 +42,37 @@ class About:
 
     @property
     def games_text(self) -> str:
-        """How many games were played for this report, and where the others come from."""
+        """How many games were played for this report, and where the others come from.
+
+        Example:
+            >>> from datetime import UTC
+            >>> made = datetime(2026, 11, 17, tzinfo=UTC)
+            >>> About("A report", (), 0, made, 1.0, {}, {}, games=9_760).games_text
+            'All 9,760 games were played for this report. A game is one run of one policy on one problem.'
+        """
         kept = sum(self.kept.values())
+        played = self.games - kept
+        origins = "; ".join(f"{count:,} of {day_text(day)} ({where})" for (day, where), count in sorted(self.kept.items()))
         if not kept:
-            return f"All {self.games:,} games were played for this report."
-        origins = [f"{count:,} of {day_text(day)} ({where})" for (day, where), count in sorted(self.kept.items())]
-        return (
-            f"Of {self.games:,} games, {self.games - kept:,} were played for this report, and {kept:,} were kept from other "
-            f"runs: {'; '.join(origins)}."
-        )
+            found = "The only game was" if self.games == 1 else f"All {self.games:,} games were"
+            said = f"{found} played for this report."
+        elif not played:
+            found = "The only game was" if kept == 1 else f"All {kept:,} games were"
+            said = f"{found} kept from earlier runs; none was played now: {origins}."
+        else:
+            said = (
+                f"Of {self.games:,} games, {played:,} {_were(played)} played for this report, and {kept:,} {_were(kept)} kept "
+                f"from earlier runs: {origins}."
+            )
+        return f"{said} A game is one run of one policy on one problem."
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def day_text(day: date) -> str:
-    """Write a day.
+    """Return a day in words.
 
     Example:
         >>> day_text(date(2026, 11, 7))

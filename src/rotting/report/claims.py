@@ -1,9 +1,10 @@
-"""Claims of a paper, decided by numbers: an estimate, its 95 % interval, the region claimed, a verdict."""
+"""Claims of a paper, decided by a measured estimate, its 95 % interval and the region in which the claim holds."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from string import ascii_lowercase
 from typing import Generic, TypeVar
 
 from rotting.common.statistics import GROUPS, LEVEL, Interval, NoInterval, t_critical
@@ -15,13 +16,13 @@ class Verdict(StrEnum):
 
     HOLDS = "holds"
     FAILS = "does not hold"
-    OPEN = "undecided"
-    APART = "not comparable"
+    UNDECIDED = "undecided"
+    NOT_COMPARABLE = "not comparable"
 
     @property
     def mark(self) -> str:
         """The verdict as one character."""
-        return {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.OPEN: "?", Verdict.APART: "≠"}[self]
+        return {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.UNDECIDED: "?", Verdict.NOT_COMPARABLE: "≠"}[self]
 
 
 @dataclass(frozen=True)
@@ -29,27 +30,28 @@ class Claim:
     """A claim of the paper, and what was measured.
 
     Args:
-        id: its stable name.
+        id: stable name of the claim.
         source: where the paper makes it.
         words: what it says.
         quantity: what was measured to decide it.
         estimate: the measured value and its 95 % interval.
-        low: the smallest value for which the claim holds, in our reading.
-        high: the largest.
-        synthetic: whether it was measured on synthetic data that resemble the paper's, and so decides nothing about the
-            paper's.
-        apart: why what was measured here cannot be compared with what the paper speaks of; empty where it can.
-        remark: further measurements to read beside the verdict.
-        samples: how many independent values the interval is made from; above 20, the groups of a jackknife, it does not matter.
+        low: the smallest value of the quantity for which we take the claim to hold.
+        high: the largest such value.
+        synthetic: whether it was measured on synthetic data that resemble the paper's. Such a verdict says nothing about the
+            paper's data.
+        not_comparable: why the measurement cannot be compared with the paper's; empty if it can.
+        remark: further measurements, shown with the verdict.
+        samples: number of independent values behind the interval. The jackknife forms 20 groups, so more than 20 count as 20.
 
     Example:
         >>> Claim("four", "appendix", "four times better", "ratio", Interval(3.9, 3.7, 4.1), low=2.0, high=8.0).verdict
         <Verdict.HOLDS: 'holds'>
         >>> Claim("better", "appendix", "is better", "ratio", Interval(1.1, 0.9, 1.3), low=1.0).verdict
-        <Verdict.OPEN: 'undecided'>
+        <Verdict.UNDECIDED: 'undecided'>
         >>> Claim("better", "appendix", "is better", "ratio", NoInterval(1.1, "too few runs"), low=1.0).decision
         'undecided: too few runs'
-        >>> Claim("fast", "appendix", "is fast", "ratio", Interval(2.0, 1.9, 2.1), low=5.0, apart="other code").decision
+        >>> fast = Interval(2.0, 1.9, 2.1)
+        >>> Claim("fast", "appendix", "is fast", "ratio", fast, low=5.0, not_comparable="other code").decision
         'not comparable: other code'
     """
 
@@ -61,33 +63,38 @@ class Claim:
     low: float = -math.inf
     high: float = math.inf
     synthetic: bool = False
-    apart: str = ""
+    not_comparable: str = ""
     remark: str = ""
     samples: int = GROUPS
 
     @property
     def verdict(self) -> Verdict:
-        """`HOLDS` if the whole interval is in the claimed region, `FAILS` if none of it is, else `OPEN`; or else `APART`."""
+        """`HOLDS` if the whole interval is in the region, `FAILS` if none of it is, else `UNDECIDED`."""
         _, low, high = self.estimate
-        if self.apart:
-            return Verdict.APART
-        return Verdict.OPEN if low is None or high is None else self._verdict_of(low, high)
+        if self.not_comparable:
+            return Verdict.NOT_COMPARABLE
+        return Verdict.UNDECIDED if low is None or high is None else self._verdict_of(low, high)
 
     def _verdict_of(self, low: float, high: float) -> Verdict:
         if self.low <= low and high <= self.high:
             return Verdict.HOLDS
-        return Verdict.FAILS if high < self.low or low > self.high else Verdict.OPEN
+        return Verdict.FAILS if high < self.low or low > self.high else Verdict.UNDECIDED
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the verdict is `HOLDS` or `FAILS`."""
+        return self.verdict in {Verdict.HOLDS, Verdict.FAILS}
 
     @property
     def is_tested(self) -> bool:
-        """Whether an interval decides it, or leaves it undecided."""
-        return not self.apart and None not in self.estimate
+        """Whether there is an interval that can decide the claim, even if it leaves it undecided."""
+        return not self.not_comparable and None not in self.estimate
 
     @property
     def leeway(self) -> dict[str, tuple[float, float]]:
-        """How far each end of the region can move, the other staying where it is, with the same verdict.
+        """How far each end of the region can move with the same verdict while the other end stays where it is.
 
-        The keys are the ends that there are, "low" and "high"; none where no interval decides.
+        The keys are "low" and "high", for the ends that are finite. There are none without an interval.
 
         Example:
             >>> Claim("four", "appendix", "four times better", "ratio", Interval(3.9, 3.7, 4.1), low=2.0, high=8.0).leeway
@@ -96,14 +103,17 @@ class Claim:
         _, low, high = self.estimate
         if not self.is_tested or low is None or high is None:
             return {}
-        # Between these edges the verdict is the same; of an end at an edge, the value beside it says which side the edge is on.
+        # The verdict is constant between these edges. One value from each stretch, chosen so that an end at an edge is on the
+        # right side of it, tells whether its verdict is the present one.
         edges = (-math.inf, low, high, math.inf)
-        within = {"low": (low, high, math.inf), "high": (-math.inf, low, high)}
+        values = {"low": (low, high, math.inf), "high": (-math.inf, low, high)}
         found = {}
-        for end, values in within.items():
+        for end, tried in values.items():
             if math.isfinite(getattr(self, end)):
-                same = [k for k, value in enumerate(values) if self._moved(end, value).verdict == self.verdict]
-                found[end] = edges[same[0]], edges[same[-1] + 1]
+                same = [k for k, value in enumerate(tried) if self._moved(end, value).verdict == self.verdict]
+                first, last = edges[same[0]], edges[same[-1] + 1]
+                # Neither end can pass the other.
+                found[end] = (first, min(last, self.high)) if end == "low" else (max(first, self.low), last)
         return found
 
     def _moved(self, end: str, value: float) -> "Claim":
@@ -111,50 +121,65 @@ class Claim:
 
     @property
     def leeway_text(self) -> str:
-        """For which thresholds the verdict is the same, in words; empty where no interval decides."""
+        """For which thresholds the verdict is the same, in words; empty without an interval."""
         ends = self.leeway
-        names = {"low": "a lower end", "high": "an upper end"} if len(ends) > 1 else dict.fromkeys(ends, "a bound")
-        moves = [f"{names[end]} {self._range_text(*reach)}" for end, reach in ends.items() if any(map(math.isfinite, reach))]
-        return f"the same with {' and '.join(moves)}" if moves else ""
+        if len(ends) > 1 and self.verdict == Verdict.HOLDS:
+            _, low, high = self.estimate
+            return f"same verdict for any range that contains {self._text(low)} to {self._text(high)}"
+        names = {"low": "lower end", "high": "upper end"} if len(ends) > 1 else dict.fromkeys(ends, "threshold")
+        moves = [f"any {names[end]} {text}" for end, reach in ends.items() if (text := self._reach_text(end, *reach))]
+        return f"same verdict for {' or '.join(moves)}" if moves else ""
 
-    def _range_text(self, first: float, last: float) -> str:
-        shown = {end: _written(end, self._shown_decimals) for end in (first, last) if math.isfinite(end)}
-        if len(shown) == 2:
-            return f"from {shown[first]} to {shown[last]}"
-        return f"from {shown[first]} on" if first in shown else f"up to {shown[last]}"
+    def _reach_text(self, end: str, first: float, last: float) -> str:
+        """Write how far an end can move; empty if it can move as far as the other end, on both sides."""
+        from_anywhere = first == (self.low if end == "high" else -math.inf)
+        to_anywhere = last == (self.high if end == "low" else math.inf)
+        if from_anywhere:
+            return "" if to_anywhere else f"up to {self._text(last)}"
+        return f"from {self._text(first)} on" if to_anywhere else f"from {self._text(first)} to {self._text(last)}"
+
+    def _text(self, value: float | None) -> str:
+        return "" if value is None else _written(value, self._shown_decimals)
 
     @property
     def stretch(self) -> float:
-        """How many times wider about its estimate the interval could be with the same verdict; below 1 where it is undecided.
+        """How many times wider the interval could be with the same verdict; 0 where there is no verdict that holds or fails.
 
-        It is the smaller of the factors on the linear and, of positive numbers, on the logarithmic scale.
+        For positive numbers it is the smaller of the factors on the linear and on the logarithmic scale.
         """
         mean, low, high = self.estimate
-        if self.verdict not in {Verdict.HOLDS, Verdict.FAILS} or low is None or high is None:
+        if not self.is_decided or low is None or high is None:
             return 0.0
         if self.verdict == Verdict.HOLDS:
             return min(_factor(mean, low, self.low), _factor(mean, high, self.high))
         return _factor(mean, high, self.low) if high < self.low else _factor(mean, low, self.high)
 
     def stands_at(self, level: float) -> bool:
-        """Return whether the verdict would be the same with an interval of this level, if the errors are Student's."""
+        """Return whether the verdict would be the same with an interval of this level.
+
+        The ends are scaled as Student's quantiles are, which is an approximation for the other intervals.
+        """
         degrees = max(1, min(self.samples, GROUPS) - 1)
         return self.stretch * t_critical(degrees) >= t_critical(degrees, level)
 
     @property
     def reason(self) -> str:
-        """Why it is not comparable, or has no interval, as whoever refused it says; empty otherwise."""
-        return self.apart or (self.estimate.reason if isinstance(self.estimate, NoInterval) else "")
+        """Why the claim is not comparable, or has no interval; empty otherwise."""
+        return self.not_comparable or (self.estimate.reason if isinstance(self.estimate, NoInterval) else "")
 
     @property
     def decision(self) -> str:
-        """The verdict in words, with a remark if the data are synthetic, and the reason if it is undecided."""
-        where = " (synthetic data)" if self.synthetic else ""
-        return f"{self.verdict}{where}: {self.reason}" if self.reason else f"{self.verdict}{where}"
+        """The verdict in words, with its reason if there is one."""
+        return f"{self.verdict_text}: {self.reason}" if self.reason else self.verdict_text
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict in words; they say if the data are synthetic."""
+        return f"{self.verdict} (synthetic data)" if self.synthetic else self.verdict.value
 
     @property
     def region(self) -> str:
-        """The region of the quantity in which we take the claim to hold, in words."""
+        """The values of the quantity for which we take the claim to hold, in words."""
         if math.isinf(self.high):
             return f"at least {self.low:,g}"
         if math.isinf(self.low):
@@ -163,7 +188,7 @@ class Claim:
 
     @property
     def measured(self) -> str:
-        """The estimate and its interval as text, with digits from which anyone would reach the same verdict."""
+        """The estimate and its interval as text, with enough digits to reach the same verdict from them."""
         return estimate_text(self.estimate, self._shown_decimals)
 
     @property
@@ -178,11 +203,11 @@ class Claim:
 
 
 MOST_DECIMALS = 6
-ROUNDING = 1e-12  # of a number: an interval so narrow has no width
+ROUNDING = 1e-12  # relative width below which an interval has none but rounding
 
 
 def _factor(mean: float, end: float, bound: float) -> float:
-    """Return how many times as far from the mean as an end of its interval a bound is; infinite where the end is the mean.
+    """Return the distance of the bound from the mean over that of the interval's end; infinite if the end is the mean.
 
     Example:
         >>> _factor(4.0, 2.0, 1.0), _factor(4.0, 3.0, -2.0), _factor(4.0, 4.0, 1.0)
@@ -197,14 +222,14 @@ def _factor(mean: float, end: float, bound: float) -> float:
 
 
 def standing(claims: Sequence[Claim]) -> frozenset[str]:
-    """Return the ids of the claims whose verdicts stand if all of them are to be right together at 95 %.
+    """Return the ids of the claims whose verdicts stand with Holm's correction for testing all of these claims.
 
-    This is Holm's procedure: of m claims that have an interval, the surest must be sure at a level of 1 - 0.05 / m, the next at
-    1 - 0.05 / (m - 1), and so on, until one is not.
+    Of m claims with an interval, the most certain must be decided at level 1 - 0.05 / m, the next one at 1 - 0.05 / (m - 1),
+    and so on, until one is not. All verdicts that stand are then right with a probability of at least 95 %.
 
     Example:
-        >>> sure, bare = (Claim(id, "s", "w", "q", Interval(3.0, low, 4.0), low=1.0) for id, low in (("a", 2.9), ("b", 1.1)))
-        >>> sorted(standing([sure, bare])), sorted(standing([bare]))
+        >>> clear, close = (Claim(id, "s", "w", "q", Interval(3.0, low, 4.0), low=1.0) for id, low in (("a", 2.9), ("b", 1.1)))
+        >>> sorted(standing([clear, close])), sorted(standing([close]))
         (['a', 'b'], ['b'])
 
     Reference:
@@ -222,7 +247,7 @@ def standing(claims: Sequence[Claim]) -> frozenset[str]:
 
 
 def _decimals(mean: float, half: float) -> int:
-    """Return so many decimals that half an interval is 5 to 50 in units of the last; of one without width, four digits.
+    """Return the decimals with which half the interval's width is 5 to 50 units of the last; four digits without a width.
 
     Example:
         >>> _decimals(2.7, 0.09), _decimals(270.8, 22.0), _decimals(0.0161, 0.0009), _decimals(1.66, 0.0)
@@ -269,26 +294,40 @@ class Statement(Generic[Data]):
 
     Args:
         id: this and the fields that are not listed here are those of `Claim`.
-        measure: returns the quantity's estimate from an experiment's results.
-        compare: returns the remark.
+        quantity: what is measured; a function of the results if it depends on the size of the experiment.
+        measure: returns the estimate of the quantity from the results of an experiment.
+        compare: returns the remark from the same results.
     """
 
     id: str
     source: str
     words: str
-    quantity: str
+    quantity: str | Callable[[Data], str]
     measure: Callable[[Data], Interval]
     low: float = -math.inf
     high: float = math.inf
-    apart: str = ""
+    not_comparable: str = ""
     compare: Callable[[Data], str] = lambda _: ""
 
     def decide(self, data: Data, synthetic: bool = False, samples: int = GROUPS) -> Claim:
         """Return the claim, measured."""
-        found, remark = self.measure(data), self.compare(data)
-        words = (self.id, self.source, self.words, self.quantity)
-        return Claim(*words, found, self.low, self.high, synthetic, self.apart, remark, samples)
+        return Claim(
+            self.id,
+            self.source,
+            self.words,
+            self.quantity(data) if callable(self.quantity) else self.quantity,
+            self.measure(data),
+            self.low,
+            self.high,
+            synthetic,
+            self.not_comparable,
+            self.compare(data),
+            samples,
+        )
 
+
+HOLM_WORDS = {True: "yes", False: "no", None: ""}
+"""What `stands` returns, in words."""
 
 # What a table of claims can show; the HTML page adds markup to some cells.
 COLUMNS = {
@@ -297,40 +336,51 @@ COLUMNS = {
     "source": Column("source", lambda row: str(row["claim"].source)),
     "quantity": Column("quantity", lambda row: str(row["claim"].quantity)),
     "measured": Column("measured", lambda row: str(row["claim"].measured)),
-    "region": Column("our reading", lambda row: str(row["claim"].region)),
-    "decision": Column("verdict", lambda row: str(row["claim"].decision)),
-    "marked decision": Column("verdict", lambda row: f"{row['claim'].verdict.mark} {row['claim'].decision}"),
-    "remark": Column("beside it", lambda row: str(row["claim"].remark)),
-    "leeway": Column("if our reading were another", lambda row: str(row["claim"].leeway_text)),
-    "together": Column("all together", lambda row: str(row["together"])),
+    "region": Column("holds if", lambda row: str(row["claim"].region)),
+    "verdict": Column("verdict", lambda row: f"{row['claim'].verdict_text}{row['letter']}"),
+    "marked verdict": Column("verdict", lambda row: f"{row['claim'].verdict.mark} {row['claim'].verdict_text}{row['letter']}"),
+    "remark": Column("remark", lambda row: str(row["claim"].remark)),
+    "leeway": Column("thresholds with the same verdict", lambda row: str(row["claim"].leeway_text)),
+    "holm": Column("stands with Holm's correction", lambda row: HOLM_WORDS[row["stands"]]),
 }
-IN_SHORT = ("id", "measured", "region", "decision")
-IN_FULL = ("words", "source", "quantity", "measured", "region", "leeway", "marked decision", "together", "remark")
-TOGETHER = {True: "stands", False: "does not stand", None: ""}
-"""What `standing` says of a verdict, in words; None of one that is not decided."""
+IN_SHORT = ("id", "measured", "region", "verdict")
+IN_FULL = ("words", "source", "quantity", "measured", "region", "leeway", "marked verdict", "holm", "remark")
 
 
-def stands(claim: Claim, surely: frozenset[str]) -> bool | None:
-    """Return whether the verdict of a claim is among those that stand; None where there is nothing that could."""
-    return claim.id in surely if claim.verdict in {Verdict.HOLDS, Verdict.FAILS} else None
+def stands(claim: Claim, standing_ids: frozenset[str]) -> bool | None:
+    """Return whether the verdict of a claim is among those that stand; None where the claim neither holds nor fails."""
+    return claim.id in standing_ids if claim.is_decided else None
 
 
 def claims_table(claims: Sequence[Claim], shown: tuple[str, ...] = IN_FULL) -> Table:
-    """Return claims as a table for people.
+    """Return claims as a table for people. Letters after the verdicts refer to the reasons below the table.
 
     Args:
         claims: in the order of the rows.
         shown: the columns, `IN_FULL` or `IN_SHORT`.
 
     Example:
-        >>> print(claims_table([Claim("four", "appendix", "is better", "ratio", Interval(3.9, 3.7, 4.1), low=1.0)], IN_SHORT))
+        >>> few = Claim("four", "appendix", "is better", "ratio", NoInterval(3.9, "a single run has no interval"), low=1.0)
+        >>> print(claims_table([few], IN_SHORT))
         Claims of the paper: what was measured, with its 95 % interval
         <BLANKLINE>
-        claim           measured  our reading  verdict
-        ----------------------------------------------
-        four   3.90 [3.70, 4.10]   at least 1    holds
+        claim  measured  holds if    verdict
+        ------------------------------------------
+        four   3.90      at least 1  undecided (a)
+        <BLANKLINE>
+        (a) a single run has no interval
     """
     lines = ("Claims of the paper: what was measured, with its 95 % interval",)
-    surely = standing(claims)
-    rows = [{"claim": claim, "together": TOGETHER[stands(claim, surely)]} for claim in claims]
-    return Table(lines, tuple(COLUMNS[name] for name in shown), rows)
+    standing_ids = standing(claims)
+    reasons = dict.fromkeys(claim.reason for claim in claims if claim.reason)
+    letters = {reason: ascii_lowercase[k % 26] * (k // 26 + 1) for k, reason in enumerate(reasons)}
+    rows = [
+        {
+            "claim": claim,
+            "letter": f" ({letters[claim.reason]})" if claim.reason else "",
+            "stands": stands(claim, standing_ids),
+        }
+        for claim in claims
+    ]
+    notes = tuple(f"({letter}) {reason}" for reason, letter in letters.items())
+    return Table(lines, tuple(COLUMNS[name] for name in shown), rows, left=len(shown), notes=notes)

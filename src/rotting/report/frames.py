@@ -91,13 +91,13 @@ def parquet_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return content.getvalue()
 
 
-def claim_row(section: str, claim: Claim, together: bool | None = None) -> dict[str, Any]:
-    """Return a claim as a row; what is infinite is None.
+def claim_row(section: str, claim: Claim, stands: bool | None = None) -> dict[str, Any]:
+    """Return a claim as a row; infinite thresholds are None.
 
     Args:
-        section: its section's id.
-        claim: measured.
-        together: whether its verdict stands if all are to be right together, as `stands` returns it.
+        section: id of its section.
+        claim: the measured claim.
+        stands: whether its verdict stands with Holm's correction, as `rotting.report.claims.stands` returns it.
     """
     same = {
         f"same_{end}_{side}": value if math.isfinite(value) else None
@@ -115,7 +115,7 @@ def claim_row(section: str, claim: Claim, together: bool | None = None) -> dict[
         "claimed_high": claim.high if math.isfinite(claim.high) else None,
         "verdict": claim.verdict.value,
         **same,
-        "stands_together": together,
+        "stands_with_holm": stands,
         "reason": claim.reason,
         "remark": claim.remark,
         "synthetic": claim.synthetic,

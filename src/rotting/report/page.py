@@ -19,20 +19,26 @@ from rotting.report.claims import COLUMNS, Claim, Verdict, standing, stands
 from rotting.report.model import Section, settings_text
 from rotting.report.verdicts import KeptClaim
 
-CLASSES = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails", Verdict.OPEN: "open", Verdict.APART: "apart"}
+CLASSES = {
+    Verdict.HOLDS: "holds",
+    Verdict.FAILS: "fails",
+    Verdict.UNDECIDED: "undecided",
+    Verdict.NOT_COMPARABLE: "not-comparable",
+}
 COUNTED = {
     Verdict.HOLDS: "hold",
     Verdict.FAILS: "do not hold",
-    Verdict.OPEN: "undecided",
-    Verdict.APART: "not comparable",
+    Verdict.UNDECIDED: "undecided",
+    Verdict.NOT_COMPARABLE: "not comparable",
 }
 
-# The same hues for a dark page: lighter, and white in the place of black.
+# The same hues for a dark page: lighter, and white instead of black.
 DARK_COLOURS = ("#4A9FE8", "#FF7F3A", "#22C795", "#E59BC6", "#F4F4F4", "#F2B134", "#9AD7FA", "#9C9C9C")
 PAPER = "(paper)"  # in a column's head: its numbers are the paper's
-SHOWN = ("words", "source", "quantity", "measured", "region", "marked decision")  # the columns of the ledger
+SHOWN = ("words", "quantity", "measured", "region", "marked verdict")  # the columns of the ledger
 FULL = "full size"
-LONG = 32  # characters from which on a cell may be wrapped
+NOT_WITH_HOLM = "Undecided with Holm's correction."
+LONG = 32  # cells with more characters may be wrapped
 
 
 def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim] = MappingProxyType({})) -> str:
@@ -41,7 +47,7 @@ def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim
     Args:
         sections: in the order of the page.
         about: what the page says about itself.
-        full: claims that a report of the full size decided, to be shown beside those of this one.
+        full: claims of the full-size report, shown beside those of this one.
     """
     scripts = [_script(_plotly()), _script(_own("charts.js")), _script(_own("ledger.js"))]
     body = [
@@ -58,7 +64,7 @@ def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim
     ]
     head = [
         '<meta charset="utf-8">',
-        # First of all: only these scripts may run, and nothing is fetched, whatever the text holds.
+        # Only these scripts may run, and nothing is fetched, whatever the text contains.
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
@@ -182,11 +188,11 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _verdict(claim: Claim) -> str:
+def _verdict(claim: Claim, stands: bool | None) -> str:
     mark = f'<span aria-hidden="true">{claim.verdict.mark}</span>'
-    where = ' <span class="where">on synthetic data</span>' if claim.synthetic else ""
-    why = f' <span class="where">{escape(claim.reason)}</span>' if claim.reason else ""
-    return f'<span class="verdict {CLASSES[claim.verdict]}">{mark}&nbsp;{claim.verdict}</span>{where}{why}'
+    badge = f'<span class="verdict {CLASSES[claim.verdict]}">{mark}&nbsp;{claim.verdict}</span>'
+    holm_mark = NOT_WITH_HOLM if stands is False else ""
+    return badge + _small("on synthetic data" if claim.synthetic else "") + _small(claim.reason) + _small(holm_mark)
 
 
 def _count(verdict: Verdict, count: int) -> str:
@@ -205,55 +211,56 @@ def _claims(sections: Sequence[Section], full: Mapping[str, KeptClaim]) -> str:
         f'<span class="count">{counts[verdict]}</span> {COUNTED[verdict]}</button></li>'
         for verdict in Verdict
     )
-    beside = {claim.id: full[claim.id] for claim in decided if claim.id in full and full[claim.id].is_of(claim)}
-    surely = standing(decided)
-    heads = [*(COLUMNS[name].head for name in SHOWN), *([FULL] if beside else [])]
+    kept = {claim.id: full[claim.id] for claim in decided if claim.id in full and full[claim.id].is_of(claim)}
+    standing_ids = standing(decided)
+    heads = [*(COLUMNS[name].head for name in SHOWN), *([FULL] if kept else [])]
     row = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in heads)
     groups = [section for section in sections if section.findings.claims]
-    bodies = "".join(_group(section, len(heads), surely, beside) for section in groups)
+    bodies = "".join(_group(section, len(heads), standing_ids, kept) for section in groups)
     return (
         f'<section id="claims"><h2>Claims</h2><ul class="tiles">{tiles}</ul>'
-        "<p>What the paper says, what was measured here with its 95 % interval, and the region in which we take the claim to "
-        "hold, as the paper seldom gives numbers. A claim holds if the whole interval is in that region, and does not if "
-        "none of it is; otherwise, or without an interval that can be trusted, it is undecided. Not comparable is what was "
-        "measured on other code than the paper speaks of. Below our reading stands how far it can move with the same verdict."
-        f"{_drawn(drawn)}</p>"
-        f"<p>{_family(decided, surely)}{_of_full_size(beside)} "
-        '<span class="hint">A click on a verdict above shows its claims alone; another shows all.</span></p>'
+        "<p>What the paper says, what was measured here with its 95 % interval, and for which values we take the claim to "
+        "hold, as the paper seldom gives numbers. A claim holds if the whole interval is in that region, and does not hold if "
+        "none of it is. Otherwise, or without an interval that can be trusted, it is undecided. A claim is not comparable if "
+        "it was measured on other code than the paper's. The small print gives the thresholds for which the verdict would be "
+        f"the same.{_drawn(drawn)}</p>"
+        f"<p>{_holm_sentence(decided, standing_ids)}{_full_size_sentence(kept)} "
+        '<span class="hint">Click a verdict above to show only its claims; click it again to show all.</span></p>'
         # The roles stay valid when a narrow window turns the rows into cards.
         f'<table class="ledger" role="table" aria-label="Claims"><thead role="rowgroup"><tr role="row">{row}</tr></thead>'
         f"{bodies}</table>{_links('claims', TABLE_KINDS)}</section>"
     )
 
 
-def _family(decided: Sequence[Claim], surely: frozenset[str]) -> str:
-    """Return how sure the verdicts are together."""
+def _holm_sentence(decided: Sequence[Claim], standing_ids: frozenset[str]) -> str:
+    """Return how many of the verdicts stand with Holm's correction."""
     tested = sum(claim.is_tested for claim in decided)
-    verdicts = [claim for claim in decided if stands(claim, surely) is not None]
+    verdicts = sum(claim.is_decided for claim in decided)
+    others = "; the others are marked" if len(standing_ids) < verdicts else ""
     return (
-        f"{tested} of the {len(decided)} claims have an interval of 95 %, and {len(verdicts)} of these are decided by it: each "
-        "interval may miss, and of so many about one in twenty does. By Holm's correction, which keeps the chance that any "
-        f"verdict at all is wrong at 5 %, {len(surely)} of the {len(verdicts)} verdicts stand; the others are marked."
+        f"{tested} of the {len(decided)} claims have a 95 % interval, which decides {verdicts} of them. About one interval in "
+        "twenty misses the true value. Holm's correction keeps the chance that any verdict is wrong at 5 %: with it, "
+        f"{len(standing_ids)} of the {verdicts} verdicts stand{others}."
     )
 
 
-def _of_full_size(beside: Mapping[str, KeptClaim]) -> str:
+def _full_size_sentence(kept: Mapping[str, KeptClaim]) -> str:
     """Return where the verdicts of the full size come from."""
-    if not beside:
+    if not kept:
         return ""
-    reports = dict.fromkeys((each.date, each.commit, each.machine) for each in beside.values())
+    reports = dict.fromkeys((each.date, each.commit, each.machine) for each in kept.values())
     made = "; ".join(f"{day_text(day)}, commit {commit or 'unknown'}, on {machine}" for day, commit, machine in reports)
     return (
-        f" The last column has the verdicts of the full size. They are kept with the library, and were not computed for this "
-        f"page: {escape(made)}."
+        f" The last column has the verdicts of the full-size report. They are stored in the library, and were not computed for "
+        f"this page: {escape(made)}."
     )
 
 
-def _group(section: Section, columns: int, surely: frozenset[str], beside: Mapping[str, KeptClaim]) -> str:
+def _group(section: Section, columns: int, standing_ids: frozenset[str], kept: Mapping[str, KeptClaim]) -> str:
     """Return the claims of one section, below its title."""
     title = f'<a href="#{escape(section.id)}">{escape(section.title)}</a>'
     head = f'<tr role="row" class="group"><th role="rowheader" scope="rowgroup" colspan="{columns}">{title}</th></tr>'
-    rows = "".join(_claim(claim, surely, beside) for claim in section.findings.claims)
+    rows = "".join(_claim(claim, standing_ids, kept) for claim in section.findings.claims)
     return f'<tbody role="rowgroup">{head}{rows}</tbody>'
 
 
@@ -265,34 +272,40 @@ def _drawn(counts: Mapping[Verdict, int]) -> str:
     return f" Not counted above, as they were measured on synthetic data: {verdicts}."
 
 
-def _parts(measured: str) -> list[str]:
-    """Split between the estimate and its interval, the only place where a line may break."""
-    estimate, bracket, ends = measured.partition(" [")
-    return [estimate, f"[{ends}"] if bracket else [estimate]
-
-
 def _measured(claim: Claim) -> str:
-    return " ".join(f'<span class="number">{escape(part)}</span>' for part in _parts(claim.measured))
+    return _breakable(claim.measured)
+
+
+def _breakable(text: str) -> str:
+    """Return a number and its interval as HTML; a line can break only between them."""
+    estimate, bracket, ends = text.partition(" [")
+    parts = [estimate, f"[{ends}"] if bracket else [estimate]
+    return " ".join(f'<span class="number">{escape(part)}</span>' for part in parts)
 
 
 def _small(text: str) -> str:
     return f' <span class="where">{escape(text)}</span>' if text else ""
 
 
-def _claim(claim: Claim, surely: frozenset[str], beside: Mapping[str, KeptClaim]) -> str:
-    alone = "Not with Holm's correction." if stands(claim, surely) is False else ""
-    cells = {COLUMNS[name].head: escape(COLUMNS[name].write({"claim": claim})) for name in SHOWN}
-    words = cells.pop(COLUMNS["words"].head)
-    cells[COLUMNS["measured"].head] = _measured(claim)
-    region = COLUMNS["region"].head
-    cells[region] = f'<span class="number">{cells[region]}</span>{_small(claim.leeway_text)}'
-    cells[COLUMNS["marked decision"].head] = _verdict(claim) + _small(alone) + _small(claim.remark)
-    if beside:
-        kept = beside.get(claim.id)
-        cells[FULL] = "not there" if kept is None else f"{_verdict(kept.claim)} {_measured(kept.claim)}"
+def _claim(claim: Claim, standing_ids: frozenset[str], kept: Mapping[str, KeptClaim]) -> str:
+    cells = {
+        COLUMNS["quantity"].head: escape(claim.quantity),
+        COLUMNS["measured"].head: _measured(claim),
+        COLUMNS["region"].head: f'<span class="number">{escape(claim.region)}</span>{_small(claim.leeway_text)}',
+        COLUMNS["marked verdict"].head: _verdict(claim, stands(claim, standing_ids)) + _small(claim.remark),
+    }
+    if kept:
+        cells[FULL] = _kept(kept[claim.id], claim) if claim.id in kept else "not in the full-size report"
     # One element per cell: in a narrow window it stands beside the cell's head, in a grid.
     rest = "".join(f'<td role="cell" data-head="{head}"><div>{cell}</div></td>' for head, cell in cells.items())
+    words = f"{escape(claim.words)}{_small(claim.source)}"
     return f'<tr role="row" class="{CLASSES[claim.verdict]}"><th role="rowheader" scope="row">{words}</th>{rest}</tr>'
+
+
+def _kept(kept: KeptClaim, claim: Claim) -> str:
+    """Return a verdict of the full size, and what it was measured on if that is not what this report measured."""
+    other = f"measured: {kept.claim.quantity}" if kept.claim.quantity != claim.quantity else ""
+    return f"<div>{_measured(kept.claim)}</div>{_verdict(kept.claim, kept.stands)}{_small(other)}"
 
 
 def _section(section: Section, before: Sequence[Section], about: About) -> str:
@@ -361,7 +374,7 @@ def _figure(section: str, figure: Figure, level: int = 3) -> str:
         + f'<div class="plot" role="img" aria-label="{escape(panel_text(panel))}"></div></div>'
         for panel in figure.panels
     )
-    # In a data block a browser looks only for the end of the element, which needs a `<`.
+    # Browsers end a data block at `</script`, so that no `<` may be in it.
     data = json.dumps(chart_data(figure), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return (
         f'<figure class="chart" id="{name}" aria-labelledby="{name}-title">'
@@ -409,9 +422,12 @@ def _head(column: Column) -> str:
 
 def _cell(k: int, column: Column, row: Mapping[str, object]) -> str:
     text = column.write(dict(row))
-    classes = [name for name, has in (("paper", PAPER in column.head), ("long", len(text) > LONG)) if has]
-    attribute = f' class="{" ".join(classes)}"' if classes else ""
-    return f"<td{attribute}>{escape(text)}</td>" if k else f'<th scope="row"{attribute}>{escape(text)}</th>'
+    is_interval = " [" in text and text.endswith("]")
+    has = {"paper": PAPER in column.head, "interval": is_interval, "long": not is_interval and len(text) > LONG}
+    classes = " ".join(name for name, given in has.items() if given)
+    attribute = f' class="{classes}"' if classes else ""
+    shown = _breakable(text) if is_interval else escape(text)
+    return f"<td{attribute}>{shown}</td>" if k else f'<th scope="row"{attribute}>{shown}</th>'
 
 
 # --- The end -------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Verdicts as data: a report writes its own, and another report can show them beside what it measured itself."""
+"""Verdicts as data: every report writes its own to a file, and another report can show them beside what it measured."""
 
 import json
 import math
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rotting.common.machine import machine_line
-from rotting.common.statistics import Interval, NoInterval
+from rotting.common.statistics import GROUPS, Interval, NoInterval
 from rotting.errors import InvalidValueError
 from rotting.report.about import About
-from rotting.report.claims import Claim
+from rotting.report.claims import Claim, Verdict, standing, stands
 from rotting.report.model import Section
 
 FORMAT = "rotting-verdicts"
@@ -24,28 +24,30 @@ class KeptClaim:
     """A claim as another report decided it.
 
     Args:
-        claim: of that report; without the words that are the same here.
+        claim: of that report, without its source and words.
+        stands: whether its verdict stands with Holm's correction for all claims of that report; None if it is not decided.
         date: when that report was made.
         commit: of the code that made it.
         machine: what it was made on.
     """
 
     claim: Claim
+    stands: bool | None
     date: date
     commit: str
     machine: str
 
     def is_of(self, claim: Claim) -> bool:
-        """Return whether it decided what this claim says: the same quantity and region, of the same kind of data."""
-        return _said(self.claim) == _said(claim)
+        """Return whether it decided this claim: the same region, and the same kind of data. Its quantity may be another."""
+        return _compared(self.claim) == _compared(claim)
 
 
-def _said(claim: Claim) -> tuple[object, ...]:
-    return claim.id, claim.quantity, claim.low, claim.high, claim.synthetic, claim.apart
+def _compared(claim: Claim) -> tuple[object, ...]:
+    return claim.id, claim.low, claim.high, claim.synthetic, claim.not_comparable
 
 
 def to_json(sections: Sequence[Section], about: About) -> str:
-    """Return the verdicts of a report and what they rest on, for `read`."""
+    """Return the verdicts of a report, and what they rest on, as JSON for `read`."""
     made = {
         "date": about.date.date().isoformat(),
         "commit": "",
@@ -67,27 +69,30 @@ def to_json(sections: Sequence[Section], about: About) -> str:
 
 
 def _claim_data(claim: Claim) -> dict[str, Any]:
-    mean, low, high = map(_finite, claim.estimate)
+    mean, low, high = map(_json_number, claim.estimate)
     return {
         "verdict": claim.verdict.value,
         "measured": mean,
         "measured_low": low,
         "measured_high": high,
-        "claimed_low": _finite(claim.low),
-        "claimed_high": _finite(claim.high),
+        "claimed_low": claim.low if math.isfinite(claim.low) else None,
+        "claimed_high": claim.high if math.isfinite(claim.high) else None,
+        "samples": claim.samples,
         "quantity": claim.quantity,
         "reason": claim.reason,
-        "apart": claim.apart,
         "synthetic": claim.synthetic,
     }
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _json_number(value: float | None) -> float | str | None:
+    """Return a number as strict JSON can hold it: infinities are strings, as `float` reads them; NaN is None."""
+    if value is None or math.isnan(value):
+        return None
+    return value if math.isfinite(value) else str(value)
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the data of a file of verdicts; refuse another file."""
+    """Return the data of a file of verdicts; refuse other files."""
     data = json.loads(path.read_text("utf-8"))
     if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT, FORMAT_VERSION):
         raise InvalidValueError("path", f"be a file of verdicts, '{FORMAT}' of version {FORMAT_VERSION}", path)
@@ -95,17 +100,38 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def kept_claims(data: Mapping[str, Any]) -> dict[str, KeptClaim]:
-    """Return the claims of a file of verdicts by their ids."""
+    """Return the claims in the data of a file of verdicts, by their ids."""
+    experiments = {name: each for each in data["experiments"].values() for name in each["claims"]}
+    claims = {name: _claim(name, each["claims"][name]) for name, each in experiments.items()}
+    standing_ids = standing(list(claims.values()))
     return {
-        name: KeptClaim(_claim(name, claim), date.fromisoformat(each["date"]), each["commit"], each["machine"])
-        for each in data["experiments"].values()
-        for name, claim in each["claims"].items()
+        name: KeptClaim(
+            claims[name],
+            stands(claims[name], standing_ids),
+            date.fromisoformat(each["date"]),
+            each["commit"],
+            each["machine"],
+        )
+        for name, each in experiments.items()
     }
 
 
 def _claim(name: str, data: Mapping[str, Any]) -> Claim:
-    mean = math.nan if data["measured"] is None else data["measured"]
-    low, high = data["measured_low"], data["measured_high"]
-    estimate = NoInterval(mean, data["reason"]) if low is None or high is None else Interval(mean, low, high)
-    region = {end: data[f"claimed_{end}"] for end in ("low", "high") if data[f"claimed_{end}"] is not None}
-    return Claim(name, "", "", data["quantity"], estimate, **region, synthetic=data["synthetic"], apart=data["apart"])
+    keys = ("measured", "measured_low", "measured_high")
+    mean, low, high = (None if data[key] is None else float(data[key]) for key in keys)
+    mean = math.nan if mean is None else mean
+    claim = Claim(
+        id=name,
+        source="",
+        words="",
+        quantity=data["quantity"],
+        estimate=NoInterval(mean, data["reason"]) if low is None or high is None else Interval(mean, low, high),
+        low=-math.inf if data["claimed_low"] is None else data["claimed_low"],
+        high=math.inf if data["claimed_high"] is None else data["claimed_high"],
+        synthetic=data["synthetic"],
+        not_comparable=data["reason"] if data["verdict"] == Verdict.NOT_COMPARABLE else "",
+        samples=data.get("samples", GROUPS),  # files of older versions lack it
+    )
+    if claim.verdict != data["verdict"]:
+        raise InvalidValueError(f"verdict of {name!r}", f"be that of its numbers, '{claim.verdict}'", data["verdict"])
+    return claim

@@ -39,7 +39,7 @@ def write(
         folder: an existing folder. It gets `report.html`, `claims.csv`, `claims.parquet`, `claims.md`, `verdicts.json`, and
             per section `<id>/settings.json`, `<id>/<figure>.png` and `.pdf`, `<id>/<table>.csv`, `.parquet` and `.md`.
         about: what the report says about itself.
-        full: claims that a report of the full size decided, to be shown beside those of this one.
+        full: claims of the full-size report, shown beside those of this one.
 
     Returns:
         The path of `report.html`.
@@ -106,8 +106,8 @@ def _picture(draw: "Callable[[], Picture]", kind: str) -> bytes:
 def _claims_files(sections: Sequence[Section]) -> dict[str, Maker]:
     claims = [(section.id, claim) for section in sections for claim in section.findings.claims]
     table = claims_table([claim for _, claim in claims])
-    surely = standing([claim for _, claim in claims])
-    rows = [claim_row(section, claim, stands(claim, surely)) for section, claim in claims]
+    standing_ids = standing([claim for _, claim in claims])
+    rows = [claim_row(section, claim, stands(claim, standing_ids)) for section, claim in claims]
     return _table_files("claims", table, rows)
 
 

@@ -23,12 +23,12 @@ from rotting.common.statistics import (
 )
 from rotting.simulation.result_tables import TIE
 
-# From fewer runs, also in units of the kurtosis, a standard deviation has no interval that can be trusted. Runs that happen to
-# show a small kurtosis happen to show a small spread, too: the intervals of those that pass cover less often than of all.
+# With fewer runs, in total or per unit of kurtosis, the interval of a standard deviation cannot be trusted. Samples with a
+# small kurtosis tend to have a small spread, too: the intervals of samples that pass this test cover less often than all.
 LEAST_RUNS, RUNS_PER_KURTOSIS = 200, 25
-CAUTIOUS = 0.99  # share of the resamples that the interval of a spread holds: 95 % of the intervals, and more, hold the truth
-BEYOND = 20  # runs at least, on average, on the far side of a quantile that has an interval
-NO_WIDTH = 1e-12  # what rounding leaves of a logarithm, or of its error, that is 0
+CAUTIOUS = 0.99  # share of the resamples in the interval of a spread; at least 95 % of such intervals cover
+BEYOND = 20  # least expected number of runs on the far side of a quantile
+NO_WIDTH = 1e-12  # rounding error of a logarithm, or of its standard error, that is 0
 
 Combine = Callable[[Floats], float]
 """Combines one number per problem into one number."""
@@ -73,10 +73,10 @@ def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean) 
 def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
     """Return the smallest over the problems of the ratio of mean regrets, for claims that hold on all of them.
 
-    Above the interval's low end is every problem's ratio, each at 95 %: when it is above 1, all are. Below its high end is the
-    smallest ratio, at 95 % for all problems together (Bonferroni): when it is below 1, some problem's ratio surely is. (Leaving
-    out runs from the smallest itself would not do: the smallest of many noisy ratios is too small.) Where one problem's ratio
-    is undefined, as in `mean_ratio`, so is the smallest.
+    The ratio of every problem is above the low end of the interval, each at 95 %: if that is above 1, all of them are. The
+    smallest ratio is below the high end, at 95 % for all problems together (Bonferroni): if that is below 1, some ratio is. (A
+    jackknife of the smallest ratio would not do: the smallest of many noisy ratios is biased downwards.) If the ratio of a
+    problem is undefined, as in `mean_ratio`, so is the smallest.
 
     Args:
         upper: regret at the end `[problem, run]`.
@@ -99,26 +99,26 @@ def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
 
 
 def from_runs(least: int, comparison: Comparison) -> Comparison:
-    """Return the comparison, without an interval where the runs are fewer than `least`.
+    """Return the comparison, without an interval if there are fewer than `least` runs.
 
-    For policies of which one run in a hundred, say, regrets many times as much as the others. Few runs may hold none of these,
-    and look harmless then: those that pass a test of their own skewness cover less often than all, and no interval that we
-    tried covers. So the number is not taken from the runs at hand, but from many, once: docs/intervals.md.
+    Use it for policies whose regret is many times larger in about one run of a hundred. A small sample may contain no such run
+    and look harmless. No interval from such a sample covers, even if the sample passes a test of its own skewness. The number
+    of runs that it takes was therefore measured with many runs, in docs/intervals.md.
 
     Example:
         >>> compare = from_runs(3, mean_ratio)
         >>> compare(np.full((1, 3), 2.0), np.ones((1, 3)))
         Interval(mean=2.0, low=2.0, high=2.0)
         >>> compare(np.full((1, 2), 2.0), np.ones((1, 2)))
-        NoInterval(mean=2.0, reason='2 runs are too few to show the rare ones that regret much more: it takes 3')
+        NoInterval(mean=2.0, reason='needs 3 runs (here 2): about 1 run in 100 fails badly, and decides the ratio')
     """
 
     def compare(upper: Floats, lower: Floats) -> Interval:
         found, runs = comparison(upper, lower), upper.shape[1]
         if runs >= least or isinstance(found, NoInterval):
             return found
-        few = f"{runs:,} runs are too few to show the rare ones that regret much more: it takes {least:,}"
-        return NoInterval(found.mean, few)
+        reason = f"needs {least:,} runs (here {runs:,}): about 1 run in 100 fails badly, and decides the ratio"
+        return NoInterval(found.mean, reason)
 
     return compare
 
@@ -140,7 +140,7 @@ def spread_ratio(upper: Floats, lower: Floats) -> Interval:
         >>> spread_ratio(np.array([2 * runs]), np.array([runs]))
         Interval(mean=2.0, low=2.0, high=2.0)
         >>> spread_ratio(np.array([2 * runs[:9]]), np.array([runs[:9]]))
-        NoInterval(mean=2.0, reason='9 runs are too few to tell a spread: with a kurtosis of 1.8, it takes 200')
+        NoInterval(mean=2.0, reason='needs at least 200 runs (here 9)')
 
     Reference:
         Hall (1988), Theoretical comparison of bootstrap confidence intervals.
@@ -162,20 +162,20 @@ def spread_ratio(upper: Floats, lower: Floats) -> Interval:
         return NoInterval(ratio, few)
     signs = np.repeat([1 / problems, -1 / problems], problems)
     _, (error,) = _log_spread(scores, signs, np.ones((1, runs)))
-    with np.errstate(divide="ignore", invalid="ignore"):  # a resample without an error is further away than can be told
+    with np.errstate(divide="ignore", invalid="ignore"):  # a resample without an error is infinitely far away
         logs, errors = np.hstack([_log_spread(scores, signs, times) for times in resamples(runs)])
-        far = np.sort(np.abs(logs) / errors)  # what is not a number comes last
+        far = np.sort(np.abs(logs) / errors)  # NaN comes last
     if error > NO_WIDTH:
         half = float(far[round(CAUTIOUS * (RESAMPLES + 1)) - 1] * error)
         return Interval(ratio, ratio * _exp(-half), ratio * _exp(half))
     if np.abs(logs).max() <= NO_WIDTH:
         return Interval(ratio, ratio, ratio)
-    # Runs at two values, half of them at each, are all as far from their mean: none moves the spread, and all of them could.
-    return NoInterval(ratio, "every run is as far from the mean, so that the error of the spread cannot be told")
+    # With half of the runs at each of two values, no single run changes the spread, so that its error cannot be estimated.
+    return NoInterval(ratio, "all runs are equally far from the mean, so that the error of the spread is unknown")
 
 
 def _scores(values: Floats) -> Floats:
-    """Return each problem's regrets less their mean, in units of their standard deviation."""
+    """Return the regrets of each problem, standardised to mean 0 and standard deviation 1."""
     return np.asarray((values - values.mean(axis=1, keepdims=True)) / values.std(axis=1, keepdims=True))
 
 
@@ -185,10 +185,13 @@ def _kurtosis(scores: Floats) -> float:
 
 
 def _too_few(runs: int, kurtosis: float) -> str:
-    """Return why the runs do not tell a spread, or nothing where they do."""
-    needed = max(LEAST_RUNS, math.ceil(RUNS_PER_KURTOSIS * kurtosis))
-    few = f"{runs:,} runs are too few to tell a spread: with a kurtosis of {kurtosis:,.1f}, it takes {needed:,}"
-    return few if runs < needed else ""
+    """Return why there are too few runs for the interval of a spread, or nothing if there are enough."""
+    needed = math.ceil(RUNS_PER_KURTOSIS * kurtosis)
+    if runs >= max(LEAST_RUNS, needed):
+        return ""
+    if needed <= LEAST_RUNS:
+        return f"needs at least {LEAST_RUNS} runs (here {runs:,})"
+    return f"needs {needed:,} runs, {RUNS_PER_KURTOSIS} x the kurtosis of {kurtosis:,.1f} (here {runs:,})"
 
 
 def _log_spread(scores: Floats, signs: Floats, times: Floats) -> tuple[Floats, Floats]:
@@ -266,9 +269,9 @@ def quantile_ratio(upper: Floats, lower: Floats, probability: float = 0.9) -> In
     ratio = _exp(float(whole))
     least = math.ceil(BEYOND / min(probability, 1 - probability) - NO_WIDTH)
     if runs < least:
-        return NoInterval(ratio, f"{runs:,} runs are too few to tell a quantile: it takes {least:,}")
+        return NoInterval(ratio, f"needs at least {least:,} runs (here {runs:,})")
     logs = np.sort(np.concatenate([log_ratio(times) for times in resamples(runs)]))
-    if math.isnan(ratio) or math.isnan(logs[-1]):  # what is not a number comes last
+    if math.isnan(ratio) or math.isnan(logs[-1]):  # NaN comes last
         return NoInterval(ratio, "a ratio is undefined, as a quantile of the regret is not positive")
     outside = round((1 - LEVEL) / 2 * (RESAMPLES + 1))
     return Interval(ratio, _exp(float(logs[outside - 1])), _exp(float(logs[-outside])))
@@ -315,8 +318,8 @@ def growth(early: Floats, middle: Floats, late: Floats) -> Interval:
     """Return the growth of the mean regret from the middle to the late round, over its growth from the early to the middle one.
 
     Rounds t, 2 t and 4 t tell 1 (it grows like log t), sqrt(2) (like its root) and 2 (like t) apart; rounds T / 2, 3 T / 4
-    and T tell 0.71, 0.84 and 1. The interval is Fieller's: there is none when what is gained early may be nothing, and none
-    when all runs gain the same late, up to rounding, and not early: they say nothing of runs that would gain more.
+    and T tell 0.71, 0.84 and 1. The interval is Fieller's. There is none if the early growth may be 0, or if the late growth is
+    the same in all runs, up to rounding, while the early growth is not: the error of the late growth is then unknown.
 
     Args:
         early: regret of each run at the early round.
@@ -332,12 +335,14 @@ def growth(early: Floats, middle: Floats, late: Floats) -> Interval:
     rounding = TIE * np.abs(regrets).max()
     found = quotient_interval(second, first)
     if np.ptp(second) <= rounding < np.ptp(first):
-        return NoInterval(found.mean, "all runs gain the same late, which says nothing of those that would not")
+        return NoInterval(
+            found.mean, "the regret of all runs grows by the same amount late in the game, so that the error is unknown"
+        )
     return found
 
 
 def _why_none(ratio: float, error: float, degrees: int) -> str:
-    """Return why a ratio of means has no interval, or nothing where it has one."""
+    """Return why a ratio of means has no interval; empty if it has one."""
     if math.isnan(ratio):
         return "a ratio is undefined, as a mean regret is not positive"
     if not degrees:
@@ -357,5 +362,5 @@ def _exp(log: float) -> float:
 
 
 def _over(upper: Floats, lower: Floats) -> Floats:
-    """Divide positive numbers; the ratio of others, as in a game too short to regret anything, is not a number."""
+    """Divide positive numbers; the ratio of others, as of the regrets of a very short game, is NaN."""
     return np.asarray(np.divide(upper, lower, out=np.full(np.shape(upper), math.nan), where=(upper > 0) & (lower > 0)))

@@ -1,7 +1,7 @@
-"""How long a round takes, measured in fresh processes.
+"""Times of rounds, measured in fresh processes.
 
-Two processes that run the same machine code differ by several per cent in how fast they are: code and data lie elsewhere in
-memory. Times of one process say nothing of that spread, so those that are compared are measured in several.
+Two processes that run the same machine code differ by several per cent in speed, because code and data have other addresses.
+Times from one process do not show that spread, so times that are compared are measured in several processes.
 """
 
 import json
@@ -24,8 +24,8 @@ def time_rounds(simulations: Sequence[Simulation], processes: int, progress: boo
     Every process plays all games on one thread, one process after the other. Compiling is left out.
 
     Args:
-        simulations: what to play; they must be picklable.
-        processes: how many.
+        simulations: picklable simulations.
+        processes: how many to start.
         progress: show a progress bar; by default on a terminal and in a notebook.
 
     Example:
@@ -40,14 +40,15 @@ def time_rounds(simulations: Sequence[Simulation], processes: int, progress: boo
     measured = []
     with Progress(processes, "timing", show=progress) as bar:
         for _ in range(processes):
-            done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, check=True)  # noqa: S603 (this module)
+            # In a session of its own, Ctrl-C does not reach the child, which would print a traceback: `run` kills it.
+            done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, check=True, start_new_session=True)  # noqa: S603
             measured.append(json.loads(done.stdout))
             bar.advance()
     return [np.array(times) for times in zip(*measured, strict=True)]
 
 
 def _play_in_this_process() -> None:
-    """Play the simulations that come by standard input; write the times to standard output."""
+    """Play the simulations read from standard input, and write their times to standard output."""
     simulations = pickle.load(sys.stdin.buffer)  # noqa: S301 (what `time_rounds` wrote)
     results = simulate_all(simulations, workers=1, progress=False)
     json.dump([result.us_per_round.tolist() for result in results], sys.stdout)
