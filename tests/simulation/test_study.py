@@ -425,3 +425,44 @@ def test_what_is_wrong_is_told_in_one_sentence(make: Any, message: str, study: S
     with pytest.raises((TypeError, ValueError)) as told:
         make(study)
     assert str(told.value).startswith(message)
+
+
+def small(first_run: int = 0) -> rotting.Result:
+    return rotting.simulate(rotting.UCB1(), rotting.problems.two_arms(horizon=20), runs=2, first_run=first_run)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "results", "message"),
+    [
+        ({"a": [1]}, ["x"], r"results\[0\] must be a Result, got 'x'"),
+        ({"a": [1]}, small(), "results must be a sequence of results, got Result"),
+        ({"a": [1]}, 3, "results must be a sequence of results, got 3"),
+        ({"a": 1}, [small()], "a must be a sequence with one value for each result, got 1"),
+    ],
+)
+def test_a_study_of_something_else_is_refused(parameters: Any, results: Any, message: str) -> None:
+    with pytest.raises(rotting.errors.InvalidTypeError, match=f"^{message}"):
+        Study(parameters, results)
+
+
+def test_a_result_merges_with_results_only() -> None:
+    other: Any
+    for other in ("x", [small(2)]):
+        with pytest.raises(
+            rotting.errors.InvalidTypeError, match=r"^others must be results, each an argument"
+        ):
+            small().merge(other)
+
+
+def test_results_of_families_that_were_drawn_otherwise_do_not_merge() -> None:
+    """As by an earlier version of the library, which had the same name for the family."""
+    family = rotting.problems.FallingGaussianProcess(n_arms=2, horizon=20)
+    early, late = (rotting.simulate(rotting.UCB1(), family, horizon=20, runs=2, first_run=first) for first in (0, 2))
+    assert early.merge(late).runs == 4
+    older = replace(early, problem={**early.problem, "drawn": "0" * 16})
+    with pytest.raises(rotting.errors.InvalidValueError, match="results must have the same problem"):
+        older.merge(late)
+
+
+def test_json_of_a_result_has_the_notes_of_its_table() -> None:
+    assert what_runs_can_miss(2) in small().to_json()["notes"]

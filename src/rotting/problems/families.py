@@ -102,16 +102,17 @@ class ProblemFamily:
     def describe(self, first: Problem, seed: int, horizon: int) -> dict[str, Any]:
         """Return a description as JSON-able data, with what all problems share with the first.
 
-        Functions of one name may draw others: where the family is no value, there is a digest of the means of its first runs.
-        Their code would not do: functions that close over different numbers have the same.
+        It has a digest of the means of the first runs, since the same text can mean other problems: functions of one name may
+        differ, also where they have the same code and close over different numbers; and another version of the library may draw
+        the problems of a family in another way.
         """
         shared = {name: value for name, value in first.describe().items() if name in {"kind", "n_arms", "horizon", "noise"}}
-        told = {} if self.is_value else {DRAWN: self._digest(seed, horizon)}
-        return {"name": self.name, **shared, "family": repr(self), **told}
+        digest = self._digest(seed, horizon, runs=1 if self.is_value else _DIGESTED)
+        return {"name": self.name, **shared, "family": repr(self), DRAWN: digest}
 
-    def _digest(self, seed: int, horizon: int) -> str:
+    def _digest(self, seed: int, horizon: int, runs: int) -> str:
         hasher = hashlib.sha256()
-        for run in range(_DIGESTED):
+        for run in range(runs):
             for array in self.problem(run, seed).tables(horizon):
                 hasher.update(f"{array.shape}".encode())
                 hasher.update(np.ascontiguousarray(array).data)

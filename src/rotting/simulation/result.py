@@ -192,6 +192,9 @@ class Result:
             >>> Result.merge(*shards, other) == rotting.simulate([one, two], problem, runs=8)
             True
         """
+        for each in others:
+            if not isinstance(each, Result):
+                raise InvalidTypeError("others", "be results, each an argument of its own", each)
         return merged([self, *others])
 
     @property
@@ -435,7 +438,7 @@ class Result:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings and the rows of `table()`, each with its policy in full, for strict JSON.
+        """Return the settings, the rows of `table()`, each with its policy in full, and its notes, for strict JSON.
 
         Example:
             >>> import rotting
@@ -445,11 +448,11 @@ class Result:
             >>> data["runs"], data["policies"][1]["params"]
             (20, {'alpha': 1.4, 'sigma': 1.0})
         """
+        table = self.table()
         policies = [
-            {**row, **policy.to_json(), "label": row["policy"]}
-            for row, policy in zip(self.table().rows, self.policies, strict=True)
+            {**row, **policy.to_json(), "label": row["policy"]} for row, policy in zip(table.rows, self.policies, strict=True)
         ]
-        return {**self._settings(), "optimal": self.is_optimal, "policies": policies}
+        return {**self._settings(), "optimal": self.is_optimal, "policies": policies, "notes": list(table.footnotes)}
 
     def save(self, path: str | Path) -> None:
         """Write a new folder with `result.json` (settings, checksums) and `arrays.npz`.

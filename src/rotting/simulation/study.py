@@ -1,7 +1,7 @@
 """Results over problems whose parameters vary: one table, pictures over a parameter, and which policy parameter is best."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from rotting.display.tables import (
     number_format,
     quantile_column,
 )
-from rotting.errors import InvalidValueError, MissingExtraError, PathMissingError
+from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
 from rotting.policy import Policy
 from rotting.problems.oracle import kind_of, regret_against
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
@@ -70,7 +70,12 @@ class Study:
     results: Sequence[Result]
 
     def __post_init__(self) -> None:
+        if isinstance(self.results, Result) or not isinstance(self.results, Iterable):
+            raise InvalidTypeError("results", "be a sequence of results", self.results)
         object.__setattr__(self, "results", tuple(self.results))
+        for k, each in enumerate(self.results):
+            if not isinstance(each, Result):
+                raise InvalidTypeError(f"results[{k}]", "be a Result", each)
         if not self.results:
             raise InvalidValueError("results", "hold at least one result", self.results, got="none")
         if not self.parameters:

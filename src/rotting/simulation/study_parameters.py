@@ -1,6 +1,6 @@
 """Parameters of the problems of a study: numbers and texts that JSON can carry."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -36,9 +36,11 @@ def checked_parameters(parameters: Mapping[str, Sequence[Value]]) -> dict[str, t
         >>> checked_parameters({"low": [0.0, np.float64(0.5)]})
         {'problem.low': (0.0, 0.5)}
     """
-    for name in parameters:
+    for name, values in parameters.items():
         if not isinstance(name, str):
             raise InvalidTypeError("parameters", "have names", name)
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InvalidTypeError(name, "be a sequence with one value for each result", values)
     return {
         f"problem.{name}" if name in _COLUMNS else name: tuple(_plain(name, each) for each in values)
         for name, values in parameters.items()
