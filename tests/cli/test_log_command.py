@@ -90,6 +90,25 @@ def test_a_whole_store_verifies(played: str, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "songs.rot: 3 events, all as they were written, and every choice the same again\n"
 
 
+def test_what_other_code_decided_is_a_note_and_no_damage(capsys: pytest.CaptureFixture[str]) -> None:
+    """A decision of UCB1 for an arm that it would not choose, by this code and by that of another version."""
+    with rotting.open("songs.rot", rotting.UCB1(), arms=["a", "b"]):
+        pass
+    with SQLiteStore("songs.rot", readonly=True) as store:
+        meta = store.bandits()["bandit"]
+    decision = {"event": "decided", "id": "1" * 32, "round": 1, "arm": "b", "arms": None, "without": None, "propensity": 1.0}
+    for version, code in ((meta["version"], 1), ("0.0.9", 0)):
+        path = f"{version}.rot"
+        with SQLiteStore(path) as store:
+            store.append([("songs", decision)], [("songs", {**meta, "version": version})])
+        assert cli.main(["log", path, "--verify"]) == code
+        out, err = capsys.readouterr()
+        assert ("is damaged: 1 problem" in err) == (code == 1)
+        assert "the decision of round 1 was 'b', and is 'a' now" in out
+    assert out.startswith("ucb1: epoch 1 was written by rotting 0.0.9 with policy code ")
+    assert out.endswith("0.0.9.rot: 1 events, all as they were written, see above what other code wrote\n")
+
+
 def test_a_damaged_store_does_not_verify(played: str, capsys: pytest.CaptureFixture[str]) -> None:
     store = played
     content = Path(store).read_bytes()

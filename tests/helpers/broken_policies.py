@@ -139,6 +139,46 @@ def forget_all(p: Params, s: Window, arm: int) -> None:
     s.arms[:] = -1
 
 
+def forget_the_others(p: NoParams, s: Sums, arm: int) -> None:
+    """Forget all arms if this one was pulled."""
+    if s.pulls[arm] > 0:
+        s.pulls[:] = 0
+        s.total[:] = 0.0
+
+
+def give_to_the_first(p: NoParams, s: Window, arm: int) -> None:
+    """Give the arm's entries of the log to arm 0."""
+    for e in range(s.marks[1]):
+        if s.arms[e] == arm:
+            s.arms[e] = 0
+
+
+def forget_but_the_first(p: NoParams, s: Window, arm: int) -> None:
+    """Forget every arm but the one in slot 0."""
+    if arm > 0:
+        forget_window(p, s, arm)
+
+
+def forget_but_the_last(p: NoParams, s: Window, arm: int) -> None:
+    """Forget every arm but the one in the last slot."""
+    if arm < s.pulls.size - 1:
+        forget_window(p, s, arm)
+
+
+def forget_but_the_newest(p: NoParams, s: Window, arm: int) -> None:
+    """Leave the newest entry of the log."""
+    for e in range(s.marks[0], s.marks[1] - 1):
+        if s.arms[e] == arm:
+            s.arms[e] = -1
+
+
+def forget_but_the_oldest(p: NoParams, s: Window, arm: int) -> None:
+    """Leave the oldest entry of the window."""
+    for e in range(s.marks[0] + 1, s.marks[1]):
+        if s.arms[e] == arm:
+            s.arms[e] = -1
+
+
 # --- A sound policy that draws ------------------------------------------------------------------------------------------
 
 
@@ -215,6 +255,44 @@ def chances_below_zero(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> N
     out[-1] -= 1.0
 
 
+def _move(out: Floats) -> None:
+    """Tell the first arm's probability 0.3 too large, at the cost of the last."""
+    moved = min(0.3, out[-1])
+    out[0] += moved
+    out[-1] -= moved
+
+
+def chances_off_late(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+    chances(p, s, t, arms, out)
+    if t > 61:
+        _move(out)
+
+
+def chances_off_early(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+    chances(p, s, t, arms, out)
+    if 5 <= t <= 20:
+        _move(out)
+
+
+def chances_off_among_many(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+    chances(p, s, t, arms, out)
+    if arms.size > 3:
+        _move(out)
+
+
+def chances_off_among_two(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+    chances(p, s, t, arms, out)
+    if arms[0] == 0 and arms[-1] == 1:
+        _move(out)
+
+
+def chances_off_alone(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+    """Tell a single available arm's probability as 0.5."""
+    chances(p, s, t, arms, out)
+    if arms.size == 1:
+        out[0] = 0.5
+
+
 class Weighted(NamedTuple):
     """Sums, and the probability of each arm's last draw."""
 
@@ -270,6 +348,24 @@ KEPT = np.zeros(1_000)
 def init_kept(p: Params, n_arms: int, capacity: int) -> Any:
     """Use one array for all states."""
     return Sums(np.zeros(n_arms, np.int64), KEPT[:n_arms])
+
+
+def count_outside(p: NoParams, s: Sums, t: int, arm: int, reward: float) -> None:
+    """Write into an array of the module."""
+    update(p, s, t, arm, reward)
+    KEPT[0] += 1.0
+
+
+def count_in_a_default(p: NoParams, s: Sums, t: int, arm: int, reward: float, memo: Any = np.zeros(1)) -> None:  # noqa: B008
+    """Write into an array that is a default."""
+    update(p, s, t, arm, reward)
+    memo[0] += 1.0
+
+
+def explain_negated(p: NoParams, s: Sums, t: int, arms: Ints, arm: int) -> Reason:
+    """Tell an index of which the smallest is chosen."""
+    value, mean, window, width = explain(p, s, t, arms, arm)
+    return Reason(-value, mean, window, width)
 
 
 class Tuned(NamedTuple):
@@ -364,6 +460,8 @@ SOUND = [
 _USED_AGAIN = "an arm in the place of one that was removed must be as new"
 _UNUSED = "to forget an arm that was never pulled must change nothing"
 _MEAN = "the mean that explain tells must grow with the rewards of its arm"
+_OTHERS = "to forget an arm must change no mean and no window of another arm"
+_OUTSIDE = "what a policy writes must be in its state"
 _CHANCES = "propensities must be those of `choose`"
 _DRAWN = {"randomised": True, "first_pulls": False}
 
@@ -378,6 +476,22 @@ BROKEN = {
     made("forgets-the-next-in-silence", init, choose, update, forget=forget_the_next): _UNUSED,
     made("forgets-the-one-before", init, choose, update, explain, forget=forget_the_one_before): _UNUSED,
     made("forgets-all", init_window, choose_window, update_window, explain_window, forget=forget_all): _UNUSED,
+    made("forgets-the-others", init, choose, update, explain, forget=forget_the_others): _OTHERS,
+    **{
+        made(name, init_window, choose_window, update_window, explain_window, forget=forget): rule
+        for name, forget, rule in (
+            ("gives-to-the-first", give_to_the_first, _OTHERS),
+            ("forgets-but-the-first", forget_but_the_first, _USED_AGAIN),
+            ("forgets-but-the-last", forget_but_the_last, _USED_AGAIN),
+            ("forgets-but-the-newest", forget_but_the_newest, _USED_AGAIN),
+            ("forgets-but-the-oldest", forget_but_the_oldest, _USED_AGAIN),
+        )
+    },
+    made("chances-off-late", init, draw, update, propensities=chances_off_late, **_DRAWN): _CHANCES,
+    made("chances-off-early", init, draw, update, propensities=chances_off_early, **_DRAWN): _CHANCES,
+    made("chances-off-among-many", init, draw, update, propensities=chances_off_among_many, **_DRAWN): _CHANCES,
+    made("chances-off-among-two", init, draw, update, propensities=chances_off_among_two, **_DRAWN): _CHANCES,
+    made("chances-off-alone", init, draw, update, propensities=chances_off_alone, **_DRAWN): "propensities must sum to 1",
     made("chances-off", init, draw, update, propensities=chances_off, **_DRAWN): _CHANCES,
     made("chances-at-the-start", init, draw, update, propensities=chances_at_the_start, **_DRAWN): _CHANCES,
     made("chances-in-the-end", init, draw, update, propensities=chances_in_the_end, **_DRAWN): _CHANCES,
@@ -393,7 +507,12 @@ BROKEN = {
     ),
     made("tosses", init, toss, update): "must not use random",
     made("alias", init_alias, choose, update): "each array of a state must have memory of its own",
-    made("kept", init_kept, choose, update): "a second game must equal the first",
+    made("kept", init_kept, choose, update): _OUTSIDE,
+    made("counts-outside", init, choose, count_outside, explain): _OUTSIDE,
+    made("counts-in-a-default", init, choose, count_in_a_default, explain): _OUTSIDE,
+    made("explains-negated", init, choose, update, explain_negated): (
+        "the arm that is chosen must have the largest index that explain tells"
+    ),
     made("for-capacity", init_for_capacity, choose, update): "a small state must be the corner of a large one",
     made("counts-alone", init, choose, count_alone, explain): _MEAN,
     made("credits-the-one-before", init, choose, credit_the_one_before, explain): _MEAN,

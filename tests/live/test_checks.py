@@ -321,7 +321,7 @@ def too_much(p: Params, s: ucb1.State, t: int, arms: Ints, out: Floats) -> None:
 def test_propensities_must_sum_to_one() -> None:
     policy = broken(choose=draws_in_secret, propensities=too_much)
     type(policy).randomised = True
-    with pytest.raises(CheckError, match=r"propensities must sum to 1 \(round 1, arms \[0 1 2\]: \[0.5 0.5 0.5\]\)"):
+    with pytest.raises(CheckError, match=r"propensities must sum to 1 \(round 2, arms \[1\]: \[0.5\]\)"):
         check_policy(policy)
 
 
@@ -353,8 +353,7 @@ def makes_a_dict(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
 
 
 def test_hidden_state_is_caught() -> None:
-    found = "a second game must equal the first" if INTERPRETED else "an array of a module must not be written to"
-    with pytest.raises(CheckError, match=found):
+    with pytest.raises(CheckError, match=r"what a policy writes must be in its state.*uses the global CALLS"):
         check_policy(broken(choose=counts_calls))
 
 

@@ -12,18 +12,21 @@ import pytest
 from rotting.common.arrays import Ints
 from rotting.kernels.nested import flatten
 from rotting.kernels.random_numbers import uniform
+from rotting.live import learner as learners
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.learner import FIRST_CAPACITY
+from rotting.live.saved_state import _digest
 from rotting.parts.doubling import doubling
 from rotting.policies.exp3 import Exp3
+from rotting.policies.fewa import FEWA
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.rexp3 import Rexp3
 from rotting.policies.swa import SWA
 from rotting.policies.wswa import WSWA
 from rotting.policy import Kernel, Params, Policy, defined
 from tests.conftest import INTERPRETED, STRESS
-from tests.helpers.games import examples
+from tests.helpers.games import affordable, examples
 
 KNOWLEDGE: dict[str, Any] = {"horizon": 300, "breakpoints": 3, "switches": 3, "budget": 2.0}
 """What the constructors of tuned policies ask for."""
@@ -289,3 +292,79 @@ def test_a_choice_has_room_before_any_reward_comes() -> None:
     bandit = Bandit(NotesChoices(), arms=[0, 1])
     chosen = [bandit.pull() for _ in range(300)]
     assert bandit._state.learner.state.chosen[:300].tolist() == chosen
+
+
+# --- Priors: rewards without rounds, for which there must be room, too --------------------------------------------------------
+
+WITH_PRIORS = [policy for policy in PLAYED if not Bandit(policy, [0])._state.learner.weighs]
+
+
+def with_prior(policy: Policy, weight: int) -> Bandit:
+    """A bandit whose only active arm has a prior, so that all rewards go to it."""
+    bandit = Bandit(policy, ["z"], seed=5)
+    bandit.add_arm(0, prior=(0.9, weight))
+    bandit.remove_arm("z")
+    return bandit
+
+
+def fall(bandit: Bandit, rounds: int) -> list[Any]:
+    """Decide and pay less and less; return all that can be seen from outside."""
+    seen: list[Any] = []
+    for _ in range(rounds):
+        decision = bandit.decide()
+        seen.append((decision.arm, decision.propensity, repr(decision.reason)))
+        bandit.reward(decision, worn(0, bandit.rounds))
+    return seen
+
+
+def saved_and_restored(bandit: Bandit, counted: bool) -> Bandit:
+    """The bandit from its saved state, or from the state of a version that did not count updates."""
+    state = json.loads(json.dumps(bandit.get_state()))
+    if not counted:
+        del state["updates"]
+        state["digest"] = _digest(state)
+    return Bandit.from_state(state)
+
+
+@pytest.mark.parametrize("weight", [1, 300])
+@pytest.mark.parametrize("policy", WITH_PRIORS, ids=repr)
+def test_priors_have_room_and_decide_as_in_an_unlimited_state(
+    policy: Policy, weight: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = affordable(policy, 300)
+    with monkeypatch.context() as patch:
+        patch.setattr(learners, "FIRST_CAPACITY", 2_000)
+        unlimited = with_prior(policy, weight)
+    bandit = with_prior(policy, weight)
+    for each in (bandit, unlimited):
+        each.add_arm(1, prior="pooled")
+        each.retire(1)
+    assert fall(bandit, rounds - 30) == fall(unlimited, rounds - 30)
+    learner = bandit._state.learner
+    assert learner.updates == rounds - 30 + weight + 1
+    assert learner.capacity >= learner.updates or policy.kernel.enlarge is not None
+    restored, uncounted = (saved_and_restored(bandit, counted) for counted in (True, False))
+    assert restored._state.learner.updates == learner.updates <= uncounted._state.learner.updates
+    for each in (unlimited, restored, uncounted):
+        each.revive(1)
+    last = fall(unlimited, 30)
+    assert fall(restored, 30) == last
+    assert fall(uncounted, 30) == last
+
+
+def test_many_rewards_at_once_have_room_beside_a_prior() -> None:
+    at_once, one_by_one = with_prior(FEWA(), 40), with_prior(FEWA(), 40)
+    rewards = [(0, worn(0, n)) for n in range(500)]
+    at_once.learn(rewards)
+    for arm, value in rewards:
+        one_by_one.update(arm, value)
+    assert at_once.get_state() == one_by_one.get_state()
+
+
+def test_a_copy_that_is_warmed_up_has_room() -> None:
+    """It learns more rewards in one round than a bandit does."""
+    bandit = Bandit(FEWA(), [0])
+    for _ in range(FIRST_CAPACITY - 1):
+        bandit.update(0, 1.0)
+    bandit.warm_up()
+    assert bandit._state.learner.capacity == FIRST_CAPACITY

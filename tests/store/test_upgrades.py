@@ -137,13 +137,48 @@ def test_verify_says_which_code_wrote_an_epoch(upgraded: Any) -> None:
     reader = MemoryStore(medium, readonly=True)
     notes = [(event.epoch, event.payload) for event in reader.read() if "note" in event.payload]
     assert notes == [(3, second.to_note())]
-    (problem,) = verify(reader, replaying(reader)).problems
-    assert problem == (
-        f"event 1: the decision of round 1 was 'a', and is 'c' now; epoch 1 was written by {first}, this is {second}"
-    )
+    found = verify(reader, replaying(reader))
+    assert found.problems == ()
+    epochs, latest, snapshot, decisions = found.notes
+    assert epochs == f"turns: epochs 1-2 were written by {first}"
+    assert latest == f"turns: epoch 3 was written by {second}, as this is"
+    assert snapshot.endswith("is not the state that the events up to it make; other code wrote some of them")
+    share = "3 of 4 decisions of other code would differ today"
+    assert decisions == f"bandit 'songs': {share}; first, the decision of round 1 was 'a', and is 'c' now"
     upgraded(choose)
-    (problem,) = verify(reader, replaying(reader)).problems
-    assert "epoch 3 was written by " + str(second) in problem
+    found = verify(reader, replaying(reader))
+    assert found.problems == ()
+    assert f"turns: epoch 3 was written by {second}" in found.notes
+
+
+def test_a_decision_that_differs_under_the_same_code_is_a_problem(upgraded: Any) -> None:
+    """After other code wrote, from the first snapshot on."""
+    medium, policy = Medium(), upgraded(choose)
+    with open_in(MemoryStore(medium), "songs", policy, ARMS) as bandit:
+        play(bandit, 3)
+    upgraded(choose_backwards)
+    with open_in(MemoryStore(medium), "songs", None, None) as bandit:
+        play(bandit, 1)
+        snapshot = Snapshot(bandit._store.last, bandit.get_state())
+        play(bandit, 1)
+    reader = MemoryStore(medium, readonly=True)
+    (last,) = (event for event in reader.read() if event.payload.get("round") == 5)
+    forged, other = Medium(), {**last.payload, "arm": "c"}
+    assert last.payload["arm"] != "c"
+    with MemoryStore(forged) as store:
+        before = [(event.bandit, event.payload) for event in reader.read() if event.number < last.number]
+        store.append([*before, ("songs", other)], reader.bandits().items())
+    forged.snapshots["songs"] = snapshot
+    with MemoryStore(forged, readonly=True) as store:
+        found = verify(store, replaying(store))
+    (problem,) = found.problems
+    assert problem.startswith(f"event {last.number}: the decision of round 5 was 'c', and is 'b' now; epoch ")
+    assert problem.endswith("as this is")
+    forged.snapshots.clear()
+    with MemoryStore(forged, readonly=True) as store:
+        found = verify(store, replaying(store))
+    assert found.problems == ()
+    assert "bandit 'songs': 1 of 2 decisions of this code in a state that other code left would differ today" in str(found)
 
 
 def test_a_log_that_does_not_name_its_writer_opens_and_verifies(upgraded: Any) -> None:
@@ -162,8 +197,10 @@ def test_a_log_that_does_not_name_its_writer_opens_and_verifies(upgraded: Any) -
     assert [event.payload["note"] for event in reader.read() if "note" in event.payload] == ["writer"]
     assert verify(reader, replaying(reader)).problems == ()
     upgraded(choose_backwards)
-    (problem,) = verify(reader, replaying(reader)).problems
-    assert "epoch 1 was written by an unknown version, this is rotting " in problem
+    found = verify(reader, replaying(reader))
+    assert found.problems == ()
+    assert "turns: epoch 1 was written by an unknown version" in found.notes
+    assert len(found.notes) == 5  # two writers, the decisions of each that differ, and a snapshot
 
 
 def test_a_host_names_the_writer_before_its_first_events(tmp_path: Path, upgraded: Any) -> None:
@@ -197,3 +234,30 @@ def test_a_state_with_a_former_word_is_read_and_verified(tmp_path: Path) -> None
     with SQLiteStore(path) as store:
         store.save_snapshot("bandit", 1, former)
         assert verify(store, replaying(store)).problems == ()
+
+
+def test_a_snapshot_from_before_updates_were_counted_verifies_and_goes_on(tmp_path: Path) -> None:
+    """Its count is guessed from above, which is no difference; one that is too low would be."""
+    path = tmp_path / "songs.rot"
+    with rotting.open(path, rotting.FEWA(), arms=["z"]) as bandit:
+        bandit.add_arm("a", prior=(0.9, 10))
+        for _ in range(100):
+            bandit.update("a", 1.0)
+        former = bandit.get_state()
+        del former["updates"]
+        former["digest"] = _digest(former)
+    with SQLiteStore(path) as store:
+        store.save_snapshot("bandit", store.last, former)
+    with rotting.open(path) as bandit:
+        bandit.update("a", 0.0)
+        bandit.update("a", 0.0)
+        state = bandit.get_state()
+    assert state["updates"] == 100 + 110 + 2
+    with SQLiteStore(path) as store:
+        assert store.snapshot("bandit") == Snapshot(store.last, state)
+        assert verify(store, replaying(store)).problems == ()
+        low = {**state, "updates": 111}
+        low["digest"] = _digest(low)
+        store.save_snapshot("bandit", store.last, low)
+        (problem,) = verify(store, replaying(store)).problems
+        assert "is not the state that the events up to it make" in problem

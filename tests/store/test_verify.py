@@ -38,15 +38,18 @@ def test_every_event_is_played_again_in_order() -> None:
 
         def __init__(self) -> None:
             self.seen: list[int] = []
+            self.notes: list[str] = []
 
         def play(self, event: Event) -> list[str]:
             self.seen.append(event.payload["n"])
             return ["event 2: another arm"] if event.number == 2 else []
 
         def finish(self) -> list[str]:
+            self.notes.append("an upgrade")
             return [f"{len(self.seen)} events"]
 
     watcher, steps = Watcher(), list[None]()
-    assert verify(log_of(1, 1, 1), watcher, lambda: steps.append(None)).problems == ("event 2: another arm", "3 events")
+    found = verify(log_of(1, 1, 1), watcher, lambda: steps.append(None))
+    assert found == Verification(3, ("event 2: another arm", "3 events"), ("an upgrade",))
     assert watcher.seen == [1, 2, 3]
     assert len(steps) == 3

@@ -55,12 +55,13 @@ def _verify(store: "SQLiteStore", file: str) -> None:
 
     with Progress(store.last, "events") as bar:
         found = verify(store, replaying(store), progress=bar.advance)
-    for problem in found.problems:
-        print(problem)
+    for line in (*found.notes, *found.problems):
+        print(line)
     if found.problems:
         many = "1 problem" if len(found.problems) == 1 else f"{len(found.problems)} problems"
         raise StoreDamagedError(f"is damaged: {many}, events read: {found.events}", file)
-    print(f"{file}: {found.events} events, all as they were written, and every choice the same again")
+    choices = "see above what other code wrote" if found.notes else "and every choice the same again"
+    print(f"{file}: {found.events} events, all as they were written, {choices}")
 
 
 def _text(value: object) -> str:

@@ -1,11 +1,13 @@
-"""`check_policy`: does a policy keep the contract? For the policies here and for anybody's own."""
+"""`check_policy`, which checks that a policy keeps the contract: for the policies of the library and for others."""
 
+import dis
 import json
 import math
 from collections.abc import Callable
 from dataclasses import fields
 from itertools import combinations
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,10 +15,11 @@ from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import guarded_for
 from rotting.engines.kernel_errors import check_choice, check_reason
 from rotting.errors import CheckError, InvalidTypeError, InvalidValueError, KernelError
-from rotting.kernels.binding import digest, plain_function
+from rotting.kernels.binding import digest, plain_function, reached_functions
 from rotting.kernels.mistakes import naming_owner, with_readable_errors
 from rotting.kernels.nested import flatten
 from rotting.kernels.random_numbers import normal_quantile, uniform
+from rotting.kernels.refusals import place
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
@@ -29,18 +32,33 @@ _ARMS = 3
 _MASKS: tuple[tuple[int, ...], ...] = ((0, 2), (1, 2), (1,), (0, 1))  # arms that are available, in turn
 _FAR_TOO_MUCH = 1 << 24  # things to keep of a few dozen rewards
 
-# Where keys are tried: rounds played before, and the arms that are available.
-_PLACES: tuple[tuple[int, tuple[int, ...]], ...] = (
-    (0, (0, 1, 2)),
-    (_ARMS, (0, 1, 2)),
-    (_ROUNDS // 3, (0, 2)),
-    (_ROUNDS, (0, 1, 2)),
-    (_ROUNDS, (1, 2)),
+
+class _Place(NamedTuple):
+    """Where draws are compared with propensities."""
+
+    rounds: int  # played before
+    available: tuple[int, ...]
+    n_arms: int = _ARMS
+    keys: int = 500  # tried if the policy draws: enough to find an error of 0.2
+
+
+_MANY_KEYS = 2_000  # enough to find an error of 0.1
+_PLACES = (
+    _Place(0, (0, 1, 2), keys=_MANY_KEYS),
+    _Place(_ARMS, (0, 1, 2), keys=_MANY_KEYS),
+    _Place(_ROUNDS // 3, (0, 2), keys=_MANY_KEYS),
+    _Place(_ROUNDS, (0, 1, 2), keys=_MANY_KEYS),
+    _Place(_ROUNDS, (1, 2), keys=_MANY_KEYS),
+    _Place(_ROUNDS // 5, (0, 1, 2)),
+    _Place(_ROUNDS // 2, (0, 1)),
+    _Place(2 * _ROUNDS, (0, 1, 2)),
+    _Place(_ROUNDS // 2, (0, 1, 2, 3, 4), n_arms=5),
 )
-_KEYS = 2_000  # in each place, if the policy draws
-_FEW_KEYS = 200  # if it says that it does not
+_FEW_KEYS = 200  # if the policy says that it does not draw
 _ALARM = 1e-6  # how likely a policy with right propensities is refused, at most
 _EXACT = 1e-6  # of probabilities
+
+_CHOSEN_BY_INDEX = 0.1  # of all rounds: a policy that explores in turn chooses the arm with the largest index by chance
 
 _FAR = 1_000  # rounds: windows that are shorter have lost all that came before
 _SAME = 1e-9  # of indices and means: sums over arms may be taken in another order
@@ -70,8 +88,9 @@ def _require_same_arms(arms: Ints, given: Ints, t: int) -> None:
 def _game(
     policy: Policy, choose: Any, update: Any, table: Floats, capacity: int, explain: Callable[..., Reason] | None = None
 ) -> tuple[list[int], Any]:
-    """Play a game, in which every arm is explained before every choice if `explain` is given."""
+    """Play a game. If `explain` is given, every arm is explained before every choice, and the indices must fit the choices."""
     n_arms, rounds = table.shape
+    largest = [0, 0]  # rounds in which the indices differ, and those of them in which the arm with the largest is chosen
     arms, enlarge = np.arange(n_arms), policy.kernel.enlarge
     state = states.new_state(policy, n_arms, capacity)
     pulls = [0] * n_arms
@@ -80,12 +99,16 @@ def _game(
         if policy.sees_means:
             state.means[:] = [table[i, pulls[i]] for i in range(n_arms)]
         before = [(array.shape, array.dtype) for array in states.arrays(state)]
-        if explain is not None:
-            for arm in range(n_arms):
-                check_reason(policy, explain(policy.params, state, t, arms, arm))
+        told = [] if explain is None else [explain(policy.params, state, t, arms, arm) for arm in range(n_arms)]
+        for reason in told:
+            check_reason(policy, reason)
         arm = choose(policy.params, state, t, 11, arms)
         _require_same_arms(arms, np.arange(n_arms), t)
         check_choice(policy, arm, arms)
+        indices = [float(reason.value) for reason in told]
+        if indices and min(indices) < max(indices):  # not if one of them is NaN
+            largest[0] += 1
+            largest[1] += indices[arm] == max(indices)
         update(policy.params, state, t, arm, table[arm, pulls[arm]])
         while enlarge is not None and state.full[0]:
             capacity *= 2
@@ -100,6 +123,12 @@ def _game(
         require("choose and update must keep every array's shape and type", before == after, f"round {t}")
         pulls[arm] += 1
         chosen.append(int(arm))
+    if not policy.randomised:
+        require(
+            "the arm that is chosen must have the largest index that explain tells, except in rounds that explore",
+            largest[1] >= _CHOSEN_BY_INDEX * largest[0],
+            f"in {largest[1]} of {largest[0]} rounds it has",
+        )
     return chosen, state
 
 
@@ -145,6 +174,24 @@ def _check_code(policy: Policy) -> None:
         for name, function in functions.items():
             if function is not None:
                 digest(plain_function(name, function))
+                for each in reached_functions(function):
+                    _check_no_memory(each)
+
+
+def _check_no_memory(function: FunctionType) -> None:
+    """Refuse arrays and lists outside the state that a function could write into: games would not be repeatable."""
+    code = function.__code__
+    used = sorted({each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"})
+    values = [(f"the global {name}", function.__globals__.get(name)) for name in used]
+    values += [("a default", value) for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())]
+    for name, value in values:
+        is_array = isinstance(value, np.ndarray)
+        fixed = not value.flags.writeable if is_array else not isinstance(value, list | dict | set | bytearray)
+        require(
+            "what a policy writes must be in its state, and an array that it only reads must be read-only",
+            fixed,
+            f"{place(code)} uses {name}",
+        )
 
 
 def _interpreted_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[..., None]]:
@@ -188,6 +235,7 @@ def _check_mask(policy: Policy) -> None:
     for t in range(1, _ROUNDS + 1):
         arms: Ints = np.array(_MASKS[t % len(_MASKS)])
         given = arms.copy()
+        _told_propensities(policy, state, t, arms)
         arm = choose(policy.params, state, t, 5, arms)
         _require_same_arms(arms, given, t)
         require("an arm that is not available must not be chosen", arm in given, f"round {t}: {arm!r}")
@@ -196,15 +244,16 @@ def _check_mask(policy: Policy) -> None:
 
 def _check_randomness(policy: Policy) -> None:
     """Try many keys in several states: what depends on the key must be declared, with the right propensities."""
-    table, (choose, update) = _rewards(_ARMS, _ROUNDS), _compiled_kernels(policy)
-    for rounds, available in _PLACES:
-        _, state = _game(policy, choose, update, table[:, :rounds], _ROUNDS + 1)
-        _check_draws(policy, choose, state, rounds + 1, np.array(available))
+    choose, update = _compiled_kernels(policy)
+    for where in _PLACES:
+        table = _rewards(where.n_arms, max(_ROUNDS, where.rounds))
+        _, state = _game(policy, choose, update, table[:, : where.rounds], where.rounds + 1)
+        keys = where.keys if policy.randomised else _FEW_KEYS
+        _check_draws(policy, choose, state, where.rounds + 1, np.array(where.available), keys)
 
 
-def _check_draws(policy: Policy, choose: Callable[..., int], state: Any, t: int, arms: Ints) -> None:
+def _check_draws(policy: Policy, choose: Callable[..., int], state: Any, t: int, arms: Ints, keys: int) -> None:
     told = _told_propensities(policy, state, t, arms)
-    keys = _KEYS if policy.randomised else _FEW_KEYS
     drawn, trial = np.zeros(arms.size), states.copy(state)
     arrays = list(zip(states.arrays(trial), states.arrays(state), strict=True))
     for key in range(keys):
@@ -228,7 +277,7 @@ def _check_draws(policy: Policy, choose: Callable[..., int], state: Any, t: int,
             raise CheckError(f"a randomised policy must give its `propensities` ({policy})")
         return
     # Chernoff: n kl(share, p) is above x with a probability below exp(-x) on each side of p, for each arm in each place.
-    limit = math.log(2 * sum(len(available) for _, available in _PLACES) / _ALARM)
+    limit = math.log(2 * sum(len(where.available) for where in _PLACES) / _ALARM)
     for p, share in zip(told, drawn / keys, strict=True):
         right = keys * kl_bernoulli(share, min(1.0, max(0.0, p))) <= limit
         require("propensities must be those of `choose`", right, f"round {t}, arms {arms}: {told} against {drawn / keys}")
@@ -239,8 +288,8 @@ def _told_propensities(policy: Policy, state: Any, t: int, arms: Ints) -> Floats
     propensities = policy.kernel.propensities
     if propensities is None:
         return None
-    out = np.zeros(arms.size)
-    with_readable_errors(policy, propensities, propensities)(policy.params, states.copy(state), t, arms, out)
+    out, trial = np.zeros(arms.size), states.copy(state)
+    guarded_for(propensities, policy, policy.params, trial, t, arms, out, allocates=True)(policy.params, trial, t, arms, out)
     where = f"round {t}, arms {arms}: {out}"
     require("propensities must lie between 0 and 1", bool(np.all((out > -_EXACT) & (out < 1.0 + _EXACT))), where)
     require("propensities must sum to 1", bool(abs(out.sum() - 1.0) < _EXACT), where)
@@ -272,19 +321,42 @@ def _behaviour(learner: Learner, t: int, arms: Ints, with_propensities: bool) ->
     return np.array(told if propensities is None else [*told, *propensities])
 
 
+def _later_rounds(policy: Policy) -> list[int]:
+    """Return rounds after `_ROUNDS`, the last of which are so late that windows have lost all that came before."""
+    last = min(_FAR, policy.max_rounds or _FAR)
+    return [*range(_ROUNDS + 1, _ROUNDS + 31), *range(last - 15, last + 1)]
+
+
 def _require_same(rule: str, one: Learner, arms: Ints, other: Learner, others: Ints) -> None:
     """Pay `arms` of one learner what `others` of the other are paid, for many rounds: both must behave alike."""
-    last = min(_FAR, one.policy.max_rounds or _FAR)
-    rounds = [*range(_ROUNDS + 1, 2 * _ROUNDS + 1), *range(last - _ROUNDS // 2, last + 1)]
+    rounds = _later_rounds(one.policy)
     table = _rewards(_ARMS, len(rounds))
     for k, t in enumerate(rounds):
         found, expected = (_behaviour(*each, with_propensities=k % 20 == 0) for each in ((one, t, arms), (other, t, others)))
-        same = np.isclose(found, expected, rtol=_SAME, atol=_SAME, equal_nan=True)
-        told = "" if same.all() else f"round {t}: {found[~same][0]:.6g} instead of {expected[~same][0]:.6g}"
-        require(rule, not told, told)
+        _require_close(rule, t, found, expected)
         i = k % _ARMS
         one.learn(t, int(arms[i]), table[i, k])
         other.learn(t, int(others[i]), table[i, k])
+
+
+def _require_close(rule: str, t: int, found: Floats, expected: Floats) -> None:
+    same = np.isclose(found, expected, rtol=_SAME, atol=_SAME, equal_nan=True)
+    told = "" if same.all() else f"round {t}: {found[~same][0]:.6g} instead of {expected[~same][0]:.6g}"
+    require(rule, not told, told)
+
+
+def _means_and_windows(learner: Learner, t: int, arms: Ints) -> Floats:
+    reasons = [learner.explain(t, arms, arm) for arm in arms.tolist()]
+    return np.array([value for reason in reasons for value in (reason.mean, reason.window)], np.float64)
+
+
+def _require_same_knowledge(rule: str, one: Learner, other: Learner, arms: Ints) -> None:
+    """Pay the arms of two learners the same for many rounds: what they tell of their rewards must stay the same."""
+    for k, t in enumerate(_later_rounds(one.policy)):
+        if k % 3 == 0:
+            _require_close(rule, t, _means_and_windows(one, t, arms), _means_and_windows(other, t, arms))
+        for each in (one, other):
+            each.learn(t, int(arms[k % arms.size]), 0.25 * (k % 4))
 
 
 def _forget(learner: Learner, slot: int, here: Ints) -> None:
@@ -293,30 +365,38 @@ def _forget(learner: Learner, slot: int, here: Ints) -> None:
 
 
 def _check_removal(policy: Policy) -> None:
-    """Forget an arm and use its slot again: nothing may be left of it, and nothing else be lost."""
-    here, unused = np.array([0, 1, 3]), 2
-    learner = Learner.new(policy, _ARMS + 1)
-    learner.set_present(here)
-    table = _rewards(_ARMS, _ROUNDS)
-    for t in range(1, _ROUNDS + 1):
-        learner.learn(t, int(here[t % _ARMS]), table[t % _ARMS, t - 1])
-    spared, again = learner.copy(), learner.copy()
-    _forget(learner, unused, here)
-    _require_same("to forget an arm that was never pulled must change nothing", learner, here, spared, here)
+    """Forget the first, a middle and the last arm, and use the slot again: nothing may be left of it, and nothing else lost."""
+    for removed, unused in ((1, 2), (0, 1), (_ARMS, _ARMS - 1)):  # neighbours, so that the order of the arms stays
+        here = np.delete(np.arange(_ARMS + 1), unused)
+        learner = Learner.new(policy, _ARMS + 1)
+        learner.set_present(here)
+        table = _rewards(_ARMS, _ROUNDS)
+        for t in range(1, _ROUNDS + 1):
+            i = int(np.searchsorted(here, removed)) if t in {1, _ROUNDS} else t % _ARMS  # the oldest and the newest reward
+            learner.learn(t, int(here[i]), table[i, t - 1])
+        if removed == 1:
+            forgetful, spared = learner.copy(), learner.copy()
+            _forget(forgetful, unused, here)
+            _require_same("to forget an arm that was never pulled must change nothing", forgetful, here, spared, here)
 
-    others = np.array([0, unused, 3])
-    _forget(again, 1, np.delete(here, 1))
-    fresh = again.copy()
-    _forget(again, 1, here)  # as a bandit does before it adds an arm
-    _forget(fresh, unused, others)
-    _require_same(
-        "an arm in the place of one that was removed must be as new: where a state has something of an arm outside the arm's "
-        "own rows, the kernel's `forget` must remove it",
-        again,
-        here,
-        fresh,
-        others,
-    )
+        left = here[here != removed]
+        again, retired = learner.copy(), learner.copy()
+        _forget(again, removed, left)
+        retired.set_present(left)
+        fresh, rest = again.copy(), again.copy()
+        _require_same_knowledge("to forget an arm must change no mean and no window of another arm", rest, retired, left)
+
+        others = np.sort(np.append(left, unused))
+        _forget(again, removed, here)  # as a bandit does before it adds an arm
+        _forget(fresh, unused, others)
+        _require_same(
+            "an arm in the place of one that was removed must be as new: where a state has something of an arm outside the "
+            "arm's own rows, the kernel's `forget` must remove it",
+            again,
+            here,
+            fresh,
+            others,
+        )
 
 
 def _check_growth(policy: Policy) -> None:
@@ -369,16 +449,18 @@ def _check_live(policy: Policy) -> None:
 def check_policy(policy: Policy) -> None:
     """Raise `CheckError` if `policy` breaks the contract of a policy; return in silence if it keeps it.
 
-    It checks that the policy is a value (equality, JSON), that its state can grow and be saved, that it plays the same game
-    interpreted and compiled, once and again, with more room, enlarged again and again, with one arm, with fewer rounds than
-    arms, and explained or not, that it respects the available arms, that it declares its randomness with the right
-    propensities, that the means it tells follow the rewards, that nothing is left of an arm that was removed when another one
-    takes its place, that a bandit which grew before its first reward equals one that began with all arms, and that it works
-    live: saved and restored, with arms added and removed.
+    It checks that the policy is a value (equality, JSON), that it keeps nothing outside its state, which can grow and be saved,
+    that it plays the same game interpreted and compiled, once and again, with more room, enlarged again and again, with one
+    arm, with fewer rounds than arms, and explained or not, that it respects the available arms, that it declares its
+    randomness with the right propensities, that it chooses the arm with the largest index that it tells, that the means it
+    tells follow the rewards, that of an arm that was removed nothing is left when another one takes its place, and of the other
+    arms nothing is lost, that a bandit which grew before its first reward equals one that began with all arms, and that it
+    works live: saved and restored, with arms added and removed.
 
     Whether the propensities are right is a statistical test, with the same random numbers every time: 2,000 draws in each of
-    five states find an error of 0.1, and fewer than one sound policy in a million is refused. What a policy keeps of a removed
-    arm is found if it shows within 900 rounds: check a policy with a window once with a short one.
+    five states find an error of 0.1, and 500 in each of four others find one of 0.2, once among five arms. Fewer than one sound
+    policy in a million is refused. What a policy keeps of a removed arm is found if it shows within 900 rounds: check a policy
+    with a window once with a short one.
 
     Args:
         policy: the policy to check. Rewards in [0, 1] are fed to it.

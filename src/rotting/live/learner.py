@@ -98,12 +98,15 @@ class Learner:
         "n_slots",
         "policy",
         "state",
+        "updates",
         "version",
         "weighs",
     )
 
-    def __init__(self, policy: Policy, n_slots: int, capacity: int, state: Any) -> None:
+    def __init__(self, policy: Policy, n_slots: int, capacity: int, state: Any, updates: int = 0) -> None:
         self.policy, self.n_slots, self.capacity, self.state = policy, n_slots, capacity, state
+        self.updates = updates
+        """How many rewards the state has recorded. A prior adds rewards without rounds, so there may be more than rounds."""
         self._params = policy.params
         kernel, arms = policy.kernel, np.zeros(1, np.int64)
         self.weighs = "propensity" in state._fields
@@ -156,16 +159,31 @@ class Learner:
         twin.state, twin.hidden_slots = states.copy(self.state), self.hidden_slots.copy()
         return twin
 
-    def make_room(self, rounds: int) -> None:
-        """Make sure that so many rounds can be recorded."""
-        if rounds > self.capacity and not self._may_be_full:
-            capacity = max(rounds, 2 * self.capacity)
-            self.state = states.grow(self.policy, self.state, self.n_slots, capacity)
-            self.capacity = capacity
+    def make_room(self, t: int, rewards: int = 1) -> None:
+        """Make room for the rounds up to t, and for so many more rewards.
+
+        Compiled code does not check its indices, so a policy must never record more than its capacity.
+        """
+        needed = max(t, self.updates + rewards)
+        if needed > self.capacity and not self._may_be_full:
+            self.grow(max(needed, 2 * self.capacity))
+
+    def grow(self, capacity: int) -> None:
+        """Give the state a larger capacity."""
+        self.state = states.grow(self.policy, self.state, self.n_slots, capacity)
+        self.capacity = capacity
+
+    def match_room(self, other: "Learner") -> None:
+        """Give this learner and another one the larger of their capacities and counts of updates, to compare the rest."""
+        capacity, updates = max(self.capacity, other.capacity), max(self.updates, other.updates)
+        for each in (self, other):
+            each.updates = updates
+            if each.capacity < capacity:
+                each.grow(capacity)
 
     def choose(self, t: int, key: int, arms: Ints) -> int:
         """Return the slot that the policy chooses in round t; `arms` must not change as long as it is used again."""
-        if t > self.capacity:
+        if t > self.capacity or self.updates >= self.capacity:
             self.make_room(t)
         if arms is not self._admitted:
             self._admit(arms)
@@ -180,7 +198,7 @@ class Learner:
         if both is None:
             slot = self.choose(t, key, arms)
             return slot, *self.explain(t, arms, slot)
-        if t > self.capacity:
+        if t > self.capacity or self.updates >= self.capacity:
             self.make_room(t)
         if arms is not self._admitted:
             self._admit(arms)
@@ -241,35 +259,35 @@ class Learner:
 
     def learn(self, t: int, slot: int, reward: float, propensity: float | None = None) -> None:
         """Learn a reward in round t, all of it or, if there is no memory, nothing."""
-        if t > self.capacity:
+        if t > self.capacity or self.updates >= self.capacity:
             self.make_room(t)
         self.version += 1
         if propensity is not None and self.weighs:
             self.state.propensity[slot] = propensity
         while self._functions.learn(self._params, self.state, t, slot, reward):
             self._double_room()
+        self.updates += 1
 
     def _double_room(self) -> None:
         self.state.full[0] = 0  # also if there is no memory for more room, and the reward is not learned
-        capacity = 2 * self.capacity
-        self.state = states.grow(self.policy, self.state, self.n_slots, capacity)
-        self.capacity = capacity
+        self.grow(2 * self.capacity)
 
     def learn_all(self, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats | None = None) -> None:
         """Learn many rewards, one after the other, as `learn` would."""
         self.version += 1
-        self.make_room(int(rounds.max(initial=0)))
+        self.make_room(int(rounds.max(initial=0)), slots.size)
         learn, known, done = self._functions.learn_all, np.zeros(0) if propensities is None else propensities, 0
         while (done := learn(self._params, self.state, done, rounds, slots, rewards, known)) < slots.size:
             self._double_room()
+        self.updates += slots.size
 
     def learn_rounds(self, first: int, slots: Ints, rewards: Floats, propensities: Floats | None = None) -> None:
         """Learn the rewards of rounds `first` and after, as `learn` would, all of them or, if there is no memory, none."""
         trial, last = self.copy(), first + slots.size - 1
-        while trial.capacity < last and not self._may_be_full:
+        while trial.capacity < max(last, self.updates + slots.size) and not self._may_be_full:
             trial.make_room(trial.capacity + 1)  # step by step: the state has the size that it would have row by row
         trial.learn_all(np.arange(first, last + 1), slots, rewards, propensities)
-        self.state, self.capacity, self.version = trial.state, trial.capacity, trial.version
+        self.state, self.capacity, self.updates, self.version = trial.state, trial.capacity, trial.updates, trial.version
 
     @property
     def explains(self) -> bool:

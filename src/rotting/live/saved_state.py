@@ -104,6 +104,7 @@ class Parts(NamedTuple):
             "key": f"{self.key:x}",  # a string: some JSON readers keep fewer than 63 bits of a number
             "rounds": self.rounds,
             "capacity": self.learner.capacity,
+            "updates": self.learner.updates,
             "slots": self.learner.n_slots,
             "pending": self.pending_rule,
             "max_pending": self.max_pending,
@@ -130,7 +131,10 @@ def restore(saved: Any) -> BanditState:
     ledger = Ledger(data["max_pending"], answers)
     orphans = Orphans(data["max_pending"], [(restore_arm(arm), rounds) for arm, rounds in data["orphans"]])
     policy, capacity = policy_from_json(data["policy"]), data["capacity"]
-    learner = Learner(policy, data["slots"], capacity, states.from_json(policy, data["state"], data["slots"], capacity))
+    # States from before the count was saved: at most one update a round, and one for each reward, which includes priors.
+    updates = data.get("updates", data["rounds"] + data["rewards"][1])
+    arrays = states.from_json(policy, data["state"], data["slots"], capacity)
+    learner = Learner(policy, data["slots"], capacity, arrays, updates)
     state = BanditState(learner, current_rule(data["pending"]), arms, int(data["key"], 16), data["rounds"], ledger, orphans)
     state.reporting = Reporting(*data["reporting"])
     pending = state.pending

@@ -146,6 +146,8 @@ def _rule(order: int) -> tuple[Floats, Floats, Floats]:
 
 _ORDER = 16
 _POINTS, _WEIGHTS, _AREAS = _rule(_ORDER)
+for _table in (_POINTS, _WEIGHTS, _AREAS):  # as in compiled code, where constants cannot be written to
+    _table.setflags(write=False)
 _DEPTH = 40.0  # where the log of a density has fallen by this much, what lies beyond is below 1e-16
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from os import PathLike
@@ -234,11 +235,12 @@ def replaying(store: Store) -> "LogReplay":
 
 
 class LogReplay:
-    """Replays the bandits of a store beside the log, and compares every decision with what the policy chooses now.
+    """Replays the bandits of a store beside the log, and compares decisions and snapshots with what the present code makes.
 
-    Of each bandit, only the first difference is reported: what follows it follows from another state. Where the log says that
-    another version of the library or other code of the policy made the decision, the report says so. A snapshot is compared
-    when the log has passed its number, whichever bandit the next event belongs to.
+    A difference is a problem if the present code wrote it, from a state that the present code made. Otherwise, it is a note:
+    after an upgrade of the library or of a policy, decisions may differ. Of each bandit, only the first problem is reported,
+    since what follows it follows from another state. A snapshot is compared when the log has passed its number, whichever
+    bandit the next event belongs to.
 
     Args:
         store: the store, also one that is being written to.
@@ -248,33 +250,63 @@ class LogReplay:
         self._store = store
         metas = store.bandits()
         self._twins = {name: _new(meta) for name, meta in metas.items()}
+        self._present = {name: Writer.of(twin.policy) for name, twin in self._twins.items()}
         self._writers = {name: Writer.from_json(meta) for name, meta in metas.items()}
+        self._epochs: dict[tuple[str, Writer | None], set[int]] = {}  # by name of the policy and writer
+        self._inherited: set[str] = set()  # bandits whose state may be that of other code
+        self._decisions: Counter[tuple[str, Writer | None]] = Counter()  # by bandit and writer
+        self._different: Counter[tuple[str, Writer | None]] = Counter()  # those of them that differ, and need not be the same
+        self._first_difference: dict[tuple[str, Writer | None], str] = {}
+        self.notes: list[str] = []
         # Only their numbers: the states of many bandits may need more memory than there is.
         self._due = [(snapshot.number, name) for name in self._twins for snapshot in store.snapshots(name)]
         self._due.sort(reverse=True)
 
     def play(self, event: Event) -> list[str]:
-        """Replay an event; return a sentence for each difference."""
+        """Replay an event; return a sentence for each problem."""
         problems = self._compare_snapshots(before=event.number)
-        twin, change = self._twins.get(event.bandit), event_in(event.payload)
+        name, change = event.bandit, event_in(event.payload)
         if event.payload.get("note") == Writer.NOTE:
-            self._writers[event.bandit] = Writer.from_json(event.payload)
-        if twin is not None and change is not None:
-            try:
-                decision = twin.apply(change)
-            except RottingError as error:
-                del self._twins[event.bandit]
-                return [*problems, f"event {event.number}: {error}"]
-            if decision is not None and decision.differs:
-                del self._twins[event.bandit]
+            self._writers[name] = Writer.from_json(event.payload)
+        twin = self._twins.get(name)
+        if twin is None or change is None:
+            return problems
+        writer = self._writers.get(name)
+        self._epochs.setdefault((twin.policy.name, writer), set()).add(event.epoch)
+        if writer != self._present[name]:
+            self._inherited.add(name)
+        try:
+            decision = twin.apply(change)
+        except RottingError as error:
+            del self._twins[name]
+            return [*problems, f"event {event.number}: {error}"]
+        if decision is not None:
+            self._decisions[name, writer] += 1
+            if decision.differs:
                 what = f"the decision of round {change['round']} was {decision.recorded!r}, and is {decision.chosen!r} now"
-                writer, present = self._writers.get(event.bandit), Writer.of(twin.policy)
-                problems.append(f"event {event.number}: {what}; epoch {event.epoch} was {_written_by(writer, present)}")
+                if name in self._inherited:
+                    self._different[name, writer] += 1
+                    self._first_difference.setdefault((name, writer), what)
+                else:
+                    del self._twins[name]
+                    problems.append(f"event {event.number}: {what}; epoch {event.epoch} was written by {writer}, as this is")
         return problems
 
     def finish(self) -> list[str]:
-        """Compare the snapshots at the end of the log."""
-        return self._compare_snapshots()
+        """Compare the snapshots at the end of the log, and complete the notes."""
+        problems = self._compare_snapshots()
+        present = set(self._present.values())
+        if any(writer not in present for _, writer in self._epochs):
+            writers = []
+            for (policy, writer), epochs in self._epochs.items():
+                by = "an unknown version" if writer is None else f"{writer}{', as this is' if writer in present else ''}"
+                writers.append(f"{policy}: {_ranges(epochs)} written by {by}")
+            self.notes[:0] = writers
+        for (name, writer), first in self._first_difference.items():
+            whose = "this code in a state that other code left" if writer == self._present[name] else "other code"
+            share = f"{self._different[name, writer]} of {self._decisions[name, writer]} decisions of {whose} would differ"
+            self.notes.append(f"bandit {brief(name)}: {share} today; first, {first}")
+        return problems
 
     def _compare_snapshots(self, before: int | None = None) -> list[str]:
         problems = []
@@ -283,26 +315,51 @@ class LogReplay:
             twin = self._twins.get(name)
             for snapshot in self._store.snapshots(name) if twin is not None else ():
                 if snapshot.number == number and twin is not None:
-                    problems += self._difference(name, snapshot, twin)
+                    problems += self._compare_snapshot(name, snapshot, twin)
         return problems
 
-    def _difference(self, name: str, snapshot: Snapshot, twin: BanditState) -> list[str]:
-        """Compare a snapshot with the state that the events up to its number make."""
-        made = Parts.of(twin).to_json()
-        if snapshot.state == made:
-            return []
+    def _compare_snapshot(self, name: str, snapshot: Snapshot, twin: BanditState) -> list[str]:
+        """Compare a snapshot with the state that the events up to its number make.
+
+        If other code wrote some of the events, the replay goes on from the snapshot, as the bandit itself did: what the present
+        code decides after it is the same again.
+        """
+        found: list[str] = []
         what = f"event {snapshot.number}: the snapshot of bandit {brief(name)}"
         try:
-            if Parts.of(restore(snapshot.state)).to_json() == made:  # written by an earlier version, in other words
-                return []
+            if not _is_same(snapshot.state, twin):
+                found.append(f"{what} is not the state that the events up to it make")
+                if name in self._inherited:
+                    self._twins[name] = restore(snapshot.state)
         except _UNREADABLE as error:
-            return [f"{what} cannot be read back: {error}"]
-        writer, present = self._writers.get(name), Writer.of(twin.policy)
-        by = "" if writer in {None, present} else f"; it was {_written_by(writer, present)}"
-        return [f"{what} is not the state that the events up to it make{by}"]
+            found.append(f"{what} cannot be read back: {error}")
+        if name not in self._inherited:
+            return found
+        self.notes += [f"{each}; other code wrote some of them" for each in found]
+        if not found or self._twins[name] is not twin:
+            self._inherited.discard(name)
+        return []
 
 
-def _written_by(writer: Writer | None, present: Writer) -> str:
-    if writer is None:
-        return f"written by an unknown version, this is {present}"
-    return f"written by {writer}, " + ("as this is" if writer == present else f"this is {present}")
+def _is_same(saved: Payload, state: BanditState) -> bool:
+    """Return whether a saved state is a state, also if an earlier version wrote it in other words."""
+    made = Parts.of(state)
+    if saved == made.to_json():
+        return True
+    parts = Parts.of(restore(saved))
+    if parts.learner.updates >= made.learner.updates:  # an earlier version made other room for the same content
+        parts.learner.match_room(made.learner)
+    return parts.to_json() == made.to_json()
+
+
+def _ranges(epochs: set[int]) -> str:
+    """Return the numbers of epochs in a few words.
+
+    Example:
+        >>> _ranges({4}), _ranges({1, 2, 3, 5})
+        ('epoch 4 was', 'epochs 1-3, 5 were')
+    """
+    firsts = sorted(epochs - {each + 1 for each in epochs})
+    lasts = sorted(epochs - {each - 1 for each in epochs})
+    listed = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in zip(firsts, lasts, strict=True))
+    return f"epoch {listed} was" if len(epochs) == 1 else f"epochs {listed} were"

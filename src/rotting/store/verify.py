@@ -9,13 +9,16 @@ from rotting.store.protocol import Event, Store
 
 
 class Replay(Protocol):
-    """Plays a log again, and says what differs."""
+    """Plays a log again and finds what differs."""
+
+    notes: list[str]
+    """Differences that are no damage, such as decisions of other code; complete after `finish`."""
 
     def play(self, event: Event) -> list[str]:
-        """Play an event again, after those before it; return a sentence for each difference."""
+        """Play an event again, after those before it; return a sentence for each problem."""
 
     def finish(self) -> list[str]:
-        """Return what can only be said after the last event."""
+        """Return the problems that are found after the last event."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,9 @@ class Verification:
     events: int
     """How many events were read: all of them, or those before a damage."""
     problems: tuple[str, ...]
+    """A sentence for each damage."""
+    notes: tuple[str, ...] = ()
+    """Which code wrote which epochs, and what it decided otherwise, if it is not the present code."""
 
 
 def verify(store: Store, replay: Replay | None = None, progress: Callable[[], object] | None = None) -> Verification:
@@ -44,7 +50,7 @@ def verify(store: Store, replay: Replay | None = None, progress: Callable[[], ob
         >>> store.append([("songs", {"decided": arm}) for arm in "ab"], bandits=[("songs", {})])
         2
         >>> verify(store)
-        Verification(events=2, problems=())
+        Verification(events=2, problems=(), notes=())
     """
     problems = store.damages()
     events, epoch = 0, 0
@@ -64,4 +70,4 @@ def verify(store: Store, replay: Replay | None = None, progress: Callable[[], ob
             problems += replay.finish()
     except StoreDamagedError as error:
         problems.append(str(error))
-    return Verification(events, tuple(problems))
+    return Verification(events, tuple(problems), () if replay is None else tuple(replay.notes))
