@@ -462,5 +462,6 @@ def test_a_state_that_can_be_enlarged_must_say_when_it_is_full() -> None:
 
 
 @pytest.mark.parametrize("policy_class", some([OwnRAWUCB, OwnRAWUCBOfAnyWidth, OwnEffRAWUCB], 1), ids=lambda each: each.name)
-def test_a_policy_over_windows_needs_no_sigma(policy_class: type[Policy]) -> None:
+def test_a_policy_over_windows_needs_no_sigma(policy_class: type[Policy], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(defined, policy_class.name, policy_class)
     check_policy(policy_class())
