@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.kernels.binding import bind
 from rotting.kernels.exact_sums import difference
 from rotting.parts import lazy_choice
 from rotting.parts.divergences import BERNOULLI, kl_bernoulli, upper
-from rotting.parts.lazy_choice import choose_lazily
-from rotting.parts.prefix_blocks import FAN, History, blocks_within, largest_block, new_history, record, window_mean
+from rotting.parts.lazy_choice import largest_index
+from rotting.parts.prefix_blocks import FAN, PrefixSums, blocks_within, largest_block, new_prefix_sums, record, window_mean
 from rotting.parts.reward_scale import to_policy_scale
 from rotting.policies.glr_ucb import beta, curvature, kl
 from rotting.policies.raw_kl_ucb import RAWKLUCB, level_at
@@ -22,13 +23,13 @@ _SLACK, _MARGIN = 2.0**-48, 1.0 - 1e-6  # of the GLR test: for the roundings of 
 class KLState(NamedTuple):
     """Every reward, and the window that each arm keeps."""
 
-    history: History
+    history: PrefixSums
     mean: Floats  # [K]
     window: Ints  # [K]
 
 
 def _init(p: Params, n_arms: int, capacity: int) -> KLState:
-    return KLState(new_history(n_arms, capacity), np.zeros(n_arms), np.zeros(n_arms, np.int64))
+    return KLState(new_prefix_sums(n_arms, capacity), np.zeros(n_arms), np.zeros(n_arms, np.int64))
 
 
 def _pulled(s: KLState, i: int) -> bool:
@@ -57,26 +58,23 @@ def _update(p: Params, s: KLState, t: int, arm: int, reward: float) -> None:
     s.mean[arm] = window_mean(s.history, arm, s.window[arm])
 
 
+def _choose(p: Params, s: KLState, t: int, key: int, arms: Ints) -> int:
+    return largest_index(p, s, level_at(p, t), arms)
+
+
 class RAWKLUCBScan(RAWKLUCB):
     """RAW-klUCB that scans all windows of the arm in front, in all rewards."""
 
     name = "raw-kl-ucb-scan"
     kernel = Kernel(
         _init,
-        update=_update,
-        **choose_lazily(
-            {
-                lazy_choice.pulled: _pulled,
-                lazy_choice.level_at: level_at,
-                lazy_choice.line: _line,
-                lazy_choice.search: _search,
-            }
-        ),
+        bind(_choose, {lazy_choice.pulled: _pulled, lazy_choice.line: _line, lazy_choice.search: _search}),
+        _update,
     )
     listed = False
 
 
-def _cannot_fire(s: History, i: int, block: int, start: int, size: int, mean: float, bar: float) -> bool:
+def _cannot_fire(s: PrefixSums, i: int, block: int, start: int, size: int, mean: float, bar: float) -> bool:
     n, last = s.pulls[i], start + size - 1
     c, top, bottom = s.slope[i, block], s.top[i, block], s.bottom[i, block]
     drift = c - mean
@@ -86,7 +84,7 @@ def _cannot_fire(s: History, i: int, block: int, start: int, size: int, mean: fl
     return bool(d * d * n < bar * min(float(start) * (n - start), float(last) * (n - last)))
 
 
-def _fires(p: Any, s: History, i: int, start: int, end: int, mean: float, threshold: float, bar: float) -> bool:
+def _fires(p: Any, s: PrefixSums, i: int, start: int, end: int, mean: float, threshold: float, bar: float) -> bool:
     n = s.pulls[i]
     for k in range(max(1, start), end):
         d = abs(s.high[i, k] - k * mean) + _SLACK * (abs(s.high[i, n]) + abs(s.high[i, k]))
@@ -98,7 +96,7 @@ def _fires(p: Any, s: History, i: int, start: int, end: int, mean: float, thresh
     return False
 
 
-def _alarm(p: Any, s: History, i: int, threshold: float) -> bool:
+def _alarm(p: Any, s: PrefixSums, i: int, threshold: float) -> bool:
     n = s.pulls[i]
     mean = s.high[i, n] / n
     bar = _MARGIN * threshold * curvature(p, mean)
@@ -121,7 +119,7 @@ def _alarm(p: Any, s: History, i: int, threshold: float) -> bool:
     return False
 
 
-def glr_update(p: Any, s: History, t: int, arm: int, reward: float) -> None:
+def glr_update(p: Any, s: PrefixSums, t: int, arm: int, reward: float) -> None:
     """Record a sample, and forget the arm's samples if a split raises the alarm, found by bounds of blocks of splits."""
     record(s, arm, reward)
     n = s.pulls[arm]

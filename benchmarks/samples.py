@@ -16,7 +16,7 @@ from rotting.kernels.binding import bind
 from rotting.kernels.policy_slots import update
 from rotting.live import policy_state as states
 from rotting.parts.hull import pulls
-from rotting.parts.prefix_blocks import new_history
+from rotting.parts.prefix_blocks import new_prefix_sums
 
 _ARMS, _TIMED, _COPIES = 20, 100, 20  # the size of a hull is random: a mean over the arms
 _POLICY = rotting.GLRUCB.from_horizon(1_000_000)
@@ -61,4 +61,4 @@ def on_hulls(n: int) -> Contestant:
 
 def on_blocks(n: int) -> Contestant:
     """Return the same with the test of before."""
-    return _after(n, lambda: new_history(_ARMS, n + _TIMED), glr_update, lambda s, i: int(s.pulls[i]))
+    return _after(n, lambda: new_prefix_sums(_ARMS, n + _TIMED), glr_update, lambda s, i: int(s.pulls[i]))

@@ -20,7 +20,7 @@ from rotting.engines.compile import compiled
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.random_numbers import derive_key
 from rotting.parts.hull import push
-from rotting.parts.stack_pool import Stacks, has_room, new_stacks
+from rotting.parts.stack_pool import Stacks, ensure_room, new_stacks
 from rotting.policies.raw_ucb import RAWUCB, level_at
 from rotting.problems.noise import Bernoulli, Gaussian, Noise, Noiseless
 from rotting.theory import hull
@@ -75,7 +75,7 @@ def _most(s: Stacks, means: Floats, scale: float, key: int, run: int) -> int:
     """Push a run of rewards, and return the largest number of starts on the way, or -1 if they did not fit."""
     most = 0
     for n in range(means.size):
-        if not has_room(s, 0):
+        if not ensure_room(s, 0):
             return -1
         push(s, 0, _reward(means[n], scale, key, run, 0, n))
         most = max(most, s.size[0] - 1)  # from the newest point, no window starts
@@ -167,7 +167,7 @@ def rewards() -> Floats:
 def chosen(seen: Floats) -> tuple[int, float]:
     """Return the start of the window with RAW-UCB's tightest bound after these rewards, and the bound; t is N + 1."""
     N = len(seen)
-    level = level_at(RAWUCB(sigma=SIGMA).params, N + 1, 1)
+    level = level_at(RAWUCB(sigma=SIGMA).params, N + 1)
     bounds = {k: float(seen[k:].mean()) + level / math.sqrt(N - k) for k in hull(seen).tolist()}
     start = min(bounds, key=bounds.__getitem__)
     return start, bounds[start]

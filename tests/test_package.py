@@ -314,58 +314,12 @@ def test_the_kit_is_documented_and_has_what_it_lists() -> None:
         kit.check  # noqa: B018
 
 
-OWN = """
-import math
-import rotting.kit as kit
-from rotting.kit import Params
-
-
-class Own(kit.Policy):
-    alpha: float = kit.parameter(kit.POSITIVE, "confidence level", default=1.4)
-    sigma: float = kit.parameter(kit.POSITIVE, "scale of the rewards", default=1.0)
-    m: float = kit.parameter(kit.ABOVE_ONE, "ratio of neighbouring windows, where there is one", default=2.0)
-
-
-def all_windows(p: Params, n_arms: int, capacity: int) -> kit.Windows:
-    return kit.new_windows(n_arms, capacity)
-
-
-def blocks_of_windows(p: Params, n_arms: int, capacity: int) -> kit.BlockWindows:
-    return kit.new_block_windows(n_arms, capacity)
-
-
-def delayed_windows(p: Params, n_arms: int, capacity: int) -> kit.DelayedWindows:
-    return kit.new_delayed_windows(p.m, n_arms, capacity)
-
-
-def level_at(p: Params, t: int, n_arms: int) -> float:
-    return p.sigma * math.sqrt(2.0 * p.alpha * math.log(t))
-
-
-def width(p: Params, level: float, h: int, root: float) -> float:
-    return level / root
-
-
-class OwnRAWUCB(Own):
-    name = "own-raw-ucb"
-    kernel = kit.Kernel(all_windows, **kit.by_tightest_bound(level_at))
-
-
-class OwnRAWUCBOfAnyWidth(Own):
-    name = "own-raw-ucb-of-any-width"
-    kernel = kit.Kernel(blocks_of_windows, **kit.by_block_bound(level_at, width))
-
-
-class OwnEffRAWUCB(Own):
-    name = "own-eff-raw-ucb"
-    kernel = kit.Kernel(delayed_windows, **kit.by_delayed_bound(level_at, width, linear_in_level=True))
-"""
-
 CHECK_OWN = """
 import random, sys
 sys.path[:0] = sys.argv[1:]
-import own, rotting
+import rotting
 from tests.helpers import games
+from tests.helpers import window_policies as own
 
 rng = random.Random(0)
 for _ in range(5):
@@ -383,9 +337,8 @@ print("kept")
 """
 
 
-def test_the_kit_is_enough_for_the_policies_of_the_paper(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(OWN, "utf-8")
-    done = python(CHECK_OWN, str(tmp_path), str(ROOT), timeout=300)
+def test_the_kit_is_enough_for_the_policies_of_the_paper() -> None:
+    done = python(CHECK_OWN, str(ROOT), timeout=300)
     assert (done.stdout, done.stderr) == ("kept\n", "")
 
 

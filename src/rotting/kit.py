@@ -18,26 +18,41 @@ Rules of its parameters
 Index policies
     by_index                         pulls the arm with the largest index
     restarting                       the same after new arms and forced exploration, for policies that restart
-    by_tightest_bound                the smallest upper bound over all windows, of width level / sqrt(h)
-    Windows, new_windows             the state that it works on
-    by_block_bound                   the same for widths of any other form
-    BlockWindows, new_block_windows  the state that it works on, with a History in its field `history`
-    by_delayed_bound                 the smallest upper bound over delayed windows
-    DelayedWindows, new_delayed_windows
-                                     the state that it works on, with a Grid in its field `grid`
-    lazy_choice                      the module behind the three: `choose_lazily` and its slots
+
+Indices that are minima over windows
+    largest_index                    the arm with the largest index, without computing every arm's
+    largest_index_by_tournament      the same for lines `mean + level / sqrt(h)`, fast for many arms
+    HULL_WINDOWS                     binds it to all windows of every arm, for widths level / sqrt(h)
+    Stacks, new_stacks               a field `hull` of the state
+    HullLines, new_hull_lines        a field `lines`
+    record_on_hull, tightest_on_hull for `update`, and the index of one arm
+    release, enlarged                for `forget` and `enlarge`
+    BLOCK_WINDOWS                    binds it to all windows of every arm, for widths of any other form
+    PrefixSums, new_prefix_sums      a field `history` of the state
+    BlockLines, new_block_lines      a field `lines`
+    record_in_blocks, tightest_in_blocks
+                                     for `update`, and the index of one arm
+    DELAYED_LINES, DELAYED_WINDOWS   bind it to the delayed windows of EFF_UPDATE, for widths level / sqrt(h), or of any form
+    Grid, new_grid                   a field `grid` of the state, beside `line` and `floor`
+    eff_update, tightest_delayed     for `update`, and the index of one arm
+    Tournament, new_tournament       a field `tournament` of the state
+    admit, readmit, reopen, update_line
+                                     for the kernel, for `forget`, and for `update`
+    window_width, arm_scale, level_rises
+                                     bind your own function here for other widths, and where they differ between arms or fall
+    lazy_choice                      the module of `largest_index` and its slots, for windows of your own
 
 Windows
     width                            sigma sqrt(2 alpha ln(t) / h)
-    History, new_history, record     every reward of every arm
-    window_mean, mean_range          the mean over one window, and bounds of the means over many, from a History
-    Grid, new_grid, eff_update       the delayed windows of EFF_UPDATE
+    record                           appends a reward to PrefixSums
+    window_mean, mean_range          the mean over one window, and bounds of the means over many, from PrefixSums
 
 The scale of the noise, given or estimated
     NoiseScale, new_noise_scale      what it is estimated from, in a field `noise` of the state
     observe_noise, forget_noise      for `update` and `forget`
     sigma_of, scale_of               the scale of an arm's noise; the same over the sigma that was given
-    given_sigma, is_estimated        for levels and for the three `by_..._bound`
+    given_sigma, is_estimated        for levels
+    arm_noise, is_given              to be bound to `arm_scale` and `level_rises`
 
 Numbers
     add, difference, times           exact sums, kept as pairs
@@ -108,26 +123,30 @@ from rotting.kernels.elementary import ceil, exp, expm1, floor, log, log1p, powe
 from rotting.kernels.exact_sums import add, difference, times
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform, uniform
 from rotting.parts import lazy_choice
-from rotting.parts.block_windows import BlockWindows, by_block_bound
-from rotting.parts.block_windows import new_windows as new_block_windows
-from rotting.parts.confidence import width
-from rotting.parts.delayed_windows import DelayedWindows, Grid, by_delayed_bound, eff_update, new_delayed_windows, new_grid
+from rotting.parts.block_windows import BLOCK_WINDOWS, BlockLines, new_block_lines, record_in_blocks, tightest_in_blocks
+from rotting.parts.confidence import width, window_width
+from rotting.parts.delayed_windows import DELAYED_LINES, DELAYED_WINDOWS, Grid, eff_update, new_grid, tightest_delayed
 from rotting.parts.doubling import doubling
-from rotting.parts.hull_windows import Windows, by_tightest_bound, new_windows
+from rotting.parts.hull_windows import HULL_WINDOWS, HullLines, new_hull_lines, record_on_hull, tightest_on_hull
 from rotting.parts.largest_index import by_index
+from rotting.parts.lazy_choice import arm_scale, largest_index, largest_index_by_tournament, level_rises
 from rotting.parts.noise_scale import (
     NoiseScale,
+    arm_noise,
     forget_noise,
     given_sigma,
     is_estimated,
+    is_given,
     new_noise_scale,
     observe_noise,
     scale_of,
     sigma_of,
 )
-from rotting.parts.prefix_blocks import History, mean_range, new_history, record, window_mean
+from rotting.parts.prefix_blocks import PrefixSums, mean_range, new_prefix_sums, record, window_mean
 from rotting.parts.restarts import restarting
 from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
+from rotting.parts.stack_pool import Stacks, enlarged, new_stacks, release
+from rotting.parts.tournament import Tournament, admit, new_tournament, readmit, reopen, update_line
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 from rotting.problems.noise import Noise
 
@@ -137,9 +156,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABOVE_ONE",
+    "BLOCK_WINDOWS",
     "COUNT",
+    "DELAYED_LINES",
+    "DELAYED_WINDOWS",
     "FINITE",
     "FRACTION",
+    "HULL_WINDOWS",
     "INDEX",
     "NONNEGATIVE",
     "OUTSIDE",
@@ -147,27 +170,28 @@ __all__ = [
     "PROBABILITY",
     "SCALE",
     "SPREAD",
-    "BlockWindows",
-    "DelayedWindows",
+    "BlockLines",
     "Floats",
     "Grid",
-    "History",
+    "HullLines",
     "Ints",
     "Kernel",
     "Noise",
     "NoiseScale",
     "Params",
     "Policy",
+    "PrefixSums",
     "Reason",
     "Rule",
-    "Windows",
+    "Stacks",
+    "Tournament",
     "add",
+    "admit",
+    "arm_noise",
+    "arm_scale",
     "bind",
     "bind_all",
-    "by_block_bound",
-    "by_delayed_bound",
     "by_index",
-    "by_tightest_bound",
     "ceil",
     "check_noise",
     "check_policy",
@@ -175,38 +199,54 @@ __all__ = [
     "difference",
     "doubling",
     "eff_update",
+    "enlarged",
     "exp",
     "expm1",
     "floor",
     "forget_noise",
     "given_sigma",
     "is_estimated",
+    "is_given",
+    "largest_index",
+    "largest_index_by_tournament",
     "lazy_choice",
+    "level_rises",
     "log",
     "log1p",
     "mean_range",
-    "new_block_windows",
-    "new_delayed_windows",
+    "new_block_lines",
     "new_grid",
-    "new_history",
+    "new_hull_lines",
     "new_noise_scale",
-    "new_windows",
+    "new_prefix_sums",
+    "new_stacks",
+    "new_tournament",
     "normal_quantile",
     "observe_noise",
     "option",
     "parameter",
     "power",
+    "readmit",
     "record",
+    "record_in_blocks",
+    "record_on_hull",
+    "release",
+    "reopen",
     "restarting",
     "reward_uniform",
     "scale_of",
     "sigma_of",
     "slot",
+    "tightest_delayed",
+    "tightest_in_blocks",
+    "tightest_on_hull",
     "times",
     "to_unit",
     "uniform",
+    "update_line",
     "width",
     "window_mean",
+    "window_width",
 ]
 
 

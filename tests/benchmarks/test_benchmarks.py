@@ -15,7 +15,7 @@ from benchmarks.measure import TINY, Check, Contestant, Finding, Goal, Outcome, 
 from benchmarks.report import markdown, write
 from rotting.live import policy_state as states
 from rotting.parts.hull import pulls
-from rotting.parts.prefix_blocks import new_history
+from rotting.parts.prefix_blocks import new_prefix_sums
 from rotting.policy import Policy
 from rotting.problems import Problem, ten_arms, two_arms
 from tests.conftest import INTERPRETED
@@ -106,7 +106,7 @@ def test_what_the_hulls_replaced_plays_the_same_games(policies: tuple[Policy, Po
 def test_the_glr_test_of_before_raises_the_same_alarms() -> None:
     """Samples that jump every fiftieth: how many are left after each tells when they were forgotten."""
     policy = rotting.GLRUCB.from_horizon(1_000)
-    state, history = states.new_state(policy, 1, 100), new_history(1, 300)
+    state, history = states.new_state(policy, 1, 100), new_prefix_sums(1, 300)
     rewards = np.random.default_rng(0).standard_normal(300) + 3.0 * (np.arange(300) // 50 % 2)
     left = []
     for t, reward in enumerate(rewards.tolist(), start=1):

@@ -122,7 +122,7 @@ def test_the_picture_shows_the_tightest_of_all_windows() -> None:
         starts = hull.x.tolist()
         assert starts == [*theory.hull(rewards[:N]).tolist(), N]
         assert (np.interp(sums.x, hull.x, hull.y) >= sums.y - 1e-9).all()
-        level = raw_ucb.level_at(raw_ucb.RAWUCB(sigma=maker.SIGMA).params, N + 1, 1)
+        level = raw_ucb.level_at(raw_ucb.RAWUCB(sigma=maker.SIGMA).params, N + 1)
         bounds = [rewards[k:N].mean() + level / math.sqrt(N - k) for k in range(N)]
         assert window.x.tolist() == [int(np.argmin(bounds)), N]
         assert f"bound {min(bounds):.2f}" in panel.note

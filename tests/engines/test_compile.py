@@ -20,7 +20,7 @@ import pytest
 from rotting.engines.compile import compiled
 from rotting.engines.game import link
 from rotting.kernels.binding import bind
-from rotting.parts.delayed_windows import eff_update, new_delayed_windows
+from rotting.parts.delayed_windows import eff_update
 from rotting.policies.eff_fewa import EffFEWA
 from rotting.policies.eff_raw_ucb import EffRAWUCB
 from rotting.policies.ucb1 import UCB1
@@ -447,7 +447,7 @@ def test_compiled_functions_compute_the_same() -> None:
 
 def test_parts_are_compiled_all_the_way_down() -> None:
     sums = compiled(eff_update)
-    s = new_delayed_windows(2.0, 1, 8)
+    s = EffRAWUCB.kernel.init(EffRAWUCB().params, 1, 8)
     for reward in (0.1, 0.2, 0.3, 0.4):
         sums(s, 0, reward)
     assert s.grid.mean[0, :3].tolist() == [0.4, 0.7 / 2, 1.0 / 4]

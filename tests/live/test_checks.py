@@ -1,6 +1,5 @@
 """Every policy in the registry keeps the contract, and the checker sees what breaks it."""
 
-import math
 import re
 import traceback
 from typing import Any, NamedTuple
@@ -9,28 +8,27 @@ import numpy as np
 import pytest
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import POSITIVE, Rule
+from rotting.common.rules import Rule
 from rotting.errors import CheckError, KernelError
 from rotting.kernels.random_numbers import uniform
 from rotting.live import checks, learner
 from rotting.live.bandit import Bandit
 from rotting.live.checks import _ROUNDS, _check_mask, _game, check_policy
-from rotting.parts.block_windows import by_block_bound
-from rotting.parts.block_windows import new_windows as new_block_windows
-from rotting.parts.delayed_windows import by_delayed_bound, new_delayed_windows
-from rotting.parts.hull_windows import by_tightest_bound, new_windows
 from rotting.parts.noise_scale import NoiseScale
 from rotting.policies import ucb1
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.greedy_oracle import GreedyOracle
-from rotting.policy import Kernel, Params, Policy, defined, parameter
+from rotting.policy import Kernel, Params, Policy, defined
 from tests.conftest import INTERPRETED
 from tests.helpers.broken_policies import BROKEN, SOUND
 from tests.helpers.games import examples, some
+from tests.helpers.window_policies import OwnEffRAWUCB, OwnRAWUCB, OwnRAWUCBOfAnyWidth
 
 UCB1State, init_ucb1, update_ucb1 = ucb1.State, ucb1.init, ucb1.update  # kernels use no names of modules
 choose_ucb1 = ucb1.UCB1.kernel.choose
 BUILT_IN = [type(each) for each in examples()]
+for _own in (OwnRAWUCB, OwnRAWUCBOfAnyWidth, OwnEffRAWUCB):
+    defined.pop(_own.name, None)  # other tests list the policies of users
 
 
 @pytest.mark.parametrize("policy", examples(), ids=lambda each: each.name)
@@ -462,44 +460,7 @@ def test_a_state_that_can_be_enlarged_must_say_when_it_is_full() -> None:
             refused(policy)
 
 
-def level_alone(p: Params, t: int, n_arms: int) -> float:
-    return math.sqrt(2.0 * p.alpha * math.log(t))
-
-
-def width_alone(p: Params, level: float, h: int, root: float) -> float:
-    return level / root
-
-
-def windows_alone(p: Params, n_arms: int, capacity: int) -> Any:
-    return new_windows(n_arms, capacity)
-
-
-def blocks_alone(p: Params, n_arms: int, capacity: int) -> Any:
-    return new_block_windows(n_arms, capacity)
-
-
-def grid_alone(p: Params, n_arms: int, capacity: int) -> Any:
-    return new_delayed_windows(2.0, n_arms, capacity)
-
-
-@pytest.mark.parametrize(
-    ("init", "made"),
-    some(
-        [
-            pytest.param(windows_alone, by_tightest_bound(level_alone), id="hull"),
-            pytest.param(blocks_alone, by_block_bound(level_alone, width_alone), id="blocks"),
-            pytest.param(grid_alone, by_delayed_bound(level_alone, width_alone, linear_in_level=True), id="delayed"),
-        ],
-        1,
-    ),
-)
-def test_a_policy_over_windows_needs_no_sigma(init: Any, made: dict[str, Any]) -> None:
-    class WithoutSigma(Policy):
-        alpha: float = parameter(POSITIVE, "confidence level", default=1.4)
-        name = f"without-sigma-{init.__name__.replace('_', '-')}"
-        kernel = Kernel(init, **made)
-
-    try:
-        check_policy(WithoutSigma())
-    finally:
-        del defined[WithoutSigma.name]
+@pytest.mark.parametrize("policy_class", some([OwnRAWUCB, OwnRAWUCBOfAnyWidth, OwnEffRAWUCB], 1), ids=lambda each: each.name)
+def test_a_policy_over_windows_needs_no_sigma(policy_class: type[Policy], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(defined, policy_class.name, policy_class)
+    check_policy(policy_class())

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from rotting.kernels.binding import bind
 from rotting.live import policy_state as states
-from rotting.parts.arm_filter import keep_close, least_pulled, skip_windows, width, window_mean
-from rotting.parts.prefix_blocks import new_history, record
+from rotting.parts.arm_filter import keep_close, least_pulled, skip_windows, window_mean
+from rotting.parts.confidence import window_width
+from rotting.parts.prefix_blocks import new_prefix_sums, record
 from rotting.parts.prefix_blocks import window_mean as exact_mean
 from rotting.policy import Policy
 from rotting.registry import make
@@ -86,12 +87,12 @@ def counted_width(p: Any, level: float, h: int, root: float) -> float:
     return float(level / root)
 
 
-SKIP = bind(skip_windows, {width: counted_width})
+SKIP = bind(skip_windows, {window_width: counted_width})
 
 
 def filled(rewards: list[list[float]]) -> Any:
     """Arms, all of them kept, that were paid this."""
-    s = SimpleNamespace(history=new_history(len(rewards), max(map(len, rewards))), kept=np.arange(len(rewards)))
+    s = SimpleNamespace(history=new_prefix_sums(len(rewards), max(map(len, rewards))), kept=np.arange(len(rewards)))
     for i, own in enumerate(rewards):
         for reward in own:
             record(s.history, i, reward)

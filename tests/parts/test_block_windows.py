@@ -9,11 +9,12 @@ from rotting.engines.compile import compiled
 from rotting.kernels.binding import bind
 from rotting.live.policy_state import new_state
 from rotting.parts import block_windows
+from rotting.parts.confidence import window_width
 from rotting.parts.prefix_blocks import window_mean
 from rotting.policies import raw_ucb_pp
-from rotting.policies.raw_ucb import level_at, width
+from rotting.policies.raw_ucb import level_at
 from rotting.policies.raw_ucb_pp import RAWUCBpp
-from rotting.policy import Policy
+from rotting.policy import Params, Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
 from tests.helpers.games import Player, compiled_kernels
@@ -23,9 +24,14 @@ from tests.reference.full_scan import RAWUCBByBlocks
 
 LENGTH = 700 if INTERPRETED else 9_000
 
+
+def level_of_raw_ucb(p: Params, t: int, n_arms: int) -> float:
+    return level_at(p, t)
+
+
 SEARCHES = {
-    "raw-ucb-by-blocks": (level_at, bind(block_windows._search, {block_windows.width: width})),
-    "raw-ucb-pp": (raw_ucb_pp.level_at, bind(block_windows._search, {block_windows.width: raw_ucb_pp.width})),
+    "raw-ucb-by-blocks": (level_of_raw_ucb, block_windows._search),
+    "raw-ucb-pp": (raw_ucb_pp.level_at, bind(block_windows._search, {window_width: raw_ucb_pp.width})),
 }
 POLICIES: list[Policy] = [RAWUCBByBlocks(alpha=0.06), RAWUCBByBlocks(), RAWUCBByBlocks(alpha=4.0), RAWUCBpp()]
 

@@ -12,7 +12,7 @@ from rotting.engines.compile import compiled
 from rotting.kernels.exact_sums import add, difference
 from rotting.live import policy_state as states
 from rotting.parts.delayed_windows import Grid, eff_update, new_grid, next_window
-from rotting.parts.prefix_blocks import new_history, record, window_mean
+from rotting.parts.prefix_blocks import new_prefix_sums, record, window_mean
 from rotting.registry import make
 from tests.conftest import INTERPRETED, STRESS
 from tests.reference import windows
@@ -29,7 +29,7 @@ numbers = st.one_of(
 
 @given(st.lists(numbers, min_size=1, max_size=60))
 def test_every_window_is_the_correctly_rounded_sum(rewards: list[float]) -> None:
-    s = new_history(1, len(rewards))
+    s = new_prefix_sums(1, len(rewards))
     for reward in rewards:
         record(s, 0, reward)
     for h in range(1, len(rewards) + 1):

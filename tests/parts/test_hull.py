@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rotting.common.arrays import Floats
 from rotting.engines.compile import compiled
 from rotting.parts.hull import pulls, push, top, window_mean
-from rotting.parts.stack_pool import Stacks, enlarged, has_room, new_stacks, release
+from rotting.parts.stack_pool import Stacks, enlarged, ensure_room, new_stacks, release
 from rotting.policies.raw_ucb_pp import RAWUCBpp, width
 from tests.conftest import INTERPRETED
 from tests.reference.hull import prefix_sums, vertices
@@ -55,7 +55,7 @@ def starts(s: Stacks, i: int) -> list[int]:
 def hull_of(rewards: Sequence[float]) -> Stacks:
     s = new_stacks(1, 4 * len(rewards) + 64)
     for reward in rewards:
-        assert has_room(s, 0)
+        assert ensure_room(s, 0)
         push(s, 0, float(reward))
     return s
 
@@ -66,7 +66,7 @@ def test_the_vertices_are_those_of_exact_arithmetic(name: str, seed: int) -> Non
     rewards = sequences(LENGTH, seed)[name].tolist()
     s, append = new_stacks(1, 4 * LENGTH + 64), compiled(push)
     for n, reward in enumerate(rewards, 1):
-        assert has_room(s, 0)
+        assert ensure_room(s, 0)
         append(s, 0, reward)
         if n <= 40 or n % (LENGTH // 5) == 0:
             assert starts(s, 0) == vertices(rewards[:n])
@@ -89,7 +89,7 @@ def test_the_means_are_those_of_the_windows_and_grow_with_age(name: str) -> None
 
 def test_an_arm_without_rewards_has_no_pulls() -> None:
     s = new_stacks(2, 64)
-    assert has_room(s, 1)
+    assert ensure_room(s, 1)
     push(s, 1, 3.0)
     assert [pulls(s, 0), pulls(s, 1)] == [0, 1]
     assert window_mean(s, top(s, 1), s.first[1]) == 3.0
@@ -109,7 +109,7 @@ def test_arms_of_one_pool_do_not_meet(seed: int) -> None:
         if rng.random() < 0.01:
             release(s, i)
             paid[i] = []
-        while not has_room(s, i):
+        while not ensure_room(s, i):
             capacity *= 2
             s = enlarged(s, capacity)
         push(s, i, rows[i][k])

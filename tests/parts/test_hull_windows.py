@@ -1,7 +1,6 @@
 """The search of the hull: it finds the index of the scan of all windows, and so do whole games."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +9,9 @@ from hypothesis import strategies as st
 
 from rotting.common.arrays import Floats
 from rotting.engines.compile import compiled
-from rotting.kernels.binding import bind
 from rotting.live.policy_state import copy, new_state
 from rotting.parts import hull, hull_windows
-from rotting.parts.hull_windows import search_hull, tightest
+from rotting.parts.hull_windows import lowest_bound, search_hull
 from rotting.parts.prefix_blocks import window_mean
 from rotting.parts.tournament import MANY
 from rotting.policies.raw_ucb import RAWUCB, level_at
@@ -30,28 +28,20 @@ from tests.reference.full_scan import RAWKLUCBWithHistory, RAWUCBByBlocks, RAWUC
 
 LENGTH = 700 if INTERPRETED else 9_000
 
-PARTS: Any = {
-    hull_windows.square: hull_windows._square,
-    hull_windows.bound: hull_windows._bound,
-    hull_windows.line_bound: hull_windows._line_bound,
-}
-SEARCH: Any = bind(search_hull, PARTS)
-TIGHTEST: Any = bind(tightest, {hull_windows.bound: hull_windows._bound})
-
 
 @pytest.mark.parametrize("name", streams(10))
 @pytest.mark.parametrize("alpha", [0.06, 1.4, 4.0])
 def test_the_search_finds_the_index(name: str, alpha: float) -> None:
     policy = RAWUCBWithHistory(alpha=alpha)
     assert policy.kernel.explain is not None
-    search, explain = compiled(SEARCH, policy), compiled(policy.kernel.explain, policy)
+    search, explain = compiled(search_hull, policy), compiled(policy.kernel.explain, policy)
     update, scan = compiled_kernels(policy)[1], compiled(full_scan.index, policy)
     s = new_state(policy, 1, LENGTH)
     check = rounds_to_check(LENGTH)
     for t, reward in enumerate(streams(LENGTH)[name], start=1):
         update(policy.params, s, t, 0, reward)
         if t in check:
-            level = level_at(policy.params, t + 1, 1)
+            level = level_at(policy.params, t + 1)
             found = search(policy.params, s, level, 0, math.inf)
             assert found == s.lines.mean[0] + level / s.lines.root[0]
             reason = explain(policy.params, s, t + 1, np.array([0]), 0)
@@ -88,7 +78,7 @@ def test_whatever_the_threshold_the_search_keeps_its_promise(name: str) -> None:
     """The index if that is at most the threshold, else a bound above it; on hulls where it looks at all, and where it leaps."""
     length = 360 if INTERPRETED else 1_500
     policy = RAWUCB()
-    search, every = compiled(SEARCH, policy), compiled(TIGHTEST, policy)
+    search, every = compiled(search_hull, policy), compiled(lowest_bound, policy)
     player, rng = Player(policy, 1, length), np.random.default_rng(6)
     check, sizes, leapt = rounds_to_check(length), set(), 0
     rewards = {**falling(length, 1), **{f"stream of {each}": row for each, row in streams(length).items()}}
@@ -97,7 +87,7 @@ def test_whatever_the_threshold_the_search_keeps_its_promise(name: str) -> None:
         if t not in check:
             continue
         sizes.add(int(player.state.hull.size[0]))
-        for level in (1e-3, 0.05, level_at(policy.params, t + 1, 1), 40.0):
+        for level in (1e-3, 0.05, level_at(policy.params, t + 1), 40.0):
             best = every(policy.params, player.state, level, 0).value
             newest = hull.top(player.state.hull, 0)
             far = abs(best) + level
@@ -250,7 +240,7 @@ def test_the_line_of_an_arm_is_the_bound_of_one_of_its_windows(rewards: list[flo
         kept = t - 1 - round(s_before.lines.root[0] ** 2) if t > 1 else 0
         assert t - h <= kept
         if t % 3 == 0:
-            assert SEARCH(RAWUCB().params, s, level, 0, math.inf) == TIGHTEST(RAWUCB().params, s, level, 0).value
+            assert search_hull(RAWUCB().params, s, level, 0, math.inf) == lowest_bound(RAWUCB().params, s, level, 0).value
 
 
 def test_tables_of_games_with_many_arms_equal_the_reference() -> None:

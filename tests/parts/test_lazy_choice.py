@@ -9,14 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.parts.lazy_choice import choose_lazily, level_at, line, pulled, search
+from rotting.kernels.binding import bind
+from rotting.parts.lazy_choice import largest_index, line, pulled, search
 from rotting.parts.tournament import MANY
 from rotting.registry import make
 from tests.helpers.games import Player, reference
-
-
-def no_level(p: Any, t: int, n_arms: int) -> float:
-    return 0.0
 
 
 def kept_bound(p: Any, s: Any, lev: float, i: int) -> float:
@@ -34,7 +31,7 @@ def was_pulled(s: Any, i: int) -> bool:
     return bool(s.pulls[i] > 0)
 
 
-CHOOSE = choose_lazily({pulled: was_pulled, level_at: no_level, line: kept_bound, search: first_below})["choose"]
+CHOOSE: Any = bind(largest_index, {pulled: was_pulled, line: kept_bound, search: first_below})
 VALUES = st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3])
 BOUNDS = st.lists(st.lists(VALUES, min_size=1, max_size=5), min_size=1, max_size=6)
 
@@ -45,21 +42,21 @@ def test_the_choice_is_that_of_every_index(bounds: list[list[float]], data: st.D
     kept = [data.draw(st.integers(0, len(each) - 1)) for each in bounds]
     arms = sorted(data.draw(st.sets(st.integers(0, len(bounds) - 1), min_size=1)))
     s = SimpleNamespace(bounds=bounds, line=kept, pulls=[1] * len(bounds), searched=[])
-    assert CHOOSE(None, s, 2, 0, np.array(arms)) == max(arms, key=lambda i: (min(bounds[i]), -i))
+    assert CHOOSE(None, s, 0.0, np.array(arms)) == max(arms, key=lambda i: (min(bounds[i]), -i))
     assert len(s.searched) <= len(arms) + 1
     assert set(s.searched) <= set(arms)
 
 
 def test_an_arm_never_pulled_is_chosen_without_a_search() -> None:
     s = SimpleNamespace(bounds=[[math.inf], [1.0], [0.0]], line=[0, 0, 0], pulls=[3, 0, 0], searched=[])
-    assert CHOOSE(None, s, 4, 0, np.arange(3)) == 1
-    assert CHOOSE(None, s, 4, 0, np.array([0, 2])) == 2
+    assert CHOOSE(None, s, 0.0, np.arange(3)) == 1
+    assert CHOOSE(None, s, 0.0, np.array([0, 2])) == 2
     assert s.searched == []
 
 
 def test_only_the_leader_is_searched_when_it_stays_ahead() -> None:
     s = SimpleNamespace(bounds=[[0.25, 0.5], [2.0, 1.0], [0.0]], line=[1, 0, 0], pulls=[1, 1, 1], searched=[])
-    assert CHOOSE(None, s, 4, 0, np.arange(3)) == 1
+    assert CHOOSE(None, s, 0.0, np.arange(3)) == 1
     assert s.searched == [1]
 
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from rotting.engines.compile import compiled
 from rotting.parts.prefix_blocks import (
     FAN,
-    History,
+    PrefixSums,
     block_number,
     blocks_within,
     highest_mean,
     largest_block,
     lowest_mean,
     mean_range,
-    new_history,
+    new_prefix_sums,
     record,
     window_floor,
     window_mean,
@@ -26,8 +26,8 @@ from tests.helpers.streams import streams
 LENGTH = 700 if INTERPRETED else 9_000
 
 
-def filled(rewards: np.ndarray) -> History:
-    s = new_history(1, rewards.size)
+def filled(rewards: np.ndarray) -> PrefixSums:
+    s = new_prefix_sums(1, rewards.size)
     push = compiled(record)
     for reward in rewards:
         push(s, 0, reward)
@@ -67,7 +67,7 @@ def test_ranges_bound_every_window(name: str) -> None:
 
 @given(st.integers(1, 5_000))
 def test_blocks_are_numbered_as_they_fill_up(n: int) -> None:
-    s = new_history(1, n)
+    s = new_prefix_sums(1, n)
     expected = []
     for k in range(1, n + 1):
         size = FAN
@@ -85,7 +85,7 @@ def test_blocks_are_numbered_as_they_fill_up(n: int) -> None:
 @pytest.mark.parametrize("c", [0.0, 1e-30, 1e-3, 1.0, 1e3])
 def test_a_floor_is_just_below_the_bound(offset: float, c: float) -> None:
     rewards = offset + np.random.default_rng(3).normal(size=200)
-    state = new_history(1, rewards.size)
+    state = new_prefix_sums(1, rewards.size)
     for n, reward in enumerate(rewards, 1):
         record(state, 0, float(reward))
         for h in {1, n // 2 + 1, n}:

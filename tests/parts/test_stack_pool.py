@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting.live import policy_state as states
-from rotting.parts.stack_pool import FIRST, Stacks, enlarged, has_room, new_stacks, release
+from rotting.parts.stack_pool import FIRST, Stacks, enlarged, ensure_room, new_stacks, release
 
 N_ARMS = 4
 
@@ -70,7 +70,7 @@ def test_any_order_of_points_and_releases_keeps_the_stacks_apart(steps: list[tup
             release(s, i)
             wanted[i] = []
         for _ in range(many):
-            while not has_room(s, i):
+            while not ensure_room(s, i):
                 assert [points(s, each) for each in range(N_ARMS)] == wanted  # nothing has changed
                 assert_accounted(s)
                 capacity *= 2
@@ -89,7 +89,7 @@ def test_places_that_were_left_are_used_again(height: int) -> None:
     used = set()
     for k in range(1_000):
         for n in range(height):
-            assert has_room(s, k % 2)
+            assert ensure_room(s, k % 2)
             put(s, k % 2, float(n))
         used.add(int(s.used[0]))
         release(s, k % 2)
@@ -101,7 +101,7 @@ def test_a_stack_without_points_has_no_place() -> None:
     s = new_stacks(3, 8 * FIRST)
     release(s, 1)
     assert free_places(s) == []
-    assert has_room(s, 1)
+    assert ensure_room(s, 1)
     release(s, 1)
     assert free_places(s) == [(0, FIRST)]
     assert s.room.tolist() == [0, 0, 0]
@@ -110,13 +110,13 @@ def test_a_stack_without_points_has_no_place() -> None:
 def test_no_room_is_told_and_changes_nothing() -> None:
     s = new_stacks(2, 2 * FIRST)
     for n in range(FIRST):
-        assert has_room(s, 0)
+        assert ensure_room(s, 0)
         put(s, 0, float(n))
-    assert has_room(s, 1)  # the last place
+    assert ensure_room(s, 1)  # the last place
     before: Any = states.copy(s)
-    assert not has_room(s, 0)  # it would have to move
+    assert not ensure_room(s, 0)  # it would have to move
     assert states.to_json(s) == states.to_json(before)
     s = enlarged(s, 4 * FIRST)
-    assert has_room(s, 0)
+    assert ensure_room(s, 0)
     assert points(s, 0) == list(np.arange(FIRST))
     assert_accounted(s)

@@ -65,12 +65,12 @@ def test_a_tangent_is_never_below_the_bound(
     for n, reward in enumerate(rewards, 1):
         player.update(n, 0, reward + (offset if p.kind else 0.0))
         assert raw_kl_ucb.line(p, player.state, 1.0, 0) == math.inf  # a window that has changed has no tangent
-    s, level = player.state, raw_kl_ucb.level_at(p, t, 1)
+    s, level = player.state, raw_kl_ucb.level_at(p, t)
     found = SEARCH(p, s, level, 0, math.inf)
     assert raw_kl_ucb.line(p, s, level, 0) == found == raw_kl_ucb.line_bound(p, s, level, 0)
     for times in later:
         for after in (t + 1, math.ceil(t * times)):
-            more = raw_kl_ucb.level_at(p, after, 1)
+            more = raw_kl_ucb.level_at(p, after)
             assert raw_kl_ucb.line(p, s, more, 0) >= raw_kl_ucb.line_bound(p, s, more, 0)
 
 
@@ -98,9 +98,9 @@ def test_whatever_the_threshold_the_search_keeps_its_promise(kind: Literal["bern
             best = EXPLAIN(p, player.state, t, np.arange(1), 0).value
             for threshold in (best, np.nextafter(best, -1.0), np.nextafter(best, 2.0), best + 0.1 * rng.normal()):
                 s = states.copy(player.state)
-                found = SEARCH(p, s, raw_kl_ucb.level_at(p, t, 1), 0, float(threshold))
+                found = SEARCH(p, s, raw_kl_ucb.level_at(p, t), 0, float(threshold))
                 assert found == best if best <= threshold else found > threshold, (n, t)
-                assert found == raw_kl_ucb.line_bound(p, s, raw_kl_ucb.level_at(p, t, 1), 0)
+                assert found == raw_kl_ucb.line_bound(p, s, raw_kl_ucb.level_at(p, t), 0)
     assert (player.state.hull.size[0] > hull_windows._LONG) == (name in {"falling", "quiet"})
 
 
@@ -112,7 +112,7 @@ def test_a_tangent_is_close_to_the_bound_for_some_rounds(kind: Literal["bernoull
     player = Player(policy, 1, 100, fast=False)
     for n in range(1, 101):
         player.update(n, 0, float(n % 3 == 0))
-    s, level, more = player.state, raw_kl_ucb.level_at(p, 1_000, 1), raw_kl_ucb.level_at(p, 1_100, 1)
+    s, level, more = player.state, raw_kl_ucb.level_at(p, 1_000), raw_kl_ucb.level_at(p, 1_100)
     SEARCH(p, s, level, 0, math.inf)
     bound = raw_kl_ucb.line_bound(p, s, more, 0)
     assert 0.0 <= raw_kl_ucb.line(p, s, more, 0) - bound < 1e-3 * (bound - s.lines.mean[0])

@@ -9,20 +9,22 @@ import math
 from typing import Any, NamedTuple
 
 from rotting.common.arrays import Ints
-from rotting.parts.block_windows import by_block_bound
-from rotting.parts.block_windows import new_windows as new_block_windows
+from rotting.kernels.binding import bind_all
+from rotting.parts.block_windows import BLOCK_WINDOWS, tightest_in_blocks
+from rotting.parts.confidence import window_width
 from rotting.parts.divergences import upper
-from rotting.parts.hull_windows import Lines
+from rotting.parts.hull_windows import HullLines
+from rotting.parts.lazy_choice import largest_index
 from rotting.parts.noise_scale import NoiseScale
-from rotting.parts.prefix_blocks import History, new_history, record, window_mean
+from rotting.parts.prefix_blocks import PrefixSums, new_prefix_sums, record, window_mean
 from rotting.parts.stack_pool import FIRST, Stacks
 from rotting.parts.tournament import Tournament
-from rotting.policies import raw_kl_ucb, raw_ucb
+from rotting.policies import raw_kl_ucb, raw_ucb, raw_ucb_pp
 from rotting.policies.fewa import State as FilterState
 from rotting.policies.raw_kl_ucb import RAWKLUCB, Tangents
 from rotting.policies.raw_kl_ucb import level_at as kl_level_at
-from rotting.policies.raw_ucb import RAWUCB, level_at, width
-from rotting.policy import Kernel, defined
+from rotting.policies.raw_ucb import RAWUCB, level_at
+from rotting.policy import Kernel, Reason, defined
 
 
 def room_for(n_arms: int, rounds: int) -> int:
@@ -34,31 +36,31 @@ class RAWUCBState(NamedTuple):
     """RAW-UCB's state and every reward."""
 
     hull: Stacks
-    lines: Lines
+    lines: HullLines
     tournament: Tournament
     noise: NoiseScale
     full: Ints
-    history: History
+    history: PrefixSums
 
 
 class RAWKLUCBState(NamedTuple):
     """RAW-klUCB's state and every reward."""
 
     hull: Stacks
-    lines: Lines
+    lines: HullLines
     tangents: Tangents
     full: Ints
-    history: History
+    history: PrefixSums
 
 
 def _init(p: Any, n_arms: int, capacity: int) -> RAWUCBState:
     s = raw_ucb.init(p, n_arms, room_for(n_arms, capacity))
-    return RAWUCBState(*s, new_history(n_arms, capacity))
+    return RAWUCBState(*s, new_prefix_sums(n_arms, capacity))
 
 
 def _kl_init(p: Any, n_arms: int, capacity: int) -> RAWKLUCBState:
     s = raw_kl_ucb.init(p, n_arms, room_for(n_arms, capacity))
-    return RAWKLUCBState(*s, new_history(n_arms, capacity))
+    return RAWKLUCBState(*s, new_prefix_sums(n_arms, capacity))
 
 
 _update_hull: Any = RAWUCB.kernel.update
@@ -75,8 +77,12 @@ def _kl_update(p: Any, s: RAWKLUCBState, t: int, arm: int, reward: float) -> Non
     record(s.history, arm, reward)
 
 
-def _block_init(p: Any, n_arms: int, capacity: int) -> Any:
-    return new_block_windows(n_arms, capacity)
+def _block_choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    return largest_index(p, s, level_at(p, t), arms)
+
+
+def _block_index(p: Any, s: Any, t: int, arms: Ints, i: int) -> Reason:
+    return tightest_in_blocks(p, s, level_at(p, t), i)
 
 
 class RAWUCBWithHistory(RAWUCB):
@@ -97,7 +103,11 @@ class RAWUCBByBlocks(RAWUCB):
     """RAW-UCB by the search of blocks, as RAW-UCB++ is computed."""
 
     name = "raw-ucb-by-blocks"
-    kernel = Kernel(_block_init, **by_block_bound(level_at, width))
+    kernel = Kernel(
+        raw_ucb_pp.init,
+        update=raw_ucb_pp.update,
+        **bind_all({"choose": _block_choose, "explain": _block_index}, BLOCK_WINDOWS),
+    )
 
 
 for _policy in (RAWUCBWithHistory, RAWKLUCBWithHistory, RAWUCBByBlocks):
@@ -106,16 +116,16 @@ for _policy in (RAWUCBWithHistory, RAWKLUCBWithHistory, RAWUCBByBlocks):
 
 def index(p: Any, s: Any, t: int, i: int) -> float:
     """RAW-UCB's index: the smallest bound over every window."""
-    level = level_at(p, t, 0)
+    level = level_at(p, t)
     best = math.inf
     for h in range(1, s.history.pulls[i] + 1):
-        best = min(best, window_mean(s.history, i, h) + width(p, level, h, math.sqrt(h)))
+        best = min(best, window_mean(s.history, i, h) + window_width(p, level, h, math.sqrt(h)))
     return best
 
 
 def kl_index(p: Any, s: Any, t: int, i: int) -> float:
     """RAW-klUCB's index: the smallest bound over every window."""
-    level = kl_level_at(p, t, 0)
+    level = kl_level_at(p, t)
     best = math.inf
     for h in range(1, s.history.pulls[i] + 1):
         best = min(best, upper(p.kind, window_mean(s.history, i, h), level / h, p.sigma))
@@ -147,7 +157,7 @@ def fewa(p: Any, s: FilterState, t: int, key: int, arms: Ints) -> int:
     kept, size = s.kept, arms.size
     for k in range(size):
         kept[k] = arms[k]
-    level = level_at(p, t, 0)
+    level = level_at(p, t)
     h = 0
     while True:
         short = -1
@@ -162,7 +172,7 @@ def fewa(p: Any, s: FilterState, t: int, key: int, arms: Ints) -> int:
             top = max(top, window_mean(s.history, kept[k], h))
         left = 0
         for k in range(size):
-            if window_mean(s.history, kept[k], h) >= top - 2.0 * width(p, level, h, math.sqrt(h)):
+            if window_mean(s.history, kept[k], h) >= top - 2.0 * window_width(p, level, h, math.sqrt(h)):
                 kept[left] = kept[k]
                 left += 1
         size = left

@@ -79,7 +79,7 @@ def init(p: Params, n_arms: int, capacity: int) -> Sums:
 
 def scan(p: Params, s: Sums, t: int, key: int, arms: Ints) -> int:
     """Choose by the index of every arm, and each index by the bound of every window."""
-    level, best, largest = level_at(p, t, arms.size), arms[0], -math.inf
+    level, best, largest = level_at(p, t), arms[0], -math.inf
     for i in arms:
         n = s.pulls[i]
         if n == 0:

@@ -1,12 +1,13 @@
 """What policies are made of.
 
-A file in `policies/` has a policy's parameters and its formulas. What several policies need, and what makes them fast, is here:
+A file in `policies/` has a policy's parameters, its state and its algorithm: index, choose, update. What several policies need,
+and what makes them fast, is here:
 
     largest_index        choose the arm with the largest index
     lazy_choice          the same for indices that are minima over windows, without computing every index
-    hull_windows         the choice by the tightest bound of every window, and its state: RAW-UCB's widths
+    hull_windows         recording rewards, and the tightest bound of all windows: RAW-UCB's widths
     block_windows        the same for any width
-    delayed_windows      EFF_UPDATE (Algorithm 2), and the choice by the tightest bound of its windows
+    delayed_windows      EFF_UPDATE (Algorithm 2), and the tightest bound of its windows
     tournament           the highest of many lines, kept up to date
     hull                 the windows that can matter: the upper hull of an arm's prefix sums
     stack_pool           room for one stack an arm, in arrays that all arms share
@@ -21,34 +22,34 @@ A file in `policies/` has a policy's parameters and its formulas. What several p
     divergences          Kullback-Leibler divergences and the bounds they give
     noise_scale          the scale of the noise, given or estimated
     presence             which arms are there, where their number counts
-    confidence           the width of a confidence bound, and the parameters it takes
+    confidence           the widths of confidence bounds
     reward_scale         rewards in a declared range, or Gaussian
     doubling             the doubling trick
 
-A part leaves open what its policies choose: a function marked `@slot` (`kernels/binding.py`). Functions such as `by_index`,
-`by_tightest_bound` or `restarting` fill the slots with a policy's own functions, and return entries of its `Kernel`. Which part
-uses which:
+A part leaves open what its policies choose: a function marked `@slot` (`kernels/binding.py`). Tables such as `HULL_WINDOWS` say
+what fills the slots of `largest_index`; functions such as `by_index` or `restarting` fill slots with a policy's own functions,
+and return entries of its `Kernel`. Which part uses which:
 
     restarts             largest_index, presence
-    hull_windows         hull, lazy_choice, noise_scale, stack_pool, tournament
-    block_windows        lazy_choice, noise_scale, prefix_blocks
+    hull_windows         confidence, hull, lazy_choice, stack_pool, tournament
+    block_windows        confidence, lazy_choice, prefix_blocks
     hull                 stack_pool
-    delayed_windows      lazy_choice, noise_scale, tournament
+    delayed_windows      confidence, lazy_choice, tournament
     lazy_choice          tournament
-    arm_filter           noise_scale, prefix_blocks
+    arm_filter           confidence, noise_scale, prefix_blocks
     glr_test             hull, stack_pool
     exponential_weights  presence, reward_scale
     posteriors           reward_scale
 
 and which policy uses which (Uniform and the greedy oracle need none):
 
-    raw_ucb              confidence, hull_windows, noise_scale
-    raw_ucb_pp           block_windows, noise_scale
+    raw_ucb              hull_windows, lazy_choice, noise_scale, stack_pool, tournament
+    raw_ucb_pp           block_windows, confidence, lazy_choice, noise_scale, prefix_blocks
     raw_kl_ucb           divergences, hull_windows, lazy_choice, reward_scale, stack_pool
-    eff_raw_ucb          delayed_windows, noise_scale
-    eff_raw_ucb_pp       delayed_windows, noise_scale
-    fewa                 arm_filter, noise_scale, prefix_blocks
-    eff_fewa             arm_filter, delayed_windows, noise_scale
+    eff_raw_ucb          delayed_windows, lazy_choice, noise_scale, tournament
+    eff_raw_ucb_pp       confidence, delayed_windows, lazy_choice, noise_scale
+    fewa                 arm_filter, confidence, noise_scale, prefix_blocks
+    eff_fewa             arm_filter, confidence, delayed_windows, noise_scale
     ucb1                 confidence, largest_index, noise_scale
     kl_ucb               divergences, largest_index, reward_scale
     sw_ucb               largest_index, noise_scale, sliding_window

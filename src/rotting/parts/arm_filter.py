@@ -8,19 +8,14 @@ from typing import Any
 
 from rotting.common.arrays import Ints
 from rotting.kernels.binding import slot
+from rotting.parts.confidence import window_width
 from rotting.parts.noise_scale import is_estimated, scale_of
 from rotting.parts.prefix_blocks import FAN, mean_range
 
 
 @slot
 def window_mean(s: Any, i: int, h: int) -> float:
-    """Stand for the mean of arm i over one window; each policy binds its own."""
-    raise NotImplementedError
-
-
-@slot
-def width(p: Any, level: float, h: int, root: float) -> float:
-    """Stand for the width of window h, with root = sqrt(h); it must not increase with h."""
+    """Slot: the mean of arm i over one window."""
     raise NotImplementedError
 
 
@@ -33,7 +28,7 @@ def keep_all(p: Any, s: Any, arms: Ints) -> int:
 
 
 def is_kept(s: Any, size: int, i: int) -> bool:
-    """Tell whether arm i is among the first `size` arms kept."""
+    """Return whether arm i is among the first `size` arms kept."""
     for k in range(size):  # noqa: SIM110 - a generator does not compile
         if s.kept[k] == i:
             return True
@@ -71,8 +66,8 @@ def least_pulled(s: Any, pulls: Ints, size: int) -> int:
 
 
 def _all_pass(p: Any, s: Any, level: float, size: int, shortest: int, longest: int) -> bool:
-    """Tell whether bounds alone show that every arm passes all windows between `shortest` and `longest`."""
-    low, high, c = math.inf, -math.inf, width(p, level, longest, math.sqrt(longest))
+    """Return whether bounds alone show that every arm passes all windows between `shortest` and `longest`."""
+    low, high, c = math.inf, -math.inf, window_width(p, level, longest, math.sqrt(longest))
     for k in range(size):
         i = s.kept[k]
         arm_low, arm_high = mean_range(s.history, i, shortest, longest)

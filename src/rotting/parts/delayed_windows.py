@@ -5,37 +5,17 @@ divided by h.
 """
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import bind, slot
+from rotting.kernels.binding import Parts
 from rotting.kernels.elementary import ceil
 from rotting.kernels.exact_sums import add, difference
-from rotting.parts.lazy_choice import (
-    choose_lazily,
-    learn,
-    level_at,
-    level_rises,
-    line,
-    pulled,
-    search,
-    unlearn,
-    with_tournament,
-)
-from rotting.parts.noise_scale import (
-    NoiseScale,
-    forget,
-    is_estimated,
-    is_given,
-    is_never_estimated,
-    new_noise_scale,
-    observe_noise,
-    scale_of,
-)
-from rotting.parts.tournament import Tournament, intercept, new_tournament, root
+from rotting.parts.confidence import window_width
+from rotting.parts.lazy_choice import arm_scale, level_rises, line, pulled, search
+from rotting.parts.tournament import intercept, root
 from rotting.policy import Reason
 
 _FARTHEST = 1 << 61  # a window that no history reaches; beyond it, compiled integers overflow
@@ -59,16 +39,6 @@ class Grid(NamedTuple):
     start_high: Floats  # [K, J] the arm's total there
     start_low: Floats
     mean: Floats  # [K, J] current mean of h_j consecutive rewards
-
-
-class DelayedWindows(NamedTuple):
-    """The state of a policy that chooses by its index over delayed windows."""
-
-    grid: Grid
-    line: Ints  # [K] number of the window that each arm keeps; its upper bound is the arm's line
-    floor: Floats  # [K] a lower bound of each arm's index
-    tournament: Tournament
-    noise: NoiseScale
 
 
 def next_window(m: float, h: int) -> int:
@@ -106,19 +76,8 @@ def new_grid(m: float, n_arms: int, capacity: int) -> Grid:
     )
 
 
-def new_delayed_windows(m: float, n_arms: int, capacity: int) -> DelayedWindows:
-    """Return the state of a policy that has seen nothing."""
-    return DelayedWindows(
-        grid=new_grid(m, n_arms, capacity),
-        line=np.zeros(n_arms, np.int64),
-        floor=np.full(n_arms, -np.inf),
-        tournament=new_tournament(n_arms),
-        noise=new_noise_scale(n_arms),
-    )
-
-
 def refreshed(s: Any, i: int, j: int) -> None:
-    """Do nothing when window j of arm i gets a new mean; lazy policies bind their own."""
+    """Do nothing when window j of arm i gets a new mean; `DELAYED_LINES` binds a function that lowers the arm's floor."""
 
 
 def eff_update(s: Any, i: int, reward: float) -> None:
@@ -152,98 +111,68 @@ def eff_update(s: Any, i: int, reward: float) -> None:
 # --- The fast choice of the largest index on these windows --------------------------------------------------------------
 
 
-@slot
-def width(p: Any, level: float, h: int, root: float) -> float:
-    """Stand for the width of window h, with root = sqrt(h)."""
-    raise NotImplementedError
-
-
-def _pulled(s: DelayedWindows, i: int) -> bool:
-    return bool(s.grid.pulls[i] > 0)
-
-
-def _line(p: Any, s: DelayedWindows, level: float, i: int) -> float:
-    j = s.line[i]
-    return float(s.grid.mean[i, j] + scale_of(p, s.noise, i) * width(p, level, s.grid.windows[j], s.grid.root[j]))
-
-
-def _search_all(p: Any, s: DelayedWindows, level: float, i: int, threshold: float) -> float:
-    best, scale = math.inf, scale_of(p, s.noise, i)
+def tightest_delayed(p: Any, s: Any, level: float, i: int) -> Reason:
+    """Return the smallest of arm i's bounds `mean + width(h_j)`, with its window."""
+    scale, best = arm_scale(p, s, i), Reason(math.inf, math.nan, 0, math.inf)
     for j in range(s.grid.known[i]):
-        mean = s.grid.mean[i, j]
-        if mean < best:  # else the width, which costs more, cannot help
-            value = mean + scale * width(p, level, s.grid.windows[j], s.grid.root[j])
-            if value < best:
-                best, s.line[i] = value, j
-    return best
-
-
-def _search(p: Any, s: DelayedWindows, level: float, i: int, threshold: float) -> float:
-    s.tournament.level[0] = level
-    if s.floor[i] > threshold and is_given(p):
-        return _line(p, s, level, i)
-    s.floor[i] = _search_all(p, s, level, i, threshold)
-    return float(s.floor[i])
-
-
-def _intercept(s: DelayedWindows, i: int) -> float:
-    return math.inf if s.grid.pulls[i] == 0 else float(s.grid.mean[i, s.line[i]])
-
-
-def _root(s: DelayedWindows, i: int) -> float:
-    return float(s.grid.root[s.line[i]])
-
-
-def _lower_floor(s: DelayedWindows, i: int, j: int) -> None:
-    # The width is that of a round not after the next one. Bounds grow with t, so this stays a lower bound.
-    s.floor[i] = min(s.floor[i], s.grid.mean[i, j] + s.tournament.level[0] / s.grid.root[j])
-
-
-def _update(p: Any, s: DelayedWindows, t: int, arm: int, reward: float) -> None:
-    eff_update(s, arm, reward)
-    observe_noise(p, s.noise, arm, reward)
-
-
-def _explain(p: Any, s: DelayedWindows, t: int, arms: Ints, i: int) -> Reason:
-    level, scale, best = level_at(p, t, arms.size), scale_of(p, s.noise, i), Reason(math.inf, math.nan, 0, math.inf)
-    for j in range(s.grid.known[i]):
-        mean, c = s.grid.mean[i, j], scale * width(p, level, s.grid.windows[j], s.grid.root[j])
+        mean, c = s.grid.mean[i, j], scale * window_width(p, level, s.grid.windows[j], s.grid.root[j])
         if mean + c < best.value:
             best = Reason(mean + c, mean, s.grid.windows[j], c)
     return best
 
 
-def by_delayed_bound(
-    policy_level: Callable[..., float],
-    window_width: Callable[..., float],
-    linear_in_level: bool,
-    estimated: Callable[..., bool] = is_never_estimated,
-) -> dict[str, Any]:
-    """Return the entries of the kernel, but for `init`, of the policy with index `min over h_j of mean^{h_j} + width(h_j)`.
+def _pulled(s: Any, i: int) -> bool:
+    return bool(s.grid.pulls[i] > 0)
 
-    The state is `DelayedWindows`. Each arm goes first once, in order; then the arm with the largest index, the lowest of them
-    on a tie. That arm is found without computing every index.
 
-    Args:
-        policy_level: `policy_level(p, t, n_arms)`, what the width needs to know of round t, computed once a round.
-        window_width: `window_width(p, level, h, root)`, the width of window h, with root = sqrt(h).
-        linear_in_level: whether the width is `level / root`, with a level that never falls. Then an arm keeps a lower bound of
-            its index, lowered as windows are refreshed, and is searched again only when that does not decide; and many arms
-            play a tournament.
-        estimated: `estimated(p)`, whether the width is multiplied by the estimated scale of the arm's noise, as
-            `noise_scale.is_estimated` says of policies with a `sigma`.
-    """
-    parts: dict[Any, Any] = {pulled: _pulled, level_at: policy_level, width: window_width, line: _line, is_estimated: estimated}
-    explain = bind(_explain, {level_at: policy_level, width: window_width, is_estimated: estimated})
-    if not linear_in_level:
-        update = bind(_update, {is_estimated: estimated})
-        return {**choose_lazily({**parts, search: _search_all}), "update": update, "forget": forget, "explain": explain}
-    lined = {
-        learn: _update,
-        unlearn: forget,
-        refreshed: _lower_floor,
-        intercept: _intercept,
-        root: _root,
-        level_rises: is_given,
-    }
-    return {**with_tournament({**parts, **lined, search: _search}), "explain": explain}
+def _line(p: Any, s: Any, level: float, i: int) -> float:
+    j = s.line[i]
+    return float(s.grid.mean[i, j] + arm_scale(p, s, i) * window_width(p, level, s.grid.windows[j], s.grid.root[j]))
+
+
+def _search_all(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
+    best, scale = math.inf, arm_scale(p, s, i)
+    for j in range(s.grid.known[i]):
+        mean = s.grid.mean[i, j]
+        if mean < best:  # else the width, which costs more, cannot help
+            value = mean + scale * window_width(p, level, s.grid.windows[j], s.grid.root[j])
+            if value < best:
+                best, s.line[i] = value, j
+    return best
+
+
+def _search(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
+    if s.floor[i] > threshold and level_rises(p):
+        return _line(p, s, level, i)
+    s.floor[i] = _search_all(p, s, level, i, threshold)
+    return float(s.floor[i])
+
+
+def _intercept(s: Any, i: int) -> float:
+    return math.inf if s.grid.pulls[i] == 0 else float(s.grid.mean[i, s.line[i]])
+
+
+def _root(s: Any, i: int) -> float:
+    return float(s.grid.root[s.line[i]])
+
+
+def _lower_floor(s: Any, i: int, j: int) -> None:
+    # The width is that of a round not after the next one. Bounds grow with t, so this stays a lower bound.
+    s.floor[i] = min(s.floor[i], s.grid.mean[i, j] + s.tournament.level[0] / s.grid.root[j])
+
+
+DELAYED_WINDOWS: Parts = {pulled: _pulled, line: _line, search: _search_all}
+"""Binds `largest_index` to the windows of the fields `grid` and `line` of the state."""
+
+DELAYED_LINES: Parts = {
+    **DELAYED_WINDOWS,
+    search: _search,
+    intercept: _intercept,
+    root: _root,
+    refreshed: _lower_floor,
+}
+"""Binds `largest_index_by_tournament` to the windows of the fields `grid`, `line` and `floor`, for widths `level / root`.
+
+An arm keeps a lower bound of its index, its floor, which falls as windows are refreshed. While the floor alone decides, the arm
+is not searched again.
+"""

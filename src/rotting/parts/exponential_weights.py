@@ -45,7 +45,7 @@ def new_weights(n_arms: int) -> Weights:
 
 @slot
 def tune(p: Any, s: Weights) -> None:
-    """Stand for the policy's own tuning of `rates` and of the length of a batch."""
+    """Slot: the policy's own tuning of `rates` and of the length of a batch."""
     raise NotImplementedError
 
 

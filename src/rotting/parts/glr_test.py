@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import bind, slot
 from rotting.parts.hull import pulls, push, top, window_mean
-from rotting.parts.stack_pool import Stacks, has_room, release
+from rotting.parts.stack_pool import Stacks, ensure_room, release
 
 _SLACK = 2.0**-48  # of the sums: more than the roundings of D, and of the means in G, together
 _MARGIN = 1.0 - 1e-6  # more than the roundings of the products and divergences
@@ -29,25 +29,25 @@ _MARGIN = 1.0 - 1e-6  # more than the roundings of the products and divergences
 
 @slot
 def kl(p: Any, x: float, y: float) -> float:
-    """Stand for the divergence."""
+    """Slot: the divergence."""
     raise NotImplementedError
 
 
 @slot
 def curvature(p: Any, mean: float) -> float:
-    """Stand for a v with `kl(x, mean) <= (x - mean)^2 / v` for every x."""
+    """Slot: a v with `kl(x, mean) <= (x - mean)^2 / v` for every x."""
     raise NotImplementedError
 
 
 @slot
 def beta(p: Any, n: int, delta: float) -> float:
-    """Stand for the threshold for n samples."""
+    """Slot: the threshold for n samples."""
     raise NotImplementedError
 
 
 @slot
 def units(p: Any, s: Any, i: int) -> float:
-    """Stand for what the statistic of arm i is divided by: the variance of its noise, where `kl` takes it for 1."""
+    """Slot: the divisor of the statistic of arm i: the variance of its noise, where `kl` takes it for 1."""
     raise NotImplementedError
 
 
@@ -73,7 +73,7 @@ class HasSamples(Protocol):
 
 def observe(s: HasSamples, i: int, sample: float) -> bool:
     """Record a sample of arm i, and tell whether there was room for it."""
-    if not (has_room(s.upper, i) and has_room(s.lower, i)):
+    if not (ensure_room(s.upper, i) and ensure_room(s.lower, i)):
         s.full[0] = 1
         return False
     push(s.upper, i, sample)
@@ -88,7 +88,7 @@ def restart(s: HasSamples, i: int) -> None:
 
 
 def _none_can_fire(start: Floats, high: Floats, n: float, mean: float, total: float, bar: float) -> bool:
-    """Tell whether the bound rules out an alarm at all these splits."""
+    """Return whether the bound rules out an alarm at all these splits."""
     found = False
     for k in range(start.size):
         d = abs(high[k] - start[k] * mean) + _SLACK * (abs(total) + abs(high[k]))
@@ -103,7 +103,7 @@ def _is_quiet(s: Stacks, i: int, bar: float) -> bool:
 
 
 def _fires(p: Any, s: Stacks, i: int, sign: float, threshold: float) -> bool:
-    """Tell whether a split at a vertex raises the alarm, of sums that were multiplied by `sign`."""
+    """Return whether a split at a vertex raises the alarm, of sums that were multiplied by `sign`."""
     newest = top(s, i)
     n, whole = s.start[newest], sign * (s.high[newest] / s.start[newest])
     for place in range(s.first[i] + 1, newest):

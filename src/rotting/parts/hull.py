@@ -51,7 +51,7 @@ def push(s: Stacks, i: int, reward: float) -> None:
 
 
 def _is_dominated(s: Stacks, place: int, n: float, high: float, low: float) -> bool:
-    """Tell whether the point at `place` is on or under the chord from the point before it to (n, high + low)."""
+    """Return whether the point at `place` is on or under the chord from the point before it to (n, high + low)."""
     before, here, after = s.high[place - 1], s.high[place], high
     left, right = s.start[place] - s.start[place - 1], n - s.start[place]
     gap = (after - here) * left - (here - before) * right  # at least 0 if the slope does not fall

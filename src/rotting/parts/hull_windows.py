@@ -1,6 +1,6 @@
 """The exact index `min over h <= N_i of U(S, h)` of RAW-UCB and RAW-klUCB, from the vertices of the hull alone.
 
-Only vertices (`hull.py`) can have the smallest bound. A search looks for bounds of at most `limit`. Policies give a number
+Only vertices (`hull.py`) can have the smallest bound. A search looks for bounds of at most `limit`. There is a number
 `square(limit)` such that the bound of a window with h rewards of sum S is above the limit wherever, with x = limit h - S,
 
     x <= 0    or    x^2 < square h.
@@ -23,27 +23,17 @@ a round, about what such a bound costs to keep.
 """
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import bind, slot
+from rotting.kernels.binding import Parts
+from rotting.parts.confidence import window_width
 from rotting.parts.hull import SLACK, push, top, window_mean
-from rotting.parts.lazy_choice import learn, level_at, level_rises, line, pulled, search, unlearn, with_tournament
-from rotting.parts.noise_scale import (
-    NoiseScale,
-    forget_noise,
-    is_estimated,
-    is_given,
-    is_never_estimated,
-    new_noise_scale,
-    observe_noise,
-    scale_of,
-)
-from rotting.parts.stack_pool import Stacks, enlarged, has_room, new_stacks, release
-from rotting.parts.tournament import Tournament, intercept, new_tournament, root
+from rotting.parts.lazy_choice import arm_scale, line, pulled, search
+from rotting.parts.stack_pool import ensure_room
+from rotting.parts.tournament import intercept, root
 from rotting.policy import Reason
 
 _LONG = 96  # vertices from which on leaps are faster than a look at all
@@ -51,7 +41,7 @@ _MARGIN = 1.0 - 2.0**-40  # more than the roundings of the products in a test
 _TINY = 2.0**-900  # squares below it, which may have lost their digits, rule nothing out
 
 
-class Lines(NamedTuple):
+class HullLines(NamedTuple):
     """The window that each arm keeps; its upper bound is the arm's line, and is at least the arm's index."""
 
     mean: Floats  # [K] mean of the window
@@ -59,53 +49,27 @@ class Lines(NamedTuple):
     depth: Ints  # [K] which vertex it starts from, counted from the oldest
 
 
-class Windows(NamedTuple):
-    """The state of a policy that chooses by the largest of lines `mean + level / sqrt(h)`."""
-
-    hull: Stacks
-    lines: Lines
-    tournament: Tournament
-    noise: NoiseScale
-    full: Ints  # [1] an update found no room (`Kernel.enlarge`)
-
-
-def new_lines(n_arms: int) -> Lines:
+def new_hull_lines(n_arms: int) -> HullLines:
     """Return the lines of arms that were never pulled."""
-    return Lines(mean=np.zeros(n_arms), root=np.ones(n_arms), depth=np.zeros(n_arms, np.int64))
+    return HullLines(mean=np.zeros(n_arms), root=np.ones(n_arms), depth=np.zeros(n_arms, np.int64))
 
 
-def new_windows(n_arms: int, capacity: int) -> Windows:
-    """Return the state of a policy that has seen nothing, with room for `capacity` vertices."""
-    return Windows(
-        hull=new_stacks(n_arms, capacity),
-        lines=new_lines(n_arms),
-        tournament=new_tournament(n_arms),
-        noise=new_noise_scale(n_arms),
-        full=np.zeros(1, np.int64),
-    )
-
-
-def enlarge(p: Any, s: Windows, capacity: int) -> Windows:
-    """Return the same state with room for `capacity` vertices."""
-    return Windows(enlarged(s.hull, capacity), s.lines, s.tournament, s.noise, full=np.zeros(1, np.int64))
-
-
-@slot
-def square(p: Any, level: float, limit: float) -> float:
-    """Stand for a number such that `x^2 < square h` rules out that the bound of a window is at most `limit`."""
-    raise NotImplementedError
-
-
-@slot
 def bound(p: Any, level: float, mean: float, h: float, best: float) -> float:
-    """Stand for the upper bound of a window; where that is not below `best`, for any number that is not."""
-    raise NotImplementedError
+    """Return the upper bound of a window; where that is not below `best`, any number that is not will do.
+
+    This function and the next two are RAW-UCB's; a policy with other bounds binds its own.
+    """
+    return mean + window_width(p, level, h, math.sqrt(h))
 
 
-@slot
 def line_bound(p: Any, s: Any, level: float, i: int) -> float:
-    """Stand for the upper bound of the window that arm i keeps."""
-    raise NotImplementedError
+    """Return the upper bound of the window that arm i keeps."""
+    return float(s.lines.mean[i] + level / s.lines.root[i])
+
+
+def square(p: Any, level: float, limit: float) -> float:
+    """Return a number such that `x^2 < square h` rules out that the bound of a window is at most `limit`."""
+    return level * level
 
 
 def _keep_line(s: Any, i: int, newest: int, place: int, mean: float) -> None:
@@ -113,12 +77,12 @@ def _keep_line(s: Any, i: int, newest: int, place: int, mean: float) -> None:
     s.lines.depth[i] = place - s.hull.first[i]
 
 
-def record(s: Any, i: int, reward: float) -> bool:
-    """Append a reward to arm i, and tell whether there was room for it.
+def record_on_hull(s: Any, i: int, reward: float) -> bool:
+    """Append a reward to arm i if there is room for it. Return whether there was; else `s.full` asks for a larger state.
 
     The arm's line starts where it did or, if that vertex is dominated now, at the one before, whose bound is lower.
     """
-    if not has_room(s.hull, i):
+    if not ensure_room(s.hull, i):
         s.full[0] = 1
         return False
     push(s.hull, i, reward)
@@ -129,7 +93,7 @@ def record(s: Any, i: int, reward: float) -> bool:
 
 
 def _none_is_below(start: Floats, high: Floats, limit: float, total: float, over_h: float, n: float) -> bool:
-    """Tell whether the bounds of the windows from all these starts are ruled out."""
+    """Return whether the bounds of the windows from all these starts are ruled out."""
     base, found = limit * n - total + SLACK * (abs(limit) * n + abs(total)), False
     for k in range(start.size):
         x = base - (limit * start[k] - high[k]) + SLACK * abs(high[k])
@@ -180,17 +144,12 @@ def line_window(s: Any, i: int) -> float:
 
 
 def was_pulled(s: Any, i: int) -> bool:
-    """Tell whether arm i has a reward."""
+    """Return whether arm i has a reward."""
     return bool(s.hull.size[i] > 0)
 
 
-def forget(p: Any, s: Any, arm: int) -> None:
-    """Leave the arm's place in the pool to others."""
-    release(s.hull, arm)
-
-
-def tightest(p: Any, s: Any, level: float, i: int) -> Reason:
-    """Return the index of arm i as the definition says, over all vertices."""
+def lowest_bound(p: Any, s: Any, level: float, i: int) -> Reason:
+    """Return the smallest bound of arm i as the definition says, over all vertices."""
     best = Reason(math.inf, math.nan, 0, math.inf)
     if s.hull.size[i] == 0:
         return best
@@ -203,71 +162,30 @@ def tightest(p: Any, s: Any, level: float, i: int) -> Reason:
     return best
 
 
-def _line(p: Any, s: Windows, level: float, i: int) -> float:
-    return _line_bound(p, s, level * scale_of(p, s.noise, i), i)
+def tightest_on_hull(p: Any, s: Any, level: float, i: int) -> Reason:
+    """Return the smallest of arm i's bounds `mean + level / sqrt(h)`, with its window."""
+    scaled = level * arm_scale(p, s, i)
+    found = lowest_bound(p, s, scaled, i)
+    if found.window == 0:
+        return found
+    return Reason(found.value, found.mean, found.window, window_width(p, scaled, found.window, math.sqrt(found.window)))
 
 
-def _line_bound(p: Any, s: Windows, level: float, i: int) -> float:
-    return float(s.lines.mean[i] + level / s.lines.root[i])
+def _line(p: Any, s: Any, level: float, i: int) -> float:
+    return line_bound(p, s, level * arm_scale(p, s, i), i)
 
 
-def _square(p: Any, level: float, limit: float) -> float:
-    return level * level
+def _search(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
+    return search_hull(p, s, level * arm_scale(p, s, i), i, threshold)
 
 
-def _bound(p: Any, level: float, mean: float, h: float, best: float) -> float:
-    return mean + level / math.sqrt(h)
-
-
-def _search(p: Any, s: Windows, level: float, i: int, threshold: float) -> float:
-    s.tournament.level[0] = level
-    return search_hull(p, s, level * scale_of(p, s.noise, i), i, threshold)
-
-
-def _update(p: Any, s: Windows, t: int, arm: int, reward: float) -> None:
-    if record(s, arm, reward):
-        observe_noise(p, s.noise, arm, reward)
-
-
-def _intercept(s: Windows, i: int) -> float:
+def _intercept(s: Any, i: int) -> float:
     return float(s.lines.mean[i]) if s.hull.size[i] > 0 else math.inf
 
 
-def _root(s: Windows, i: int) -> float:
+def _root(s: Any, i: int) -> float:
     return float(s.lines.root[i])
 
 
-def _unlearn(p: Any, s: Windows, arm: int) -> None:
-    forget(p, s, arm)
-    forget_noise(s.noise, arm)
-
-
-def _explain(p: Any, s: Windows, t: int, arms: Ints, i: int) -> Reason:
-    level = level_at(p, t, arms.size) * scale_of(p, s.noise, i)
-    reason = tightest(p, s, level, i)
-    if reason.window == 0:
-        return reason
-    return Reason(reason.value, reason.mean, reason.window, level / math.sqrt(reason.window))
-
-
-def by_tightest_bound(
-    policy_level: Callable[..., float], estimated: Callable[..., bool] = is_never_estimated
-) -> dict[str, Any]:
-    """Return the entries of the kernel, but for `init`, of the policy with index `min over h of mean^h + level / sqrt(h)`.
-
-    Each arm goes first once, in order; then the arm with the largest index, the lowest of them on a tie. That arm is found
-    without computing every index, and without looking at every window. The state is `Windows`.
-
-    Args:
-        policy_level: `policy_level(p, t, n_arms)`, which must not fall from round to round.
-        estimated: `estimated(p)`, whether the level is multiplied by the estimated scale of the arm's noise, as
-            `noise_scale.is_estimated` says of policies with a `sigma`.
-    """
-    parts: dict[Any, Any] = {pulled: was_pulled, level_at: policy_level, bound: _bound, is_estimated: estimated}
-    searched = {search: _search, square: _square, line_bound: _line_bound}
-    lined = {learn: _update, unlearn: _unlearn, line: _line, intercept: _intercept, root: _root, level_rises: is_given}
-    return {
-        **with_tournament({**parts, **searched, **lined}),
-        "explain": bind(_explain, {level_at: policy_level, bound: _bound, is_estimated: estimated}),
-        "enlarge": enlarge,
-    }
+HULL_WINDOWS: Parts = {pulled: was_pulled, line: _line, search: _search, intercept: _intercept, root: _root}
+"""Binds `largest_index_by_tournament` to the windows of the fields `hull` and `lines` of the state."""

@@ -11,7 +11,7 @@ from rotting.policy import Reason
 
 @slot
 def index(p: Any, s: Any, t: int, i: int) -> Reason:
-    """Stand for the policy's own index; `by_index` binds it."""
+    """Slot: the policy's own index; `by_index` binds it."""
     raise NotImplementedError
 
 

@@ -63,17 +63,17 @@ def reset_noise(s: NoiseScale) -> None:
 
 
 def is_estimated(p: Any) -> bool:
-    """Tell whether the policy was not told its sigma."""
+    """Return whether the policy estimates its sigma."""
     return bool(p.sigma == ESTIMATE)
 
 
 def is_given(p: Any) -> bool:
-    """Tell whether the policy was told its sigma: then the level of its widths is the same for all arms, and never falls."""
+    """Return whether the policy was told its sigma: then the level of its widths is the same for all arms, and never falls."""
     return not is_estimated(p)
 
 
 def is_never_estimated(p: Any) -> bool:
-    """Take the place of `is_estimated` for a policy that has no such sigma."""
+    """Return False: to be bound to `is_estimated` for a policy that has no such sigma."""
     return False
 
 
@@ -153,6 +153,11 @@ def scale_of(p: Any, s: NoiseScale, i: int) -> float:
         return 1.0
     pairs, c = max(0, s.seen[i] - 1), prior_pairs()
     return math.sqrt(max(_LEAST, (s.high[i] + 2.0 * c * s.variance[0]) / (2.0 * (pairs + c))))
+
+
+def arm_noise(p: Any, s: Any, i: int) -> float:
+    """Return `scale_of` arm i for a state with a field `noise`: to be bound to `lazy_choice.arm_scale`."""
+    return scale_of(p, s.noise, i)
 
 
 def range_of(p: Any, s: NoiseScale, i: int) -> float:

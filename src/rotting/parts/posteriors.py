@@ -25,12 +25,12 @@ POSTERIOR = option("beta", "gaussian")
 
 @slot
 def evidence(p: Any, s: Any, t: int, i: int) -> tuple[float, float]:
-    """Stand for the number of arm i's rewards that count at round t, and their sum; policies bind their own."""
+    """Slot: the number of arm i's rewards that count at round t, and their sum; policies bind their own."""
     raise NotImplementedError
 
 
 def pulled(s: Any, i: int) -> bool:
-    """Tell whether arm i was ever pulled, by the state's `pulls`; `thompson` may bind another."""
+    """Return whether arm i was ever pulled, by the state's `pulls`; `thompson` may bind another."""
     return bool(s.pulls[i] > 0)
 
 

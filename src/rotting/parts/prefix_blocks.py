@@ -24,7 +24,7 @@ FAN = 1 << SHIFT
 SLACK = 2.0**-50  # 8 units in the last place: more than all roundings of a bound together
 
 
-class History(NamedTuple):
+class PrefixSums(NamedTuple):
     """The rewards of every arm, as prefix sums and bounds over blocks of starts."""
 
     pulls: Ints  # [K] N_i
@@ -36,10 +36,10 @@ class History(NamedTuple):
     filled: Ints  # [K] number of closed blocks
 
 
-def new_history(n_arms: int, capacity: int) -> History:
-    """Return empty histories that can hold `capacity` rewards of each arm."""
+def new_prefix_sums(n_arms: int, capacity: int) -> PrefixSums:
+    """Return the sums of arms without rewards, with room for `capacity` rewards of each arm."""
     blocks = capacity // (FAN - 1) + 1  # at least capacity / 8 + capacity / 64 + ...
-    return History(
+    return PrefixSums(
         pulls=np.zeros(n_arms, np.int64),
         high=np.zeros((n_arms, capacity + 1)),
         low=np.zeros((n_arms, capacity + 1)),
@@ -50,7 +50,7 @@ def new_history(n_arms: int, capacity: int) -> History:
     )
 
 
-def record(s: History, i: int, reward: float) -> None:
+def record(s: PrefixSums, i: int, reward: float) -> None:
     """Append a reward to arm i, and close the blocks that end here."""
     n = s.pulls[i] + 1
     s.high[i, n], s.low[i, n] = add(s.high[i, n - 1], s.low[i, n - 1], reward)
@@ -70,20 +70,20 @@ def record(s: History, i: int, reward: float) -> None:
         size *= FAN
 
 
-def window_mean(s: History, i: int, h: int) -> float:
+def window_mean(s: PrefixSums, i: int, h: int) -> float:
     """Return the mean of arm i's last h rewards, rounded once in the sum and once in the division."""
     n = s.pulls[i]
     return difference(s.high[i, n], s.low[i, n], s.high[i, n - h], s.low[i, n - h]) / h
 
 
-def window_floor(s: History, i: int, h: int, c: float) -> float:
+def window_floor(s: PrefixSums, i: int, h: int, c: float) -> float:
     """Return a lower bound of `window_mean(s, i, h) + c`, by plain arithmetic, which is faster."""
     n = s.pulls[i]
     total, before = s.high[i, n], s.high[i, n - h]
     return float((total - before - SLACK * (abs(total) + abs(before))) / h + c - SLACK * c)
 
 
-def lowest_mean(s: History, i: int, block: int, longest: int, shortest: int) -> float:
+def lowest_mean(s: PrefixSums, i: int, block: int, longest: int, shortest: int) -> float:
     """Return a lower bound of the means of arm i's windows that start in `block`, between `shortest` and `longest`."""
     n, c = s.pulls[i], s.slope[i, block]
     total, drift, top = s.high[i, n], c * n, s.top[i, block]
@@ -91,7 +91,7 @@ def lowest_mean(s: History, i: int, block: int, longest: int, shortest: int) -> 
     return float(c + rest / (longest if rest >= 0.0 else shortest) - SLACK * abs(c))
 
 
-def highest_mean(s: History, i: int, block: int, longest: int, shortest: int) -> float:
+def highest_mean(s: PrefixSums, i: int, block: int, longest: int, shortest: int) -> float:
     """Return an upper bound of the means of arm i's windows that start in `block`, between `shortest` and `longest`."""
     n, c = s.pulls[i], s.slope[i, block]
     total, drift, bottom = s.high[i, n], c * n, s.bottom[i, block]
@@ -111,7 +111,7 @@ def block_number(end: int, size: int) -> int:
     return number + own
 
 
-def mean_range(s: History, i: int, shortest: int, longest: int) -> tuple[float, float]:
+def mean_range(s: PrefixSums, i: int, shortest: int, longest: int) -> tuple[float, float]:
     """Return bounds of the means of arm i's windows between `shortest` >= 8 and `longest` >= `shortest` + 7."""
     n = s.pulls[i]
     size = FAN

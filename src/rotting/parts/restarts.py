@@ -17,18 +17,18 @@ GLOBAL = 1
 
 @slot
 def explore(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    """Stand for the policy's forced exploration: an arm, or -1 for none; `restarting` binds it."""
+    """Slot: the policy's forced exploration: an arm, or -1 for none; `restarting` binds it."""
     raise NotImplementedError
 
 
 @slot
 def leader(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    """Stand for the arm of the largest index; `restarting` binds it."""
+    """Slot: the arm of the largest index; `restarting` binds it."""
     raise NotImplementedError
 
 
 def has_sample(s: Any, i: int) -> bool:
-    """Tell whether arm i has a sample since its restart, by the state's `pulls`; `restarting` may bind another."""
+    """Return whether arm i has a sample since its restart, by the state's `pulls`; `restarting` may bind another."""
     return bool(s.pulls[i] > 0)
 
 

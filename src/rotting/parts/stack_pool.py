@@ -81,8 +81,8 @@ def release(s: Stacks, i: int) -> None:
     s.size[i], s.first[i], s.room[i] = 0, 0, 0
 
 
-def has_room(s: Stacks, i: int) -> bool:
-    """Tell whether another point fits on arm i's stack, which moves if it must."""
+def ensure_room(s: Stacks, i: int) -> bool:
+    """Make room for another point on arm i's stack, which moves if it must. Return False if there is no room for it."""
     size = s.size[i]
     if size < s.room[i]:
         return True

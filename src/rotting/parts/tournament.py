@@ -46,13 +46,13 @@ def new_tournament(n_arms: int) -> Tournament:
 
 @slot
 def intercept(s: Any, i: int) -> float:
-    """Stand for the intercept of arm i's line, infinite if the arm was never pulled; policies bind their own."""
+    """Slot: the intercept of arm i's line, infinite if the arm was never pulled."""
     raise NotImplementedError
 
 
 @slot
 def root(s: Any, i: int) -> float:
-    """Stand for the root of arm i's line; policies bind their own."""
+    """Slot: the root of arm i's line."""
     raise NotImplementedError
 
 
@@ -99,6 +99,12 @@ def reopen(s: Any) -> None:
     s.tournament.entrants[0] = 0
 
 
+def update_line(s: Any, i: int) -> None:
+    """Play the matches of arm i again after its line has changed, unless all matches will be played anyway."""
+    if is_played(s):
+        replay_path(s, s.tournament.level[0], i)
+
+
 def replay_path(s: Any, level: float, i: int) -> None:
     """Play the matches of arm i, which has a new line, again: from its first one up to the final."""
     node = (s.tournament.winner.size + i) // 2
@@ -116,27 +122,25 @@ def admit(p: Any, s: Any, arms: Ints) -> None:
         k += plays
         if plays == (t.out[i] == 1):
             t.out[i] = 0 if plays else 1
-            if t.entrants[0] == t.winner.size:
-                replay_path(s, t.level[0], i)
+            update_line(s, i)
     t.missing[0] = t.out.size - arms.size
 
 
-def _let(s: Any, arms: Ints, out: int) -> None:
+def _set_out(s: Any, arms: Ints, out: int) -> None:
     for i in arms:
         s.tournament.out[i] = out
-        if s.tournament.entrants[0] == s.tournament.winner.size:
-            replay_path(s, s.tournament.level[0], i)
+        update_line(s, i)
 
 
 def readmit(p: Any, s: Any, come: Ints, go: Ints) -> None:
     """Let those that `come` play again, and those that `go` no more."""
-    _let(s, come, 0)
-    _let(s, go, 1)
+    _set_out(s, come, 0)
+    _set_out(s, go, 1)
     s.tournament.missing[0] += go.size - come.size
 
 
 def is_played(s: Any) -> bool:
-    """Tell whether the last choice was made by the tournament: then the next one looks at no arms but those it finds there."""
+    """Return whether the tournament made the last choice. Then the next one looks only at the arms that play in it."""
     return bool(s.tournament.entrants[0] == s.tournament.winner.size)
 
 

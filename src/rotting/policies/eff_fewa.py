@@ -10,9 +10,10 @@ from rotting.common.rules import ABOVE_ONE, POSITIVE, SCALE
 from rotting.kernels.binding import bind_all
 from rotting.parts import arm_filter
 from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled
+from rotting.parts.confidence import window_width
 from rotting.parts.delayed_windows import Grid, eff_update, new_grid
 from rotting.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise
-from rotting.policies.raw_ucb import level_at, width
+from rotting.policies.raw_ucb import level_at
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
@@ -73,7 +74,7 @@ def mean(s: State, i: int, j: int) -> float:
 
 def expanding_filter(p: Params, s: State, t: int, arms: Ints, watched: int) -> tuple[int, int]:
     """Return the arm to pull, and the number of windows that the arm `watched` passed."""
-    level = level_at(p, t, arms.size)
+    level = level_at(p, t)
     size, j, passed = keep_all(p, s, arms), 0, 0
     while True:
         if is_kept(s, size, watched):
@@ -81,7 +82,7 @@ def expanding_filter(p: Params, s: State, t: int, arms: Ints, watched: int) -> t
         short = least_pulled(s, s.grid.pulls, size)
         if s.grid.known[short] <= j:  # the least pulled arm has the fewest windows
             return short, passed
-        size = keep_close(p, s, size, j, width(p, level, s.grid.windows[j], s.grid.root[j]))
+        size = keep_close(p, s, size, j, window_width(p, level, s.grid.windows[j], s.grid.root[j]))
         j += 1
 
 
@@ -94,7 +95,7 @@ def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
     if passed == 0:
         return Reason(math.nan, math.nan, 0, math.inf)
     h = s.grid.windows[passed - 1]
-    c = s.scale[i] * width(p, level_at(p, t, arms.size), h, math.sqrt(h))
+    c = s.scale[i] * window_width(p, level_at(p, t), h, math.sqrt(h))
     return Reason(math.nan, mean(s, i, passed - 1), h, c)
 
 

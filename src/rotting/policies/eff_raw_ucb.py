@@ -1,16 +1,18 @@
-"""EFF-RAW-UCB: RAW-UCB on the delayed windows of EFF_UPDATE (Algorithm 2).
+"""EFF-RAW-UCB: RAW-UCB on the delayed windows of EFF_UPDATE (Algorithm 2), which is `delayed_windows.eff_update`."""
 
-`delayed_windows.eff_update` is Algorithm 2. The index is RAW-UCB's on its windows. `by_delayed_bound` finds the arm with the
-largest index, the lowest on a tie, without computing every index.
-"""
+from typing import Literal, NamedTuple
 
-from typing import Literal
+import numpy as np
 
+from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import ABOVE_ONE, POSITIVE, SCALE
-from rotting.parts.delayed_windows import DelayedWindows, by_delayed_bound, new_delayed_windows
-from rotting.parts.noise_scale import is_estimated
-from rotting.policies.raw_ucb import level_at, width
-from rotting.policy import Kernel, Params, Policy, parameter
+from rotting.kernels.binding import bind_all
+from rotting.parts.delayed_windows import DELAYED_LINES, Grid, eff_update, new_grid, tightest_delayed
+from rotting.parts.lazy_choice import arm_scale, largest_index_by_tournament, level_rises
+from rotting.parts.noise_scale import NoiseScale, arm_noise, forget_noise, is_given, new_noise_scale, observe_noise
+from rotting.parts.tournament import Tournament, admit, new_tournament, readmit, reopen, update_line
+from rotting.policies.raw_ucb import level_at
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
 class EffRAWUCB(Policy):
@@ -50,8 +52,51 @@ class EffRAWUCB(Policy):
     memory = "O(K log t)"
 
 
-def init(p: Params, n_arms: int, capacity: int) -> DelayedWindows:
-    return new_delayed_windows(p.m, n_arms, capacity)
+class State(NamedTuple):
+    grid: Grid  # the delayed windows of each arm
+    line: Ints  # [K] the number of the window that had the tightest bound last: its bound is at least the index
+    floor: Floats  # [K] a lower bound of the index
+    tournament: Tournament  # which of the lines is the largest, where there are many arms
+    noise: NoiseScale  # what sigma is estimated from
 
 
-EffRAWUCB.kernel = Kernel(init, **by_delayed_bound(level_at, width, linear_in_level=True, estimated=is_estimated))
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(
+        grid=new_grid(p.m, n_arms, capacity),
+        line=np.zeros(n_arms, np.int64),
+        floor=np.full(n_arms, -np.inf),
+        tournament=new_tournament(n_arms),
+        noise=new_noise_scale(n_arms),
+    )
+
+
+def index(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    """Return the minimum over h_j <= N_i of mean_i^{h_j} + c(h_j, delta_t)."""
+    return tightest_delayed(p, s, level_at(p, t), i)
+
+
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    """Return the arm with the largest index, the lowest on a tie; each arm once first. Few of the indices are computed."""
+    return largest_index_by_tournament(p, s, level_at(p, t), arms)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    """Record the reward by EFF_UPDATE, and learn from it the scale of the noise if sigma is estimated."""
+    eff_update(s, arm, reward)
+    observe_noise(p, s.noise, arm, reward)
+    update_line(s, arm)
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    forget_noise(s.noise, arm)
+    reopen(s)
+
+
+EffRAWUCB.kernel = Kernel(
+    init,
+    forget=forget,
+    **bind_all(
+        {"choose": choose, "update": update, "explain": index, "admit": admit, "readmit": readmit},
+        {**DELAYED_LINES, arm_scale: arm_noise, level_rises: is_given},
+    ),
+)

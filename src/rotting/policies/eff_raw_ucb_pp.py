@@ -2,11 +2,16 @@
 
 from typing import Literal
 
+from rotting.common.arrays import Ints
 from rotting.common.rules import ABOVE_ONE, NONNEGATIVE, POSITIVE, SCALE
-from rotting.parts.delayed_windows import DelayedWindows, by_delayed_bound, new_delayed_windows
-from rotting.parts.noise_scale import is_estimated
+from rotting.kernels.binding import bind_all
+from rotting.parts.confidence import window_width
+from rotting.parts.delayed_windows import DELAYED_WINDOWS, eff_update, tightest_delayed
+from rotting.parts.lazy_choice import arm_scale, largest_index
+from rotting.parts.noise_scale import arm_noise, forget, observe_noise
+from rotting.policies.eff_raw_ucb import State, init
 from rotting.policies.raw_ucb_pp import level_at, width
-from rotting.policy import Kernel, Params, Policy, parameter
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
 class EffRAWUCBpp(Policy):
@@ -48,8 +53,25 @@ class EffRAWUCBpp(Policy):
     memory = "O(K log t)"
 
 
-def init(p: Params, n_arms: int, capacity: int) -> DelayedWindows:
-    return new_delayed_windows(p.m, n_arms, capacity)
+def index(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    """Return the minimum over h_j <= N_i of mean_i^{h_j} + c(h_j, t)."""
+    return tightest_delayed(p, s, level_at(p, t, arms.size), i)
 
 
-EffRAWUCBpp.kernel = Kernel(init, **by_delayed_bound(level_at, width, linear_in_level=False, estimated=is_estimated))
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    """Return the arm with the largest index, the lowest on a tie; each arm once first. Few of the indices are computed."""
+    return largest_index(p, s, level_at(p, t, arms.size), arms)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    """Record the reward by EFF_UPDATE, and learn from it the scale of the noise if sigma is estimated."""
+    eff_update(s, arm, reward)
+    observe_noise(p, s.noise, arm, reward)
+
+
+EffRAWUCBpp.kernel = Kernel(
+    init,
+    update=update,
+    forget=forget,
+    **bind_all({"choose": choose, "explain": index}, {**DELAYED_WINDOWS, window_width: width, arm_scale: arm_noise}),
+)

@@ -18,9 +18,10 @@ from rotting.common.rules import POSITIVE, SCALE
 from rotting.kernels.binding import bind_all
 from rotting.parts import arm_filter
 from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled, skip_windows
+from rotting.parts.confidence import window_width
 from rotting.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise
-from rotting.parts.prefix_blocks import History, new_history, record, window_mean
-from rotting.policies.raw_ucb import level_at, width
+from rotting.parts.prefix_blocks import PrefixSums, new_prefix_sums, record, window_mean
+from rotting.policies.raw_ucb import level_at
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
@@ -59,7 +60,7 @@ class FEWA(Policy):
 
 
 class State(NamedTuple):
-    history: History
+    history: PrefixSums
     noise: NoiseScale
     kept: Ints  # [K] working space of the filter
     scale: Floats  # [K] the same: scale of each arm's noise, 1 if sigma is given
@@ -67,7 +68,7 @@ class State(NamedTuple):
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
     return State(
-        history=new_history(n_arms, capacity),
+        history=new_prefix_sums(n_arms, capacity),
         noise=new_noise_scale(n_arms),
         kept=np.zeros(n_arms, np.int64),
         scale=np.ones(n_arms),
@@ -80,7 +81,7 @@ def mean(s: State, i: int, h: int) -> float:
 
 def expanding_filter(p: Params, s: State, t: int, arms: Ints, watched: int) -> tuple[int, int]:
     """Return the arm to pull, and the largest window that the arm `watched` passed."""
-    level = level_at(p, t, arms.size)
+    level = level_at(p, t)
     size, h, passed = keep_all(p, s, arms), 0, -1
     while True:
         short, before = least_pulled(s, s.history.pulls, size), size
@@ -89,7 +90,7 @@ def expanding_filter(p: Params, s: State, t: int, arms: Ints, watched: int) -> t
             h = skip_windows(p, s, level, size, h, end)
             if h < end:
                 h += 1
-                size = keep_close(p, s, size, h, width(p, level, h, math.sqrt(h)))
+                size = keep_close(p, s, size, h, window_width(p, level, h, math.sqrt(h)))
         if passed < 0 and not is_kept(s, size, watched):
             passed = h - 1
         if size == before:
@@ -104,7 +105,7 @@ def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
     _, h = expanding_filter(p, s, t, arms, i)
     if h <= 0:
         return Reason(math.nan, math.nan, 0, math.inf)
-    c = s.scale[i] * width(p, level_at(p, t, arms.size), h, math.sqrt(h))
+    c = s.scale[i] * window_width(p, level_at(p, t), h, math.sqrt(h))
     return Reason(math.nan, mean(s, i, h), h, c)
 
 
@@ -117,5 +118,5 @@ FEWA.kernel = Kernel(
     init,
     update=update,
     forget=forget,
-    **bind_all({"choose": choose, "explain": explain}, {arm_filter.window_mean: mean, arm_filter.width: width}),
+    **bind_all({"choose": choose, "explain": explain}, {arm_filter.window_mean: mean}),
 )

@@ -7,14 +7,22 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, POSITIVE
-from rotting.kernels.binding import bind
+from rotting.kernels.binding import bind_all
 from rotting.kernels.elementary import log
 from rotting.parts import hull_windows, lazy_choice
 from rotting.parts.divergences import BERNOULLI, KIND, kl_bernoulli, upper
-from rotting.parts.hull_windows import Lines, forget, line_window, new_lines, record, search_hull, tightest, was_pulled
-from rotting.parts.lazy_choice import choose_lazily
+from rotting.parts.hull_windows import (
+    HullLines,
+    line_window,
+    lowest_bound,
+    new_hull_lines,
+    record_on_hull,
+    search_hull,
+    was_pulled,
+)
+from rotting.parts.lazy_choice import largest_index
 from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, to_policy_scale
-from rotting.parts.stack_pool import Stacks, enlarged, new_stacks
+from rotting.parts.stack_pool import Stacks, enlarged, new_stacks, release
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 _SLACK = 1e-9  # more than the error of a bound, relative to it or to the scale of the rewards
@@ -78,30 +86,55 @@ class Tangents(NamedTuple):
 
 
 class State(NamedTuple):
-    hull: Stacks
-    lines: Lines
-    tangents: Tangents
-    full: Ints  # [1] an update found no room
+    hull: Stacks  # the windows of each arm that can have the tightest bound
+    lines: HullLines  # the window of each arm that had it last
+    tangents: Tangents  # upper bounds of the index, from those windows
+    full: Ints  # [1] 1 if the hull had no room for a reward (`Kernel.enlarge`)
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
     return State(
         hull=new_stacks(n_arms, capacity),
-        lines=new_lines(n_arms),
+        lines=new_hull_lines(n_arms),
         tangents=Tangents(value=np.full(n_arms, math.inf), level=np.zeros(n_arms), slope=np.zeros(n_arms)),
         full=np.zeros(1, np.int64),
     )
+
+
+def level_at(p: Params, t: int) -> float:
+    """Return alpha ln(t), computed once per round."""
+    return float(p.alpha) * log(t)
+
+
+def index(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    """Return the minimum over h <= N_i of sup{q: h kl(mean_i^h, q) <= alpha ln(t)}, in the unit of the rewards."""
+    return in_reward_units(p, lowest_bound(p, s, level_at(p, t), i))
+
+
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    """Return the arm with the largest index, the lowest on a tie; each arm once first. Few of the indices are computed."""
+    return largest_index(p, s, level_at(p, t), arms)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    """Record the reward, on the scale of the divergence."""
+    if record_on_hull(s, arm, to_policy_scale(p, reward)):
+        s.tangents.value[arm] = math.inf
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    release(s.hull, arm)
 
 
 def enlarge(p: Params, s: State, capacity: int) -> State:
     return State(enlarged(s.hull, capacity), s.lines, s.tangents, full=np.zeros(1, np.int64))
 
 
-def level_at(p: Params, t: int, n_arms: int) -> float:
-    return float(p.alpha) * log(t)
+# --- The bound of a window, and what the search for the smallest needs to know of it --------------------------------------
 
 
 def line(p: Params, s: State, level: float, i: int) -> float:
+    """Return the tangent of arm i's bound, which is not below the bound."""
     value, more = s.tangents.value[i], level - s.tangents.level[i]
     if more == 0.0 or value == math.inf:
         return float(value)
@@ -110,8 +143,9 @@ def line(p: Params, s: State, level: float, i: int) -> float:
 
 
 def bound(p: Params, level: float, mean: float, h: float, best: float) -> float:
+    """Return sup{q: h kl(mean, q) <= level}, or `best` if that is not below it."""
     if p.kind == BERNOULLI and best < math.inf and (mean >= best or kl_bernoulli(mean, best) <= level / h):
-        return best  # which is not ruled out: one divergence tells, and most windows need no more
+        return best  # one divergence shows that `best` is not ruled out; most windows need no more
     return upper(p.kind, mean, level / h, p.sigma)
 
 
@@ -139,30 +173,20 @@ def slope_at(p: Params, s: State, level: float, i: int, value: float) -> float:
     return float(value * (1.0 - value) / ((value - mean) * line_window(s, i))) if value > mean else 0.0
 
 
-def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
-    return in_reward_units(p, tightest(p, s, level_at(p, t, arms.size), i))
-
-
-def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    if record(s, arm, to_policy_scale(p, reward)):
-        s.tangents.value[arm] = math.inf
-
-
 RAWKLUCB.kernel = Kernel(
     init,
     update=update,
     forget=forget,
     enlarge=enlarge,
-    explain=bind(explain, {hull_windows.bound: bound}),
-    **choose_lazily(
+    **bind_all(
+        {"choose": choose, "explain": index},
         {
             lazy_choice.pulled: was_pulled,
-            lazy_choice.level_at: level_at,
             lazy_choice.line: line,
             lazy_choice.search: search,
             hull_windows.bound: bound,
             hull_windows.line_bound: line_bound,
             hull_windows.square: square,
-        }
+        },
     ),
 )

@@ -4,18 +4,33 @@ Algorithm 1 pulls each arm once, and then in every round t the arm with the larg
 
     index_i = min over h <= N_i of mean_i^h + c(h, delta_t),    c(h, delta_t) = sigma sqrt(2 alpha ln(t) / h).
 
-`by_tightest_bound` finds the arm with the largest index, the lowest on a tie. It does not keep all windows, only those that can
+The functions `index`, `choose` and `update` below are the algorithm. The state does not keep all windows, only those that can
 ever have the tightest bound: the vertices of a hull (`parts/hull.py`).
 """
 
 import math
-from typing import Literal
+from typing import Literal, NamedTuple
 
+import numpy as np
+
+from rotting.common.arrays import Ints
 from rotting.common.rules import POSITIVE, SCALE
+from rotting.kernels.binding import bind_all
 from rotting.kernels.elementary import log
-from rotting.parts.hull_windows import Windows, by_tightest_bound, new_windows
-from rotting.parts.noise_scale import given_sigma, is_estimated
-from rotting.policy import Kernel, Params, Policy, parameter
+from rotting.parts.hull_windows import HULL_WINDOWS, HullLines, new_hull_lines, record_on_hull, tightest_on_hull
+from rotting.parts.lazy_choice import arm_scale, largest_index_by_tournament, level_rises
+from rotting.parts.noise_scale import (
+    NoiseScale,
+    arm_noise,
+    forget_noise,
+    given_sigma,
+    is_given,
+    new_noise_scale,
+    observe_noise,
+)
+from rotting.parts.stack_pool import Stacks, enlarged, new_stacks, release
+from rotting.parts.tournament import Tournament, admit, new_tournament, readmit, reopen, update_line
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
 class RAWUCB(Policy):
@@ -52,16 +67,62 @@ class RAWUCB(Policy):
     memory = "O(K log t)"
 
 
-def init(p: Params, n_arms: int, capacity: int) -> Windows:
-    return new_windows(n_arms, capacity)
+class State(NamedTuple):
+    hull: Stacks  # the windows of each arm that can have the tightest bound
+    lines: HullLines  # the window of each arm that had it last: its bound is at least the index
+    tournament: Tournament  # which of these bounds is the largest, where there are many arms
+    noise: NoiseScale  # what sigma is estimated from
+    full: Ints  # [1] 1 if the hull had no room for a reward (`Kernel.enlarge`)
 
 
-def level_at(p: Params, t: int, n_arms: int) -> float:
-    return given_sigma(p) * math.sqrt(2.0 * p.alpha * log(t))  # c(1, delta_t), computed once a round
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(
+        hull=new_stacks(n_arms, capacity),
+        lines=new_hull_lines(n_arms),
+        tournament=new_tournament(n_arms),
+        noise=new_noise_scale(n_arms),
+        full=np.zeros(1, np.int64),
+    )
 
 
-def width(p: Params, level: float, h: int, root: float) -> float:
-    return level / root  # c(h, delta_t), with root = sqrt(h)
+def level_at(p: Params, t: int) -> float:
+    """Return c(1, delta_t), computed once per round: a window of h rewards has c(h, delta_t) = level / sqrt(h)."""
+    return given_sigma(p) * math.sqrt(2.0 * p.alpha * log(t))
 
 
-RAWUCB.kernel = Kernel(init, **by_tightest_bound(level_at, is_estimated))
+def index(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    """Return the minimum over h <= N_i of mean_i^h + c(h, delta_t)."""
+    return tightest_on_hull(p, s, level_at(p, t), i)
+
+
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    """Return the arm with the largest index, the lowest on a tie; each arm once first. Few of the indices are computed."""
+    return largest_index_by_tournament(p, s, level_at(p, t), arms)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    """Record the reward, and learn from it the scale of the noise if sigma is estimated."""
+    if record_on_hull(s, arm, reward):
+        observe_noise(p, s.noise, arm, reward)
+        update_line(s, arm)
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    release(s.hull, arm)
+    forget_noise(s.noise, arm)
+    reopen(s)
+
+
+def enlarge(p: Params, s: State, capacity: int) -> State:
+    return State(enlarged(s.hull, capacity), s.lines, s.tournament, s.noise, full=np.zeros(1, np.int64))
+
+
+RAWUCB.kernel = Kernel(
+    init,
+    forget=forget,
+    enlarge=enlarge,
+    **bind_all(
+        {"choose": choose, "update": update, "explain": index, "admit": admit, "readmit": readmit},
+        {**HULL_WINDOWS, arm_scale: arm_noise, level_rises: is_given},
+    ),
+)

@@ -1,13 +1,18 @@
 """RAW-UCB++: RAW-UCB with the narrower widths of MOSS."""
 
 import math
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from rotting.common.arrays import Ints
 from rotting.common.rules import NONNEGATIVE, POSITIVE, SCALE
+from rotting.kernels.binding import bind_all
 from rotting.kernels.elementary import log, log1p
-from rotting.parts.block_windows import BlockWindows, by_block_bound, new_windows
-from rotting.parts.noise_scale import given_sigma, is_estimated
-from rotting.policy import Kernel, Params, Policy, parameter
+from rotting.parts.block_windows import BLOCK_WINDOWS, BlockLines, new_block_lines, record_in_blocks, tightest_in_blocks
+from rotting.parts.confidence import window_width
+from rotting.parts.lazy_choice import arm_scale, largest_index
+from rotting.parts.noise_scale import NoiseScale, arm_noise, forget, given_sigma, new_noise_scale, observe_noise
+from rotting.parts.prefix_blocks import PrefixSums, new_prefix_sums
+from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
 class RAWUCBpp(Policy):
@@ -50,15 +55,23 @@ class RAWUCBpp(Policy):
     memory = "O(K t)"
 
 
-def init(p: Params, n_arms: int, capacity: int) -> BlockWindows:
-    return new_windows(n_arms, capacity)
+class State(NamedTuple):
+    history: PrefixSums  # all windows of each arm
+    lines: BlockLines  # the window of each arm that had the tightest bound last: its bound is at least the index
+    noise: NoiseScale  # what sigma is estimated from
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    return State(history=new_prefix_sums(n_arms, capacity), lines=new_block_lines(n_arms), noise=new_noise_scale(n_arms))
 
 
 def level_at(p: Params, t: int, n_arms: int) -> float:
+    """Return t / K."""
     return t / n_arms
 
 
 def width(p: Params, level: float, h: int, root: float) -> float:
+    """Return c(h, t), of which `level` is t / K."""
     x = level / h
     if x <= 1.0:
         return 0.0
@@ -66,4 +79,25 @@ def width(p: Params, level: float, h: int, root: float) -> float:
     return given_sigma(p) * math.sqrt((2.0 / h) * (p.alpha * first + p.beta * log1p(first)))
 
 
-RAWUCBpp.kernel = Kernel(init, **by_block_bound(level_at, width, is_estimated))
+def index(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    """Return the minimum over h <= N_i of mean_i^h + c(h, t)."""
+    return tightest_in_blocks(p, s, level_at(p, t, arms.size), i)
+
+
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    """Return the arm with the largest index, the lowest on a tie; each arm once first. Few of the indices are computed."""
+    return largest_index(p, s, level_at(p, t, arms.size), arms)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    """Record the reward, and learn from it the scale of the noise if sigma is estimated."""
+    record_in_blocks(s, arm, reward)
+    observe_noise(p, s.noise, arm, reward)
+
+
+RAWUCBpp.kernel = Kernel(
+    init,
+    update=update,
+    forget=forget,
+    **bind_all({"choose": choose, "explain": index}, {**BLOCK_WINDOWS, window_width: width, arm_scale: arm_noise}),
+)

@@ -8,7 +8,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import LARGEST
 from rotting.errors import InvalidValueError
 from rotting.parts.hull import push, top
-from rotting.parts.stack_pool import FIRST, enlarged, has_room, new_stacks
+from rotting.parts.stack_pool import FIRST, enlarged, ensure_room, new_stacks
 from rotting.problems.decays import vector
 
 
@@ -43,7 +43,7 @@ def hull(rewards: Sequence[float] | Floats | Ints) -> Ints:
     """
     stacks = new_stacks(1, FIRST)
     for reward in _check(rewards).tolist():
-        while not has_room(stacks, 0):
+        while not ensure_room(stacks, 0):
             stacks = enlarged(stacks, 2 * stacks.start.size)
         push(stacks, 0, reward)
     first = int(stacks.first[0])

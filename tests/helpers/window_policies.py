@@ -1,0 +1,187 @@
+"""RAW-UCB three times, as the author of a policy would write it from `rotting.kit` alone, without an estimate of sigma."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.kit import (
+    BLOCK_WINDOWS,
+    DELAYED_LINES,
+    HULL_WINDOWS,
+    POSITIVE,
+    BlockLines,
+    Floats,
+    Grid,
+    HullLines,
+    Ints,
+    Kernel,
+    Params,
+    Policy,
+    PrefixSums,
+    Reason,
+    Stacks,
+    Tournament,
+    admit,
+    bind_all,
+    eff_update,
+    enlarged,
+    largest_index,
+    largest_index_by_tournament,
+    log,
+    new_block_lines,
+    new_grid,
+    new_hull_lines,
+    new_prefix_sums,
+    new_stacks,
+    new_tournament,
+    parameter,
+    readmit,
+    record_in_blocks,
+    record_on_hull,
+    release,
+    reopen,
+    tightest_delayed,
+    tightest_in_blocks,
+    tightest_on_hull,
+    update_line,
+)
+
+
+class Own(Policy):
+    """What the three have in common."""
+
+    alpha: float = parameter(POSITIVE, "confidence level", default=1.4)
+
+
+def level_at(p: Params, t: int) -> float:
+    return math.sqrt(2.0 * p.alpha * log(t))
+
+
+def choose(p: Params, s: "HullState | DelayedState", t: int, key: int, arms: Ints) -> int:
+    return largest_index_by_tournament(p, s, level_at(p, t), arms)
+
+
+class OwnRAWUCB(Own):
+    """RAW-UCB on hulls."""
+
+    name = "own-raw-ucb"
+
+
+class HullState(NamedTuple):
+    """The windows that can have the tightest bound."""
+
+    hull: Stacks
+    lines: HullLines
+    tournament: Tournament
+    full: Ints
+
+
+def init_hull(p: Params, n_arms: int, capacity: int) -> HullState:
+    return HullState(new_stacks(n_arms, capacity), new_hull_lines(n_arms), new_tournament(n_arms), np.zeros(1, np.int64))
+
+
+def hull_index(p: Params, s: HullState, t: int, arms: Ints, i: int) -> Reason:
+    return tightest_on_hull(p, s, level_at(p, t), i)
+
+
+def update_hull(p: Params, s: HullState, t: int, arm: int, reward: float) -> None:
+    if record_on_hull(s, arm, reward):
+        update_line(s, arm)
+
+
+def forget_hull(p: Params, s: HullState, arm: int) -> None:
+    release(s.hull, arm)
+    reopen(s)
+
+
+def enlarge_hull(p: Params, s: HullState, capacity: int) -> HullState:
+    return HullState(enlarged(s.hull, capacity), s.lines, s.tournament, np.zeros(1, np.int64))
+
+
+OwnRAWUCB.kernel = Kernel(
+    init_hull,
+    forget=forget_hull,
+    enlarge=enlarge_hull,
+    **bind_all(
+        {"choose": choose, "update": update_hull, "explain": hull_index, "admit": admit, "readmit": readmit}, HULL_WINDOWS
+    ),
+)
+
+
+class OwnRAWUCBOfAnyWidth(Own):
+    """RAW-UCB on blocks of windows."""
+
+    name = "own-raw-ucb-of-any-width"
+
+
+class BlockState(NamedTuple):
+    """All windows."""
+
+    history: PrefixSums
+    lines: BlockLines
+
+
+def init_blocks(p: Params, n_arms: int, capacity: int) -> BlockState:
+    return BlockState(new_prefix_sums(n_arms, capacity), new_block_lines(n_arms))
+
+
+def block_index(p: Params, s: BlockState, t: int, arms: Ints, i: int) -> Reason:
+    return tightest_in_blocks(p, s, level_at(p, t), i)
+
+
+def choose_by_blocks(p: Params, s: BlockState, t: int, key: int, arms: Ints) -> int:
+    return largest_index(p, s, level_at(p, t), arms)
+
+
+def update_blocks(p: Params, s: BlockState, t: int, arm: int, reward: float) -> None:
+    record_in_blocks(s, arm, reward)
+
+
+OwnRAWUCBOfAnyWidth.kernel = Kernel(
+    init_blocks, update=update_blocks, **bind_all({"choose": choose_by_blocks, "explain": block_index}, BLOCK_WINDOWS)
+)
+
+
+class OwnEffRAWUCB(Own):
+    """EFF-RAW-UCB with m = 2."""
+
+    name = "own-eff-raw-ucb"
+
+
+class DelayedState(NamedTuple):
+    """The delayed windows."""
+
+    grid: Grid
+    line: Ints
+    floor: Floats
+    tournament: Tournament
+
+
+def init_delayed(p: Params, n_arms: int, capacity: int) -> DelayedState:
+    return DelayedState(
+        new_grid(2.0, n_arms, capacity), np.zeros(n_arms, np.int64), np.full(n_arms, -np.inf), new_tournament(n_arms)
+    )
+
+
+def delayed_index(p: Params, s: DelayedState, t: int, arms: Ints, i: int) -> Reason:
+    return tightest_delayed(p, s, level_at(p, t), i)
+
+
+def update_delayed(p: Params, s: DelayedState, t: int, arm: int, reward: float) -> None:
+    eff_update(s, arm, reward)
+    update_line(s, arm)
+
+
+def forget_delayed(p: Params, s: DelayedState, arm: int) -> None:
+    reopen(s)
+
+
+OwnEffRAWUCB.kernel = Kernel(
+    init_delayed,
+    forget=forget_delayed,
+    **bind_all(
+        {"choose": choose, "update": update_delayed, "explain": delayed_index, "admit": admit, "readmit": readmit},
+        DELAYED_LINES,
+    ),
+)
