@@ -139,40 +139,40 @@ def forget_all(p: Params, s: Window, arm: int) -> None:
     s.arms[:] = -1
 
 
-def forget_the_others(p: NoParams, s: Sums, arm: int) -> None:
+def forget_the_others(p: Params, s: Sums, arm: int) -> None:
     """Forget all arms if this one was pulled."""
     if s.pulls[arm] > 0:
         s.pulls[:] = 0
         s.total[:] = 0.0
 
 
-def give_to_the_first(p: NoParams, s: Window, arm: int) -> None:
+def give_to_the_first(p: Params, s: Window, arm: int) -> None:
     """Give the arm's entries of the log to arm 0."""
     for e in range(s.marks[1]):
         if s.arms[e] == arm:
             s.arms[e] = 0
 
 
-def forget_but_the_first(p: NoParams, s: Window, arm: int) -> None:
+def forget_but_the_first(p: Params, s: Window, arm: int) -> None:
     """Forget every arm but the one in slot 0."""
     if arm > 0:
         forget_window(p, s, arm)
 
 
-def forget_but_the_last(p: NoParams, s: Window, arm: int) -> None:
+def forget_but_the_last(p: Params, s: Window, arm: int) -> None:
     """Forget every arm but the one in the last slot."""
     if arm < s.pulls.size - 1:
         forget_window(p, s, arm)
 
 
-def forget_but_the_newest(p: NoParams, s: Window, arm: int) -> None:
+def forget_but_the_newest(p: Params, s: Window, arm: int) -> None:
     """Leave the newest entry of the log."""
     for e in range(s.marks[0], s.marks[1] - 1):
         if s.arms[e] == arm:
             s.arms[e] = -1
 
 
-def forget_but_the_oldest(p: NoParams, s: Window, arm: int) -> None:
+def forget_but_the_oldest(p: Params, s: Window, arm: int) -> None:
     """Leave the oldest entry of the window."""
     for e in range(s.marks[0] + 1, s.marks[1]):
         if s.arms[e] == arm:
@@ -262,31 +262,31 @@ def _move(out: Floats) -> None:
     out[-1] -= moved
 
 
-def chances_off_late(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+def chances_off_late(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     chances(p, s, t, arms, out)
     if t > 61:
         _move(out)
 
 
-def chances_off_early(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+def chances_off_early(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     chances(p, s, t, arms, out)
     if 5 <= t <= 20:
         _move(out)
 
 
-def chances_off_among_many(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+def chances_off_among_many(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     chances(p, s, t, arms, out)
     if arms.size > 3:
         _move(out)
 
 
-def chances_off_among_two(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+def chances_off_among_two(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     chances(p, s, t, arms, out)
     if arms[0] == 0 and arms[-1] == 1:
         _move(out)
 
 
-def chances_off_alone(p: NoParams, s: Sums, t: int, arms: Ints, out: Floats) -> None:
+def chances_off_alone(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     """Tell a single available arm's probability as 0.5."""
     chances(p, s, t, arms, out)
     if arms.size == 1:
@@ -350,19 +350,19 @@ def init_kept(p: Params, n_arms: int, capacity: int) -> Any:
     return Sums(np.zeros(n_arms, np.int64), KEPT[:n_arms])
 
 
-def count_outside(p: NoParams, s: Sums, t: int, arm: int, reward: float) -> None:
+def count_outside(p: Params, s: Sums, t: int, arm: int, reward: float) -> None:
     """Write into an array of the module."""
     update(p, s, t, arm, reward)
     KEPT[0] += 1.0
 
 
-def count_in_a_default(p: NoParams, s: Sums, t: int, arm: int, reward: float, memo: Any = np.zeros(1)) -> None:  # noqa: B008
+def count_in_a_default(p: Params, s: Sums, t: int, arm: int, reward: float, memo: Any = np.zeros(1)) -> None:  # noqa: B008
     """Write into an array that is a default."""
     update(p, s, t, arm, reward)
     memo[0] += 1.0
 
 
-def explain_negated(p: NoParams, s: Sums, t: int, arms: Ints, arm: int) -> Reason:
+def explain_negated(p: Params, s: Sums, t: int, arms: Ints, arm: int) -> Reason:
     """Tell an index of which the smallest is chosen."""
     value, mean, window, width = explain(p, s, t, arms, arm)
     return Reason(-value, mean, window, width)

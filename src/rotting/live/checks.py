@@ -185,11 +185,10 @@ def _check_no_memory(function: FunctionType) -> None:
     values = [(f"the global {name}", function.__globals__.get(name)) for name in used]
     values += [("a default", value) for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())]
     for name, value in values:
-        is_array = isinstance(value, np.ndarray)
-        fixed = not value.flags.writeable if is_array else not isinstance(value, list | dict | set | bytearray)
+        writable = value.flags.writeable if isinstance(value, np.ndarray) else isinstance(value, list | dict | set | bytearray)
         require(
             "what a policy writes must be in its state, and an array that it only reads must be read-only",
-            fixed,
+            not writable,
             f"{place(code)} uses {name}",
         )
 
