@@ -66,7 +66,7 @@ def test_a_missing_interval_is_marked_and_explained_wherever_the_table_is_writte
     rows = [{"ratio": each} for each in ratios]
     table = Table((), (interval_column("ratio"),), rows)
     reason = "No 95 % interval: too few; undefined."
-    assert str(table).splitlines()[2:] == ["2.0 [1.0, 4.0]", *["3.0 *         "] * 3, "", f"* {reason}"]
+    assert str(table).splitlines()[2:] == ["2.0 [1.0, 4.0]", *["3.0 *"] * 3, "", f"* {reason}"]
     assert table.to_markdown().endswith(f"\\* {reason}")
     assert table.to_latex().count("3.0 * ") == 3
     assert reason.replace("%", r"\%") in table.to_latex()

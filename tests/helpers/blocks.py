@@ -29,11 +29,6 @@ RUN_BY = {
     ("CONTRIBUTING.md", 'python -c "import rotting, my_noises'): (
         "tests/test_package.py::test_the_worked_noise_of_contributing_works"
     ),
-    ("CONTRIBUTING.md", "class RecentUCB"): "tests/test_package.py::test_the_worked_example_of_contributing_works",
-    ("CONTRIBUTING.md", '"""Recent-UCB'): "tests/test_package.py::test_the_worked_example_of_contributing_works",
-    ("CONTRIBUTING.md", 'python -c "import rotting; '): (
-        "tests/test_package.py::test_the_worked_example_of_contributing_works"  # and below it `make test`, which runs it
-    ),
     ("docs/engines.md", "import rotting"): "tests/docs/test_engines_page.py::test_a_gpu_and_a_cluster",
     ("docs/engines.md", "from dask.distributed"): "tests/docs/test_engines_page.py::test_a_gpu_and_a_cluster",
     ("docs/engines.md", "from dask_jobqueue"): "tests/docs/test_engines_page.py::test_a_gpu_and_a_cluster",

@@ -56,7 +56,7 @@ PLAYED = [policy for policy in EVERY if INTERPRETED or policy.name in COMPILED]
 
 def test_constructors_agree_on_their_keywords() -> None:
     names = {name for policy in LEARNERS for make in constructors(type(policy)) for name in inspect.signature(make).parameters}
-    assert names - {"more", "params"} == set(KNOWLEDGE)
+    assert names - {"more", "options", "params"} == set(KNOWLEDGE)
 
 
 def reward(bandit: Bandit, arm: int) -> float:

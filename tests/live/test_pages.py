@@ -49,7 +49,7 @@ def listed(bandit: Bandit, count: int, arms: list[Hashable] | None, without: lis
 def play(data: st.DataObject, bandit: Bandit, steps: int) -> None:
     """Do anything that a page could depend on: decisions and rewards in any order, arms that come and go."""
     owed: list[Decision] = []
-    for _ in range(steps):
+    for step in range(steps):
         verb = data.draw(st.sampled_from(["page", "page", "reward", "reward", "learn", "retire", "add", "expire"]))
         number = data.draw(st.integers(0, 30))
         if verb == "page":
@@ -62,7 +62,7 @@ def play(data: st.DataObject, bandit: Bandit, steps: int) -> None:
         elif verb == "retire" and len(bandit.arms) > 40:
             bandit.retire(bandit.arms[number % len(bandit.arms)])
         elif verb == "add":
-            bandit.add_arm(("new", bandit.rounds, len(bandit.arms)))
+            bandit.add_arm(("new", bandit.rounds, len(bandit.arms), step))
         elif verb == "expire":
             bandit.expire(older_than_rounds=number)
 

@@ -225,7 +225,7 @@ def test_a_long_game_starts_in_little_memory_and_ctrl_c_ends_it(build: str) -> N
             print("playing")
             threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-        policy = UCB1()
+        policy = rotting.UCB1()
         rotting.simulate(policy, Problem.rested([0.5, 0.4], horizon=10), runs=1)
         submit, threads._Pool.submit = threads._Pool.submit, submit_and_interrupt
         before = peak()
