@@ -52,7 +52,8 @@ def groups(module: ModuleType) -> dict[str, list[str]]:
     shown_before = {id(getattr(rotting, name)) for name in _public(rotting)} if module is not rotting else set()
     for name in _public(module):
         value = getattr(module, name)
-        if inspect.ismodule(value) or id(value) in shown_before or isinstance(value, GenericAlias):
+        # Of a dict, Sphinx would show the documentation of `dict`; tables of parts are documented where they are defined.
+        if inspect.ismodule(value) or id(value) in shown_before or isinstance(value, GenericAlias | dict):
             continue
         if inspect.isclass(value) and issubclass(value, rotting.Policy) and value is not rotting.Policy:
             kind = "Policies"
