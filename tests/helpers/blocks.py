@@ -29,6 +29,7 @@ RUN_BY = {
     ("CONTRIBUTING.md", 'python -c "import rotting, my_noises'): (
         "tests/test_package.py::test_the_worked_noise_of_contributing_works"
     ),
+    ("CONTRIBUTING.md", 'python -c "import rotting; '): "tests/live/test_checks.py::test_every_policy_keeps_the_contract",
     ("docs/engines.md", "import rotting"): "tests/docs/test_engines_page.py::test_a_gpu_and_a_cluster",
     ("docs/engines.md", "from dask.distributed"): "tests/docs/test_engines_page.py::test_a_gpu_and_a_cluster",
     ("docs/engines.md", "from dask_jobqueue"): "tests/docs/test_engines_page.py::test_a_gpu_and_a_cluster",
