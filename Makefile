@@ -7,7 +7,7 @@ USABLE := $(VENV)/.usable
 BENCH_PYTHON ?= $(BIN)/python
 GPU_WORKERS ?= 4
 
-.PHONY: help reproduce docs site policy record intervals noise late delays clicks bench mutants stress test test-gpu lint types imports unit interpreted lock clean
+.PHONY: help reproduce docs site policy record intervals noise late delays clicks bench mutants stress check test test-all test-gpu lint types imports interpreted representative compiled slow lock clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -64,7 +64,12 @@ clicks: $(READY)  ## Measure what docs/guides/clicks.md shows (10 core-minutes);
 bench: $(READY)  ## Race the project against its peers: table and plots in build/benchmarks (ARGS=--full for all sizes)
 	$(BENCH_PYTHON) -m benchmarks $(ARGS)
 
-test: lint types imports unit interpreted  ## All checks
+check: lint types imports  ## While you work: style, types, imports, and a minute of the tests closest to your change (SINCE=COMMIT)
+	NUMBA_DISABLE_JIT=1 ROTTING_TEST_SECONDS=60 $(BIN)/python -m pytest -q $$($(BIN)/python -m tools.changed_tests $(SINCE))
+
+test: lint types imports interpreted representative  ## Before a change: style, types, imports, all tests without the compiler, some games with it
+
+test-all: compiled slow  ## What `make test` leaves out: the games of every policy compiled, and tests that take long
 
 lint: $(READY)  ## Style
 	$(BIN)/ruff check .
@@ -82,17 +87,24 @@ ONLY_INTERPRETED := tests/adapters tests/benchmarks tests/service tests/store te
   $(addprefix tests/live/test_,arms.py bad_input.py decisions.py events.py history.py learner.py logs.py order_of_learning.py \
   processes.py reporting.py) $(addprefix tests/simulation/test_,comparisons.py result.py trajectory.py)
 ONLY_COMPILED := tests/cli tests/datasets tests/display tests/docs tests/experiments tests/report tests/test_limit.py
+REPRESENTATIVE := tests/engines/test_threads.py tests/policies/test_equality.py tests/simulation/test_unchanged_games.py
 
 # Bytecode is kept, also where the environment says otherwise: every worker, and every process that a test starts, would read
 # all the sources anew.
-unit interpreted stress: export PYTHONDONTWRITEBYTECODE :=
-
-unit: $(READY)  ## Tests, compiled
-	$(BIN)/python -m pytest $(ONLY_INTERPRETED:%=--ignore=%) tests
+check interpreted representative compiled slow stress: export PYTHONDONTWRITEBYTECODE :=
 
 interpreted: WORKERS = $(shell $(BIN)/python -c 'import os; print(os.cpu_count() + 1)')
 interpreted: $(READY)  ## Tests without the compiler, in small sizes: one process more than CPUs, since many wait for others
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) $(ONLY_COMPILED:%=--ignore=%)
+
+representative: $(READY)  ## Compiled games of one policy of each kind
+	$(BIN)/python -m pytest -q --representative -m 'not slow' $(REPRESENTATIVE)
+
+compiled: $(READY)  ## Tests, compiled
+	$(BIN)/python -m pytest -q $(ONLY_INTERPRETED:%=--ignore=%) tests
+
+slow: $(READY)  ## The tests that the interpreted ones leave out
+	$(BIN)/python -m pytest -q -m slow $(ONLY_INTERPRETED)
 
 # On a machine with a GPU: `pip install '.[cuda]'` first, or '.[cuda12]'. GPU_WORKERS processes share its memory.
 test-gpu: $(READY)  ## The games on this machine's GPU against those on its CPU: every policy, every noise

@@ -1,22 +1,33 @@
 """Settings of the whole suite: deterministic examples, and small sizes when nothing is compiled."""
 
 import os
+import time
 
 import hypothesis
 import pytest
 
-from tests.helpers.shares import by_share
+from tests.helpers.shares import by_share, is_represented
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 STRESS = "ROTTING_STRESS" in os.environ  # as `make stress` sets it: the long forms of tests
 EXAMPLES = 10 if INTERPRETED else 50 if STRESS else 25
 FEW = EXAMPLES if INTERPRETED or STRESS else 15  # examples where each plays a game against a slow reference
+LIMIT = float(os.environ.get("ROTTING_TEST_SECONDS", "inf"))  # as `make check` sets it; a test that has begun ends
+_START = time.monotonic()
 
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=EXAMPLES, database=None)
 hypothesis.settings.load_profile("fixed")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--representative", action="store_true", help="leave out tests of policies that others represent")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("representative"):
+        left_out = [item for item in items if is_represented(item.nodeid)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not is_represented(item.nodeid)]
     if hasattr(config, "workerinput"):  # one of several workers: each gets a row of tests
         items[:] = by_share(items, lambda item: item.nodeid)
     for item in items:
@@ -25,4 +36,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if INTERPRETED:
         for item in items:
             if item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.skip(reason="a size that only pays when compiled"))
+                item.add_marker(pytest.mark.skip(reason="takes long: make test-all runs it, compiled"))
+
+
+def pytest_runtest_setup() -> None:
+    if time.monotonic() - _START > LIMIT:
+        pytest.skip("no time left: make test runs it")

@@ -12,6 +12,8 @@ from typing import TypeVar
 from rotting.registry import list_policies
 
 T = TypeVar("T")
+REPRESENTATIVE = frozenset({"effrawucb", "rawucb", "ucb1", "exp3s", "thompsonsampling"})
+"""One policy of each kind: `make test` compiles only these, `make test-all` all of them."""
 WHOLE = ("tests/docs/test_site.py", "tests/report/")  # one share each, whatever they name: what they look at is written once
 
 
@@ -64,3 +66,16 @@ def by_share(items: Iterable[T], node: Callable[[T], str]) -> list[T]:
     for item in items:
         shares.setdefault(share(node(item)), []).append(item)
     return [item for group in shares.values() for item in group]
+
+
+def is_represented(node: str) -> bool:
+    """Return whether a test, by its node id, plays a policy that others represent.
+
+    Example:
+        >>> is_represented("tests/policies/test_fewa.py::test_its_width")
+        True
+        >>> is_represented("tests/policies/test_ucb1.py::test_its_width")
+        False
+    """
+    name = share(node)
+    return name in _policies() and name not in REPRESENTATIVE
