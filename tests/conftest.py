@@ -6,7 +6,7 @@ import time
 import hypothesis
 import pytest
 
-from tests.helpers.shares import by_share, is_represented
+from tests.helpers.shares import by_share, is_represented, takes_long
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 STRESS = "ROTTING_STRESS" in os.environ  # as `make stress` sets it: the long forms of tests
@@ -31,12 +31,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):  # one of several workers: each gets a row of tests
         items[:] = by_share(items, lambda item: item.nodeid)
     for item in items:
+        if takes_long(item.nodeid):
+            item.add_marker(pytest.mark.slow)
+        if INTERPRETED and item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="takes long: make test-all runs it, compiled"))
         if item.get_closest_marker("gpu") and "gpu" not in config.option.markexpr:
             item.add_marker(pytest.mark.skip(reason="needs a GPU: make test-gpu"))
-    if INTERPRETED:
-        for item in items:
-            if item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.skip(reason="takes long: make test-all runs it, compiled"))
 
 
 def pytest_runtest_setup() -> None:

@@ -105,6 +105,7 @@ def check(*command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_mypy_finds_what_is_wrong(program: Path) -> None:
     # With the settings, and so with the cache, of `make types`.
     told = check(sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context", str(program))

@@ -14,6 +14,8 @@ from rotting.registry import list_policies
 T = TypeVar("T")
 REPRESENTATIVE = frozenset({"effrawucb", "rawucb", "ucb1", "exp3s", "thompsonsampling"})
 """One policy of each kind: `make test` compiles only these, `make test-all` all of them."""
+SLOW_INTERPRETED = frozenset({"rawklucb", "thompsonsampling", "discountedts", "slidingwindowts"})
+"""Policies that take ten times as long as others without the compiler."""
 WHOLE = ("tests/docs/test_site.py", "tests/report/")  # one share each, whatever they name: what they look at is written once
 
 
@@ -79,3 +81,15 @@ def is_represented(node: str) -> bool:
     """
     name = share(node)
     return name in _policies() and name not in REPRESENTATIVE
+
+
+def takes_long(node: str) -> bool:
+    """Return whether a test, by its node id, takes long without the compiler, and is not of those that define the policy.
+
+    Example:
+        >>> takes_long("tests/live/test_pages.py::test_a_page[RAWKLUCB(kind='bernoulli')]")
+        True
+        >>> takes_long("tests/policies/test_equality.py::test_ties[RAWKLUCB(kind='bernoulli')]")
+        False
+    """
+    return share(node) in SLOW_INTERPRETED and not node.startswith("tests/policies/test_")

@@ -22,6 +22,7 @@ from tests.conftest import INTERPRETED
 Draw = Callable[[float, float, int, int, int, int], float]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise",
     [Gaussian(0.5), Gaussian(1e100), Bernoulli(), Binomial(10), Beta(3.0), Beta(0.05), Poisson(), Noiseless()],

@@ -162,6 +162,7 @@ def test_propensities_are_those_of_the_rule(policy: Policy) -> None:
         assert bandit.propensities(arms=[2, 3]) == {2: 1.0, 3: 0.0}
 
 
+@pytest.mark.slow
 def test_thompson_draws_with_the_propensities_it_tells() -> None:
     """Over many seeds; Hoeffding: farther off with a probability below 2 exp(-2 * 16) for each arm."""
     drawn, told, seeds = np.zeros(4), np.zeros(4), 60 if INTERPRETED else 400

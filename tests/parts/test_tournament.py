@@ -216,6 +216,7 @@ def test_masks_and_removals_stay_in_the_tournament_and_keep_the_choices(name: st
             assert fast._state.learner.state.tournament.entrants[0] == len(every)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "ucb1", "uniform"])
 @pytest.mark.parametrize("sigma", [0.3, "estimate"])
 @settings(max_examples=10)

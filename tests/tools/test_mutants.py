@@ -305,6 +305,7 @@ def test_every_exclusion_names_a_file() -> None:
     assert [pattern for pattern in EXCLUDED if not any(fnmatch.fnmatch(file, pattern) for file in files)] == []
 
 
+@pytest.mark.slow
 def test_the_list_of_equivalent_changes_names_changes_that_are_possible() -> None:
     listed = verdicts.equivalents(EQUIVALENT)
     modules = {scope.split(".")[0] for scope, _, _ in listed}

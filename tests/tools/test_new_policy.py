@@ -59,6 +59,7 @@ def test_it_has_the_style_of_the_library(tree: Path, command: tuple[str, ...]) -
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_its_types_are_strict(tree: Path) -> None:
     done = run(tree, "-m", "mypy", "src/rotting/policies/red_ucb.py", "tests/policies/test_red_ucb.py")
     assert done.returncode == 0, done.stdout
