@@ -38,7 +38,7 @@ docs: $(READY)  ## Write docs/policies.md anew from the code, and measure and dr
 site: $(READY)  ## Build the site in build/site: every page with code is run (ten minutes at first; ARGS=--quick runs none)
 	$(BIN)/python -m docs.make_site $(ARGS)
 
-policy: $(READY)  ## Write the two files of a new policy: make policy NAME=red-ucb (or NAME=red-ucb:RedUCB to name its class)
+policy: $(READY)  ## Write the two files of a new policy: make policy NAME=my-ucb (or NAME=my-ucb:MyUCB to name its class)
 	$(BIN)/python -m tools.new_policy $(NAME)
 
 record: $(READY)  ## Record the digests, defaults and flags of policies that have none yet: before a release

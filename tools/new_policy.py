@@ -1,4 +1,4 @@
-"""Write the two files of a new policy, with the places to fill in: `make policy NAME=red-ucb`.
+"""Write the two files of a new policy, with the places to fill in: `make policy NAME=my-ucb`.
 
 What is written is a complete policy, the largest mean plus a width, with its reference: it passes every check as it is. The
 class is also added to the imports for type checkers in `rotting/__init__.py`.
@@ -106,11 +106,11 @@ def test_the_better_arm_is_pulled_more_often() -> None:
 
 
 def class_name(name: str) -> str:
-    """Return the class of a policy: `red-ucb` is `RedUCB`.
+    """Return the class of a policy: `my-ucb` is `MyUCB`.
 
     Example:
-        >>> class_name("red-ucb"), class_name("f-discounted-ts")
-        ('RedUCB', 'FDiscountedTS')
+        >>> class_name("my-ucb"), class_name("f-discounted-ts")
+        ('MyUCB', 'FDiscountedTS')
     """
     return "".join(part.upper() if part in CAPITALS else part.capitalize() for part in name.split("-"))
 
@@ -118,7 +118,7 @@ def class_name(name: str) -> str:
 def write(name: str, cls: str, root: Path = ROOT) -> list[Path]:
     """Write the files of the policy `name` under `root`, and return their paths."""
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
-        raise SystemExit(f"NAME must be lower-case words with hyphens, such as red-ucb, got {name!r}")
+        raise SystemExit(f"NAME must be lower-case words with hyphens, such as my-ucb, got {name!r}")
     module = name.replace("-", "_")
     files = {
         root / "src" / "rotting" / "policies" / f"{module}.py": POLICY,

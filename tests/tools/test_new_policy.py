@@ -13,15 +13,15 @@ from tools.new_policy import ROOT, with_import, write
 PLAY = """
 import random
 import rotting
-from rotting.policies.red_ucb import RedUCB
+from rotting.policies.my_ucb import MyUCB
 from tests.helpers import games
 
-rotting.check_policy(rotting.RedUCB())
-assert rotting.make("red-ucb", sigma=0.5) == RedUCB(sigma=0.5)
+rotting.check_policy(rotting.MyUCB())
+assert rotting.make("my-ucb", sigma=0.5) == MyUCB(sigma=0.5)
 rng = random.Random(0)
 for _ in range(10):
     table = [[rng.gauss(-0.01 * n * i, 1) for n in range(80)] for i in range(3)]
-    assert games.play(RedUCB(0.3), table, 80) == games.play_naive(RedUCB(0.3), table, 80)
+    assert games.play(MyUCB(0.3), table, 80) == games.play_naive(MyUCB(0.3), table, 80)
 print("kept")
 """
 
@@ -33,7 +33,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in ("src", "tests"):
         shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__", "*.json.gz"))
     shutil.copy(ROOT / "pyproject.toml", root)
-    write("red-ucb", "RedUCB", root)
+    write("my-ucb", "MyUCB", root)
     return root
 
 
@@ -48,36 +48,36 @@ def run(tree: Path, *command: str) -> subprocess.CompletedProcess[str]:
 def test_it_plays_as_its_reference_does(tree: Path) -> None:
     done = run(tree, "-c", PLAY)
     assert (done.stdout, done.stderr) == ("kept\n", "")
-    done = run(tree, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/policies/test_red_ucb.py")
+    done = run(tree, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/policies/test_my_ucb.py")
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("command", [("check",), ("format", "--check")], ids=["lint", "format"])
 def test_it_has_the_style_of_the_library(tree: Path, command: tuple[str, ...]) -> None:
-    files = ["src/rotting/policies/red_ucb.py", "tests/policies/test_red_ucb.py", "src/rotting/__init__.py"]
+    files = ["src/rotting/policies/my_ucb.py", "tests/policies/test_my_ucb.py", "src/rotting/__init__.py"]
     done = run(tree, "-m", "ruff", *command, *files)
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.slow
 def test_its_types_are_strict(tree: Path) -> None:
-    done = run(tree, "-m", "mypy", "src/rotting/policies/red_ucb.py", "tests/policies/test_red_ucb.py")
+    done = run(tree, "-m", "mypy", "src/rotting/policies/my_ucb.py", "tests/policies/test_my_ucb.py")
     assert done.returncode == 0, done.stdout
 
 
 def test_a_policy_that_exists_is_not_overwritten(tree: Path) -> None:
-    with pytest.raises(SystemExit, match="red_ucb.py exists"):
-        write("red-ucb", "RedUCB", tree)
+    with pytest.raises(SystemExit, match="my_ucb.py exists"):
+        write("my-ucb", "MyUCB", tree)
 
 
-@pytest.mark.parametrize("name", ["RedUCB", "red_ucb", "red-", ""])
+@pytest.mark.parametrize("name", ["MyUCB", "my_ucb", "my-", ""])
 def test_a_name_that_no_policy_can_have_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="NAME must be lower-case words"):
-        write(name, "RedUCB", tmp_path)
+        write(name, "MyUCB", tmp_path)
 
 
 def test_the_import_takes_its_place() -> None:
     text = (ROOT / "src" / "rotting" / "__init__.py").read_text("utf-8")
-    changed = with_import(text, "red_ucb", "RedUCB")
-    assert "    from rotting.policies.red_ucb import RedUCB as RedUCB\n    from rotting.policies.rexp3 import" in changed
-    assert changed.replace("    from rotting.policies.red_ucb import RedUCB as RedUCB\n", "") == text
+    changed = with_import(text, "my_ucb", "MyUCB")
+    assert "    from rotting.policies.my_ucb import MyUCB as MyUCB\n    from rotting.policies.raw_kl_ucb import" in changed
+    assert changed.replace("    from rotting.policies.my_ucb import MyUCB as MyUCB\n", "") == text
