@@ -74,6 +74,7 @@ TEST = '''"""{cls}: fill in what these tests check."""
 import math
 from collections.abc import Sequence
 
+from rotting.kit import log
 from rotting.policies.{module} import {cls}
 from tests.helpers.games import play
 from tests.reference.policy import Policy, argmax
@@ -90,7 +91,7 @@ class Naive(Policy):
         mean = 0.0
         for n, reward in enumerate(self.rewards[i], 1):
             mean += (reward - mean) / n
-        return mean + self.sigma * math.sqrt(2 * math.log(t) / len(self.rewards[i]))
+        return mean + self.sigma * math.sqrt(2 * log(t) / len(self.rewards[i]))
 
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         arms = self.available(arms)
