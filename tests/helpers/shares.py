@@ -15,7 +15,8 @@ T = TypeVar("T")
 REPRESENTATIVE = frozenset({"effrawucb", "rawucb", "ucb1", "exp3s", "thompsonsampling"})
 """One policy of each kind: `make test` compiles only these, `make test-all` all of them."""
 SLOW_INTERPRETED = frozenset({"rawklucb", "thompsonsampling", "discountedts", "slidingwindowts"})
-"""Policies that take ten times as long as others without the compiler."""
+"""Policies that take ten times as long as others without the compiler, and the folders of tests where that shows."""
+LONG_FOLDERS = ("tests/live/", "tests/parts/", "tests/policies/families/", "tests/store/")
 WHOLE = ("tests/docs/test_site.py", "tests/report/")  # one share each, whatever they name: what they look at is written once
 
 
@@ -84,7 +85,7 @@ def is_represented(node: str) -> bool:
 
 
 def takes_long(node: str) -> bool:
-    """Return whether a test, by its node id, takes long without the compiler, and is not of those that define the policy.
+    """Return whether a test, by its node id, takes long without the compiler.
 
     Example:
         >>> takes_long("tests/live/test_pages.py::test_a_page[RAWKLUCB(kind='bernoulli')]")
@@ -92,4 +93,4 @@ def takes_long(node: str) -> bool:
         >>> takes_long("tests/policies/test_equality.py::test_ties[RAWKLUCB(kind='bernoulli')]")
         False
     """
-    return share(node) in SLOW_INTERPRETED and not node.startswith("tests/policies/test_")
+    return node.startswith(LONG_FOLDERS) and share(node) in SLOW_INTERPRETED
