@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from rotting.policies.eff_raw_ucb_pp import EffRAWUCBpp as EffRAWUCBpp
     from rotting.policies.exp3 import Exp3 as Exp3
     from rotting.policies.exp3_s import Exp3S as Exp3S
+    from rotting.policies.f_dsw_ts import FDSWTS as FDSWTS
     from rotting.policies.fewa import FEWA as FEWA
     from rotting.policies.glr_kl_ucb import GLRKLUCB as GLRKLUCB
     from rotting.policies.glr_ucb import GLRUCB as GLRUCB

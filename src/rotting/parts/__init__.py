@@ -62,6 +62,7 @@ and which policy uses which (Uniform and the greedy oracle need none):
     thompson_sampling    posteriors, reward_scale
     discounted_ts        posteriors, reward_scale
     sliding_window_ts    posteriors, reward_scale, sliding_window
+    f_dsw_ts             discounts, posteriors, reward_scale
     glr_ucb              divergences, glr_test, hull, noise_scale, presence, restarts, stack_pool
     glr_kl_ucb           divergences, noise_scale, restarts, reward_scale
     cusum_ucb            largest_index, restarts, reward_scale
