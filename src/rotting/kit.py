@@ -19,6 +19,9 @@ Index policies
     by_index                         pulls the arm with the largest index
     restarting                       the same after new arms and forced exploration, for policies that restart
 
+Number of arms
+    Presence, new_presence           which arms are there and how many, in a field `presence` of the state
+
 Indices that are minima over windows
     largest_index                    the arm with the largest index, without computing every arm's
     largest_index_by_tournament      the same for lines `mean + level / sqrt(h)`, fast for many arms
@@ -143,6 +146,7 @@ from rotting.parts.noise_scale import (
     sigma_of,
 )
 from rotting.parts.prefix_blocks import PrefixSums, mean_range, new_prefix_sums, record, window_mean
+from rotting.parts.presence import Presence, new_presence
 from rotting.parts.restarts import restarting
 from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.parts.stack_pool import Stacks, enlarged, new_stacks, release
@@ -181,6 +185,7 @@ __all__ = [
     "Params",
     "Policy",
     "PrefixSums",
+    "Presence",
     "Reason",
     "Rule",
     "Stacks",
@@ -219,6 +224,7 @@ __all__ = [
     "new_hull_lines",
     "new_noise_scale",
     "new_prefix_sums",
+    "new_presence",
     "new_stacks",
     "new_tournament",
     "normal_quantile",
