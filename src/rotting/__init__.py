@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from rotting.live.noise_checks import check_noise as check_noise
     from rotting.parts.doubling import doubling as doubling
     from rotting.policies.ad_switch import AdSwitch as AdSwitch
+    from rotting.policies.ada_iltcb import AdaILTCB as AdaILTCB
     from rotting.policies.cusum_ucb import CUSUMUCB as CUSUMUCB
     from rotting.policies.d_ucb import DUCB as DUCB
     from rotting.policies.discounted_ts import DiscountedTS as DiscountedTS

@@ -120,4 +120,4 @@ def test_the_figures_are_fresh(name: str) -> None:
 def test_the_page_names_the_policies_that_do_not_try_all_arms_first() -> None:
     learners = [each for each in examples() if not each.sees_means]
     drawing = {type(each).__name__ for each in learners if not each.first_pulls and each.kernel.explain is None}
-    assert drawing == {"Exp3", "Exp3S", "Rexp3", "Uniform"}
+    assert drawing == {"AdaILTCB", "Exp3", "Exp3S", "Rexp3", "Uniform"}

@@ -135,8 +135,8 @@ def simulate(
       takes where arms rise or follow both clocks;
     - on each worker, the state of one game. Per arm and round of the horizon: 20 bytes for the exact windows of RAW-UCB,
       RAW-UCB++, RAW-klUCB and FEWA and for the GLR policies, 24 for AdSwitch, 16 for SWA, wSWA and M-UCB; per round: 32 bytes
-      for SW-UCB and Thompson sampling on a sliding window. The states of the others grow with the logarithm of the horizon, or
-      not at all.
+      for SW-UCB, Thompson sampling on a sliding window and Ada-ILTCB+. The states of the others grow with the logarithm of the
+      horizon, or not at all.
 
     Example:
         >>> import rotting
