@@ -52,6 +52,11 @@ def learners() -> list[Policy]:
     return [each for each in examples() if not each.sees_means and (INTERPRETED or each.name in KINDS)]
 
 
+def in_order(policies: Sequence[Policy]) -> list[Policy]:
+    """Those whose rewards are learned in the order of the decisions: all but Exp3 and others that draw at once."""
+    return [each for each in policies if each.first_pulls or each.kernel.explain is not None]
+
+
 def taking_priors(policies: Sequence[Policy]) -> list[Policy]:
     """Those to which a bandit may add an arm with a prior, once for each word of their parameter `kind`."""
     found: list[Policy] = []

@@ -12,12 +12,12 @@ from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.policy import Policy
 from rotting.registry import make
-from tests.helpers.games import learners
+from tests.helpers.games import in_order, learners
 
 if TYPE_CHECKING:
     from rotting.live.decisions import Decision
 
-IN_ORDER = [each for each in learners() if each.name not in {"exp3", "exp3-s", "rexp3", "uniform"}]
+IN_ORDER = in_order(learners())
 VALUES = [0.1, 0.9, 0.0, 0.4]
 
 

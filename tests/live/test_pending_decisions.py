@@ -21,7 +21,7 @@ from rotting.parts.tournament import MANY
 from rotting.policy import Kernel, Params, Policy, Reason
 from rotting.registry import make
 from tests.conftest import INTERPRETED
-from tests.helpers.games import affordable, learners, some
+from tests.helpers.games import affordable, in_order, learners, some
 from tests.helpers.rewards import paid
 from tests.reference.pending_decisions import SlowRule
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rotting.live.decisions import Decision
 
 LEARNERS = learners()
-WAITING = [each for each in LEARNERS if each.name not in {"exp3", "exp3-s", "rexp3", "uniform"}]
+WAITING = in_order(LEARNERS)
 WAITING += [doubling(make("swa", horizon=40)), make("thompson-sampling", kind="gaussian")]
 
 
