@@ -2,15 +2,15 @@
 Rested and restless
 ===================
 
-An arm wears out with its own pulls, or with time, or with both. A policy sees rewards only, and cannot tell which.
+An arm can wear out with its own pulls, with time, or with both. A policy sees only rewards and cannot tell which.
 """
 
 # %%
 # Two clocks
 # ----------
-# A *rested* arm has a clock that ticks when it is pulled: a song, a joke, a battery. While it rests, nothing changes. A
-# *restless* arm has a clock that ticks in every round: news, fashion, a season. The mean of arm ``i`` in round ``t`` after
-# ``n`` pulls is ``mu_i(t, n)``; a rested arm ignores ``t``, a restless one ignores ``n``.
+# The clock of a *rested* arm advances when the arm is pulled: a song, a joke, a battery. While the arm rests, nothing changes.
+# The clock of a *restless* arm advances in every round: news, fashion, a season. The mean of arm ``i`` in round ``t`` after
+# ``n`` pulls is ``mu_i(t, n)``; for a rested arm it does not depend on ``t``, for a restless arm it does not depend on ``n``.
 
 import matplotlib.pyplot as plt
 
@@ -28,17 +28,17 @@ for ax, arm, title in zip(axes, (song, news), ("rested", "restless"), strict=Tru
 axes[0].legend(frameon=False)
 
 # %%
-# The same policy plays both. On the left the arm falls while it is pulled, and stays where it is when it is left: the steps
-# to the right are pulls that check on it. On the right it falls on whether it is pulled or not.
+# The same policy plays both problems. On the left, the arm loses value while it is pulled and keeps its value otherwise: the
+# later steps are pulls that check on it. On the right, the arm keeps losing value whether it is pulled or not.
 #
 # One policy for both
 # -------------------
-# That is the result of the paper: RAW-UCB has nearly the best possible regret on problems whose arms are all rested, and on
-# problems whose arms are all restless, without being told which. It needs one assumption: means never rise.
+# This is the main result of the paper: RAW-UCB has nearly optimal regret on problems whose arms are all rested, and on problems
+# whose arms are all restless, without being told which. It needs one assumption: means never rise.
 
 problem = Problem([steady, song], rotting.Gaussian(0.1), horizon=400)
 print(problem.kind, bool(problem.is_rotting()))
 
 # %%
-# Problems with both kinds of arms are another matter: :ref:`what cannot be learned
+# Problems with both kinds of arms are different: see :ref:`what cannot be learned
 # <sphx_glr_concepts_what_cannot_be_learned.py>`.

@@ -2,15 +2,15 @@
 Why windows
 ===========
 
-How good is an arm now? Its last reward says little, because of noise. The mean of all its rewards says much, of the past. A
-window of the last ``h`` rewards lies between; RAW-UCB tries every ``h``.
+How good is an arm now? Its last reward says little, because of the noise. The mean of all its rewards says much, but about the
+past. A window of the last ``h`` rewards is a compromise, and RAW-UCB considers every ``h``.
 """
 
 # %%
-# A trade
-# -------
-# An arm paid 1/2 on average for 60 pulls, and -1/2 since, 12 times. For each window the mean of the rewards in it, and an
-# upper bound: the mean and a width, which falls with the square root of the window.
+# Bias and variance
+# -----------------
+# An arm paid 1/2 on average for 60 pulls, and -1/2 for the 12 pulls since then. For each window, plot the mean of its rewards
+# and an upper bound: the mean plus a width that decreases with the square root of the window length.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,14 +35,15 @@ axes.set(xlabel="window h: the last rewards of the arm", ylabel="reward", ylim=(
 axes.legend(frameon=False)
 
 # %%
-# Short windows are wide: few rewards, much noise. Long windows hold rewards from before the drop. Since means never rise,
-# every window's mean is, on average, at least the mean of now. So every bound is an upper bound, and the smallest is the
-# best: it is the *index* of the arm. Nothing has to be known of how fast the arm falls.
+# Short windows have large widths: few rewards, much noise. Long windows contain rewards from before the drop. Since means never
+# rise, the mean of every window is, in expectation, at least the current mean. So every one of these bounds is an upper bound
+# of the current mean, and the smallest one is the tightest: it is the *index* of the arm. You do not have to know how fast the
+# arm decays.
 #
-# A window that is fixed
-# ----------------------
-# SW-UCB fixes the window. It is good if the window fits the decay, and the best one differs from problem to problem. Here are
-# three windows, for drops from small to large:
+# A fixed window
+# --------------
+# SW-UCB fixes the window length in advance. It works well if the window fits the decay, and the best window differs from
+# problem to problem. The plot compares three windows, for drops from small to large:
 
 import rotting
 
