@@ -73,4 +73,4 @@ def test_case_studies_say_so_where_there_is_no_data(name: str, tmp_path: Path) -
     )
     assert done.returncode == 0, done.stderr
     assert "NOT the real data" in done.stdout
-    assert "Take " in done.stdout
+    assert "Recommended: " in done.stdout

@@ -2,14 +2,15 @@
 Decide live
 ===========
 
-A bandit in your program: it chooses, you tell it what came of it. Arms come and go, rewards come late or never, and nothing
-is lost when the process ends.
+Use a bandit in your program: it chooses an arm, and you report the reward. You can add and remove arms, rewards may come late
+or never, and nothing is lost when the process ends.
 """
 
 # %%
 # A first decision
 # ----------------
-# ``sigma="estimate"`` learns the scale of the noise, so you need not know it. The bandit compiles its policy when it is made.
+# ``sigma="estimate"`` learns the scale of the noise, so you do not have to know it. The bandit compiles its policy when it is
+# created.
 
 import rotting
 
@@ -21,7 +22,7 @@ song
 # %%
 # Listeners who get bored
 # -----------------------
-# Jazz is liked more, but only for its first 30 plays. Let two hundred listeners come.
+# Listeners like jazz more, but only for its first 30 plays. Simulate two hundred listeners:
 
 import numpy as np
 
@@ -44,16 +45,18 @@ axes.set(xlabel="listener", ylabel="plays so far")
 axes.legend(frameon=False)
 
 # %%
-# Why?
-# ----
-# The arm with the largest index is chosen: the mean of its last rewards, over a window that it chose, plus a width.
+# Why was an arm chosen?
+# ----------------------
+# The bandit chooses the arm with the largest index: the mean of the arm's last rewards, over a window that the policy selects,
+# plus a width.
 
 print(bandit.explain())
 
 # %%
 # Decisions with an id
 # --------------------
-# Where the reward comes later, or somewhere else, a decision has an id. A reward may come twice, in any order, or never.
+# If the reward arrives later or in another part of your program, use a decision with an id. Rewards may arrive twice, in any
+# order, or never.
 
 first, second = bandit.decide(), bandit.decide()
 print(bandit.reward(second.id, 1.0), bandit.reward(second.id, 1.0))
@@ -62,7 +65,7 @@ print(bandit.cancel(first.id))  # it was never shown
 # %%
 # Arms that come and go
 # ---------------------
-# A new arm is tried at once. A retired one keeps what it learned, and can come back.
+# A new arm is tried at once. For a retired arm, the bandit remembers what it learned, so the arm can come back.
 
 bandit.add_arm("folk")
 print(bandit.pull())
@@ -71,10 +74,10 @@ bandit.retire("rock")
 print({bandit.pull() for _ in range(5)} <= {"jazz", "folk"})
 
 # %%
-# A file that survives
-# --------------------
-# ``rotting.open`` makes the same bandit in a file, or resumes it. Each answer is on disk before you have it. It needs the
-# extra ``store``.
+# A bandit in a file
+# ------------------
+# ``rotting.open`` creates the same kind of bandit in a file, or resumes it. Each decision and reward is on disk before the call
+# returns. It needs the extra ``store``.
 
 import tempfile
 from pathlib import Path
@@ -87,8 +90,9 @@ with rotting.open(path) as songs:  # another process, another day
     print(songs.reward(decision.id, 1.0), songs.rounds)
 
 # %%
-# Where to go on
-# --------------
-# The guides: :doc:`late rewards </guides/late-rewards>`, :doc:`clicks </guides/clicks>`, :doc:`pages of ten
-# </guides/pages-of-ten>`, :doc:`many arms </guides/many-arms>`, :doc:`many processes </guides/many-processes>`, :doc:`backups
-# </guides/backup-and-restore>`. :ref:`The next page <sphx_glr_tutorials_serve.py>` puts HTTP in front of the file.
+# Next steps
+# ----------
+# The guides cover :doc:`late rewards </guides/late-rewards>`, :doc:`clicks </guides/clicks>`, :doc:`pages of ten
+# </guides/pages-of-ten>`, :doc:`many arms </guides/many-arms>`, :doc:`many processes </guides/many-processes>` and
+# :doc:`backups </guides/backup-and-restore>`. :ref:`The next tutorial <sphx_glr_tutorials_serve.py>` serves the bandits of a
+# file over HTTP.

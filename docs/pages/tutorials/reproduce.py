@@ -2,8 +2,8 @@
 Reproduce the paper
 ===================
 
-Every figure, table and claim of the RAW-UCB paper is an experiment that one command runs. This page shows the command, and
-plays a small part of the main figure by hand.
+Every figure, table and claim of the RAW-UCB paper is an experiment that one command runs. This page shows the command and
+reproduces a small part of the main figure step by step.
 """
 
 # %%
@@ -11,17 +11,17 @@ plays a small part of the main figure by hand.
 # -----------
 # .. code-block:: sh
 #
-#    make reproduce                            # in a checkout: sets up its environment first
-#    rotting reproduce                         # the same where the library is installed, with the extra "report"
-#    rotting reproduce runtime theory          # some of the experiments
-#    rotting reproduce --full                  # the paper's sizes: hours
-#    rotting reproduce --fresh                 # without the games that earlier runs kept
+#    make reproduce                            # in a checkout: creates an environment first
+#    rotting reproduce                         # the same for an installed library with the extra "report"
+#    rotting reproduce runtime theory          # only these experiments
+#    rotting reproduce --full                  # the paper's sizes: takes hours
+#    rotting reproduce --fresh                 # play every game again, without the cache
 #
-# It prints the path of a report: one HTML file with interactive figures, the tables, and each claim of the paper with what
-# was measured, its interval and a verdict. Beside it are the figures as PDF and PNG, the tables as CSV and Parquet, and every
-# result. The quick size takes some minutes on two cores. Finished games are kept, so a run that was stopped goes on, and a
-# second one is quick: the report says how many games it did not play itself, and when and where they were played. Times are
-# always measured anew.
+# The command prints the path of a report: one HTML file with interactive figures, the tables, and each claim of the paper with
+# the measured value, its interval and a verdict. The same folder contains the figures as PDF and PNG, the tables as CSV and
+# Parquet, and every result. The quick size takes a few minutes on two cores. Finished games are cached, so an interrupted run
+# resumes and a second run is fast: the report says how many games came from the cache, and when and where they were played.
+# Running times are always measured again.
 #
 # The experiments are:
 
@@ -33,8 +33,8 @@ for each in experiments.list_experiments():
 # %%
 # Data
 # ----
-# Files are expected in the folder that ``ROTTING_DATA`` names. For a missing file one line says where to get it, and the other
-# experiments run.
+# The library looks for data files in the folder that the environment variable ``ROTTING_DATA`` names. If a file is missing, one
+# line says where to get it, and the other experiments run.
 #
 # ==================== ============================================================ ==========================================
 # folder               files                                                        from
@@ -44,12 +44,12 @@ for each in experiments.list_experiments():
 # ``nasa-battery/``    ``B0005.mat``, ``B0006.mat``, ``B0007.mat``, ``B0018.mat``   NASA's prognostics repository
 # ==================== ============================================================ ==========================================
 #
-# Yahoo!'s click log may not be passed on. Without it the nights are synthetic, and labelled so.
+# Yahoo!'s click log may not be redistributed. Without it the nights are synthetic, and are labelled as such.
 #
-# The main figure, by hand
-# ------------------------
-# Regret after 10,000 rounds of the two-arm game, over the size of the drop. The paper has 30 sizes, 8 policies and 2,000
-# runs; here are six, four and 50, which take seconds.
+# The main figure, step by step
+# -----------------------------
+# The figure shows the regret after 10,000 rounds of the two-arm game over the size of the drop. The paper uses 30 sizes, 8
+# policies and 2,000 runs; this page uses 6 sizes, 4 policies and 50 runs, which take seconds.
 
 import rotting
 
@@ -62,13 +62,13 @@ figure = study.plot(x="L", log=True, log_y=True)
 # %%
 # A claim
 # -------
-# The paper says that RAW-UCB beats FEWA "consistently". Games are paired, so each drop has an interval of its own for the
-# difference:
+# The paper says that RAW-UCB beats FEWA "consistently". Games are paired, so the difference has its own interval for each drop:
 
 for L, result in zip(drops, study.results, strict=True):
     row = result.differences(rotting.FEWA(alpha=0.06)).rows[0]
     print(f"L = {L:5.2f}: {row['mean']:8.1f}, 95 % interval {row['low']:8.1f} to {row['high']:8.1f}")
 
 # %%
-# Below zero, RAW-UCB is better. Fifty runs leave wide intervals; the report says for every claim whether the runs decide it.
-# :doc:`The paper, section by section </paper>` says where each part lives in the code, and which slips we found.
+# RAW-UCB is better where the difference is below zero. Fifty runs leave wide intervals; the report says for every claim whether
+# its runs decide it. :doc:`The paper, section by section </paper>` says where each part is implemented, and which slips we
+# found.

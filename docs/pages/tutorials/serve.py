@@ -2,15 +2,15 @@
 Serve decisions over HTTP
 =========================
 
-``rotting serve`` puts HTTP in front of the bandits of one file, for programs that are not in Python, or run elsewhere. This
-page starts a service, asks it, and stops it.
+``rotting serve`` serves the bandits of one file over HTTP, for programs in other languages or on other machines. This page
+starts a service, sends it requests, and stops it.
 """
 
 # %%
 # Start
 # -----
-# In a shell it is one line, ``rotting serve songs.rot``, and the address is http://127.0.0.1:8000. Here the same is started as
-# a process, at a port that is free. It needs the extra ``service``.
+# In a shell, run ``rotting serve songs.rot``; the address is http://127.0.0.1:8000. This page starts the same command as a
+# subprocess on a free port. It needs the extra ``service``.
 
 import os
 import subprocess
@@ -26,10 +26,10 @@ url = "http://" + line.split("http://")[1].split(",")[0].strip()
 print(url.rpartition(":")[0])
 
 # %%
-# Ask
-# ---
-# The client has the verbs of ``Bandit``. What it asks is plain HTTP and JSON; :doc:`the guide </guides/serving>` does the
-# same with ``curl``.
+# Send requests
+# -------------
+# The client has the methods of ``Bandit``. Its requests are plain HTTP and JSON; :doc:`the guide </guides/serving>` sends the
+# same requests with ``curl``.
 
 import rotting
 
@@ -40,25 +40,26 @@ decision = songs.decide()
 print(decision.arm, songs.reward(decision.id, 1.0))
 
 # %%
-# A listener's page shows two songs at once. The second reward that is sent for a decision counts as a duplicate, so a client
-# that got no answer may send it again.
+# A listener's page shows two songs at once. A second reward for the same decision counts as a duplicate, so a client that got
+# no response may send the reward again.
 
 page = songs.decide(count=2)
 print([each.arm for each in page])
 print(songs.reward_many([(each.id, 0.5) for each in page]), songs.reward(page[0].id, 0.5))
 
 # %%
-# Look
-# ----
-# Open the address in a browser: a dashboard shows what is chosen, why, and which arms wear out. Other programs read the same
-# as JSON.
+# Look at the bandits
+# -------------------
+# Open the address in a browser: a dashboard shows which arms are chosen, why, and which arms wear out. Other programs can read
+# the same information as JSON.
 
 print(songs.explain())
 
 # %%
 # Stop
 # ----
-# ``SIGTERM`` lets requests under way finish, and saves. The file then holds all that was answered.
+# On ``SIGTERM`` the service finishes running requests and saves its state. The file then contains every change that was
+# acknowledged.
 
 client.close()
 service.terminate()
@@ -68,5 +69,5 @@ with rotting.open(folder / "songs.rot", name="songs") as bandit:
     print(bandit.rounds, bandit.arms)
 
 # %%
-# Tokens, limits, containers, what an answer promises, and what to do when one process is not enough: :doc:`the guide
-# </guides/serving>`.
+# :doc:`The guide </guides/serving>` covers tokens, limits, containers, what a response guarantees, and what to do when one
+# process is not enough.

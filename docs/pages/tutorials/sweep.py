@@ -2,8 +2,8 @@
 A sweep, on one machine, a GPU or a cluster
 ===========================================
 
-Which alpha should RAW-UCB have? A sweep plays a grid of policies on a grid of problems. What plays the games, threads, a GPU
-or a cluster, is one argument, and the result is the same bit for bit.
+Which alpha should RAW-UCB use? A sweep plays a grid of policies on a grid of problems. One argument selects what plays the
+games: threads, a GPU or a cluster. The result is the same, bit for bit.
 """
 
 # %%
@@ -18,20 +18,20 @@ study = rotting.sweep(policies, problems, runs=100, seed=0)
 study
 
 # %%
-# The best alpha of each problem is framed; the numbers are regret over that of the best.
+# The heat map frames the best alpha of each problem. The numbers are the regret divided by that of the best alpha.
 
 figure = study.heat_map()
 
 # %%
-# One alpha for all problems: the one whose worst ratio is smallest.
+# To choose one alpha for all problems, take the one whose worst ratio is smallest:
 
 print(study.best_overall())
 
 # %%
 # A cluster
 # ---------
-# ``engine=`` takes a client of Dask. One machine, ten, or a queue differ in the line that makes the cluster; here it is two
-# threads of this process. It needs the extra ``dask``.
+# ``engine=`` accepts a Dask client. Only the line that creates the cluster differs between one machine, ten machines and a job
+# queue; this page uses two threads of its own process. It needs the extra ``dask``.
 
 from dask.distributed import Client, LocalCluster
 
@@ -44,8 +44,8 @@ with (
 bool((again.results[0].regret == study.results[0].regret[:2]).all())
 
 # %%
-# On SLURM the cluster is made so (``pip install dask-jobqueue``), and the rest stays; ``keep=`` is a folder where finished
-# games are kept, so a sweep that was stopped goes on:
+# On SLURM, create the cluster as follows (``pip install dask-jobqueue``); the rest stays the same. ``keep=`` names a folder
+# where finished games are saved, so that an interrupted sweep resumes:
 #
 # .. code-block:: python
 #
@@ -56,8 +56,8 @@ bool((again.results[0].regret == study.results[0].regret[:2]).all())
 #
 # A GPU
 # -----
-# ``engine="cuda"`` plays on this machine's GPU, ``engine="auto"`` if there is one and the work is worth its start. A thread
-# of the GPU is a run, so it wants many of them. This page takes what there is:
+# ``engine="cuda"`` plays on the GPU of this machine; ``engine="auto"`` does so if there is a GPU and the simulation is large
+# enough to be worth its start-up time. Each GPU thread plays one run, so use many runs. This page uses a GPU if there is one:
 
 try:
     again = rotting.sweep(policies[:2], problems[:1], runs=100, seed=0, engine="cuda")
@@ -66,5 +66,5 @@ except rotting.errors.RottingError as error:
     print(type(error).__name__, "-", error)
 
 # %%
-# How fast, on which GPU, and why the result is the same everywhere: :doc:`Engines </engines>`. Without a scheduler, array
-# jobs play shards that ``Result.merge`` puts together; it is there, too.
+# :doc:`Engines </engines>` lists measured speeds, explains why the result is the same everywhere, and shows how array jobs
+# without a scheduler play shards that ``Result.merge`` combines.

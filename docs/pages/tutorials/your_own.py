@@ -2,23 +2,23 @@
 Your own policy, noise and problem
 ==================================
 
-All three are plain Python. What you write is compiled, checked, simulated and used live like the library's own.
+All three are plain Python. The library compiles, checks and simulates your code, and uses it live, just like its own.
 """
 
 # %%
 # A problem
 # ---------
-# A problem is a list of arms and a noise. An arm follows its own pulls (*rested*), the rounds (*restless*), or both. Say that
-# songs get boring when they are played, and one is a hit of the season:
+# A problem is a list of arms and a noise. The mean of an arm depends on its own pulls (*rested*), on the rounds (*restless*),
+# or on both. Suppose that songs get boring when they are played, and that one of them is a seasonal hit:
 
 import rotting
 from rotting.problems import Abrupt, Exponential, Linear, Problem, Product, Rested
 
 songs = Problem(
     [
-        Rested(Abrupt(0.9, 0.3, at=150)),  # loved 150 times, then no more
-        Rested(Linear(0.7, slope=-0.0003)),  # slowly less
-        Product(rested=Exponential(0.8, rate=0.002), restless=Exponential(1.0, rate=0.001)),  # boring, and out of season
+        Rested(Abrupt(0.9, 0.3, at=150)),  # loved for 150 plays, then no longer
+        Rested(Linear(0.7, slope=-0.0003)),  # slowly gets boring
+        Product(rested=Exponential(0.8, rate=0.002), restless=Exponential(1.0, rate=0.001)),  # gets boring, and goes out of season
     ],
     noise=rotting.Bernoulli(),
     horizon=1_000,
@@ -26,13 +26,14 @@ songs = Problem(
 print(songs.kind, bool(songs.is_rotting()))
 
 # %%
-# A table does as well: ``Problem.rested(table)`` with a row for each arm and a column for each pull,
+# You can also pass a table of means: ``Problem.rested(table)`` with a row for each arm and a column for each pull, or
 # ``Problem.restless(table)`` with a column for each round.
 #
 # A policy
 # --------
-# A policy is a class with a field for each parameter, and some functions on two tuples: ``p``, the parameters as numbers, and
-# ``s``, arrays that the functions change. This one pulls the arm with the largest upper bound of its last ``h`` rewards.
+# A policy is a class with a field for each parameter, and a few functions of two tuples: ``p``, the parameters as numbers, and
+# ``s``, the state: arrays that the functions modify. This policy pulls the arm with the largest upper bound, computed from its
+# last ``h`` rewards.
 
 from typing import NamedTuple
 
@@ -43,7 +44,7 @@ from rotting.kit import COUNT, POSITIVE, Floats, Ints, Kernel, Params, Policy, R
 class LastPullsUCB(Policy):
     """UCB1 on the last pulls of each arm."""
 
-    window: int = parameter(COUNT, "how many rewards of an arm are remembered", default=20)
+    window: int = parameter(COUNT, "number of rewards remembered for each arm", default=20)
     sigma: float = parameter(POSITIVE, "scale of the noise", default=0.5)
 
     name = "last-pulls-ucb"
@@ -51,7 +52,7 @@ class LastPullsUCB(Policy):
 
 
 class State(NamedTuple):
-    last: Floats  # [K, window] the newest rewards of each arm, in a circle
+    last: Floats  # [K, window] the newest rewards of each arm, in a circular buffer
     pulls: Ints  # [K]
 
 
@@ -77,14 +78,14 @@ LastPullsUCB.kernel = Kernel(init, update=update, **by_index(index))
 LastPullsUCB(window=50)
 
 # %%
-# ``by_index`` makes ``choose`` and ``explain`` of the index. ``rotting.kit`` has what else the library's policies are made
-# of: windows, exact sums, random numbers, rules. ``check_policy`` plays the policy compiled and interpreted, saved and
-# restored, with arms that come and go, and says which rule it breaks; here, none.
+# ``by_index`` builds ``choose`` and ``explain`` from the index. ``rotting.kit`` also exports the other building blocks of the
+# library's policies: windows, exact sums, random numbers, rules. ``check_policy`` plays the policy compiled and interpreted,
+# saved and restored, and with arms added and removed. It raises an error if the policy breaks a rule; this one breaks none.
 
 rotting.check_policy(LastPullsUCB())
 
 # %%
-# A parameter that is wrong is refused in one sentence, which you did not have to write:
+# Invalid parameters raise an error whose message is derived from the field:
 
 try:
     LastPullsUCB(window=0)
@@ -94,9 +95,9 @@ except rotting.errors.InvalidValueError as error:
 # %%
 # A noise
 # -------
-# A noise says what an arm of a given mean pays. Here listeners give zero to four stars, and the reward is a quarter of them:
-# one of the two values around the mean, drawn so that it is right on average. The random number is a function of where it is
-# used, so every policy meets the same rewards.
+# A noise defines the distribution of the reward for a given mean. In this example listeners give zero to four stars, and the
+# reward is the number of stars divided by four: one of the two possible values around the mean, drawn so that the expectation
+# is right. The random number depends only on where it is used, so every policy meets the same rewards.
 
 from dataclasses import dataclass
 
@@ -124,8 +125,8 @@ rotting.check_noise(Stars())
 # %%
 # All together
 # ------------
-# The third song follows its pulls and the rounds. For such a problem nobody knows the optimal player, so the table compares
-# with a greedy one, and says so; regret can then be negative.
+# The mean of the third song depends on both its pulls and the rounds. For such a problem the optimal policy is not known, so
+# regret is measured against the greedy oracle, as the table says; it can then be negative.
 
 policies = [LastPullsUCB(window=50), rotting.RAWUCB(sigma=0.5), rotting.UCB1(sigma=0.5)]
 for noise in (rotting.Bernoulli(), Stars()):
@@ -134,14 +135,14 @@ for noise in (rotting.Bernoulli(), Stars()):
     print(result.table(), end="\n\n")
 
 # %%
-# With stars instead of likes there is less noise, and more can be learned from as many listeners.
+# Stars have less noise than likes, so the policies learn more from the same number of listeners.
 
 axes = result.plot(title="Songs, with stars")
 
 # %%
 # Live
 # ----
-# The same policy decides one song at a time:
+# The same policy makes live decisions, one song at a time:
 
 bandit = rotting.Bandit(LastPullsUCB(window=50), arms=["jazz", "rock", "folk"], seed=0)
 for _ in range(60):
@@ -150,5 +151,5 @@ for _ in range(60):
 print(bandit.explain())
 
 # %%
-# Policies that draw random numbers, restart, or need a horizon: :doc:`Contributing </contributing>` has the rules, and one
-# in full.
+# :doc:`Contributing </contributing>` has the rules for policies that draw random numbers, restart or need a horizon, and a
+# complete example.
