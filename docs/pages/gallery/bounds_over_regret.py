@@ -1,8 +1,8 @@
 """
-Bounds over regret
-==================
+Bounds and measured regret
+==========================
 
-Measured regret of RAW-UCB, tuned as the theorems ask, and what they promise.
+Measured regret of RAW-UCB, with the parameters that the theorems require, and their upper bounds.
 """
 
 import rotting

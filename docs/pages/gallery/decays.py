@@ -2,7 +2,7 @@
 Shapes of decay
 ===============
 
-What arms can do, over their pulls or over the rounds.
+How the mean of an arm can fall, over its pulls or over the rounds.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Rewards that come late
 ======================
 
-Regret of RAW-UCB when rewards come 0, 10, 100 or 500 rounds late, on average.
+Regret of RAW-UCB when rewards arrive 0, 10, 100 or 500 rounds late on average.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,9 @@
 """
-Exact and efficient
-===================
+Exact and efficient windows
+===========================
 
-The windows that RAW-UCB and EFF-RAW-UCB choose for the same arm: all lengths, and powers of two that come late.
+The windows that RAW-UCB and EFF-RAW-UCB choose for the same arm. RAW-UCB considers all lengths. EFF-RAW-UCB with m = 2
+considers powers of two and updates these windows with a delay.
 """
 
 import matplotlib.pyplot as plt

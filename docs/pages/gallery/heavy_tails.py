@@ -2,8 +2,8 @@
 Heavy tails
 ===========
 
-The theorems ask for sub-Gaussian noise. Here is what RAW-UCB loses when the tails are heavier, with the same standard
-deviation: one very low reward is a window of its own, and an arm may be left for long because of it.
+The theorems assume sub-Gaussian noise. This figure shows the regret of RAW-UCB when the tails are heavier, with the same
+standard deviation: a single very low reward forms a window of its own, so RAW-UCB may abandon a good arm for a long time.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """
-Hull and window
-===============
+The hull and the chosen window
+==============================
 
-Prefix sums of an arm, their upper hull, and the window that RAW-UCB chose.
+Prefix sums of an arm's rewards, their upper hull, and the window that RAW-UCB chose.
 """
 
 import matplotlib.pyplot as plt

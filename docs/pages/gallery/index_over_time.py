@@ -2,7 +2,7 @@
 The index over time
 ===================
 
-One run of RAW-UCB: which arm it pulls, what it goes by, and what it does not see.
+One run of RAW-UCB: the arms that it pulls, the indices by which it chooses, and the true means, which it does not see.
 """
 
 import rotting

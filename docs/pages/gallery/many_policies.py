@@ -2,7 +2,7 @@
 Many policies
 =============
 
-Seven policies on the ten-arm game of the paper before, cut short.
+Seven policies on the ten-arm game of Seznec et al. (2019), with a shorter horizon.
 """
 
 import rotting

@@ -2,7 +2,7 @@
 The moment of a drop
 ====================
 
-The window that decides an arm's index grows while nothing happens, and becomes short when the arm has dropped.
+The window that determines an arm's index grows while its mean is constant, and becomes short after the mean has dropped.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Nights of news
 ==============
 
-Click rates of the articles of a synthetic night, drawn to resemble Yahoo!'s front page, and what three policies lose on it.
+Click rates of the articles of a synthetic night, drawn to resemble Yahoo!'s front page, and the regret of three policies.
 """
 
 import matplotlib.pyplot as plt

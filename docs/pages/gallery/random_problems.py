@@ -2,7 +2,7 @@
 A new problem in every run
 ==========================
 
-Means that fall at random times. Regret is that of each run's own problem.
+Means that fall at random times. The regret of each run is measured on its own problem.
 """
 
 import matplotlib.pyplot as plt

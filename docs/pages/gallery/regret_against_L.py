@@ -2,7 +2,7 @@
 Regret against the size of the drop
 ===================================
 
-The paper's rested benchmark, in a small size.
+The paper's rested benchmark, with fewer sizes of the drop, a shorter horizon and fewer runs.
 """
 
 import rotting

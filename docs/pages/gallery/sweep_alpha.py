@@ -2,7 +2,8 @@
 A sweep as a heat map
 =====================
 
-RAW-UCB with seven alphas on five sizes of a drop: regret over that of the best alpha of each problem.
+RAW-UCB with seven values of alpha on drops of five sizes. The numbers are the regret divided by that of the best alpha for
+each problem.
 """
 
 import rotting

@@ -2,7 +2,7 @@
 Paired games
 ============
 
-Each dot is a game that two policies played with the same rewards. Below the line, RAW-UCB lost less.
+Each dot is a run in which two policies met the same rewards. Below the line, RAW-UCB had less regret.
 """
 
 import matplotlib.pyplot as plt

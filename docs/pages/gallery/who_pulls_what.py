@@ -1,8 +1,8 @@
 """
-Who pulls what
-==============
+Pulls after a drop
+==================
 
-Pulls of the arm that drops, run by run: RAW-UCB stops soon after the drop, UCB1 late.
+Number of pulls of the arm that drops, in each run: RAW-UCB stops soon after the drop, UCB1 much later.
 """
 
 import matplotlib.pyplot as plt
@@ -16,5 +16,5 @@ figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 for label, pulls in zip(result.labels, result.pulls[:, :, 1], strict=True):
     axes.hist(pulls, bins=np.arange(400, 1_400, 25), alpha=0.6, label=label)
 axes.axvline(500, color="grey", ls=":")
-axes.set(xlabel="pulls of the arm that drops after 500", ylabel="runs")
+axes.set(xlabel="pulls of the arm that drops after 500 pulls", ylabel="runs")
 axes.legend(frameon=False)

@@ -18,7 +18,7 @@ songs = Problem(
     [
         Rested(Abrupt(0.9, 0.3, at=150)),  # loved for 150 plays, then no longer
         Rested(Linear(0.7, slope=-0.0003)),  # slowly gets boring
-        Product(rested=Exponential(0.8, rate=0.002), restless=Exponential(1.0, rate=0.001)),  # gets boring, and goes out of season
+        Product(rested=Exponential(0.8, rate=0.002), restless=Exponential(1.0, rate=0.001)),  # boring, and seasonal
     ],
     noise=rotting.Bernoulli(),
     horizon=1_000,
