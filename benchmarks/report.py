@@ -113,8 +113,8 @@ def markdown(data: dict[str, Any], outcomes: Sequence[Outcome]) -> str:
         f"{where['cpus']} CPUs, {where['processor']}; load {where['load'][0]:.1f} at the start.",
         f"Python {where['python']}; {versions}; {where['compiler'] or 'no C compiler'}.",
         "",
-        "Contestants take turns in one process. The best turn of each counts, and a ratio is that of two best turns.",
-        "The range of the ratio turn by turn is given, too: if it is wide, the machine was busy.",
+        "Contestants take turns in one process. Each is rated by its best turn, and a ratio compares two best turns.",
+        "The column 'detail' shows the range of the ratio over the turns: if it is wide, the machine was busy.",
         "",
         *_must_hold(outcomes),
     ]

@@ -32,22 +32,25 @@ NUMPY_PENDING = "NumPy style, EFF with m = 1"
 
 # What is and is not timed, and why that is fair.
 _REWARDS = (
-    "rotting and C draw every reward inside the timed loop, by the same recipe (Philox4x32-10, AS 241), and play the same "
-    "runs; NumPy-style peers read run 0's rewards from a table made before the clock starts, which favours them."
+    "rotting and C draw every reward inside the timed loop, with the same generator (Philox4x32-10, AS 241), and play the same "
+    "runs. The NumPy-style peers read the rewards of run 0 from a table that is computed before the timer starts, which "
+    "favours them."
 )
-_ENGINE = "rotting: us_per_round of simulate(workers=1), which leaves compiling out."
+_ENGINE = "rotting: us_per_round of simulate(workers=1), which does not include compiling."
 _IN_C = (
-    "C evaluates every window of both arms every round, as printed in the paper, with 1 / sqrt(h) tabled and plain sums. "
-    "'C, lazy' has the library's lazy arms and lazy pending sums as well: a limit of those ideas, for which there is no goal."
+    "C evaluates every window of both arms in every round, as printed in the paper, with a table of 1 / sqrt(h) and plain "
+    "sums. 'C, lazy' also evaluates arms and pending sums lazily, as the library does: it is a lower limit for these ideas, "
+    "without a goal."
 )
 _PENDING = (
-    "The authors' framework defines RAW-UCB as EFF-RAW-UCB with m = 1 + 1e-15: pending sums for every window and arrays that "
-    "grow by a column. The goal is against the faster NumPy form, which keeps the sums of all windows directly."
+    "The authors' framework defines RAW-UCB as EFF-RAW-UCB with m = 1 + 1e-15: it keeps pending sums for every window in "
+    "arrays that grow by a column. The goal is relative to the faster NumPy version, which keeps the sums of all windows "
+    "directly."
 )
-_BLOCKS = "'blocks' makes the same choices from all rewards, by the search of RAW-UCB++, which hulls do not serve."
+_BLOCKS = "'blocks' makes the same choices from all rewards, with the search of RAW-UCB++, which cannot use hulls."
 _CALLS = (
-    "By wall-clock time, with Python's garbage collector off. The same game is played several times, and the shortest time of "
-    "each single call counts: what the call itself costs comes again, what others on the machine cost it does not."
+    "Wall-clock time, with Python's garbage collector off. The same game is played several times, and the shortest time of "
+    "each single call counts: the cost of the call itself recurs, that of other processes on the machine does not."
 )
 _ON_STRETCHES = (
     "A whole game of the scan would take minutes, so its time per round is measured on short stretches of the same game, in "
@@ -56,25 +59,24 @@ _ON_STRETCHES = (
     "same history, and the choices on the stretches are compared one by one."
 )
 _LIVE = (
-    "Rewards come from a table on all sides; the first 1,000 rounds are not timed. Peers run their own algorithms: a round of "
-    "UCB does less than one of EffRAWUCB, and 'rotting UCB1' is there for a like comparison."
+    "All contestants read rewards from a table; the first 1,000 rounds are not timed. Peers run their own algorithms: a round "
+    "of UCB does less than a round of EffRAWUCB, so compare UCB with 'rotting UCB1'."
 )
 _BARE = (
-    "'bare' stands for what pull and update were before decisions had ids: the same compiled calls and checks under a lock, "
-    "and a count for each arm. decide + reward also make an id, a propensity and a reason, and keep what was answered, and "
-    "in which order."
+    "'bare' is a minimal pull and update without ids: the same compiled calls and checks under a lock, and a count for each "
+    "arm. decide + reward also make an id, a propensity and a reason, and record the outcomes and their order."
 )
 _BESIDE = (
-    "Wall-clock time of single calls, so that what else runs on the machine shows: the detail has the same figures with "
-    "nothing beside the decisions in the same process."
+    "Wall-clock time of single calls, which includes the effect of everything else on the machine: the column 'detail' has the "
+    "same figures without snapshots in the same process."
 )
 _STATIONARY = (
-    "PyMAB cannot play rested rotting, hence a stationary problem; its runner keeps every action and reward, ours keeps 200 "
-    "checkpoints of the regret. Whole calls on both sides."
+    "PyMAB cannot simulate rested decay, hence a stationary problem; its runner keeps every action and reward, ours keeps 200 "
+    "checkpoints of the regret. Both times are those of the whole call."
 )
 
 _ENGINES = (
-    "By the clock, from the call of simulate to its result, with one checkpoint; neither compiling nor starting a cluster is "
+    "Wall-clock time from the call of simulate to its result, with one checkpoint; neither compiling nor starting a cluster is "
     "timed. A GPU plays 300,000 runs at once (a million with --full; 20,000 of FEWA), CPUs 10,000 (30,000)."
 )
 
@@ -351,7 +353,7 @@ ROWS: tuple[Row, ...] = (
             Goal("GLRUCB's update: n = 100,000 over n = 1,000", "rotting, n = 100,000", "rotting, n = 1,000", "at most", 1.5),
             Goal("GLRUCB's update: n = 10,000 over n = 1,000", "rotting, n = 10,000", "rotting, n = 1,000", "at most", 1.5),
         ),
-        ("A round is an update: the sample is recorded and tested. Twenty arms take turns, as the size of a hull is random.",),
+        ("A round is an update, which records and tests the sample. Twenty arms take turns: the size of a hull is random.",),
     ),
     Race(
         "fewa-scan",
@@ -381,7 +383,7 @@ ROWS: tuple[Row, ...] = (
         "EffRAWUCB(m=2), K = 2 (two_arms), T = 1e4, many runs, wall-clock time",
         workers,
         (Goal("one worker over two", "rotting, 1 worker", "rotting, 2 workers", "at least", 1.7),),
-        ("The whole call of simulate. The C loop on one and two threads shows what the machine could give at that time.",),
+        ("Time of the whole call of simulate. The C loop on one and two threads shows the possible speed-up on this machine.",),
     ),
     Race(
         "live",
@@ -414,19 +416,19 @@ ROWS: tuple[Row, ...] = (
         "durable",
         "an event that is on the disk when the call returns; wall-clock time",
         durable.measure,
-        ("SQLite itself writes the same bytes into two columns, in the same mode, without digests and epochs.",),
+        ("'SQLite itself' writes the same bytes into two columns, in the same mode, without digests and epochs.",),
     ),
     Check(
         "service",
         "rotting serve, EffRAWUCB, K = 10: a decision that is on the disk when the answer comes; clients on the same machine",
         service.measure,
-        ("Each connection asks again when it has its answer; one more sends the rewards, 100 or more at a time.",),
+        ("Each connection sends a request after each response; one more sends rewards, 100 or more at a time.",),
     ),
     Check(
         "memory",
         "exact RAWUCB's memory, simulated, live and saved",
         resources.memory,
-        ("Each figure is that of a process of its own. Growth is that of the resident memory, after a short game.",),
+        ("Each figure is measured in its own process. Growth is the growth of the resident memory after a short game.",),
     ),
     Check(
         "growth",
@@ -438,13 +440,13 @@ ROWS: tuple[Row, ...] = (
         "compile",
         "compiling for the first time: import, a game and a live round in a process without a cache",
         resources.cold,
-        ("CPU-seconds of the whole process. It took 23 before the hulls.",),
+        ("CPU-seconds of the whole process. Before the hulls were introduced it took 23.",),
     ),
     Check(
         "drift",
         "a long game of EffRAWUCB(m=2), K = 10, rewards around 1e6",
         drift.measure,
-        ("Quick plays 1e7 rounds, full 1e8, along with Algorithm 2 in whole numbers, whose time is included.",),
+        ("The quick size plays 1e7 rounds, the full size 1e8. The time includes Algorithm 2 in integer arithmetic.",),
     ),
     Race(
         "simulation",

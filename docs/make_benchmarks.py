@@ -14,8 +14,9 @@ HEAD = """\
 
 <!-- Written by `python -m docs.make_benchmarks` from what `make bench` measured: do not edit. -->
 
-The library and its peers in one run, on one machine, which is named below. Yours will differ: `make bench` measures there.
-What counts are ratios, since contestants took turns. Goals are those that the project set itself; those missed are shown, too.
+This page compares the library with its peers in one run, on the machine named below. Run `make bench` to measure on your own
+machine. Look at the ratios rather than at absolute times: they are comparable because the contestants take turns. The goals are
+those that the project set for itself, including those that it misses.
 """
 
 

@@ -70,7 +70,7 @@ def _settings() -> tuple[Setting, ...]:
             Problem.restless(pieces, coin, T),
             3,
             1.2,
-            f"by quarters of {quarter} rounds, arm after arm: " + "; ".join(", ".join(map(str, values)) for values in levels),
+            f"each arm's means in the quarters of {quarter} rounds: " + "; ".join(", ".join(map(str, each)) for each in levels),
         ),
     )
 
@@ -189,52 +189,54 @@ def page(cells: Cells) -> str:
         "# The policies",
         "<!-- Written by `make docs` from the code: do not edit. The tests check that it is up to date. -->",
         _wrapped(
-            "Every policy of the library: what it must know, what it is sound for, what it costs, and its regret on four small"
-            " problems. Those that are sound for both kinds of rotting come first, those for neither last, and the oracle,"
-            " which sees the means, at the end."
+            "This page lists every policy of the library: what it must know, which kinds of decay it is sound for, what it"
+            " costs, and its regret on four small problems. Policies that are sound for both rested and restless decay come"
+            " first, those that are sound for neither come last, and the greedy oracle, which sees the means, is at the end."
         ),
         "## Properties",
         _properties(classes),
         _list(
-            "**needs T**: must be told the number of rounds, or be tuned by hand. `rotting.doubling(policy)` plays without T.",
-            "**needs changes**: must be told how many changes there are, or how much or how fast the means vary.",
-            "**randomised**: draws random numbers; `Bandit.propensities()` gives the probability of each arm.",
-            "**rested**, **restless**: has a guarantee, or is known to learn, when arms wear out with their own pulls, or with"
-            " time. A dash promises nothing; the next section says what is known.",
-            "**time per round**, **memory**: for K arms after t rounds. Both are those of usual rewards: RAWUCB, RAWKLUCB and"
-            " the GLR tests keep only the windows and splits that can matter, [a few](hull.md), and FEWA and RAWUCBpp skip"
-            " nearly all; in the worst case, these are O(t) per arm.",
+            "**needs T**: the policy must be given the number of rounds, or be tuned by hand. `rotting.doubling(policy)` plays"
+            " it without T.",
+            "**needs changes**: the policy must be given the number of changes, or how much or how fast the means vary.",
+            "**randomised**: the policy draws random numbers; `Bandit.propensities()` returns the probability of each arm.",
+            "**rested**, **restless**: the policy has a guarantee, or is known to learn, when arms wear out with their own"
+            " pulls, or with time. A dash means no guarantee; the next section says what is known.",
+            "**time per round**, **memory**: for K arms after t rounds, with typical rewards. RAWUCB, RAWKLUCB and the GLR"
+            " tests keep only the [few windows or splits](hull.md) that can matter, and FEWA and RAWUCBpp skip nearly all"
+            " windows; in the worst case, all of these take O(t) per arm.",
         ),
-        "## Each in a few words",
+        "## Summaries",
         _wrapped(
-            "Each with its name in Python, which links to the file, and on the command line: the first line of its"
-            " documentation, and what that says about its needs. Formulas, tunings and references are in the file. Why RAWUCB"
-            " and RAWKLUCB are exact without keeping all rewards: [the hull](hull.md)."
+            "Each entry has the name of the policy in Python, which links to its file, its name on the command line, the first"
+            " line of its documentation, and what it needs. Formulas, tuning and references are in the file. [The"
+            " hull](hull.md) explains why RAWUCB and RAWKLUCB are exact without keeping all rewards."
         ),
         _list(*map(_description, classes)),
         REGRETS,
         _wrapped(
             f"The table shows the mean regret over {RUNS} runs of T = {HORIZON:,} rounds and its 95 % interval, in"
             " units of reward; less is better. Regret is the sum of the means that the optimal policy would have"
-            f" collected, minus those of the arms pulled. Seed {SEED}. In a run every policy gets the same rewards, so"
-            " differences between policies are more certain than their intervals suggest."
+            f" collected, minus the sum of the means of the arms pulled. The seed is {SEED}. In each run every policy gets"
+            " the same rewards, so differences between policies are more certain than their intervals suggest."
         ),
         _wrapped(
-            "The problems have rewards of 0 and 1 (Bernoulli), so that every policy can be told the truth. Their means, for K"
-            " arms with Y changes and a total variation V (the largest change of each of the Y, added up):"
+            "The problems have rewards of 0 and 1 (Bernoulli), so that every policy can be given the correct range and scale."
+            " K is the number of arms, Y the number of changes, and V the total variation: the sum, over the Y changes, of the"
+            " largest change of any arm. The means are:"
         ),
         _list(*map(_problem, SETTINGS)),
         _regret_table(classes, cells),
         _wrapped(
-            "Parameters are the defaults, except for what the column `given` shows. Policies that declare a range have that of"
-            " the rewards, 0 to 1, by default; those with a sub-Gaussian scale get `sigma=0.5`; those that can be tuned to a"
-            " horizon get T, and if they need changes, too, Y or V (or the default, 1, where that is 0 and refused)."
-            ' With `sigma="estimate"`, ten of the policies need no sigma: [unknown noise](unknown-noise.md).'
+            "Parameters have their defaults, except for those in the column `given`. Policies with a range of rewards use 0 to"
+            " 1, their default; policies with a sub-Gaussian scale get `sigma=0.5`; policies that can be tuned to a horizon"
+            " get T and, if they need changes, Y or V (or the default, 1, where the true value is 0, which they refuse)."
+            ' With `sigma="estimate"`, ten of the policies need no sigma: see [unknown noise](unknown-noise.md).'
         ),
         _wrapped(
-            f"{HORIZON:,} rounds are few for some: AdSwitch, with the constants of its paper, evicts no arm and plays all in"
-            " turn; M-UCB explores in a quarter to all of its rounds; DiscountedTS and SlidingWindowTS have no tuning, and"
-            " remember about 1,000 rounds."
+            f"{HORIZON:,} rounds are too few for some policies: AdSwitch, with the constants of its paper, evicts no arm and"
+            " plays all arms in turn; M-UCB explores in a quarter to all of its rounds; DiscountedTS and SlidingWindowTS are"
+            " not tuned, and remember about 1,000 rounds."
         ),
     ]
     return "\n\n".join(parts) + "\n"
