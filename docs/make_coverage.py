@@ -44,11 +44,11 @@ SLOW = 4  # times fewer samples for claims on each of hundreds of rounds
 SHORT = 0.91  # more than two standard errors of a share of 200 samples below 95 %
 FEW = 50  # intervals, of which a share would say little
 OVER_TIME = ("rested-raw-4-ahead-at-any-time", "rested-raw-ahead-at-any-time")
-PLAYED_ELSEWHERE = "its games, of other sizes and problems, were not played often enough"
-TIMED = "it compares times, which have no true value: they are the machine's"
-TWO_RATIOS = "the quotient of two ratios of means, of independent games; for such ratios see above"
+PLAYED_ELSEWHERE = "its games have other sizes and problems, and were not played often enough"
+TIMED = "it compares running times, which depend on the machine and have no true value"
+TWO_RATIOS = "a quotient of two ratios of means of independent games; for such ratios see above"
 NOT_MEASURED = {
-    "rested-fewa-4-round-robin": "a mean of pulls, which were not kept; for means see below",
+    "rested-fewa-4-round-robin": "a mean of pulls, which were not recorded; for means see below",
     "rested-glr-medium-c-0": PLAYED_ELSEWHERE,
     "rested-glr-medium-bernoulli": PLAYED_ELSEWHERE,
     "ten-arms-sw-ucb-linear-in-rounds": PLAYED_ELSEWHERE,
@@ -221,7 +221,7 @@ def cases(pools: Pools) -> dict[str, list[Case]]:
         "growth": [
             Case("rested-exp3s-linear", tuple(easy[EXP3_S])),
             Case("rested-glr-logarithmic", tuple(easy[GLR])),
-            Case("the same of FEWA 0.06 (no claim)", tuple(easy[FEWA])),
+            Case("growth of FEWA 0.06 (no claim)", tuple(easy[FEWA])),
             Case("nights-easy-logarithmic", tuple(pools["night-7"][night_raw])),
         ],
     }
@@ -340,9 +340,9 @@ def methods(name: str) -> dict[str, Method]:
     found: dict[str, Method] = {label: of(method) for label, method in other.items()}
     if name == "mean_ratio":
         ours = from_runs(rested_two_arms.RARE_SHOW_FROM, mean_ratio)
-        return found | {"studentised bootstrap": studentised_means, "**the jackknife's, or none**": ours}
+        return found | {"studentised bootstrap": studentised_means, "**jackknife, or none**": ours}
     if name == "spread_ratio":
-        return found | {"studentised bootstrap": studentised, "**the same of 99 %, or none**": spread_ratio}
+        return found | {"studentised bootstrap": studentised, "**studentised bootstrap at 99 %, or none**": spread_ratio}
     return found | {"**Fieller**": growth}
 
 
@@ -516,28 +516,32 @@ def _wrapped(text: str) -> str:
 
 
 TEXTS = {
-    "mean_ratio": f"""Most ratios of mean regrets are covered at every size. Two are not. In one run of a hundred over all L,
-        RAW-UCB 1.4 misses a drop of 0.1 to 4, and regrets 5 to 80 times as much as usual; GLR-UCB never does, and EFF-RAW-UCB
-        in the same runs, but by less. These runs make nine tenths of the first ratio's variance, and seven tenths of the
-        second's. A sample of 40 has none of them in two cases of three, and its interval is short and in the wrong place: no
-        method covers at all sizes. Nor does a test of the sample's own skewness help, as it refuses the samples that show such
-        runs, and passes those that do not. So these two claims have an interval only from the least size in the table from
-        which on the jackknife's covers, {rested_two_arms.RARE_SHOW_FROM:,} runs, and are undecided with fewer. There the first
-        is still covered a little too seldom. The number was chosen on these very runs. The samples are other ones than above,
-        and fewer: the shares of a claim in the two tables differ by a few points.""",
-    "spread_ratio": """A ratio of standard deviations. On the rested benchmark one run in hundreds has many times the usual
-        regret, and makes most of its policy's spread. Samples without such a run, or with one, cannot tell how many there are:
-        no method covers. So `spread_ratio` has an interval only where the runs are at least 200, and 25 times the kurtosis of
-        every policy's regrets on every problem; the claim is undecided otherwise. Of the intervals of a bootstrap at 95 %,
-        those that pass this rule cover less often than all, as samples of a small kurtosis have small spreads: ours take
-        99 % of the resamples. A tail that a sample does not show at all deceives every rule: such an interval is wrong. The
-        200, the 25 and the 99 % were chosen on these very runs, so that others may be covered less often.""",
-    "growth": """What the mean regret gains late over what it gains early; late gains are 0 in most runs of a good policy.
-        Fieller's interval does best; there is none where the early gain cannot be told from 0.""",
+    "mean_ratio": f"""For most ratios of mean regrets, the intervals cover the true value at every size. For two claims they do
+        not. Over all L, RAW-UCB 1.4 misses a drop of 0.1 to 4 in one run in a hundred, and then has 5 to 80 times its usual regret.
+        GLR-UCB never does, and EFF-RAW-UCB does in the same runs, but with less regret. These runs account for nine tenths of
+        the variance of the first ratio and for seven tenths of that of the second. Two of three samples of 40 runs contain no
+        such run; their intervals are short and in the wrong place, and no method covers at all sizes. Testing the skewness of
+        the sample does not help: it refuses the samples that contain such runs and accepts those that do not. Therefore these
+        two claims have an interval only from {rested_two_arms.RARE_SHOW_FROM:,} runs on, the smallest size in the table from
+        which the jackknife covers; with fewer runs they are undecided. Even there the first is covered a little too rarely.
+        This size was chosen on these same runs. The samples differ from those above, and there are fewer of them, so the shares
+        of a claim in the two tables differ by a few points.""",
+    "spread_ratio": """`spread_ratio` is a ratio of standard deviations. On the rested benchmark, one run in several hundred has
+        many times the usual regret, and accounts for most of its policy's standard deviation. Samples with one such run, or
+        with none, cannot tell how frequent such runs are, and no method covers. Therefore `spread_ratio` has an interval only
+        if there are at least 200 runs, and at least 25 times the kurtosis of every policy's regret on every problem; otherwise
+        the claim is undecided. Of the 95 % bootstrap intervals, those that pass this rule cover less often than all of them,
+        because samples with a small kurtosis have small spreads; so our interval contains 99 % of the resamples. If a sample
+        does not show the tail at all, no rule can detect it, and the interval is wrong. The values 200, 25 and 99 % were chosen
+        on these same runs, so other problems may be covered less often.""",
+    "growth": """`growth` is the late increase of the mean regret divided by its early increase; the late increase is 0 in most
+        runs of a good policy. Fieller's interval covers best; there is no interval if the early increase cannot be distinguished
+        from 0.""",
 }
-HOW = """A cell is the share of the intervals that hold the truth, among those that are stated. Where some samples have none, as
-    the library refuses it, the share that has one follows in brackets; fewer than 50 are counted, and `none` means that no
-    sample has one. `-` is more runs than were played."""
+HOW = """Each cell shows the share of the stated intervals that contain the true value. If the library states no interval for
+    some samples, the share of samples with an interval follows in brackets; if fewer than 50 samples have one, the cell shows
+    counts instead, and `none` means that no sample has one. `-` means that fewer runs were played than the column needs."""
+BOLD = "The row in bold is the method that the library uses."
 
 
 def short(of_claims: Mapping[str, Sequence[str]]) -> list[str]:
@@ -565,38 +569,38 @@ def page(
         return [*first, *(f"n = {runs:,}" for runs in sizes)]
 
     parts = [
-        "# How often the intervals hold the truth",
+        "# How often intervals contain the true value",
         "<!-- Written by `make intervals` from the code: do not edit. -->",
         _wrapped(
-            f"""The verdicts on the paper's claims rest on 95 % intervals. Here is how often they hold what they should. The
-            games of the claims were played {RUNS["two-arms"]:,} times, the curves over time {RUNS["curves"]:,} times, those of
-            ten arms {RUNS["ten-arms"]} times, the nights, which are synthetic, {RUNS["nights"]} times (seed {SEED}). The value
-            of all runs is taken for the truth. Samples of n runs were drawn with replacement, paired as the runs are:
+            f"""The verdicts on the paper's claims are based on 95 % intervals. This page measures how often these intervals
+            contain the true value. The games of the claims were played {RUNS["two-arms"]:,} times, the curves over time {RUNS["curves"]:,}
+            times, the games with ten arms {RUNS["ten-arms"]} times, and the synthetic nights {RUNS["nights"]} times (seed
+            {SEED}). The value computed from all runs counts as the true value. Samples of n runs were drawn with replacement,
+            with the same runs for all policies:
             {", ".join(f"{samples} samples of {runs:,} runs" for runs, samples in SAMPLES.items())}, and {SLOW} times fewer for
-            the claims "at any time", which are slow. A share near 95 % of 400 is known to within 2 percentage points, one of
-            200 to within 3, one of 50 to within 6."""
+            the claims "at any time", which are slow to evaluate. A share near 95 % has a margin of 2 percentage points with 400 samples, 3 with 200, and 6 with 50."""
         ),
         _wrapped(HOW),
         "## The claims",
         _wrapped(
-            """`mean_ratio` and `smallest_ratio` take the jackknife's error of the logarithm of a ratio of mean regrets, and
-            Student's t. The smallest ratio's low end is below each of the ratios at 97.5 %, and its high end above the smallest
-            at 97.5 % for all problems together: it covers more often than it says. So does `share_ahead`,
-            which counts the rounds that are sure. `quantile_ratio` takes the quantiles of a bootstrap, from 200 runs on;
-            `relative_spread` the jackknife, as far as `spread_ratio` has an interval. More on `mean_ratio`, `spread_ratio` and
-            `growth` is below."""
+            """`mean_ratio` and `smallest_ratio` use the jackknife error of the logarithm of a ratio of mean regrets, and
+            Student's t. The lower end of `smallest_ratio` is below each of the ratios at 97.5 %, and its upper end is above the smallest
+            ratio at 97.5 % for all problems together, so it covers more often than stated. So does `share_ahead`, which
+            counts only the rounds that are certain. `quantile_ratio` uses the quantiles of a bootstrap and needs at least
+            200 runs; `relative_spread` uses the jackknife where `spread_ratio` has an interval. The sections below treat
+            `mean_ratio`, `spread_ratio` and `growth`."""
         ),
         _table(heads("claim"), [[claim, *cells] for claim, cells in of_claims.items()]),
         _wrapped(
-            f"""Claims whose intervals, where they are stated, cover less than {SHORT:.0%} at some size (more than two
-            standard errors of 200 samples below 95 %): {", ".join(short(of_claims)) or "none"}."""
+            f"""Claims whose stated intervals cover less than {SHORT:.0%} at some size, which is more than two standard
+            errors of 200 samples below 95 %: {", ".join(short(of_claims)) or "none"}."""
         ),
         "Not measured:",
         _table(["claim", "why"], [[claim, why] for claim, why in NOT_MEASURED.items()]),
     ]
     for name, by_claim in compared.items():
         rows = [[claim, label, *cells] for claim, by_method in by_claim.items() for label, cells in by_method.items()]
-        few = f"Samples: {', '.join(f'{samples} of {runs:,} runs' for runs, samples in COMPARED.items())}. Bold is ours."
+        few = f"Samples: {', '.join(f'{samples} of {runs:,} runs' for runs, samples in COMPARED.items())}. {BOLD}"
         parts += [f"## `{name}`", _wrapped(f"{TEXTS[name]} {few}"), _table(heads("claim", "interval", sizes=COMPARED), rows)]
     return "\n\n".join([*parts, of_means]) + "\n"
 
@@ -606,22 +610,23 @@ def section_of_means(pools: Pools, sizes: Mapping[int, int]) -> str:
     rare = pools["rare"] / np.median(pools["rare"])
     far, squares = rare > FAR, (rare - rare.mean()) ** 2
     parts = [
-        "## Means, in the tables and plots of results and studies",
+        "## Means in tables and plots",
         _wrapped(
-            f"""`mean_interval` has Student's interval, `mean -+ t s / sqrt(n)`, and the same corrected for skewness by the
-            transformation of Hall (1992; Willink 2005 takes Student's quantile, as we do), and takes the wider of the two at
-            each end. Where a few runs regret much more than the others, it reaches further up. Hall's alone is too short where
-            the values are symmetric with long tails, as differences of regrets often are: the skewness of a sample is itself
-            uncertain. Ours covers as often as the bootstrap-t, without resamples. A sample that holds none of the rare runs
-            knows nothing of them, whatever the interval: where most samples are such, nothing is gained. RAW-UCB 1.4 is a case:
-            at L = 1, in {far.mean():.1%} of its runs it regrets more than {FAR} times the median, at most {rare.max():.0f}
-            times, and these runs make {squares[far].sum() / squares.sum():.0%} of the variance. Of what happens in one run of
-            1,000, 61 % of the samples of 500 runs hold nothing. So tables and plots say on how many runs the intervals rest,
-            and how rare a failure may be missing from them (`what_runs_can_miss`). To refuse the intervals of skewed samples
-            makes matters worse: the samples that show the rare runs are refused, and those that hold none pass. The policies
-            and L are those of the claims, {pools["two-arms"].shape[-1]:,} runs of each, RAW-UCB's {pools["rare"].shape[-1]:,};
-            the other values are drawn, 200,000 of each. Samples:
-            {", ".join(f"{each:,} of {runs:,} runs" for runs, each in sizes.items())}. Bold is ours."""
+            f"""`mean_interval` computes Student's interval, `mean -+ t s / sqrt(n)`, and the same interval corrected for skewness by
+            the transformation of Hall (1992; like Willink 2005, we use Student's quantile), and takes the wider of the two at
+            each end. If a few runs have much more regret than the others, the interval extends further up. Hall's interval
+            alone is too short for symmetric values with long tails, such as many differences of regrets, because the
+            skewness of a sample is itself uncertain. Our interval covers as often as the bootstrap-t, without resampling. A
+            sample without any of the rare runs contains no information about them, whatever the interval: where most
+            samples are like that, nothing helps. RAW-UCB 1.4 is an example: at L = 1, {far.mean():.1%} of its runs have
+            more than {FAR} times the median regret, at most {rare.max():.0f} times, and these runs account for
+            {squares[far].sum() / squares.sum():.0%} of the variance. An event that happens in one run in 1,000 is missing from 61 % of the samples of 500 runs. Therefore
+            tables and plots state the number of runs behind their intervals, and how rare a failure may be missing from
+            them (`what_runs_can_miss`). Refusing the intervals of skewed samples makes matters worse: it refuses the
+            samples that contain the rare runs and accepts those that do not. The policies and values of L are those of the
+            claims, with {pools["two-arms"].shape[-1]:,} runs each, and {pools["rare"].shape[-1]:,} for RAW-UCB; the other
+            values are drawn at random, 200,000 of each. Samples:
+            {", ".join(f"{each:,} of {runs:,} runs" for runs, each in sizes.items())}. {BOLD}"""
         ),
         _table(["values", "interval", *(f"n = {runs:,}" for runs in sizes)], means(pools, sizes)),
     ]
