@@ -517,15 +517,15 @@ def _wrapped(text: str) -> str:
 
 TEXTS = {
     "mean_ratio": f"""For most ratios of mean regrets, the intervals cover the true value at every size. For two claims they do
-        not. Over all L, RAW-UCB 1.4 misses a drop of 0.1 to 4 in one run in a hundred, and then has 5 to 80 times its usual regret.
-        GLR-UCB never does, and EFF-RAW-UCB does in the same runs, but with less regret. These runs account for nine tenths of
-        the variance of the first ratio and for seven tenths of that of the second. Two of three samples of 40 runs contain no
-        such run; their intervals are short and in the wrong place, and no method covers at all sizes. Testing the skewness of
-        the sample does not help: it refuses the samples that contain such runs and accepts those that do not. Therefore these
-        two claims have an interval only from {rested_two_arms.RARE_SHOW_FROM:,} runs on, the smallest size in the table from
-        which the jackknife covers; with fewer runs they are undecided. Even there the first is covered a little too rarely.
-        This size was chosen on these same runs. The samples differ from those above, and there are fewer of them, so the shares
-        of a claim in the two tables differ by a few points.""",
+        not. Over all L, RAW-UCB 1.4 misses a drop of 0.1 to 4 in one run in a hundred, and then has 5 to 80 times its usual
+        regret. GLR-UCB never does, and EFF-RAW-UCB does in the same runs, but with less regret. These runs account for nine
+        tenths of the variance of the first ratio and for seven tenths of that of the second. Two of three samples of 40 runs
+        contain no such run; their intervals are short and in the wrong place, and no method covers at all sizes. Testing the
+        skewness of the sample does not help: it refuses the samples that contain such runs and accepts those that do not.
+        Therefore these two claims have an interval only from {rested_two_arms.RARE_SHOW_FROM:,} runs on, the smallest size in
+        the table from which the jackknife covers; with fewer runs they are undecided. Even there the first is covered a little
+        too rarely. This size was chosen on these same runs. The samples differ from those above, and there are fewer of them,
+        so the shares of a claim in the two tables differ by a few points.""",
     "spread_ratio": """`spread_ratio` is a ratio of standard deviations. On the rested benchmark, one run in several hundred has
         many times the usual regret, and accounts for most of its policy's standard deviation. Samples with one such run, or
         with none, cannot tell how frequent such runs are, and no method covers. Therefore `spread_ratio` has an interval only
@@ -535,8 +535,8 @@ TEXTS = {
         does not show the tail at all, no rule can detect it, and the interval is wrong. The values 200, 25 and 99 % were chosen
         on these same runs, so other problems may be covered less often.""",
     "growth": """`growth` is the late increase of the mean regret divided by its early increase; the late increase is 0 in most
-        runs of a good policy. Fieller's interval covers best; there is no interval if the early increase cannot be distinguished
-        from 0.""",
+        runs of a good policy. Fieller's interval covers best; there is no interval if the early increase cannot be
+        distinguished from 0.""",
 }
 HOW = """Each cell shows the share of the stated intervals that contain the true value. If the library states no interval for
     some samples, the share of samples with an interval follows in brackets; if fewer than 50 samples have one, the cell shows
@@ -573,21 +573,22 @@ def page(
         "<!-- Written by `make intervals` from the code: do not edit. -->",
         _wrapped(
             f"""The verdicts on the paper's claims are based on 95 % intervals. This page measures how often these intervals
-            contain the true value. The games of the claims were played {RUNS["two-arms"]:,} times, the curves over time {RUNS["curves"]:,}
-            times, the games with ten arms {RUNS["ten-arms"]} times, and the synthetic nights {RUNS["nights"]} times (seed
-            {SEED}). The value computed from all runs counts as the true value. Samples of n runs were drawn with replacement,
-            with the same runs for all policies:
+            contain the true value. The games of the claims were played {RUNS["two-arms"]:,} times, the curves over time
+            {RUNS["curves"]:,} times, the games with ten arms {RUNS["ten-arms"]} times, and the synthetic nights
+            {RUNS["nights"]} times (seed {SEED}). The value computed from all runs counts as the true value. Samples of n runs
+            were drawn with replacement, with the same runs for all policies:
             {", ".join(f"{samples} samples of {runs:,} runs" for runs, samples in SAMPLES.items())}, and {SLOW} times fewer for
-            the claims "at any time", which are slow to evaluate. A share near 95 % has a margin of 2 percentage points with 400 samples, 3 with 200, and 6 with 50."""
+            the claims "at any time", which are slow to evaluate. A share near 95 % has a margin of 2 percentage points with
+            400 samples, 3 with 200, and 6 with 50."""
         ),
         _wrapped(HOW),
         "## The claims",
         _wrapped(
             """`mean_ratio` and `smallest_ratio` use the jackknife error of the logarithm of a ratio of mean regrets, and
-            Student's t. The lower end of `smallest_ratio` is below each of the ratios at 97.5 %, and its upper end is above the smallest
-            ratio at 97.5 % for all problems together, so it covers more often than stated. So does `share_ahead`, which
-            counts only the rounds that are certain. `quantile_ratio` uses the quantiles of a bootstrap and needs at least
-            200 runs; `relative_spread` uses the jackknife where `spread_ratio` has an interval. The sections below treat
+            Student's t. The lower end of `smallest_ratio` is below each of the ratios at 97.5 %, and its upper end is above
+            the smallest ratio at 97.5 % for all problems together, so it covers more often than stated. So does `share_ahead`,
+            which counts only the rounds that are certain. `quantile_ratio` uses the quantiles of a bootstrap and needs at
+            least 200 runs; `relative_spread` uses the jackknife where `spread_ratio` has an interval. The sections below treat
             `mean_ratio`, `spread_ratio` and `growth`."""
         ),
         _table(heads("claim"), [[claim, *cells] for claim, cells in of_claims.items()]),
@@ -612,20 +613,20 @@ def section_of_means(pools: Pools, sizes: Mapping[int, int]) -> str:
     parts = [
         "## Means in tables and plots",
         _wrapped(
-            f"""`mean_interval` computes Student's interval, `mean -+ t s / sqrt(n)`, and the same interval corrected for skewness by
-            the transformation of Hall (1992; like Willink 2005, we use Student's quantile), and takes the wider of the two at
-            each end. If a few runs have much more regret than the others, the interval extends further up. Hall's interval
-            alone is too short for symmetric values with long tails, such as many differences of regrets, because the
+            f"""`mean_interval` computes Student's interval, `mean -+ t s / sqrt(n)`, and the same interval corrected for
+            skewness by the transformation of Hall (1992; like Willink 2005, we use Student's quantile), and takes the wider of
+            the two at each end. If a few runs have much more regret than the others, the interval extends further up. Hall's
+            interval alone is too short for symmetric values with long tails, such as many differences of regrets, because the
             skewness of a sample is itself uncertain. Our interval covers as often as the bootstrap-t, without resampling. A
-            sample without any of the rare runs contains no information about them, whatever the interval: where most
-            samples are like that, nothing helps. RAW-UCB 1.4 is an example: at L = 1, {far.mean():.1%} of its runs have
-            more than {FAR} times the median regret, at most {rare.max():.0f} times, and these runs account for
-            {squares[far].sum() / squares.sum():.0%} of the variance. An event that happens in one run in 1,000 is missing from 61 % of the samples of 500 runs. Therefore
-            tables and plots state the number of runs behind their intervals, and how rare a failure may be missing from
-            them (`what_runs_can_miss`). Refusing the intervals of skewed samples makes matters worse: it refuses the
-            samples that contain the rare runs and accepts those that do not. The policies and values of L are those of the
-            claims, with {pools["two-arms"].shape[-1]:,} runs each, and {pools["rare"].shape[-1]:,} for RAW-UCB; the other
-            values are drawn at random, 200,000 of each. Samples:
+            sample without any of the rare runs contains no information about them, whatever the interval: where most samples
+            are like that, nothing helps. RAW-UCB 1.4 is an example: at L = 1, {far.mean():.1%} of its runs have more than
+            {FAR} times the median regret, at most {rare.max():.0f} times, and these runs account for
+            {squares[far].sum() / squares.sum():.0%} of the variance. An event that happens in one run in 1,000 is missing from
+            61 % of the samples of 500 runs. Therefore tables and plots state the number of runs behind their intervals, and
+            how rare a failure may be missing from them (`what_runs_can_miss`). Refusing the intervals of skewed samples makes
+            matters worse: it refuses the samples that contain the rare runs and accepts those that do not. The policies and
+            values of L are those of the claims, with {pools["two-arms"].shape[-1]:,} runs each, and
+            {pools["rare"].shape[-1]:,} for RAW-UCB; the other values are drawn at random, 200,000 of each. Samples:
             {", ".join(f"{each:,} of {runs:,} runs" for runs, each in sizes.items())}. {BOLD}"""
         ),
         _table(["values", "interval", *(f"n = {runs:,}" for runs in sizes)], means(pools, sizes)),
