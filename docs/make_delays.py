@@ -1,4 +1,4 @@
-"""Measure what docs/delays.md shows: what late rewards cost, with and without counting decisions under way, and lost ones.
+"""Measure what docs/delays.md shows: what late rewards cost, with and without counting pending decisions, and lost ones.
 
 `make delays` runs it (half a core-hour, the games once). It writes the tables between their marks in the page, which is written
 by hand, and the picture. The figures are kept in docs/delays.json: the page follows from them, and they depend on the code and
@@ -67,7 +67,7 @@ def counted_everywhere(leads: bool, pending: int, rewards: int) -> bool:
 
 
 def counted_with_few_rewards(leads: bool, pending: int, rewards: int) -> bool:
-    """Count while an arm has fewer rewards than decisions under way, whether it leads or not."""
+    """Count while an arm has fewer rewards than pending decisions, whether it leads or not."""
     return rewards < pending
 
 
@@ -241,7 +241,7 @@ def late_table(problem: Clicks, found: Found) -> str:
 class Losses(NamedTuple):
     """What a delay costs, in each run."""
 
-    ignored: Floats  # if decisions under way are ignored
+    ignored: Floats  # if pending decisions are ignored
     counted: Floats  # if they count
 
     @property
@@ -265,7 +265,7 @@ def saved_table(found: Found) -> str:
             lost = [losses(problem, policy, delay, found) for delay in DELAYS[1:]]
             changes = [shown(each.counted - each.ignored) for each in lost]
             rows.append([f"{problem.rate:.0%}", policy, *changes, f"{lost[1].share:.0%}" if policy != "Exp3S" else "-"])
-    heads = ["clicks", "policy", *(span(delay) for delay in DELAYS[1:]), "loss at 500 that remains"]
+    heads = ["clicks", "policy", *(span(delay) for delay in DELAYS[1:]), "remaining loss at 500"]
     return table(heads, rows, "ll" + "r" * len(DELAYS))
 
 
@@ -278,7 +278,7 @@ def rules_table(found: Found) -> str:
             for k, delay in enumerate(DELAYS[1:3]):
                 of_rules = late[k * len(COUNTED) : (k + 1) * len(COUNTED)]
                 rows.append([f"{problem.rate:.0%}", policy, span(delay), shown(none), *map(shown, of_rules)])
-    heads = ["clicks", "policy", "delay", "without", "all but the leader", "none", "all", "few rewards"]
+    heads = ["clicks", "policy", "delay", "no delay", "all but the leader", "none", "all", "few rewards"]
     return table(heads, rows, "ll" + "r" * (len(heads) - 2))
 
 
@@ -310,7 +310,7 @@ def lost_table(found: Found) -> str:
                     *map(shown, (none, none + cost, none + information, cost - information)),
                 ]
             )
-    heads = ["clicks", "lost", "none lost", "lost", "not played", "difference of the last two"]
+    heads = ["clicks", "share lost", "none lost", "some lost", "not played", "difference of the last two"]
     return table(heads, rows, "lr" + "r" * (len(heads) - 2))
 
 
@@ -334,7 +334,7 @@ def figure(found: Found) -> Figure:
     )
     caption = (
         f"Mean regret after {T:,} rounds, with 1.96 standard errors, for fixed delays of {', '.join(map(span, DELAYS[:3]))}; "
-        f"the last point is a delay drawn evenly from {span(DELAYS[3])}."
+        f"the last point is a delay drawn uniformly from {span(DELAYS[3])}."
     )
     return Figure("delays", "What late rewards cost", caption, panels, columns=2)
 

@@ -39,7 +39,7 @@ def test_every_policy_that_estimates_has_its_rows() -> None:
     ours = [each for each in list_policies() if each.__module__.startswith("rotting.policies.")]
     takes_it = {each.__name__ for each in ours for one in each.parameters() if "'estimate'" in one.rule.text}
     assert set(rows("coins")) == set(rows("rare")) == takes_it
-    (sentence,) = re.findall(r"^(RAWUCB,[^.]*?) take it", PAGE, re.MULTILINE)
+    (sentence,) = re.findall(r"^(RAWUCB,[^.]*?) support `sigma", PAGE, re.MULTILINE)
     assert set(re.findall(r"\w*[A-Z]\w*", sentence)) == takes_it
 
 
