@@ -82,19 +82,19 @@ def _counts_and_clicks() -> tuple[Case, ...]:
             "clicks, steady",
             steady_clicks(HORIZON),
             0.14,
-            "rested, all rates fall evenly from 2 % to 1 %: the first within 1,000 of its own pulls, the last within 10,000",
+            "rested, all rates fall linearly from 2 % to 1 %: the first within 1,000 of its own pulls, the last within 10,000",
         ),
         case(
             "clicks, dropping",
             Problem.rested(abrupt, coin, HORIZON),
             0.14,
-            "rested, 1 % for ever; 2 % for 250, 500, ..., 2,250 of an arm's own pulls, then 0.5 %",
+            "rested, one arm stays at 1 %; the others have 2 % for their first 250, 500, ..., 2,250 pulls, then 0.5 %",
         ),
         case(
             "counts",
             falling_counts(HORIZON),
             2.5,
-            "rested Poisson counts; means from 4.5 to 9, in steps of 0.5, fall to 4, half of the way every 1,000 own pulls",
+            "rested Poisson counts; means start at 4.5 to 9, in steps of 0.5, and halve their distance to 4 every 1,000 own pulls",
         ),
     )
 
