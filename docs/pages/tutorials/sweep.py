@@ -57,7 +57,7 @@ bool((again.results[0].regret == study.results[0].regret[:2]).all())
 # A GPU
 # -----
 # ``engine="cuda"`` plays on the GPU of this machine; ``engine="auto"`` does so if there is a GPU and the simulation is large
-# enough to be worth its start-up time. Each GPU thread plays one run, so use many runs. This page uses a GPU if there is one:
+# enough to justify the start-up time. Each GPU thread plays one run, so use many runs. This page uses a GPU if there is one:
 
 try:
     again = rotting.sweep(policies[:2], problems[:1], runs=100, seed=0, engine="cuda")

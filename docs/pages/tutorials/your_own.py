@@ -33,7 +33,7 @@ print(songs.kind, bool(songs.is_rotting()))
 # --------
 # A policy is a class with a field for each parameter, and a few functions of two tuples: ``p``, the parameters as numbers, and
 # ``s``, the state: arrays that the functions modify. This policy pulls the arm with the largest upper bound, computed from its
-# last ``h`` rewards.
+# last ``window`` rewards.
 
 from typing import NamedTuple
 
