@@ -94,7 +94,7 @@ def _counts_and_clicks() -> tuple[Case, ...]:
             "counts",
             falling_counts(HORIZON),
             2.5,
-            "rested Poisson counts; means start at 4.5 to 9, in steps of 0.5, and halve their distance to 4 every 1,000 own pulls",
+            "rested Poisson counts; means start at 4.5 to 9, in steps of 0.5; their distance to 4 halves every 1,000 own pulls",
         ),
     )
 
