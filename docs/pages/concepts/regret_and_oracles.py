@@ -2,7 +2,8 @@
 Regret and oracles
 ==================
 
-Regret is how much more the best policy that knows the means would have earned. What is that policy when arms wear out?
+Regret is the difference between what the best policy that knows the means would have earned and what a policy did earn. What is
+the best policy when arms wear out?
 """
 
 # %%

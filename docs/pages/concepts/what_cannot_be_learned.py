@@ -37,8 +37,8 @@ print(played.table())
 # What follows
 # ------------
 # - Know how your arms decay. If all arms are rested, or all are restless, one policy handles both cases.
-# - If you have both kinds, no policy has a guarantee. Restless rewards that fall slowly do little harm. A rested arm that
-#   competes with a restless arm about to lose its value does.
+# - If you have both kinds, no policy has a guarantee. Restless rewards that fall slowly do little harm. Serious harm comes from
+#   a rested arm that competes with a restless arm about to lose its value.
 # - Knowing all means is not enough either: the greedy oracle, which knows them, loses T/4 on the first problem.
 #
 # In the paper this is Proposition 1; :doc:`the paper, section by section </paper>` lists two slips in its proof.

@@ -34,8 +34,8 @@ result = rotting.simulate(policies, problem, runs=200, seed=0)
 print(result.table())
 
 # %%
-# Regret is how much more the optimal policy, which knows the means, would have earned. The table shows the mean regret with its
-# interval, and the 10 % and 90 % quantiles of the games.
+# Regret is the difference between what the optimal policy, which knows the means, would have earned and what a policy did earn.
+# The table shows the mean regret with its interval, and the 10 % and 90 % quantiles of the games.
 
 axes = result.plot()
 
