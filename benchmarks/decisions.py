@@ -181,7 +181,7 @@ def snapshots(size: Size) -> list[Finding]:
         finally:
             done.set()
             saver.join()
-        detail = f"{_told(beside)}; with nothing beside: {_told(alone)}"
+        detail = f"{_told(beside)}; without snapshots: {_told(alone)}"
         what = f"K = {n_arms:,}: p99.9 of decide while states are taken, over its median"
         found.append(Finding(what, _late(beside) / statistics.median(beside), "at most", 10.0, detail=detail))
     return found

@@ -420,7 +420,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Check(
         "service",
-        "rotting serve, EffRAWUCB, K = 10: a decision that is on the disk when the answer comes; clients on the same machine",
+        "rotting serve, EffRAWUCB, K = 10: a decision is on disk when the response arrives; clients on the same machine",
         service.measure,
         ("Each connection sends a request after each response; one more sends rewards, 100 or more at a time.",),
     ),
