@@ -152,7 +152,8 @@ def test_no_claim_states_intervals_that_cover_too_seldom() -> None:
     names = re.findall(r"^\| ((?:rested|ten-arms|nights)-\S+) \|", table, re.MULTILINE)
     assert len(names) > 20
     assert maker.short({name: row(name) for name in names}) == []
-    rule = f"cover less than {maker.SHORT:.0%} at some size (more than two standard errors of 200 samples below 95 %): none."
+    below = "more than two standard errors of 200 samples below 95 %"
+    rule = f"cover less than {maker.SHORT:.0%} at some size, which is {below}: none."
     assert rule in " ".join(table.split()), STALE
     assert maker.short({"a": ["none", "1 of 8", "-", "91%"], "b": ["95%", "90% (of 60%)"]}) == ["b"]
 
