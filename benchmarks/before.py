@@ -10,8 +10,10 @@ from rotting.kernels.binding import bind
 from rotting.kernels.exact_sums import difference
 from rotting.parts import lazy_choice
 from rotting.parts.divergences import BERNOULLI, kl_bernoulli, upper
+from rotting.parts.first_pulls import pulled
 from rotting.parts.lazy_choice import largest_index
-from rotting.parts.prefix_blocks import FAN, PrefixSums, blocks_within, largest_block, new_prefix_sums, record, window_mean
+from rotting.parts.prefix_blocks import FAN, PrefixSums, blocks_within, largest_block, new_prefix_sums, record
+from rotting.parts.prefix_sums import window_mean
 from rotting.parts.reward_scale import to_policy_scale
 from rotting.policies.glr_ucb import beta, curvature, kl
 from rotting.policies.raw_kl_ucb import RAWKLUCB, level_at
@@ -68,7 +70,7 @@ class RAWKLUCBScan(RAWKLUCB):
     name = "raw-kl-ucb-scan"
     kernel = Kernel(
         _init,
-        bind(_choose, {lazy_choice.pulled: _pulled, lazy_choice.line: _line, lazy_choice.search: _search}),
+        bind(_choose, {pulled: _pulled, lazy_choice.line: _line, lazy_choice.search: _search}),
         _update,
     )
     listed = False

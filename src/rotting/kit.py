@@ -17,7 +17,7 @@ Rules of its parameters
 
 Index policies
     by_index                         pulls the arm with the largest index
-    restarting                       the same after new arms and forced exploration, for policies that restart
+    first_new, pulled                the lowest arm without a reward; bind your own `pulled` if the state has no field `pulls`
 
 Number of arms
     Presence, new_presence           which arms are there and how many, in a field `presence` of the state
@@ -130,6 +130,7 @@ from rotting.parts.block_windows import BLOCK_WINDOWS, BlockLines, new_block_lin
 from rotting.parts.confidence import width, window_width
 from rotting.parts.delayed_windows import DELAYED_LINES, DELAYED_WINDOWS, Grid, eff_update, new_grid, tightest_delayed
 from rotting.parts.doubling import doubling
+from rotting.parts.first_pulls import first_new, pulled
 from rotting.parts.hull_windows import HULL_WINDOWS, HullLines, new_hull_lines, record_on_hull, tightest_on_hull
 from rotting.parts.largest_index import by_index
 from rotting.parts.lazy_choice import arm_scale, largest_index, largest_index_by_tournament, level_rises
@@ -145,9 +146,9 @@ from rotting.parts.noise_scale import (
     scale_of,
     sigma_of,
 )
-from rotting.parts.prefix_blocks import PrefixSums, mean_range, new_prefix_sums, record, window_mean
+from rotting.parts.prefix_blocks import PrefixSums, mean_range, new_prefix_sums, record
+from rotting.parts.prefix_sums import window_mean
 from rotting.parts.presence import Presence, new_presence
-from rotting.parts.restarts import restarting
 from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.parts.stack_pool import Stacks, enlarged, new_stacks, release
 from rotting.parts.tournament import Tournament, admit, new_tournament, readmit, reopen, update_line
@@ -207,6 +208,7 @@ __all__ = [
     "enlarged",
     "exp",
     "expm1",
+    "first_new",
     "floor",
     "forget_noise",
     "given_sigma",
@@ -232,13 +234,13 @@ __all__ = [
     "option",
     "parameter",
     "power",
+    "pulled",
     "readmit",
     "record",
     "record_in_blocks",
     "record_on_hull",
     "release",
     "reopen",
-    "restarting",
     "reward_uniform",
     "scale_of",
     "sigma_of",

@@ -14,7 +14,7 @@ from rotting.live import policy_state as states
 from rotting.parts.arm_filter import keep_close, least_pulled, skip_windows, window_mean
 from rotting.parts.confidence import window_width
 from rotting.parts.prefix_blocks import new_prefix_sums, record
-from rotting.parts.prefix_blocks import window_mean as exact_mean
+from rotting.parts.prefix_sums import window_mean as exact_mean
 from rotting.policy import Policy
 from rotting.registry import make
 

@@ -10,7 +10,7 @@ from rotting.kernels.binding import bind
 from rotting.live.policy_state import new_state
 from rotting.parts import block_windows
 from rotting.parts.confidence import window_width
-from rotting.parts.prefix_blocks import window_mean
+from rotting.parts.prefix_sums import window_mean
 from rotting.policies import raw_ucb_pp
 from rotting.policies.raw_ucb import level_at
 from rotting.policies.raw_ucb_pp import RAWUCBpp

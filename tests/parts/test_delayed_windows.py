@@ -12,7 +12,8 @@ from rotting.engines.compile import compiled
 from rotting.kernels.exact_sums import add, difference
 from rotting.live import policy_state as states
 from rotting.parts.delayed_windows import Grid, eff_update, new_grid, next_window
-from rotting.parts.prefix_blocks import new_prefix_sums, record, window_mean
+from rotting.parts.prefix_blocks import new_prefix_sums, record
+from rotting.parts.prefix_sums import window_mean
 from rotting.registry import make
 from tests.conftest import INTERPRETED, STRESS
 from tests.reference import windows

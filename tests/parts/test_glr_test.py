@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rotting.common.arrays import Floats
-from rotting.parts.glr_test import glr_test, observe, restart
+from rotting.parts.glr_test import discard_samples, glr_test, record_sample
 from rotting.parts.hull import pulls
 from rotting.parts.stack_pool import enlarged, new_stacks
 from rotting.policies import glr_kl_ucb, glr_ucb
@@ -138,7 +138,7 @@ def fires_at_the_end(part: Any, xs: Floats, threshold: float) -> bool:
     """Whether the last of the samples raises the alarm; a test that is not asked after every sample knows no threshold."""
     fires, state, fired = glr_test(part.kl, part.curvature, given_threshold, no_unit), new_samples(4 * len(xs) + 64), False
     for x in xs:
-        assert observe(state, 0, float(x))
+        assert record_sample(state, 0, float(x))
         fired = fires(P, state, 0, threshold)
     return fired
 
@@ -185,12 +185,12 @@ def test_a_sample_without_room_is_not_observed(falls: bool) -> None:
     s = new_samples(32)
     for seen in range(200):
         sample = -float(seen) if falls else float(seen)
-        while not observe(s, 0, sample):
+        while not record_sample(s, 0, sample):
             assert s.full[0] == 1
             assert [s.upper.size[0], s.lower.size[0]].count(2) == 1  # the line, as it was
             capacity = 2 * s.upper.start.size
             s.upper, s.lower, s.full[0] = enlarged(s.upper, capacity), enlarged(s.lower, capacity), 0
         assert [pulls(s.upper, 0), pulls(s.lower, 0)] == [seen + 1, seen + 1]
     assert sorted((int(s.upper.size[0]), int(s.lower.size[0]))) == [2, 201]
-    restart(s, 0)
+    discard_samples(s, 0)
     assert (s.upper.size[0], s.lower.size[0]) == (0, 0)

@@ -12,7 +12,7 @@ from rotting.engines.compile import compiled
 from rotting.live.policy_state import copy, new_state
 from rotting.parts import hull, hull_windows
 from rotting.parts.hull_windows import lowest_bound, search_hull
-from rotting.parts.prefix_blocks import window_mean
+from rotting.parts.prefix_sums import window_mean
 from rotting.parts.tournament import MANY
 from rotting.policies.raw_ucb import RAWUCB, level_at
 from rotting.policy import Policy

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting.kernels.binding import bind
-from rotting.parts.lazy_choice import largest_index, line, pulled, search
+from rotting.parts.lazy_choice import largest_index, line, search
 from rotting.parts.tournament import MANY
 from rotting.registry import make
 from tests.helpers.games import Player, reference
@@ -27,11 +27,7 @@ def first_below(p: Any, s: Any, lev: float, i: int, threshold: float) -> float:
     return float(s.bounds[i][s.line[i]])
 
 
-def was_pulled(s: Any, i: int) -> bool:
-    return bool(s.pulls[i] > 0)
-
-
-CHOOSE: Any = bind(largest_index, {pulled: was_pulled, line: kept_bound, search: first_below})
+CHOOSE: Any = bind(largest_index, {line: kept_bound, search: first_below})
 VALUES = st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3])
 BOUNDS = st.lists(st.lists(VALUES, min_size=1, max_size=5), min_size=1, max_size=6)
 

@@ -18,8 +18,8 @@ from rotting.parts.prefix_blocks import (
     new_prefix_sums,
     record,
     window_floor,
-    window_mean,
 )
+from rotting.parts.prefix_sums import window_mean
 from tests.conftest import INTERPRETED
 from tests.helpers.streams import streams
 

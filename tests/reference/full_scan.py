@@ -16,7 +16,8 @@ from rotting.parts.divergences import upper
 from rotting.parts.hull_windows import HullLines
 from rotting.parts.lazy_choice import largest_index
 from rotting.parts.noise_scale import NoiseScale
-from rotting.parts.prefix_blocks import PrefixSums, new_prefix_sums, record, window_mean
+from rotting.parts.prefix_blocks import PrefixSums, new_prefix_sums, record
+from rotting.parts.prefix_sums import window_mean
 from rotting.parts.stack_pool import FIRST, Stacks
 from rotting.parts.tournament import Tournament
 from rotting.policies import raw_kl_ucb, raw_ucb, raw_ucb_pp

@@ -1,7 +1,7 @@
 """The exact index `min over h <= N_i of mean_i^h + width(h)` for widths that the hull does not cover: RAW-UCB++'s.
 
-The search goes from the newest start to the oldest. It skips every block whose bound (`prefix_blocks.py`) lies above what is
-sought. `lazy_choice.py` searches about one arm a round.
+The search goes from the newest start to the oldest, and skips every block whose lower bound (`prefix_blocks.py`) is too high.
+`lazy_choice.py` searches about one arm per round.
 """
 
 import math
@@ -12,8 +12,10 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import Parts
 from rotting.parts.confidence import window_width
-from rotting.parts.lazy_choice import arm_scale, line, pulled, search
-from rotting.parts.prefix_blocks import FAN, blocks_within, largest_block, lowest_mean, record, window_floor, window_mean
+from rotting.parts.first_pulls import pulled
+from rotting.parts.lazy_choice import arm_scale, line, search
+from rotting.parts.prefix_blocks import FAN, blocks_within, largest_block, lowest_mean, record, window_floor
+from rotting.parts.prefix_sums import window_mean
 from rotting.policy import Reason
 
 

@@ -14,7 +14,8 @@ from rotting.kernels.binding import Parts
 from rotting.kernels.elementary import ceil
 from rotting.kernels.exact_sums import add, difference
 from rotting.parts.confidence import window_width
-from rotting.parts.lazy_choice import arm_scale, level_rises, line, pulled, search
+from rotting.parts.first_pulls import pulled
+from rotting.parts.lazy_choice import arm_scale, level_rises, line, search
 from rotting.parts.tournament import intercept, root
 from rotting.policy import Reason
 

@@ -13,12 +13,15 @@ average instead of n, and raises the alarms of the full scan, but for the last d
 With `D = P_k - k m`, and for every v with `kl(x, m) <= (x - m)^2 / v`, which is `2 sigma^2` for the Gaussian divergence and
 `m (1 - m)` for Bernoulli's, G is at most `D^2 n / (k (n - k) v)`. That rules out most vertices without a division or a
 logarithm. What is not ruled out is computed as the definition says; the bound is widened by more than all rounding errors.
+
+The state of a policy with this test has the fields `upper` and `lower`, the hulls (`Stacks`); `least` [K], a lower bound of the
+threshold, computed when the number of samples has doubled; and `full` [1].
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import Floats
 from rotting.kernels.binding import bind, slot
 from rotting.parts.hull import pulls, push, top, window_mean
 from rotting.parts.stack_pool import Stacks, ensure_room, release
@@ -51,28 +54,8 @@ def units(p: Any, s: Any, i: int) -> float:
     raise NotImplementedError
 
 
-class HasSamples(Protocol):
-    """What the state of a policy with this test has."""
-
-    @property
-    def upper(self) -> Stacks:
-        """The upper hulls of the prefix sums."""
-
-    @property
-    def lower(self) -> Stacks:
-        """The lower hulls, as the upper ones of the negated samples."""
-
-    @property
-    def least(self) -> Floats:
-        """[K] a number that the threshold is not below, computed when the samples have doubled."""
-
-    @property
-    def full(self) -> Ints:
-        """[1] whether an update found no room."""
-
-
-def observe(s: HasSamples, i: int, sample: float) -> bool:
-    """Record a sample of arm i, and tell whether there was room for it."""
+def record_sample(s: Any, i: int, sample: float) -> bool:
+    """Record a sample of arm i if there is room for it. Return whether there was; else `s.full` asks for a larger state."""
     if not (ensure_room(s.upper, i) and ensure_room(s.lower, i)):
         s.full[0] = 1
         return False
@@ -81,8 +64,8 @@ def observe(s: HasSamples, i: int, sample: float) -> bool:
     return True
 
 
-def restart(s: HasSamples, i: int) -> None:
-    """Forget the samples of arm i."""
+def discard_samples(s: Any, i: int) -> None:
+    """Discard the samples of arm i."""
     release(s.upper, i)
     release(s.lower, i)
 
@@ -103,7 +86,7 @@ def _is_quiet(s: Stacks, i: int, bar: float) -> bool:
 
 
 def _fires(p: Any, s: Stacks, i: int, sign: float, threshold: float) -> bool:
-    """Return whether a split at a vertex raises the alarm, of sums that were multiplied by `sign`."""
+    """Return whether a split at a vertex raises the alarm, where the samples of the hull were multiplied by `sign`."""
     newest = top(s, i)
     n, whole = s.start[newest], sign * (s.high[newest] / s.start[newest])
     for place in range(s.first[i] + 1, newest):
@@ -114,7 +97,7 @@ def _fires(p: Any, s: Stacks, i: int, sign: float, threshold: float) -> bool:
     return False
 
 
-def _alarm(p: Any, s: HasSamples, i: int, delta: float) -> bool:
+def _alarm(p: Any, s: Any, i: int, delta: float) -> bool:
     n = pulls(s.upper, i)
     if n < 2:
         return False
@@ -122,7 +105,7 @@ def _alarm(p: Any, s: HasSamples, i: int, delta: float) -> bool:
         s.least[i] = _MARGIN * beta(p, n, delta) / (1.0 + 1.0 / n)
     unit = units(p, s, i)
     bar = unit * s.least[i] * curvature(p, s.upper.high[top(s.upper, i)] / n)
-    # The bar is 0 for Bernoulli's divergence, of samples that are all 0 or all 1.
+    # The bar is 0 for Bernoulli's divergence if all samples are 0, or all are 1.
     if bar <= 0.0 or (_is_quiet(s.upper, i, bar) and _is_quiet(s.lower, i, bar)):
         return False
     threshold = unit * beta(p, n, delta)
@@ -135,9 +118,9 @@ def glr_test(
     threshold: Callable[..., float],
     variance: Callable[..., float],
 ) -> Callable[..., bool]:
-    """Return the kernel `alarm(p, s, i, delta)`: whether G of a split of arm i's samples reaches the threshold.
+    """Return the function `alarm(p, s, i, delta)`: whether G of a split of arm i's samples reaches the threshold.
 
-    It must be asked after every sample: a lower bound of the threshold is computed when their number is a power of two.
+    It must be called after every sample: it renews a lower bound of the threshold when their number is a power of two.
 
     Args:
         divergence: `kl(p, x, y)`.

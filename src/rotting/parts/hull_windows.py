@@ -18,8 +18,8 @@ With h' = N the search is over; on long hulls it leaps over as many vertices as 
 half as many after each failure. What is not ruled out is computed as the definition says. All tests are widened by more than
 their rounding errors, so what is found is the smallest of the vertices' computed bounds.
 
-Lower bounds that one search leaves to the next would be a further way to skip vertices. A look at all of them costs 10 to 15 ns
-a round, about what such a bound costs to keep.
+Lower bounds that one search leaves to the next could skip further vertices, but testing all vertices costs only 10 to 15 ns per
+round, about what it costs to maintain such a bound.
 """
 
 import math
@@ -30,13 +30,14 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import Parts
 from rotting.parts.confidence import window_width
+from rotting.parts.first_pulls import pulled
 from rotting.parts.hull import SLACK, push, top, window_mean
-from rotting.parts.lazy_choice import arm_scale, line, pulled, search
+from rotting.parts.lazy_choice import arm_scale, line, search
 from rotting.parts.stack_pool import ensure_room
 from rotting.parts.tournament import intercept, root
 from rotting.policy import Reason
 
-_LONG = 96  # vertices from which on leaps are faster than a look at all
+_LONG = 96  # number of vertices from which on leaps are faster than testing all
 _MARGIN = 1.0 - 2.0**-40  # more than the roundings of the products in a test
 _TINY = 2.0**-900  # squares below it, which may have lost their digits, rule nothing out
 
@@ -55,7 +56,7 @@ def new_hull_lines(n_arms: int) -> HullLines:
 
 
 def bound(p: Any, level: float, mean: float, h: float, best: float) -> float:
-    """Return the upper bound of a window; where that is not below `best`, any number that is not will do.
+    """Return the upper bound of a window, or any number that is not below `best` if the bound is not.
 
     This function and the next two are RAW-UCB's; a policy with other bounds binds its own.
     """

@@ -12,13 +12,8 @@ from typing import Any
 
 from rotting.common.arrays import Ints
 from rotting.kernels.binding import slot
+from rotting.parts.first_pulls import first_new, pulled
 from rotting.parts.tournament import MANY, champion, height, reopen, replay_path, runners_up
-
-
-@slot
-def pulled(s: Any, i: int) -> bool:
-    """Slot: whether arm i was ever pulled."""
-    raise NotImplementedError
 
 
 @slot
@@ -49,7 +44,7 @@ def level_rises(p: Any) -> bool:
 
 def largest_index(p: Any, s: Any, level: float, arms: Ints) -> int:
     """Return the arm with the largest index, the lowest on a tie; before that, the lowest arm that was never pulled."""
-    leader = _first_new(s, arms)
+    leader = first_new(s, arms)
     if leader >= 0:
         return leader
     # A search that does not settle the choice leaves the leader's line at its index, and a second search of that arm would
@@ -72,7 +67,7 @@ def largest_index_by_tournament(p: Any, s: Any, level: float, arms: Ints) -> int
     leader = -1
     if not many:
         reopen(s)  # the lines move, and the matches are not played again now
-        leader = _first_new(s, arms)
+        leader = first_new(s, arms)
     if leader >= 0:
         return leader
     for _ in range(arms.size + 1):  # as above
@@ -92,14 +87,6 @@ def largest_index_by_tournament(p: Any, s: Any, level: float, arms: Ints) -> int
         if value > before and value >= after:
             break
     return leader
-
-
-def _first_new(s: Any, arms: Ints) -> int:
-    """Return the lowest of `arms` that was never pulled, or -1."""
-    for i in arms:
-        if not pulled(s, i):
-            return int(i)
-    return -1
 
 
 def _in_front(p: Any, s: Any, level: float, arms: Ints) -> tuple[int, float, float]:

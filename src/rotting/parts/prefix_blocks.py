@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.exact_sums import add, difference
+from rotting.parts.prefix_sums import append
 
 SHIFT = 3  # a block consists of 2**SHIFT blocks of the next smaller size, or starts
 FAN = 1 << SHIFT
@@ -25,7 +25,7 @@ SLACK = 2.0**-50  # 8 units in the last place: more than all roundings of a boun
 
 
 class PrefixSums(NamedTuple):
-    """The rewards of every arm, as prefix sums and bounds over blocks of starts."""
+    """The rewards of every arm, as prefix sums (`prefix_sums.py`) with bounds over blocks of starts."""
 
     pulls: Ints  # [K] N_i
     high: Floats  # [K, capacity + 1] sum of the first n rewards, as high + low
@@ -52,9 +52,8 @@ def new_prefix_sums(n_arms: int, capacity: int) -> PrefixSums:
 
 def record(s: PrefixSums, i: int, reward: float) -> None:
     """Append a reward to arm i, and close the blocks that end here."""
-    n = s.pulls[i] + 1
-    s.high[i, n], s.low[i, n] = add(s.high[i, n - 1], s.low[i, n - 1], reward)
-    s.pulls[i] = n
+    append(s, i, reward)
+    n = s.pulls[i]
     size = FAN
     while n % size == 0:
         start = n - size
@@ -68,12 +67,6 @@ def record(s: PrefixSums, i: int, reward: float) -> None:
         s.slope[i, block], s.top[i, block], s.bottom[i, block] = c, top, bottom
         s.filled[i] = block + 1
         size *= FAN
-
-
-def window_mean(s: PrefixSums, i: int, h: int) -> float:
-    """Return the mean of arm i's last h rewards, rounded once in the sum and once in the division."""
-    n = s.pulls[i]
-    return difference(s.high[i, n], s.low[i, n], s.high[i, n - h], s.low[i, n - h]) / h
 
 
 def window_floor(s: PrefixSums, i: int, h: int, c: float) -> float:

@@ -11,8 +11,9 @@ from rotting.errors import InvalidValueError
 from rotting.kernels.elementary import log
 from rotting.kernels.exact_sums import add
 from rotting.kernels.random_numbers import uniform
+from rotting.parts.first_pulls import first_new
 from rotting.parts.largest_index import by_index
-from rotting.parts.restarts import GLOBAL, RESTART, first_new, restarting
+from rotting.parts.restarts import GLOBAL, RESTART
 from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
@@ -39,7 +40,7 @@ class CUSUMUCB(Policy):
         h: threshold of the sums; not to be given with a horizon.
         rate: probability of exploration; not to be given with a horizon. The default, 0.021, is that of h = 10.
         M: samples behind the reference mean u0.
-        epsilon: tolerated distance from u0, in units of the range: below the smallest change to be found.
+        epsilon: tolerated distance from u0, in units of the range; smaller than the smallest change to be found.
         xi: weight of the bonus.
         restart: "local" restarts the arm that changed, as published, "global" all arms.
         horizon: number of rounds T to tune for: `h = ln(T / Y)` and `rate = sqrt((Y / T) ln(T / Y))`; 0 for both as given.
@@ -49,10 +50,10 @@ class CUSUMUCB(Policy):
         outside: "refuse" or "clip" rewards outside the range.
 
     The tuning is that of Besson et al., who drop the constants and the factor K of the publication's corollary,
-    `h = ln(T / Y) / C1` and `rate = K sqrt(C2 Y ln(T / Y) / (C1 T))`, with C1 and C2 from epsilon and M. Its rate balances
-    `rate T` rounds of exploration and, in each of K arms, Y delays of `C2 h` samples that come every `K / rate` rounds. Its C1,
-    the smaller of `ln(1 + 4 epsilon binomial(M, 2 epsilon M) (2 epsilon)^M / (1 +- epsilon)^2)`, is no use in practice: 2e-50
-    for the defaults here, and no sum of rewards reaches such an h.
+    `h = ln(T / Y) / C1` and `rate = K sqrt(C2 Y ln(T / Y) / (C1 T))`, with C1 and C2 from epsilon and M. The corollary's rate
+    balances `rate T` rounds of exploration and, in each of K arms, Y delays of `C2 h` samples that come every `K / rate`
+    rounds. Its C1, the smaller of `ln(1 + 4 epsilon binomial(M, 2 epsilon M) (2 epsilon)^M / (1 +- epsilon)^2)`, is of no use
+    in practice: it is 2e-50 for the defaults here, and no sum of rewards reaches such an h.
 
     Needs the horizon, the number of changes and the range of the rewards, and something of the size of the changes (epsilon).
     Made for arms that change with time; unsound for rested rotting: exploration at random costs a regret in T where arms are
@@ -110,20 +111,14 @@ class CUSUMUCB(Policy):
 
 
 class State(NamedTuple):
-    pulls: Ints  # [K] samples since the restart
-    total: Ints  # [1] their sum over all arms
-    high: Floats  # [K] sum of those samples, as high + low
+    pulls: Ints  # [K] n_i: samples of each arm since its restart
+    total: Ints  # [1] n: their sum over all arms
+    high: Floats  # [K] sum of the samples of each arm, as high + low
     low: Floats
-    reference: Floats  # [K] u0, the mean of the first M
-    down: Floats  # [K] evidence that the mean fell
-    up: Floats  # [K] evidence that it rose
+    reference: Floats  # [K] u0, once the arm has M samples
+    down: Floats  # [K] g+: evidence that the mean fell
+    up: Floats  # [K] g-: evidence that it rose
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
-
-
-def reset(p: Params, s: State, horizon: int) -> None:
-    for i in range(s.pulls.size):
-        clear(s, i)
-    s.epoch[0], s.epoch[1] = 0, horizon
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
@@ -141,30 +136,8 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
     return s
 
 
-def clear(s: State, i: int) -> None:
-    s.total[0] -= s.pulls[i]
-    s.pulls[i] = 0
-    s.high[i], s.low[i] = 0.0, 0.0
-    s.reference[i], s.down[i], s.up[i] = 0.0, 0.0, 0.0
-
-
-def forget(p: Params, s: State, arm: int) -> None:
-    clear(s, arm)
-
-
-def threshold(p: Params, s: State) -> float:
-    """Return `h = ln(T / Y)`, or h as given."""
-    return log(s.epoch[1] / p.breakpoints) if s.epoch[1] > 0 else p.h
-
-
-def exploration_rate(p: Params, s: State) -> float:
-    """Return `sqrt((Y / T) ln(T / Y))`, or the rate as given."""
-    if s.epoch[1] == 0:
-        return float(p.rate)
-    return math.sqrt((p.breakpoints / s.epoch[1]) * log(s.epoch[1] / p.breakpoints))
-
-
 def index(p: Params, s: State, t: int, i: int) -> Reason:
+    """Return `mean_i + sqrt(xi ln(n) / n_i)`."""
     n = s.pulls[i]
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
@@ -172,26 +145,29 @@ def index(p: Params, s: State, t: int, i: int) -> Reason:
     return Reason(mean + c, mean, n, c)
 
 
-def explore(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
-    if uniform(key, t, 0) < exploration_rate(p, s):
-        return int(arms[int(uniform(key, t, 1) * arms.size)])
-    return -1
+largest_index = by_index(index)["choose"]
 
 
-leader = by_index(index)["choose"]
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    """Return the first arm without a sample; else any arm, with probability `rate`; else the arm with the largest index."""
+    arm = first_new(s, arms)
+    if arm < 0 and uniform(key, t, 0) < exploration_rate(p, s):
+        arm = int(arms[int(uniform(key, t, 1) * arms.size)])
+    return arm if arm >= 0 else largest_index(p, s, t, key, arms)
 
 
 def propensities(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
-    sure, rate = first_new(s, arms), 0.0
-    if sure < 0:
-        sure, rate = leader(p, s, t, 0, arms), exploration_rate(p, s)
+    leader, rate = first_new(s, arms), 0.0
+    if leader < 0:
+        leader, rate = largest_index(p, s, t, 0, arms), exploration_rate(p, s)
     for k in range(arms.size):
         out[k] = rate / arms.size
-        if arms[k] == sure:
+        if arms[k] == leader:
             out[k] += 1.0 - rate
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    """Record the sample. From sample M + 1 on, update the two sums, and restart when one of them reaches h."""
     y = to_unit(p.low, p.high, reward)
     s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], y)
     s.pulls[arm] += 1
@@ -206,9 +182,33 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
         if max(s.down[arm], s.up[arm]) >= threshold(p, s):
             for i in range(s.pulls.size):
                 if i == arm or p.restart == GLOBAL:
-                    clear(s, i)
+                    forget(p, s, i)
 
 
-CUSUMUCB.kernel = Kernel(
-    init, update=update, propensities=propensities, forget=forget, reset=reset, **restarting(index, explore)
-)
+def forget(p: Params, s: State, arm: int) -> None:
+    """Forget the samples of an arm: it restarts."""
+    s.total[0] -= s.pulls[arm]
+    s.pulls[arm] = 0
+    s.high[arm], s.low[arm] = 0.0, 0.0
+    s.reference[arm], s.down[arm], s.up[arm] = 0.0, 0.0, 0.0
+
+
+def reset(p: Params, s: State, horizon: int) -> None:
+    for i in range(s.pulls.size):
+        forget(p, s, i)
+    s.epoch[0], s.epoch[1] = 0, horizon
+
+
+def threshold(p: Params, s: State) -> float:
+    """Return `h = ln(T / Y)`, or h as given."""
+    return log(s.epoch[1] / p.breakpoints) if s.epoch[1] > 0 else p.h
+
+
+def exploration_rate(p: Params, s: State) -> float:
+    """Return `sqrt((Y / T) ln(T / Y))`, or the rate as given."""
+    if s.epoch[1] == 0:
+        return float(p.rate)
+    return math.sqrt((p.breakpoints / s.epoch[1]) * log(s.epoch[1] / p.breakpoints))
+
+
+CUSUMUCB.kernel = Kernel(init, choose, update, by_index(index)["explain"], propensities, forget=forget, reset=reset)

@@ -20,7 +20,8 @@ from rotting.parts import arm_filter
 from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled, skip_windows
 from rotting.parts.confidence import window_width
 from rotting.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise
-from rotting.parts.prefix_blocks import PrefixSums, new_prefix_sums, record, window_mean
+from rotting.parts.prefix_blocks import PrefixSums, new_prefix_sums, record
+from rotting.parts.prefix_sums import window_mean
 from rotting.policies.raw_ucb import level_at
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
@@ -60,10 +61,10 @@ class FEWA(Policy):
 
 
 class State(NamedTuple):
-    history: PrefixSums
-    noise: NoiseScale
+    history: PrefixSums  # all windows of each arm
+    noise: NoiseScale  # what sigma is estimated from
     kept: Ints  # [K] working space of the filter
-    scale: Floats  # [K] the same: scale of each arm's noise, 1 if sigma is given
+    scale: Floats  # [K] the same: estimated scale of each arm's noise, 1 if sigma is given
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
@@ -98,10 +99,12 @@ def expanding_filter(p: Params, s: State, t: int, arms: Ints, watched: int) -> t
 
 
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    """Filter on longer and longer windows until a kept arm has too few rewards for the next one; return that arm."""
     return int(expanding_filter(p, s, t, arms, -1)[0])
 
 
 def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    """Return the mean of arm i over the largest window that it passed, without an index: FEWA has none."""
     _, h = expanding_filter(p, s, t, arms, i)
     if h <= 0:
         return Reason(math.nan, math.nan, 0, math.inf)

@@ -69,15 +69,12 @@ class GLRKLUCB(Policy):
     name = "glr-kl-ucb"
     title = "GLR-klUCB"
     has_index = True
+    check = check_range
     manual_params = ("delta",)
     needs_horizon = True
     restless = True
     cost = "O(K + log t)"
     memory = "O(K log t)"
-
-    def check(self) -> None:
-        """Refuse an empty range."""
-        check_range(self)
 
     @classmethod
     def from_horizon(cls, horizon: int, **options: Unpack[_Options]) -> Self:
@@ -85,7 +82,11 @@ class GLRKLUCB(Policy):
         return cls(horizon=positive_int("horizon", horizon), **options)
 
 
+# The kernel is that of GLR-UCB, with these functions in the place of its own.
+
+
 def upper(p: Params, s: State, i: int, mean: float, d: float) -> float:
+    """Return the largest q with `kl(mean, q) <= d`."""
     return kl_bernoulli_upper(mean, d)
 
 
@@ -94,8 +95,7 @@ def kl(p: Params, x: float, y: float) -> float:
 
 
 def curvature(p: Params, mean: float) -> float:
-    # The divergence is at most the chi-square distance.
-    return mean * (1.0 - mean)
+    return mean * (1.0 - mean)  # the divergence is at most the chi-square distance
 
 
 def practical(n: int, delta: float) -> float:
@@ -113,7 +113,7 @@ GLRKLUCB.kernel = glr_kernel(
         glr_ucb.kl: kl,
         glr_ucb.curvature: curvature,
         glr_ucb.practical: practical,
-        is_estimated: is_never_estimated,
         glr_ucb.sample: sample,
+        is_estimated: is_never_estimated,
     },
 )

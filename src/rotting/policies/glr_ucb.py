@@ -1,7 +1,7 @@
 """GLR-UCB: a UCB index that restarts an arm when a generalised likelihood ratio test finds a change."""
 
 import math
-from typing import Any, Literal, NamedTuple, Self, TypedDict, Unpack
+from typing import Literal, NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from rotting.kernels.binding import Parts, bind_all
 from rotting.kernels.elementary import floor, log
 from rotting.parts.divergences import KIND, exploration, kl_gaussian
 from rotting.parts.divergences import upper as kl_upper
-from rotting.parts.glr_test import glr_test, observe
-from rotting.parts.glr_test import restart as restart_test
+from rotting.parts.first_pulls import first_new, pulled
+from rotting.parts.glr_test import discard_samples, glr_test, record_sample
 from rotting.parts.hull import pulls, top
+from rotting.parts.largest_index import by_index
 from rotting.parts.noise_scale import (
     NoiseScale,
     forget_noise,
@@ -25,7 +26,7 @@ from rotting.parts.noise_scale import (
     sigma_of,
 )
 from rotting.parts.presence import Presence, new_presence
-from rotting.parts.restarts import GLOBAL, RESTART, restarting, round_robin
+from rotting.parts.restarts import GLOBAL, RESTART, round_robin
 from rotting.parts.stack_pool import Stacks, enlarged, new_stacks
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
@@ -114,27 +115,14 @@ class GLRUCB(Policy):
 
 
 class State(NamedTuple):
-    upper: Stacks  # hulls of the samples since the restart
-    lower: Stacks
-    noise: NoiseScale
-    least: Floats  # [K] what the threshold is at least
-    restart: Ints  # [K] round of the last restart
+    upper: Stacks  # the samples of each arm since its restart: the upper hull of their prefix sums
+    lower: Stacks  # and the lower one
+    noise: NoiseScale  # what sigma is estimated from
+    least: Floats  # [K] a lower bound of the threshold
+    restart: Ints  # [K] r_i: round of the last restart
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
-    presence: Presence
-    full: Ints  # [1] an update found no room
-
-
-def reset(p: Params, s: State, horizon: int) -> None:
-    for i in range(s.restart.size):
-        clear(s, i, 0)
-    reset_noise(s.noise)
-    s.epoch[0], s.epoch[1] = 0, horizon
-
-
-def clear(s: State, i: int, t: int) -> None:
-    """Let arm i restart after round t."""
-    restart_test(s, i)
-    s.restart[i] = t
+    presence: Presence  # K, for the exploration in turn
+    full: Ints  # [1] 1 if the hulls had no room for a sample (`Kernel.enlarge`)
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
@@ -152,11 +140,8 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
     return s
 
 
-def upper(p: Params, s: State, i: int, mean: float, d: float) -> float:
-    return kl_upper(p.bound, mean, d, sigma_of(p, s.noise, i))
-
-
 def index(p: Params, s: State, t: int, i: int) -> Reason:
+    """Return the largest q with `n_i kl(mean_i, q) <= f(t - r_i)`."""
     n = pulls(s.upper, i)
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
@@ -165,17 +150,47 @@ def index(p: Params, s: State, t: int, i: int) -> Reason:
     return Reason(value, mean, n, value - mean)
 
 
+largest_index = by_index(index)["choose"]
+
+
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    """Return the first arm without a sample; else the arm to be explored in this round; else the one of the largest index."""
+    arm = first_new(s, arms)
+    if arm < 0 and p.rate > 0.0:
+        arm = round_robin(s.presence, float(floor(s.presence.number[0] / p.rate)), t - 1, arms)
+    return arm if arm >= 0 else largest_index(p, s, t, key, arms)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    """Record the sample, and restart the arm, or all arms, if the test finds a change."""
+    if not record_sample(s, arm, sample(p, reward)):
+        return
+    observe_noise(p, s.noise, arm, reward)
+    delta = 1.0 / math.sqrt(s.epoch[1]) if s.epoch[1] > 0 else p.delta
+    if delta > 0.0 and finds_change(p, s, arm, delta):
+        for i in range(s.restart.size):
+            if i == arm or p.restart == GLOBAL:
+                restart(s, i, t)
+
+
 def has_sample(s: State, i: int) -> bool:
     return bool(s.upper.size[i] > 0)
 
 
-def explore(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
-    if p.rate == 0.0:
-        return -1
-    return round_robin(s.presence, float(floor(s.presence.number[0] / p.rate)), t - 1, arms)
+# GLR-klUCB has functions of its own in the place of these five.
+
+
+def sample(p: Params, reward: float) -> float:
+    return reward
+
+
+def upper(p: Params, s: State, i: int, mean: float, d: float) -> float:
+    """Return the largest q with `kl(mean, q) <= d`."""
+    return kl_upper(p.bound, mean, d, sigma_of(p, s.noise, i))
 
 
 def kl(p: Params, x: float, y: float) -> float:
+    """Return the divergence, with sigma = 1 where it is estimated: `units` has the estimate."""
     return kl_gaussian(x, y, given_sigma(p))
 
 
@@ -184,14 +199,14 @@ def curvature(p: Params, mean: float) -> float:
     return 2.0 * (sigma * sigma)
 
 
-def units(p: Params, s: State, i: int) -> float:
-    scale = scale_of(p, s.noise, i)
-    return scale * scale
-
-
 def practical(n: int, delta: float) -> float:
     """Return the Gaussian threshold `(1 + 1/n) ln(2 n^(3/2) / delta)`."""
     return (1.0 + 1.0 / n) * log(2.0 * n * math.sqrt(n) / delta)
+
+
+def units(p: Params, s: State, i: int) -> float:
+    scale = scale_of(p, s.noise, i)
+    return scale * scale
 
 
 def theory(n: int, delta: float) -> float:
@@ -204,30 +219,24 @@ def beta(p: Params, n: int, delta: float) -> float:
     return practical(n, delta) if p.threshold == 0 else theory(n, delta)
 
 
-fires = glr_test(kl, curvature, beta, units)
+finds_change = glr_test(kl, curvature, beta, units)
 
 
-def alarm(p: Params, s: State, i: int) -> bool:
-    delta = 1.0 / math.sqrt(s.epoch[1]) if s.epoch[1] > 0 else p.delta
-    return delta > 0.0 and fires(p, s, i, delta)
+def restart(s: State, i: int, t: int) -> None:
+    """Restart arm i after round t."""
+    discard_samples(s, i)
+    s.restart[i] = t
 
 
-def sample(p: Params, reward: float) -> float:
-    return reward
-
-
-def update(p: Params, s: Any, t: int, arm: int, reward: float) -> None:
-    if not observe(s, arm, sample(p, reward)):
-        return
-    observe_noise(p, s.noise, arm, reward)
-    if alarm(p, s, arm):
-        for i in range(s.restart.size):
-            if i == arm or p.restart == GLOBAL:
-                clear(s, i, t)
+def reset(p: Params, s: State, horizon: int) -> None:
+    for i in range(s.restart.size):
+        restart(s, i, 0)
+    reset_noise(s.noise)
+    s.epoch[0], s.epoch[1] = 0, horizon
 
 
 def forget(p: Params, s: State, arm: int) -> None:
-    clear(s, arm, 0)
+    restart(s, arm, 0)
     forget_noise(s.noise, arm)
 
 
@@ -243,8 +252,8 @@ def glr_kernel(replaced: Parts) -> Kernel:
         replaced: `upper`, `kl`, `curvature`, `practical` and `sample`, or some of them: the bound of the index, the divergence
             of the test, its threshold, and the mapping of rewards to samples; `is_estimated` if the policy has no sigma.
     """
-    made = bind_all({"update": update, **restarting(index, explore, has_sample)}, replaced)
-    return Kernel(init, reset=reset, forget=forget, enlarge=enlarge, **made)
+    functions = {"choose": choose, "update": update, "explain": by_index(index)["explain"]}
+    return Kernel(init, reset=reset, forget=forget, enlarge=enlarge, **bind_all(functions, {pulled: has_sample, **replaced}))
 
 
 GLRUCB.kernel = glr_kernel({})

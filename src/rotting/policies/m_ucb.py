@@ -10,8 +10,11 @@ from rotting.common.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Ru
 from rotting.errors import InvalidValueError
 from rotting.kernels.elementary import ceil, log
 from rotting.kernels.exact_sums import difference
+from rotting.parts.first_pulls import first_new
+from rotting.parts.largest_index import by_index
+from rotting.parts.prefix_sums import append
 from rotting.parts.presence import Presence, new_presence
-from rotting.parts.restarts import append, restarting, round_robin
+from rotting.parts.restarts import round_robin
 from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
@@ -46,12 +49,12 @@ class MUCB(Policy):
         high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
         outside: "refuse" or "clip" rewards outside the range.
 
-    The tuning is the publication's. Of two sums of w / 2 samples without a change, the difference exceeds b with a chance of at
+    The tuning is the publication's. The difference of two sums of w / 2 samples without a change exceeds b with a chance of at
     most `2 exp(-2 b^2 / w) = 1 / (K T^2)` (Hoeffding), so that all K arms and T rounds together raise a false alarm with a
     chance of at most 1 / T. The window is the shortest with `change >= 2 sqrt(ln(2 K T^2) / w) + 2 sqrt(ln(2 T) / w)`: a change
     in its middle moves the difference by `change w / 2`, past b by `sqrt(w ln(2 T) / 2)` or more, and is missed with a chance
-    of at most 1 / T. gamma is where `gamma T` rounds of exploration and Y delays of `K (2 b + 3 sqrt(w)) / (2 gamma)` rounds
-    are least together.
+    of at most 1 / T. gamma makes the sum of `gamma T` rounds of exploration and Y delays of
+    `K (2 b + 3 sqrt(w)) / (2 gamma)` rounds least.
 
     Needs the horizon, the number of changes, the size of the smallest one, and the range of the rewards. Made for arms that
     change with time; unsound for rested rotting: forced exploration pulls worn arms, and slow decay goes unseen.
@@ -104,18 +107,12 @@ class MUCB(Policy):
 
 
 class State(NamedTuple):
-    pulls: Ints  # [K] samples since the restart
+    pulls: Ints  # [K] n_i: samples of each arm since the restart
     high: Floats  # [K, capacity + 1] sum of the first n of them, as high + low
     low: Floats
-    restart: Ints  # [1] round of the last restart
+    restart: Ints  # [1] r: round of the last restart
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
-    presence: Presence
-
-
-def reset(p: Params, s: State, horizon: int) -> None:
-    s.pulls[:] = 0
-    s.restart[0] = 0
-    s.epoch[0], s.epoch[1] = 0, horizon
+    presence: Presence  # K, for the tuning and for the exploration in turn
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
@@ -129,6 +126,51 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
     )
     reset(p, s, p.horizon)
     return s
+
+
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    """Return `mean_i + sqrt(2 ln(t - r) / n_i)`."""
+    n = s.pulls[i]
+    if n == 0:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    mean, c = s.high[i, n] / n, math.sqrt(2.0 * log(t - s.restart[0]) / n)
+    return Reason(mean + c, mean, n, c)
+
+
+largest_index = by_index(index)["choose"]
+
+
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    """Return the first arm without a sample; else the arm to be explored in this round; else the one of the largest index."""
+    arm, gamma = first_new(s, arms), exploration_rate(p, s)
+    if arm < 0 and gamma > 0.0:
+        arm = round_robin(s.presence, float(ceil(s.presence.number[0] / gamma)), t - s.restart[0] - 1, arms)
+    return arm if arm >= 0 else largest_index(p, s, t, key, arms)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    """Record the sample, and restart all arms if the two halves of the arm's window differ."""
+    append(s, arm, to_unit(p.low, p.high, reward))
+    if alarm(p, s, arm):
+        s.pulls[:] = 0
+        s.restart[0] = t
+
+
+def alarm(p: Params, s: State, i: int) -> bool:
+    """Return whether the sums of the two halves of arm i's last w samples differ by more than b."""
+    n, w = s.pulls[i], window(p, s)
+    if n < w:
+        return False
+    middle = n - w // 2
+    newer = difference(s.high[i, n], s.low[i, n], s.high[i, middle], s.low[i, middle])
+    older = difference(s.high[i, middle], s.low[i, middle], s.high[i, n - w], s.low[i, n - w])
+    return bool(abs(newer - older) > threshold(p, s, w))
+
+
+def reset(p: Params, s: State, horizon: int) -> None:
+    s.pulls[:] = 0
+    s.restart[0] = 0
+    s.epoch[0], s.epoch[1] = 0, horizon
 
 
 # The tuning depends on the number of arms, which may grow: it is computed when it is needed, not kept.
@@ -158,36 +200,4 @@ def exploration_rate(p: Params, s: State) -> float:
     return min(1.0, math.sqrt(p.breakpoints * K * (2.0 * threshold(p, s, w) + 3.0 * math.sqrt(w)) / (2.0 * T)))
 
 
-def index(p: Params, s: State, t: int, i: int) -> Reason:
-    n = s.pulls[i]
-    if n == 0:
-        return Reason(math.inf, math.nan, 0, math.inf)
-    mean, c = s.high[i, n] / n, math.sqrt(2.0 * log(t - s.restart[0]) / n)
-    return Reason(mean + c, mean, n, c)
-
-
-def explore(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
-    gamma = exploration_rate(p, s)
-    if gamma == 0.0:
-        return -1
-    return round_robin(s.presence, float(ceil(s.presence.number[0] / gamma)), t - s.restart[0] - 1, arms)
-
-
-def alarm(p: Params, s: State, i: int) -> bool:
-    n, w = s.pulls[i], window(p, s)
-    if n < w:
-        return False
-    middle = n - w // 2
-    newer = difference(s.high[i, n], s.low[i, n], s.high[i, middle], s.low[i, middle])
-    older = difference(s.high[i, middle], s.low[i, middle], s.high[i, n - w], s.low[i, n - w])
-    return bool(abs(newer - older) > threshold(p, s, w))
-
-
-def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    append(s, arm, to_unit(p.low, p.high, reward))
-    if alarm(p, s, arm):
-        s.pulls[:] = 0
-        s.restart[0] = t
-
-
-MUCB.kernel = Kernel(init, update=update, reset=reset, **restarting(index, explore))
+MUCB.kernel = Kernel(init, choose, update, by_index(index)["explain"], reset=reset)

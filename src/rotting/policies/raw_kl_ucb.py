@@ -11,6 +11,7 @@ from rotting.kernels.binding import bind_all
 from rotting.kernels.elementary import log
 from rotting.parts import hull_windows, lazy_choice
 from rotting.parts.divergences import BERNOULLI, KIND, kl_bernoulli, upper
+from rotting.parts.first_pulls import pulled
 from rotting.parts.hull_windows import (
     HullLines,
     line_window,
@@ -58,9 +59,7 @@ class RAWKLUCB(Policy):
     sigma: float = parameter(POSITIVE, "gaussian: standard deviation of the rewards", default=1.0)
     low: float = parameter(FINITE, "bernoulli: smallest reward", default=0.0)
     high: float = parameter(FINITE, "bernoulli: largest reward", default=1.0)
-    outside: Literal["refuse", "clip"] = parameter(
-        OUTSIDE, "bernoulli: what to do with rewards outside [low, high]", default="refuse"
-    )
+    outside: Literal["refuse", "clip"] = parameter(OUTSIDE, "bernoulli: rewards outside [low, high]", default="refuse")
 
     name = "raw-kl-ucb"
     title = "RAW-klUCB"
@@ -181,7 +180,7 @@ RAWKLUCB.kernel = Kernel(
     **bind_all(
         {"choose": choose, "explain": index},
         {
-            lazy_choice.pulled: was_pulled,
+            pulled: was_pulled,
             lazy_choice.line: line,
             lazy_choice.search: search,
             hull_windows.bound: bound,

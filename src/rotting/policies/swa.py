@@ -8,7 +8,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, INDEX, POSITIVE, positive_int
 from rotting.kernels.elementary import ceil, log, power
-from rotting.kernels.exact_sums import add, difference
+from rotting.parts.prefix_sums import append, window_mean
 from rotting.parts.presence import Presence, new_presence
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
@@ -30,8 +30,7 @@ class SWA(Policy):
         alpha: scale of the tuned window, with a horizon. The authors' runs of RAW-UCB have 0.002, 0.02 and 0.2.
         sigma: sub-Gaussian scale of the rewards, with a horizon.
 
-    Tuning: `SWA.from_horizon(T)`: `M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))`, at most T (with
-    which only the turns are left).
+    Tuning: `SWA.from_horizon(T)`: `M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))`, at most T.
     Needs the horizon and the scale of the rewards; `WSWA` does without the horizon. Sound for rested rotting, where each arm's
     mean never rises; not for restless, since an arm that has lost once is never tried again.
 
@@ -70,11 +69,11 @@ class State(NamedTuple):
     low: Floats
     window: Ints  # [1] M
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
-    presence: Presence
+    presence: Presence  # K, for the tuning
 
 
 def new_state(n_arms: int, capacity: int) -> State:
-    """Return a state to be reset."""
+    """Return a state without a window yet: `reset` sets it."""
     return State(
         pulls=np.zeros(n_arms, np.int64),
         high=np.zeros((n_arms, capacity + 1)),
@@ -83,6 +82,39 @@ def new_state(n_arms: int, capacity: int) -> State:
         epoch=np.zeros(2, np.int64),
         presence=new_presence(n_arms),
     )
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = new_state(n_arms, capacity)
+    reset(p, s, p.horizon)
+    return s
+
+
+def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    """Return the least pulled arm while one has fewer than M pulls, then the arm with the largest mean of its last M."""
+    M = s.window[0]
+    short = -1
+    for i in arms:
+        if s.pulls[i] < M and (short < 0 or s.pulls[i] < s.pulls[short]):
+            short = i
+    if short >= 0:
+        return int(short)
+    best, top = arms[0], -math.inf
+    for i in arms:
+        mean = window_mean(s, i, M)
+        if mean > top:
+            best, top = i, mean
+    return int(best)
+
+
+def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    n = min(s.pulls[i], s.window[0])
+    mean = window_mean(s, i, n) if n > 0 else math.nan
+    return Reason(mean if n == s.window[0] else math.inf, mean, n, math.nan)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    append(s, arm, reward)
 
 
 def tuned_window(n_arms: int, horizon: int, alpha: float, sigma: float) -> int:
@@ -101,46 +133,6 @@ def reset(p: Params, s: State, horizon: int) -> None:
     s.pulls[:] = 0
     s.epoch[0], s.epoch[1] = 0, horizon
     tune(p, s)
-
-
-def init(p: Params, n_arms: int, capacity: int) -> State:
-    s = new_state(n_arms, capacity)
-    reset(p, s, p.horizon)
-    return s
-
-
-def last_mean(s: State, i: int, h: int) -> float:
-    """Return the mean of arm i's last h rewards."""
-    n = s.pulls[i]
-    return difference(s.high[i, n], s.low[i, n], s.high[i, n - h], s.low[i, n - h]) / h
-
-
-def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
-    M = s.window[0]
-    short = -1
-    for i in arms:
-        if s.pulls[i] < M and (short < 0 or s.pulls[i] < s.pulls[short]):
-            short = i
-    if short >= 0:
-        return int(short)
-    best, top = arms[0], -math.inf
-    for i in arms:
-        mean = last_mean(s, i, M)
-        if mean > top:
-            best, top = i, mean
-    return int(best)
-
-
-def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
-    n = min(s.pulls[i], s.window[0])
-    mean = last_mean(s, i, n) if n > 0 else math.nan
-    return Reason(mean if n == s.window[0] else math.inf, mean, n, math.nan)
-
-
-def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    n = s.pulls[arm]
-    s.high[arm, n + 1], s.low[arm, n + 1] = add(s.high[arm, n], s.low[arm, n], reward)
-    s.pulls[arm] = n + 1
 
 
 SWA.kernel = Kernel(init, choose, update, explain, reset=reset, tune=tune)

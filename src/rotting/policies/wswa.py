@@ -54,4 +54,4 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
     return s
 
 
-WSWA.kernel = replace(doubled_kernel(replace(SWA.kernel, reset=reset, tune=tune)), init=init)
+WSWA.kernel = doubled_kernel(replace(SWA.kernel, init=init, reset=reset, tune=tune))
