@@ -24,12 +24,12 @@ TUNED = [type(each)(horizon=FIRST, **SETTINGS.get(each.name, {})) for each in ex
 WRITTEN_FIRST = {
     # Fields without an axis of rounds that are written before they are read, or whose past does not matter.
     "ad-switch": {"gap", "mean", "first", "recent"},
-    "exp3": {"propensity"},
-    "exp3-s": {"propensity"},
+    "exp3": {"propensity", "scratch"},
+    "exp3-s": {"propensity", "scratch"},
     # Places that were left are there for the next stack that needs one; the threshold is computed with the second sample.
     "glr-kl-ucb": {"upper.used", "upper.free", "lower.used", "lower.free", "least"},
     "glr-ucb": {"upper.used", "upper.free", "lower.used", "lower.free", "least"},
-    "rexp3": {"propensity"},
+    "rexp3": {"propensity", "scratch"},
 }
 
 

@@ -1,18 +1,16 @@
 """Exponential weights: what Exp3, Exp3.S and Rexp3 share.
 
-The weights are kept as logarithms, and relative to the largest: they cannot overflow, none is lost by underflow, and an arm
+The weights are kept as logarithms, relative to the largest one: they cannot overflow, none is lost by underflow, and an arm
 that is added starts equal to the leader.
 """
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import bind, slot
-from rotting.kernels.elementary import exp, log, log1p
+from rotting.kernels.elementary import exp
 from rotting.kernels.random_numbers import uniform
 from rotting.parts.presence import Presence, new_presence
 from rotting.parts.reward_scale import to_unit
@@ -24,14 +22,14 @@ class Weights(NamedTuple):
     log_weights: Floats  # [K] ln(w_i / max_j w_j)
     propensity: Floats  # [K] the probability with which each arm was last drawn
     scratch: Floats  # [K] working space of `draw`
-    rates: Floats  # [2] gamma and alpha: of exploration, and of sharing (Exp3.S)
+    rates: Floats  # [2] gamma, of exploration, and alpha, of sharing (Exp3.S)
     batch: Ints  # [2] rounds between two restarts (Rexp3; 0 = none), and restarts so far
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
-    presence: Presence
+    presence: Presence  # K, for the tuning, and the arms that share
 
 
 def new_weights(n_arms: int) -> Weights:
-    """Return equal weights, without rates yet: the policy's `reset` sets them."""
+    """Return equal weights, without rates yet: the policy's `tune` sets them."""
     return Weights(
         log_weights=np.zeros(n_arms),
         propensity=np.ones(n_arms),
@@ -43,28 +41,11 @@ def new_weights(n_arms: int) -> Weights:
     )
 
 
-@slot
-def tune(p: Any, s: Weights) -> None:
-    """Slot: the policy's own tuning of `rates` and of the length of a batch."""
-    raise NotImplementedError
-
-
-def _reset(p: Any, s: Weights, horizon: int) -> None:
+def equalise(s: Weights, horizon: int) -> None:
+    """Make all weights equal, for a game of `horizon` rounds."""
     s.log_weights[:] = 0.0
-    s.scratch[:] = 0.0
     s.batch[1] = 0
     s.epoch[0], s.epoch[1] = 0, horizon
-    tune(p, s)
-
-
-def starting(policy_tune: Callable[..., None]) -> Callable[..., None]:
-    """Return the `reset(p, s, horizon)` that makes all arms equal and tunes by `policy_tune(p, s)`."""
-    return bind(_reset, {tune: policy_tune})
-
-
-def gamma_of_horizon(n_arms: int, horizon: int) -> float:
-    """Return Exp3's `min(1, sqrt(K ln K / ((e - 1) T)))` (Auer et al. 2002, section 3)."""
-    return min(1.0, math.sqrt(n_arms * log(n_arms) / ((math.e - 1.0) * horizon)))
 
 
 def mix(s: Weights, arms: Ints, out: Floats) -> None:
@@ -80,8 +61,8 @@ def mix(s: Weights, arms: Ints, out: Floats) -> None:
         out[k] = (1.0 - gamma) * (out[k] / total) + gamma / arms.size
 
 
-def choose(p: Any, s: Weights, t: int, key: int, arms: Ints) -> int:
-    """Draw an arm, and keep the probability of that draw."""
+def draw(s: Weights, t: int, key: int, arms: Ints) -> int:
+    """Return an arm drawn with the probabilities of `mix`, and keep the probability of that draw."""
     mix(s, arms, s.scratch)
     u, below = uniform(key, t, 0), 0.0
     last = arms.size - 1
@@ -93,9 +74,20 @@ def choose(p: Any, s: Weights, t: int, key: int, arms: Ints) -> int:
     return int(arms[last])
 
 
-def propensities(p: Any, s: Weights, t: int, arms: Ints, out: Floats) -> None:
-    """Write the probability of each available arm."""
-    mix(s, arms, out)
+def boost(p: Any, s: Weights, arm: int, reward: float) -> None:
+    """Multiply the arm's weight by `exp(gamma xhat / K)`, where xhat is its reward over the probability of its draw."""
+    xhat = to_unit(p.low, p.high, reward) / s.propensity[arm]
+    s.log_weights[arm] += s.rates[0] * xhat / s.presence.number[0]
+
+
+def rescale(s: Weights) -> None:
+    """Make the largest log-weight of the arms present zero."""
+    top = -math.inf
+    for i in range(s.log_weights.size):
+        if s.presence.here[i] == 1:
+            top = max(top, s.log_weights[i])
+    for i in range(s.log_weights.size):
+        s.log_weights[i] -= top
 
 
 def forget(p: Any, s: Weights, arm: int) -> None:
@@ -109,49 +101,3 @@ def forget(p: Any, s: Weights, arm: int) -> None:
     for i in range(s.log_weights.size):
         if i != arm:
             s.log_weights[i] -= top
-
-
-def _rescale(s: Weights) -> None:
-    """Make the largest log-weight of the arms that are there zero."""
-    top = -math.inf
-    for i in range(s.log_weights.size):
-        if s.presence.here[i] == 1:
-            top = max(top, s.log_weights[i])
-    for i in range(s.log_weights.size):
-        s.log_weights[i] -= top
-
-
-def _boost(p: Any, s: Weights, arm: int, reward: float) -> None:
-    """Multiply the arm's weight by `exp(gamma xhat / K)`, with `xhat` its reward over the probability of its draw."""
-    xhat = to_unit(p.low, p.high, reward) / s.propensity[arm]
-    s.log_weights[arm] += s.rates[0] * xhat / s.presence.number[0]
-
-
-def update(p: Any, s: Weights, t: int, arm: int, reward: float) -> None:
-    """Learn as Exp3 does."""
-    _boost(p, s, arm, reward)
-    if s.log_weights[arm] > 0.0:
-        _rescale(s)
-
-
-def _log_add(a: float, b: float) -> float:
-    """Return `ln(exp(a) + exp(b))`."""
-    return max(a, b) + log1p(exp(-abs(a - b)))
-
-
-def update_and_share(p: Any, s: Weights, t: int, arm: int, reward: float) -> None:
-    """Learn as Exp3.S does: then add `(e alpha / K) W` to every weight, with W the total before."""
-    alpha, n_arms = s.rates[1], s.presence.number[0]
-    if alpha == 0.0:
-        update(p, s, t, arm, reward)
-        return
-    total = 0.0
-    for i in range(s.log_weights.size):
-        if s.presence.here[i] == 1:
-            total += exp(s.log_weights[i])
-    _boost(p, s, arm, reward)
-    shared = 1.0 + log(alpha) + log(total / n_arms)
-    for i in range(s.log_weights.size):
-        if s.presence.here[i] == 1:
-            s.log_weights[i] = _log_add(s.log_weights[i], shared)
-    _rescale(s)

@@ -1,18 +1,12 @@
 """Exp3: exponential weights against an adversary."""
 
+import math
 from typing import Literal, Self, Unpack
 
+from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, FRACTION, INDEX, positive_int
-from rotting.parts.exponential_weights import (
-    Weights,
-    choose,
-    forget,
-    gamma_of_horizon,
-    new_weights,
-    propensities,
-    starting,
-    update,
-)
+from rotting.kernels.elementary import log
+from rotting.parts.exponential_weights import Weights, boost, draw, equalise, forget, mix, new_weights, rescale
 from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range
 from rotting.policy import Kernel, Params, Policy, parameter
 
@@ -55,13 +49,10 @@ class Exp3(Policy):
     name = "exp3"
     title = "Exp3"
     first_pulls = False
+    check = check_range
     manual_params = ("gamma",)
     needs_horizon = True
     randomised = True
-
-    def check(self) -> None:
-        """Refuse an empty range."""
-        check_range(self)
 
     @classmethod
     def from_horizon(cls, horizon: int, **options: Unpack[RangeOptions]) -> Self:
@@ -69,18 +60,41 @@ class Exp3(Policy):
         return cls(horizon=positive_int("horizon", horizon), **options)
 
 
-def tune(p: Params, s: Weights) -> None:
-    horizon = int(s.epoch[1])
-    s.rates[0] = gamma_of_horizon(s.presence.number[0], horizon) if horizon > 0 else p.gamma
-
-
-reset = starting(tune)
-
-
 def init(p: Params, n_arms: int, capacity: int) -> Weights:
     s = new_weights(n_arms)
     reset(p, s, p.horizon)
     return s
+
+
+def choose(p: Params, s: Weights, t: int, key: int, arms: Ints) -> int:
+    """Draw arm i with probability `p_i = (1 - gamma) w_i / W + gamma / K`."""
+    return draw(s, t, key, arms)
+
+
+def propensities(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
+    mix(s, arms, out)
+
+
+def update(p: Params, s: Weights, t: int, arm: int, reward: float) -> None:
+    """Multiply the weight of the arm by `exp(gamma x / (p_i K))`."""
+    boost(p, s, arm, reward)
+    if s.log_weights[arm] > 0.0:
+        rescale(s)
+
+
+def tuned_gamma(n_arms: int, horizon: int) -> float:
+    """Return `min(1, sqrt(K ln K / ((e - 1) T)))`."""
+    return min(1.0, math.sqrt(n_arms * log(n_arms) / ((math.e - 1.0) * horizon)))
+
+
+def tune(p: Params, s: Weights) -> None:
+    horizon = int(s.epoch[1])
+    s.rates[0] = tuned_gamma(s.presence.number[0], horizon) if horizon > 0 else p.gamma
+
+
+def reset(p: Params, s: Weights, horizon: int) -> None:
+    equalise(s, horizon)
+    tune(p, s)
 
 
 Exp3.kernel = Kernel(init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)

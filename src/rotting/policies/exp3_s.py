@@ -5,10 +5,11 @@ from typing import Literal, Self, Unpack
 
 from rotting.common.rules import FINITE, FRACTION, INDEX, NONNEGATIVE, PROBABILITY, nonnegative_int, positive, positive_int
 from rotting.errors import InvalidValueError
-from rotting.kernels.elementary import log, power
-from rotting.parts.exponential_weights import Weights, choose, forget, new_weights, propensities, starting
-from rotting.parts.exponential_weights import update_and_share as update
+from rotting.kernels.elementary import exp, log, log1p, power
+from rotting.parts.exponential_weights import Weights, boost, equalise, forget, new_weights, rescale
 from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range
+from rotting.policies.exp3 import choose, propensities
+from rotting.policies.exp3 import update as update_without_sharing
 from rotting.policy import Kernel, Params, Policy, parameter
 
 
@@ -39,10 +40,10 @@ class Exp3S(Policy):
     `Exp3S.from_switches(T, switches)`: `gamma = min(1, sqrt(K (S ln(KT) + e) / ((e - 1) T)))`, where S is the
     publication's hardness: 1 + switches;
     `Exp3S.from_budget(T, V)`: `gamma = min(1, (4 V K ln(KT) / ((e - 1)^2 T))^(1/3))`, from Besbes, Gur, Zeevi 2019.
-    The first publication's regret against S segments is `K (S ln(KT) + e) / gamma + (e - 1) gamma T`: the second gamma is where
-    that is least. The last follows from it: the best arms of batches of D rounds lose at most `2 V D` to the best arms of all
-    rounds, and there are at most `S = 2 T / D` batches. `2 V D + 2 K T ln(KT) / (D gamma)` is `4 sqrt(V K T ln(KT) / gamma)` at
-    the best D, and together with `(e - 1) gamma T` that is least at this gamma.
+    The first publication bounds the regret against S segments by `K (S ln(KT) + e) / gamma + (e - 1) gamma T`, which is least
+    at the second gamma. The third gamma follows from it. In at most `S = 2 T / D` batches of D rounds, the best arms of the
+    batches lose at most `2 V D` to the best arms of all rounds. `2 V D + 2 K T ln(KT) / (D gamma)` is
+    `4 sqrt(V K T ln(KT) / gamma)` at the best D, and the sum of that and `(e - 1) gamma T` is least at the third gamma.
     Needs the horizon, better with the changes or the variation, and the range of the rewards. Sound for restless rotting, not
     for rested: its regret is against a sequence of arms whose rewards do not depend on its choices.
 
@@ -97,6 +98,31 @@ class Exp3S(Policy):
         return cls.from_horizon(horizon, budget=positive("budget", budget), **options)
 
 
+def init(p: Params, n_arms: int, capacity: int) -> Weights:
+    s = new_weights(n_arms)
+    reset(p, s, p.horizon)
+    return s
+
+
+def update(p: Params, s: Weights, t: int, arm: int, reward: float) -> None:
+    """Set `w_i = w_i exp(gamma xhat_i / K) + (e alpha / K) W` for all arms, in logarithms."""
+    alpha = s.rates[1]
+    if alpha == 0.0:
+        update_without_sharing(p, s, t, arm, reward)
+        return
+    total = 0.0
+    for i in range(s.log_weights.size):
+        if s.presence.here[i] == 1:
+            total += exp(s.log_weights[i])
+    boost(p, s, arm, reward)
+    shared = 1.0 + log(alpha) + log(total / s.presence.number[0])
+    for i in range(s.log_weights.size):
+        if s.presence.here[i] == 1:
+            own = s.log_weights[i]
+            s.log_weights[i] = max(own, shared) + log1p(exp(-abs(own - shared)))  # ln(exp(own) + exp(shared))
+    rescale(s)
+
+
 def tuned_gamma(n_arms: int, horizon: int, segments: int, budget: float) -> float:
     """Return the gamma of the tuning that the knowledge at hand allows."""
     length = log(n_arms * horizon)
@@ -115,13 +141,9 @@ def tune(p: Params, s: Weights) -> None:
         s.rates[0], s.rates[1] = p.gamma, p.alpha
 
 
-reset = starting(tune)
-
-
-def init(p: Params, n_arms: int, capacity: int) -> Weights:
-    s = new_weights(n_arms)
-    reset(p, s, p.horizon)
-    return s
+def reset(p: Params, s: Weights, horizon: int) -> None:
+    equalise(s, horizon)
+    tune(p, s)
 
 
 Exp3S.kernel = Kernel(init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)

@@ -3,12 +3,12 @@
 from typing import Literal, Self, Unpack
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, FINITE, FRACTION, INDEX, POSITIVE, positive, positive_int
+from rotting.common.rules import COUNT, FINITE, FRACTION, INDEX, POSITIVE, positive_int
 from rotting.kernels.elementary import ceil, log, power
-from rotting.parts.exponential_weights import Weights, forget, gamma_of_horizon, mix, new_weights, starting
-from rotting.parts.exponential_weights import choose as draw
-from rotting.parts.exponential_weights import update as learn
+from rotting.parts.exponential_weights import Weights, draw, equalise, forget, mix, new_weights
 from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range
+from rotting.policies.exp3 import tuned_gamma
+from rotting.policies.exp3 import update as update_weights
 from rotting.policy import Kernel, Params, Policy, parameter
 
 
@@ -53,6 +53,7 @@ class Rexp3(Policy):
     name = "rexp3"
     title = "Rexp3"
     first_pulls = False
+    check = check_range
     manual_params = ("gamma", "batch")
     tuning_params = ("budget",)
     needs_horizon = True
@@ -60,39 +61,36 @@ class Rexp3(Policy):
     randomised = True
     restless = True
 
-    def check(self) -> None:
-        """Refuse an empty range."""
-        check_range(self)
-
     @classmethod
     def from_budget(cls, horizon: int, budget: float, **options: Unpack[RangeOptions]) -> Self:
         """Return the policy tuned for `horizon` rounds and a total variation `budget` of the means."""
-        return cls(horizon=positive_int("horizon", horizon), budget=positive("budget", budget), **options)
-
-
-def tuned_batch(n_arms: int, horizon: int, budget: float) -> int:
-    """Return `ceil((K ln K)^(1/3) (T / V)^(2/3))`, cut to 1, ..., T."""
-    scale = power(n_arms * log(n_arms), 1.0 / 3.0)
-    return max(1, ceil(min(float(horizon), scale * power(horizon / budget, 2.0 / 3.0))))
-
-
-def tune(p: Params, s: Weights) -> None:
-    n_arms, horizon = s.presence.number[0], int(s.epoch[1])
-    batch, gamma = p.batch, p.gamma
-    if horizon > 0:
-        batch = tuned_batch(n_arms, horizon, p.budget)
-        gamma = gamma_of_horizon(n_arms, batch)
-    s.batch[1] = s.batch[1] * s.batch[0] // batch  # the batch of the last restart, counted in batches of the new length
-    s.batch[0], s.rates[0] = batch, gamma
-
-
-reset = starting(tune)
+        return cls(horizon=positive_int("horizon", horizon), budget=budget, **options)
 
 
 def init(p: Params, n_arms: int, capacity: int) -> Weights:
     s = new_weights(n_arms)
     reset(p, s, p.horizon)
     return s
+
+
+def choose(p: Params, s: Weights, t: int, key: int, arms: Ints) -> int:
+    """Draw arm i with probability `p_i = (1 - gamma) w_i / W + gamma / K`, after each batch from equal weights."""
+    begin_batch(s, t)
+    return draw(s, t, key, arms)
+
+
+def propensities(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
+    if is_over(s, t):
+        for k in range(arms.size):
+            out[k] = 1.0 / arms.size
+    else:
+        mix(s, arms, out)
+
+
+def update(p: Params, s: Weights, t: int, arm: int, reward: float) -> None:
+    """Multiply the weight of the arm by `exp(gamma x / (p_i K))`."""
+    begin_batch(s, t)
+    update_weights(p, s, t, arm, reward)
 
 
 def is_over(s: Weights, t: int) -> bool:
@@ -107,22 +105,25 @@ def begin_batch(s: Weights, t: int) -> None:
         s.batch[1] = (t - 1) // s.batch[0]
 
 
-def choose(p: Params, s: Weights, t: int, key: int, arms: Ints) -> int:
-    begin_batch(s, t)
-    return draw(p, s, t, key, arms)
+def tuned_batch(n_arms: int, horizon: int, budget: float) -> int:
+    """Return `ceil((K ln K)^(1/3) (T / V)^(2/3))`, cut to 1, ..., T."""
+    scale = power(n_arms * log(n_arms), 1.0 / 3.0)
+    return max(1, ceil(min(float(horizon), scale * power(horizon / budget, 2.0 / 3.0))))
 
 
-def propensities(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
-    if is_over(s, t):
-        for k in range(arms.size):
-            out[k] = 1.0 / arms.size
-    else:
-        mix(s, arms, out)
+def tune(p: Params, s: Weights) -> None:
+    n_arms, horizon = s.presence.number[0], int(s.epoch[1])
+    batch, gamma = p.batch, p.gamma
+    if horizon > 0:
+        batch = tuned_batch(n_arms, horizon, p.budget)
+        gamma = tuned_gamma(n_arms, batch)
+    s.batch[1] = s.batch[1] * s.batch[0] // batch  # the batch of the last restart, counted in batches of the new length
+    s.batch[0], s.rates[0] = batch, gamma
 
 
-def update(p: Params, s: Weights, t: int, arm: int, reward: float) -> None:
-    begin_batch(s, t)
-    learn(p, s, t, arm, reward)
+def reset(p: Params, s: Weights, horizon: int) -> None:
+    equalise(s, horizon)
+    tune(p, s)
 
 
 Rexp3.kernel = Kernel(init, choose, update, propensities=propensities, forget=forget, reset=reset, tune=tune)
