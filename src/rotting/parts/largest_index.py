@@ -1,4 +1,4 @@
-"""What index policies share: pull the arm with the largest index."""
+"""Index policies: pull the arm with the largest index."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,12 @@ def index(p: Any, s: Any, t: int, i: int) -> Reason:
     raise NotImplementedError
 
 
+def _begin_round(s: Any, t: int) -> None:
+    """Do nothing: the indices need no preparation."""
+
+
 def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    _begin_round(s, t)
     best, best_index = arms[0], -math.inf
     for i in arms:
         value = index(p, s, t, i).value
@@ -25,12 +30,17 @@ def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
 
 
 def _explain(p: Any, s: Any, t: int, arms: Ints, i: int) -> Reason:
+    _begin_round(s, t)
     return index(p, s, t, i)
 
 
-def by_index(policy_index: Callable[..., Reason]) -> dict[str, Callable[..., Any]]:
-    """Return `choose` and `explain` of the policy that pulls the largest `policy_index(p, s, t, i)`.
+def by_index(
+    policy_index: Callable[..., Reason], begin_round: Callable[..., None] = _begin_round
+) -> dict[str, Callable[..., Any]]:
+    """Return `choose` and `explain` of the policy that pulls the arm with the largest index, the lowest on a tie.
 
-    An arm whose index is infinite, as an arm never pulled should have, goes first.
+    Args:
+        policy_index: `policy_index(p, s, t, i)`. An arm never pulled should have an infinite index: it goes first.
+        begin_round: `begin_round(s, t)`, called once before the indices of round t are computed.
     """
-    return bind_all({"choose": _choose, "explain": _explain}, {index: policy_index})
+    return bind_all({"choose": _choose, "explain": _explain}, {index: policy_index, _begin_round: begin_round})

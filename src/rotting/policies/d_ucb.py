@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Self, TypedDict, Unpack
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import FRACTION, INDEX, POSITIVE, RANGE_SCALE, nonnegative_int, positive_int
+from rotting.common.rules import FRACTION, INDEX, POSITIVE, RANGE_SCALE, positive_int
 from rotting.errors import InvalidValueError
 from rotting.kernels.elementary import log
 from rotting.parts.discounts import Discounted, add_discounted, discount_to, forget_discounted, new_discounted, start_discounted
@@ -41,9 +41,10 @@ class DUCB(Policy):
             in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
 
     Tuning: `DUCB.from_breakpoints(T, Y)`: `gamma = 1 - sqrt(Y / T) / (4 B)`, which must come out positive.
-    The publication's constant follows from the width: it is below half a gap from `16 B^2 xi ln(n) / gap^2` discounted rewards
-    of a bad arm on, which every `1 / (1 - gamma)` rounds ask for, and as many rounds forget each of the Y breakpoints. With
-    xi / gap^2 taken as 1 and without the logarithms, that is `16 B^2 T (1 - gamma) + Y / (1 - gamma)`, the least at this gamma.
+    The publication's constant follows from the width, which is below half a gap once a bad arm has
+    `16 B^2 xi ln(n) / gap^2` discounted rewards. Every `1 / (1 - gamma)` rounds cost so many, and it takes as many rounds to
+    forget each of the Y breakpoints. With 1 for xi / gap^2 and without the logarithms, that is
+    `16 B^2 T (1 - gamma) + Y / (1 - gamma)` rounds, least at this gamma.
     Needs the horizon, the number of breakpoints and the scale of the rewards. Sound for restless rotting in few steps, not for
     rested.
 
@@ -89,14 +90,42 @@ class DUCB(Policy):
     @classmethod
     def from_breakpoints(cls, horizon: int, breakpoints: int, **options: Unpack[_Options]) -> Self:
         """Return the policy tuned for `horizon` rounds with `breakpoints` changes of the means."""
-        changes = nonnegative_int("breakpoints", breakpoints)
-        return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **options)
+        return cls(horizon=positive_int("horizon", horizon), breakpoints=breakpoints, **options)
 
 
 class State(NamedTuple):
-    sums: Discounted
-    noise: NoiseScale
+    sums: Discounted  # the discounted number and sum of the rewards of each arm
+    noise: NoiseScale  # what sigma is estimated from
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
+
+
+def init(p: Params, n_arms: int, capacity: int) -> State:
+    s = State(sums=new_discounted(n_arms), noise=new_noise_scale(n_arms), epoch=np.zeros(2, np.int64))
+    reset(p, s, p.horizon)
+    return s
+
+
+def begin_round(s: State, t: int) -> None:
+    discount_to(s.sums, t)
+
+
+def index(p: Params, s: State, t: int, i: int) -> Reason:
+    """Return `mean_i + 2 B sqrt(xi ln(n) / N_i)` over the discounted rewards."""
+    n = s.sums.pulls_high[i]
+    if n < _NEGLIGIBLE:
+        return Reason(math.inf, math.nan, 0, math.inf)
+    mean, c = s.sums.high[i] / n, 2.0 * range_of(p, s.noise, i) * math.sqrt(p.xi * max(0.0, log(s.sums.total[0])) / n)
+    return Reason(mean + c, mean, 0, c)
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    add_discounted(s.sums, t, arm, reward)
+    observe_noise(p, s.noise, arm, reward)
+
+
+def forget(p: Params, s: State, arm: int) -> None:
+    forget_discounted(s.sums, arm)
+    forget_noise(s.noise, arm)
 
 
 def tuned_discount(horizon: int, breakpoints: int, B: float) -> float:
@@ -110,41 +139,4 @@ def reset(p: Params, s: State, horizon: int) -> None:
     s.epoch[0], s.epoch[1] = 0, horizon
 
 
-def init(p: Params, n_arms: int, capacity: int) -> State:
-    s = State(sums=new_discounted(n_arms), noise=new_noise_scale(n_arms), epoch=np.zeros(2, np.int64))
-    reset(p, s, p.horizon)
-    return s
-
-
-def index(p: Params, s: State, t: int, i: int) -> Reason:
-    n = s.sums.pulls_high[i]
-    if n < _NEGLIGIBLE:
-        return Reason(math.inf, math.nan, 0, math.inf)
-    mean, c = s.sums.high[i] / n, 2.0 * range_of(p, s.noise, i) * math.sqrt(p.xi * max(0.0, log(s.sums.total[0])) / n)
-    return Reason(mean + c, mean, 0, c)
-
-
-largest_index = by_index(index)["choose"]
-
-
-def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
-    discount_to(s.sums, t)  # once a round, not once an arm
-    return int(largest_index(p, s, t, key, arms))
-
-
-def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
-    discount_to(s.sums, t)
-    return index(p, s, t, i)
-
-
-def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    add_discounted(s.sums, t, arm, reward)
-    observe_noise(p, s.noise, arm, reward)
-
-
-def forget(p: Params, s: State, arm: int) -> None:
-    forget_discounted(s.sums, arm)
-    forget_noise(s.noise, arm)
-
-
-DUCB.kernel = Kernel(init, choose, update, explain, forget=forget, reset=reset)
+DUCB.kernel = Kernel(init, update=update, forget=forget, reset=reset, **by_index(index, begin_round))

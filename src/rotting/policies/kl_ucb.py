@@ -9,8 +9,7 @@ from rotting.kernels.exact_sums import add
 from rotting.parts.divergences import KIND, exploration, upper
 from rotting.parts.largest_index import by_index
 from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, to_policy_scale
-from rotting.policies.ucb1 import State
-from rotting.policies.ucb1 import init as new_sums
+from rotting.policies.ucb1 import State, init
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
@@ -43,9 +42,7 @@ class KLUCB(Policy):
     sigma: float = parameter(POSITIVE, "gaussian: standard deviation of the rewards", default=1.0)
     low: float = parameter(FINITE, "bernoulli: smallest reward", default=0.0)
     high: float = parameter(FINITE, "bernoulli: largest reward", default=1.0)
-    outside: Literal["refuse", "clip"] = parameter(
-        OUTSIDE, "bernoulli: what to do with rewards outside [low, high]", default="refuse"
-    )
+    outside: Literal["refuse", "clip"] = parameter(OUTSIDE, "bernoulli: rewards outside [low, high]", default="refuse")
 
     name = "kl-ucb"
     title = "KL-UCB"
@@ -54,11 +51,8 @@ class KLUCB(Policy):
     reward_range = property(declared_range)
 
 
-def init(p: Params, n_arms: int, capacity: int) -> State:
-    return new_sums(p, n_arms, capacity)
-
-
 def index(p: Params, s: State, t: int, i: int) -> Reason:
+    """Return `sup{q: N_i kl(mean_i, q) <= ln(t) + c ln ln(t)}`, on the scale of the divergence."""
     n = s.pulls[i]
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
@@ -68,6 +62,7 @@ def index(p: Params, s: State, t: int, i: int) -> Reason:
 
 
 def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    """Return the index in the units of the rewards."""
     return in_reward_units(p, index(p, s, t, i))
 
 

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Self, TypedDict, Unpack
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import COUNT, INDEX, POSITIVE, RANGE_SCALE, nonnegative_int, positive_int
+from rotting.common.rules import COUNT, INDEX, POSITIVE, RANGE_SCALE, positive_int
 from rotting.kernels.elementary import ceil, log
 from rotting.parts.largest_index import by_index
 from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, range_of, reset_noise
@@ -37,9 +37,9 @@ class SWUCB(Policy):
             in the bound; or "estimate": learned from the differences of an arm's successive rewards. No theorem covers that.
 
     Tuning: `SWUCB.from_breakpoints(T, Y)`: `tau = ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T, and T where Y = 0.
-    The publication's constant follows from the width: it is below half a gap from `4 B^2 xi ln(tau) / gap^2` rewards of a bad
-    arm on, which `T / tau` windows ask for, and each of the Y breakpoints costs a window. With xi / gap^2 taken as 1 and ln T
-    for ln tau, that is `4 B^2 ln(T) T / tau + Y tau`, the least where `tau = 2 B sqrt(T ln(T) / Y)`.
+    The publication's constant follows from the width, which is below half a gap once a bad arm has `4 B^2 xi ln(tau) / gap^2`
+    rewards in the window. Each of `T / tau` windows costs so many rounds, and each of the Y breakpoints costs a window. With 1
+    for xi / gap^2 and ln T for ln tau, that is `4 B^2 ln(T) T / tau + Y tau` rounds, least at `tau = 2 B sqrt(T ln(T) / Y)`.
     Needs the horizon, the number of breakpoints and the scale of the rewards. Sound for restless rotting in few steps, not for
     rested.
 
@@ -74,28 +74,13 @@ class SWUCB(Policy):
     @classmethod
     def from_breakpoints(cls, horizon: int, breakpoints: int, **options: Unpack[_Options]) -> Self:
         """Return the policy tuned for `horizon` rounds with `breakpoints` changes of the means."""
-        changes = nonnegative_int("breakpoints", breakpoints)
-        return cls(horizon=positive_int("horizon", horizon), breakpoints=changes, **options)
+        return cls(horizon=positive_int("horizon", horizon), breakpoints=breakpoints, **options)
 
 
 class State(NamedTuple):
-    recent: Recent
-    noise: NoiseScale
+    recent: Recent  # the rewards of the last tau rounds
+    noise: NoiseScale  # what sigma is estimated from
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
-
-
-def tuned_window(horizon: int, breakpoints: int, B: float) -> int:
-    """Return `ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T."""
-    if breakpoints == 0:
-        return horizon
-    return max(1, ceil(min(float(horizon), 2.0 * B * math.sqrt(horizon * log(horizon) / breakpoints))))
-
-
-def reset(p: Params, s: State, horizon: int) -> None:
-    tau = tuned_window(horizon, p.breakpoints, p.B) if horizon > 0 else p.tau
-    start_recent(s.recent, tau)
-    reset_noise(s.noise)
-    s.epoch[0], s.epoch[1] = 0, horizon
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
@@ -104,25 +89,17 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
     return s
 
 
+def begin_round(s: State, t: int) -> None:
+    slide(s.recent, t)
+
+
 def index(p: Params, s: State, t: int, i: int) -> Reason:
+    """Return `mean_i + B sqrt(xi ln(min(t, tau)) / N_i)` over the rewards in the window."""
     n = s.recent.pulls[i]
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
     mean, c = recent_sum(s.recent, i) / n, range_of(p, s.noise, i) * math.sqrt(p.xi * log(min(t, s.recent.tau[0])) / n)
     return Reason(mean + c, mean, n, c)
-
-
-largest_index = by_index(index)["choose"]
-
-
-def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
-    slide(s.recent, t)  # once a round, not once an arm
-    return int(largest_index(p, s, t, key, arms))
-
-
-def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
-    slide(s.recent, t)
-    return index(p, s, t, i)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
@@ -135,4 +112,17 @@ def forget(p: Params, s: State, arm: int) -> None:
     forget_noise(s.noise, arm)
 
 
-SWUCB.kernel = Kernel(init, choose, update, explain, forget=forget, reset=reset)
+def tuned_window(horizon: int, breakpoints: int, B: float) -> int:
+    """Return `ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T."""
+    if breakpoints == 0:
+        return horizon
+    return max(1, ceil(min(float(horizon), 2.0 * B * math.sqrt(horizon * log(horizon) / breakpoints))))
+
+
+def reset(p: Params, s: State, horizon: int) -> None:
+    start_recent(s.recent, tuned_window(horizon, p.breakpoints, p.B) if horizon > 0 else p.tau)
+    reset_noise(s.noise)
+    s.epoch[0], s.epoch[1] = 0, horizon
+
+
+SWUCB.kernel = Kernel(init, update=update, forget=forget, reset=reset, **by_index(index, begin_round))

@@ -44,7 +44,7 @@ class State(NamedTuple):
     pulls: Ints  # [K] N_i
     high: Floats  # [K] sum of the rewards, as high + low
     low: Floats
-    noise: NoiseScale
+    noise: NoiseScale  # what sigma is estimated from
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
@@ -52,6 +52,7 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
 
 
 def index(p: Params, s: State, t: int, i: int) -> Reason:
+    """Return `mean_i + sigma sqrt(2 ln(t) / N_i)`."""
     n = s.pulls[i]
     if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
