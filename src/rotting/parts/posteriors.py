@@ -16,6 +16,7 @@ from rotting.common.rules import option
 from rotting.kernels.binding import bind, bind_all, slot
 from rotting.kernels.elementary import exp, expm1, log, log1p
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform, uniform
+from rotting.parts.first_pulls import first_new, pulled
 from rotting.parts.reward_scale import BOUNDED, GAUSSIAN, in_reward_units
 from rotting.policy import Reason
 from rotting.problems.noise_draws import log_gamma_variate
@@ -25,13 +26,8 @@ POSTERIOR = option("beta", "gaussian")
 
 @slot
 def evidence(p: Any, s: Any, t: int, i: int) -> tuple[float, float]:
-    """Slot: the number of arm i's rewards that count at round t, and their sum; policies bind their own."""
+    """Slot: N_i and S_i, the number and the sum of arm i's rewards that count at round t."""
     raise NotImplementedError
-
-
-def pulled(s: Any, i: int) -> bool:
-    """Return whether arm i was ever pulled, by the state's `pulls`; `thompson` may bind another."""
-    return bool(s.pulls[i] > 0)
 
 
 def posterior(p: Any, n: float, total: float) -> tuple[float, float]:
@@ -62,15 +58,13 @@ def sample(kind: int, first: float, second: float, key: int, t: int, draw: int) 
 
 
 def unknown_arm(p: Any, s: Any, t: int, arms: Ints) -> int:
-    """Return the arm to play at once: the first one never pulled, else the first one whose Gaussian is flat again; or -1."""
-    for i in arms:
-        if not pulled(s, i):
-            return int(i)
-    if p.kind == GAUSSIAN:
+    """Return the first arm never pulled, else the first one without evidence for its Gaussian; or -1."""
+    arm = first_new(s, arms)
+    if arm < 0 and p.kind == GAUSSIAN:
         for i in arms:
             if not evidence(p, s, t, i)[0] > 0.0:
                 return int(i)
-    return -1
+    return arm
 
 
 def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
@@ -115,12 +109,12 @@ def _explain(p: Any, s: Any, t: int, arms: Ints, i: int) -> Reason:
 def thompson(
     policy_evidence: Callable[..., tuple[float, float]], ever_pulled: Callable[..., bool] = pulled
 ) -> dict[str, Callable[..., Any]]:
-    """Return `choose`, `propensities` and `explain` of the policy that draws from each posterior and plays the largest.
+    """Return `choose`, `propensities` and `explain` of the policy that draws from each posterior and pulls the largest.
 
     Args:
-        policy_evidence: `policy_evidence(p, s, t, i)`, how much weight arm i's rewards have at round t (their number, if none
-            is discounted), and their weighted sum.
-        ever_pulled: `ever_pulled(s, i)`, whether arm i was ever pulled.
+        policy_evidence: `policy_evidence(p, s, t, i)` returns N_i and S_i, the number and the sum of arm i's rewards that count
+            at round t; both may be discounted.
+        ever_pulled: `ever_pulled(s, i)` returns whether arm i was ever pulled.
     """
     roots = {"choose": _choose, "propensities": _propensities, "explain": _explain}
     return bind_all(roots, {evidence: policy_evidence, pulled: ever_pulled})

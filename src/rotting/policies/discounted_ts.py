@@ -49,9 +49,7 @@ class DiscountedTS(Policy):
     sigma: float = parameter(POSITIVE, "gaussian: standard deviation of the rewards", default=1.0)
     low: float = parameter(FINITE, "beta: smallest reward", default=0.0)
     high: float = parameter(FINITE, "beta: largest reward", default=1.0)
-    outside: Literal["refuse", "clip"] = parameter(
-        OUTSIDE, "beta: what to do with rewards outside [low, high]", default="refuse"
-    )
+    outside: Literal["refuse", "clip"] = parameter(OUTSIDE, "beta: rewards outside [low, high]", default="refuse")
 
     name = "discounted-ts"
     title = "Discounted TS"
@@ -63,11 +61,11 @@ class DiscountedTS(Policy):
 
 
 class State(NamedTuple):
-    pulls: Ints  # [K] N_i
+    pulls: Ints  # [K] number of rewards
     last: Ints  # [K] round of the last reward
-    weight_high: Floats  # [K] sum of the discounts of the arm's rewards as of that round, as high + low
+    weight_high: Floats  # [K] N_i as of that round, as high + low
     weight_low: Floats
-    high: Floats  # [K] discounted sum of the rewards as of that round: the same arithmetic, so that n rewards of 1 make n
+    high: Floats  # [K] S_i as of that round; by the arithmetic of N_i, so that S_i = N_i if all rewards are 1
     low: Floats
 
 
@@ -83,6 +81,7 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
 
 
 def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
+    """Return N_i and S_i, discounted to round t."""
     discount = power(p.gamma, float(t - 1 - s.last[i]))
     return discount * s.weight_high[i], discount * s.high[i]
 

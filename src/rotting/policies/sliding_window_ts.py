@@ -48,9 +48,7 @@ class SlidingWindowTS(Policy):
     sigma: float = parameter(POSITIVE, "gaussian: standard deviation of the rewards", default=1.0)
     low: float = parameter(FINITE, "beta: smallest reward", default=0.0)
     high: float = parameter(FINITE, "beta: largest reward", default=1.0)
-    outside: Literal["refuse", "clip"] = parameter(
-        OUTSIDE, "beta: what to do with rewards outside [low, high]", default="refuse"
-    )
+    outside: Literal["refuse", "clip"] = parameter(OUTSIDE, "beta: rewards outside [low, high]", default="refuse")
 
     name = "sliding-window-ts"
     title = "SW-TS"
@@ -63,7 +61,7 @@ class SlidingWindowTS(Policy):
 
 
 class State(NamedTuple):
-    recent: Recent
+    recent: Recent  # the rewards of the last tau rounds
     ever: Ints  # [K] rewards in the whole game
 
 
@@ -78,6 +76,7 @@ def pulled(s: State, i: int) -> bool:
 
 
 def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
+    """Return N_i and S_i, of the window that ends before round t."""
     slide(s.recent, t)
     return float(s.recent.pulls[i]), recent_sum(s.recent, i)
 

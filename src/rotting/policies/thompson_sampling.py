@@ -3,11 +3,10 @@
 from typing import Literal
 
 from rotting.common.rules import FINITE, POSITIVE
+from rotting.kernels.exact_sums import add
 from rotting.parts.posteriors import POSTERIOR, thompson
-from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range
-from rotting.policies.kl_ucb import update
-from rotting.policies.ucb1 import State
-from rotting.policies.ucb1 import init as new_sums
+from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, to_policy_scale
+from rotting.policies.ucb1 import State, init
 from rotting.policy import Kernel, Params, Policy, parameter
 
 
@@ -44,9 +43,7 @@ class ThompsonSampling(Policy):
     sigma: float = parameter(POSITIVE, "gaussian: standard deviation of the rewards", default=1.0)
     low: float = parameter(FINITE, "beta: smallest reward", default=0.0)
     high: float = parameter(FINITE, "beta: largest reward", default=1.0)
-    outside: Literal["refuse", "clip"] = parameter(
-        OUTSIDE, "beta: what to do with rewards outside [low, high]", default="refuse"
-    )
+    outside: Literal["refuse", "clip"] = parameter(OUTSIDE, "beta: rewards outside [low, high]", default="refuse")
 
     name = "thompson-sampling"
     title = "Thompson sampling"
@@ -55,12 +52,14 @@ class ThompsonSampling(Policy):
     randomised = True
 
 
-def init(p: Params, n_arms: int, capacity: int) -> State:
-    return new_sums(p, n_arms, capacity)
-
-
 def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
+    """Return N_i and S_i."""
     return float(s.pulls[i]), s.high[i]
+
+
+def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
+    s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], to_policy_scale(p, reward))
+    s.pulls[arm] += 1
 
 
 ThompsonSampling.kernel = Kernel(init, update=update, **thompson(evidence))
