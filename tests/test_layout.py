@@ -61,7 +61,7 @@ TESTED_WITH = {
 
 OF_SEVERAL_MODULES = {
     "parts/test_restart_of_used_states.py": "every state that is reset",
-    "parts/test_table_of_parts.py": "the tables in the docstring of the package",
+    "parts/test_table_of_parts.py": "the table in the docstring of the package",
     "policies/test_defaults.py": "defaults and flags of every policy",
     "policies/test_formulas.py": "thresholds, widths and windows of several policies",
     "problems/test_edges.py": "noise, means and optima where a formula changes",
