@@ -1,6 +1,6 @@
 """The filter that FEWA and EFF-FEWA share: keep the arms whose mean is close to the best.
 
-The arms kept so far are the first `size` numbers of `s.kept`, in increasing order; `s.scale` has the scales of their noise.
+The arms kept so far are the first `size` numbers of `s.kept`, in increasing order; `s.scale` has their `noise_scale.scale_of`.
 """
 
 import math
@@ -78,9 +78,9 @@ def _all_pass(p: Any, s: Any, level: float, size: int, shortest: int, longest: i
 
 
 def skip_windows(p: Any, s: Any, level: float, size: int, h: int, end: int) -> int:
-    """Return a window from h to `end` up to which every arm is known to pass, from the bounds of `s.history` (exact windows).
+    """Return a window from h to `end`, such that the bounds of `s.history` show that every arm passes all windows up to it.
 
-    It looks only where h is a multiple of 8, the size of a block: from there on in strides that double and halve.
+    Windows are skipped only from multiples of 8, the size of a block, in strides that double and halve.
     """
     if size == 1:
         return end

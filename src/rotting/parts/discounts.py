@@ -1,7 +1,4 @@
-"""Discounted counts and sums of rewards, exactly, however long the game is.
-
-They are discounted in every round, whether the arm is pulled or not.
-"""
+"""Discounted counts and sums of rewards: every arm is discounted in every round, whether it is pulled or not."""
 
 from typing import NamedTuple
 
@@ -12,7 +9,7 @@ from rotting.kernels.exact_sums import add, times
 
 
 class Discounted(NamedTuple):
-    """Discounted counts and sums of rewards, in pairs of 106 bits: they do not drift however long the game is."""
+    """Discounted counts and sums of rewards, as pairs of 106 bits: they do not drift, however long the game is."""
 
     pulls_high: Floats  # [K] N_i: sum of gamma^(t - 1 - s) over the rounds s with a reward of arm i, as high + low
     pulls_low: Floats

@@ -6,11 +6,11 @@ arms are drawn towards the pool of all, which weighs as much as c pairs of their
 
     v_i = (D_i + 2 c V) / (2 (n_i + c)),    V = sum of D / (2 sum of n),    c = 150.
 
-Until two neighbours differ, V is the variance of the arms' first rewards, or the square of the largest of them if they are all
-alike, or 1 if they are all 0: some scale, so that no scale is 0.
+Until two neighbours differ, V is the variance of the arms' first rewards; if these are all alike, the square of their value; if
+they are all 0, 1. So V is never 0.
 
-All of it scales with rewards that are 0 or between 1e-100 and 1e100 in size: no scale is assumed. Larger rewards are refused,
-and the squares of much smaller ones are rounded to 0: no scale is taken to be below 1e-150.
+The estimate scales with the rewards, if they are 0 or between 1e-100 and 1e100 in size. Larger rewards are refused; the squares
+of much smaller ones are rounded to 0, and no scale is taken to be below 1e-150.
 
 No theorem covers an index with an estimated scale.
 """
@@ -73,12 +73,12 @@ def is_given(p: Any) -> bool:
 
 
 def is_never_estimated(p: Any) -> bool:
-    """Return False: to be bound to `is_estimated` for a policy that has no such sigma."""
+    """Return False: bound to `is_estimated` by a policy without such a sigma."""
     return False
 
 
 def given_sigma(p: Any) -> float:
-    """Return the sigma that was given, or 1 for a policy that multiplies by `scale_of` what it estimates."""
+    """Return the sigma that was given, or 1 if it is estimated: then `scale_of` is the estimate."""
     return 1.0 if is_estimated(p) else float(p.sigma)
 
 
@@ -112,14 +112,14 @@ def forget_noise(s: NoiseScale, arm: int) -> None:
 
 
 def forget(p: Any, s: Any, arm: int) -> None:
-    """Forget an arm, for a state that has nothing of it outside its own rows but what is in `s.noise`."""
+    """Forget an arm: `Kernel.forget` of a policy whose state has no other sums over all arms."""
     forget_noise(s.noise, arm)
 
 
 def prior_pairs() -> float:
-    """Return c. With fewer, arms of rare successes, which seem to have no noise, are given up too soon.
+    """Return c. With a smaller c, arms of rare successes, which seem to have no noise, are given up too soon.
 
-    It is a function so that another one can be bound in its place: docs/unknown-noise.md compares them.
+    This is a function so that another can be bound in its place: docs/unknown-noise.md compares several values.
     """
     return 150.0
 

@@ -1,8 +1,7 @@
-"""Which arms are there: for policies whose tuning or exploration depends on the number of arms.
+"""Which arms are present: for policies whose tuning or exploration depends on the number of arms.
 
-In a simulation all arms are. In a bandit arms come and go, and their slots stay: what counts is the arms that may be chosen,
-not the slots. States of policies that use this have it in a field `presence`. A bandit writes it, and lets the policy tune
-anew.
+In a simulation all arms are present. A live bandit adds and removes arms, but keeps the rows of removed arms in the state. So
+it writes into the field `presence` of the state which rows are in use, and calls `Kernel.tune`.
 """
 
 from typing import NamedTuple
@@ -13,19 +12,19 @@ from rotting.common.arrays import Ints
 
 
 class Presence(NamedTuple):
-    """Which of the arms of a state are there."""
+    """Which of the arms of a state are present."""
 
-    here: Ints  # [K] 1 for an arm that may be chosen, now or with another mask; 0 for one that is retired or forgotten
-    number: Ints  # [1] how many there are
+    here: Ints  # [K] 1 for an arm that may be chosen, now or among other available arms; 0 for one that was removed
+    number: Ints  # [1] K: how many are present
 
 
 def new_presence(n_arms: int) -> Presence:
-    """Return the presence of all arms."""
+    """Return a state in which all arms are present."""
     return Presence(here=np.ones(n_arms, np.int64), number=np.full(1, n_arms))
 
 
 def arm_of_rank(s: Presence, rank: int) -> int:
-    """Return the arm with this many others before it, or -1 if there are not so many."""
+    """Return the arm with `rank` present arms before it, or -1 if there is none."""
     if rank >= s.number[0]:
         return -1
     for i in range(s.here.size):

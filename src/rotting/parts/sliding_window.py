@@ -1,6 +1,6 @@
-"""The sums of the rewards of the last rounds, exactly: a reward that has left the window leaves no rounding error behind.
+"""Exact sums of the rewards of the last rounds: a reward that has left the window leaves no rounding error behind.
 
-The window is over rounds, not over an arm's own pulls: the rewards of an arm that is not pulled leave it too.
+The window counts rounds, not an arm's own pulls: the rewards of an arm that is not pulled leave it, too.
 """
 
 from typing import NamedTuple
@@ -14,9 +14,10 @@ from rotting.kernels.exact_sums import add, difference
 class Recent(NamedTuple):
     """The rewards of the last rounds, as a log with two sums for each arm.
 
-    The window is the end of an old block of the log and all of a new one. In the old block, each entry holds the sum of its
-    arm's later rewards there: when it leaves, that sum is what is left of the arm. Once the old block is used up, the new one
-    becomes old. A reward costs O(1) on average, and no sum ever contained a reward that has left.
+    The window is the end of an old block of the log, and all of a new block. An entry of the old block holds the sum of its
+    arm's later rewards in that block. When the entry leaves the window, this sum becomes the arm's sum over the old block. When
+    all entries of the old block have left, the new block becomes the old one. A reward costs O(1) on average, and no sum ever
+    contained a reward that has left.
     """
 
     pulls: Ints  # [K] rewards in the window
@@ -27,7 +28,7 @@ class Recent(NamedTuple):
     marks: Ints  # [3] first entry of the window, first entry of the new block, number of entries
     rounds: Ints  # [capacity] round of each entry
     arms: Ints  # [capacity] its arm; -1 once that arm is forgotten
-    high: Floats  # [capacity] its reward; in the old block, the sum of the arm's later rewards there
+    high: Floats  # [capacity] its reward; in the old block, the sum of the arm's later rewards in the block
     low: Floats
     tau: Ints  # [1] length of the window
 
@@ -70,7 +71,7 @@ def log_reward(s: Recent, t: int, arm: int, reward: float) -> None:
 
 
 def _turn_over(s: Recent) -> None:
-    """Make the new block the old one, which is used up (so its sums are zero)."""
+    """Make the new block the old one, of which no entry is left (so its sums are zero)."""
     for e in range(s.marks[2] - 1, s.marks[1] - 1, -1):
         i = s.arms[e]
         if i >= 0:
@@ -83,7 +84,7 @@ def _turn_over(s: Recent) -> None:
 
 
 def slide(s: Recent, t: int) -> None:
-    """Move the window to rounds t - tau, ..., t - 1: drop what is older."""
+    """Move the window to rounds t - tau, ..., t - 1: drop older entries."""
     while s.marks[0] < s.marks[2] and s.rounds[s.marks[0]] < t - s.tau[0]:
         if s.marks[0] == s.marks[1]:
             _turn_over(s)
@@ -101,7 +102,7 @@ def recent_sum(s: Recent, i: int) -> float:
 
 
 def strike_out(s: Recent, arm: int) -> None:
-    """Strike an arm out of the log."""
+    """Remove an arm from the log."""
     for e in range(s.marks[0], s.marks[2]):
         if s.arms[e] == arm:
             s.arms[e] = -1

@@ -1,8 +1,8 @@
 """Room for a stack of points for each arm, in arrays that all arms share.
 
-Nobody knows how high a stack will grow: most stay low, a few grow long. So a stack that needs more room moves to a place twice
-as large, and leaves its old place to others; nothing is allocated. When no place is left, the state says so (`Kernel.enlarge`)
-and gets larger arrays.
+Most stacks stay short, a few grow long. A stack that needs more room moves to a place twice as large, and leaves its old place
+to others: nothing is allocated. When no place is left, the state sets its field `full`, and gets larger arrays from
+`Kernel.enlarge`.
 """
 
 from typing import NamedTuple
@@ -21,9 +21,9 @@ class Stacks(NamedTuple):
 
     size: Ints  # [K] points on the stack
     first: Ints  # [K] where its place begins
-    room: Ints  # [K] how many points fit in; 0 = it has no place yet
-    used: Ints  # [1] how much of the arrays was given away
-    free: Ints  # [kinds] a place that was left, for each size; its `start` names the next one
+    room: Ints  # [K] how many points fit into its place; 0 = it has none yet
+    used: Ints  # [1] how much of the arrays belongs to places
+    free: Ints  # [kinds] for each size, a place that no stack uses; its `start` holds the next such place
     start: Floats  # [capacity]
     high: Floats  # [capacity]
     low: Floats  # [capacity]
@@ -44,7 +44,7 @@ def new_stacks(n_arms: int, capacity: int) -> Stacks:
 
 
 def enlarged(s: Stacks, capacity: int) -> Stacks:
-    """Return the same stacks with room for `capacity` points, which is more than there was."""
+    """Return the same stacks with room for `capacity` points, more than before."""
     start, high, low = np.zeros(capacity), np.zeros(capacity), np.zeros(capacity)
     for k in range(s.start.size):
         start[k], high[k], low[k] = s.start[k], s.high[k], s.low[k]
@@ -61,7 +61,7 @@ def _kind(room: int) -> int:
 
 
 def _take(s: Stacks, room: int) -> int:
-    """Return where a place with this room begins, or -1 if there is none."""
+    """Return where a free place with this room begins, or -1 if there is none."""
     kind = _kind(room)
     place = s.free[kind]
     if place != _NONE:

@@ -2,8 +2,8 @@
 
 The arms play matches in a binary tree. Each match keeps its winner, and the level up to which that outcome is certain, given
 that the lines are linear in the level. A match is played again only when the level passes that point, or when one of its arms
-gets a new line. So a round costs a few matches on each of the log2(K) tiers of the tree, instead of K lines. The outcomes are
-those of comparing the computed values, ties included: where two lines are too close to call, the match is played every time.
+gets a new line. So a round costs a few matches on each of the log2(K) tiers of the tree, instead of K lines. Each outcome is
+that of comparing the computed values, ties included: a match of two lines that are too close to call is played every time.
 """
 
 import math
@@ -95,7 +95,7 @@ def _play_match(s: Any, level: float, node: int) -> None:
 
 
 def reopen(s: Any) -> None:
-    """Let all matches be played again."""
+    """Have all matches played again by the next `champion`."""
     s.tournament.entrants[0] = 0
 
 
@@ -114,7 +114,7 @@ def replay_path(s: Any, level: float, i: int) -> None:
 
 
 def admit(p: Any, s: Any, arms: Ints) -> None:
-    """Let these arms play, and no others; an arm that comes or goes plays its matches."""
+    """Make these arms the ones that play; the matches of every arm that enters or leaves are played again."""
     t = s.tournament
     k = 0
     for i in range(t.out.size):
@@ -133,14 +133,14 @@ def _set_out(s: Any, arms: Ints, out: int) -> None:
 
 
 def readmit(p: Any, s: Any, come: Ints, go: Ints) -> None:
-    """Let those that `come` play again, and those that `go` no more."""
+    """Make the arms `come` enter the tournament, and the arms `go` leave it."""
     _set_out(s, come, 0)
     _set_out(s, go, 1)
     s.tournament.missing[0] += go.size - come.size
 
 
 def is_played(s: Any) -> bool:
-    """Return whether the tournament made the last choice. Then the next one looks only at the arms that play in it."""
+    """Return whether the tournament made the last choice. Then the next choice considers only the arms that play in it."""
     return bool(s.tournament.entrants[0] == s.tournament.winner.size)
 
 

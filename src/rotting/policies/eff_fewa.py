@@ -53,10 +53,10 @@ class EffFEWA(Policy):
 
 
 class State(NamedTuple):
-    grid: Grid
-    noise: NoiseScale
+    grid: Grid  # the delayed windows of each arm
+    noise: NoiseScale  # what sigma is estimated from
     kept: Ints  # [K] working space of the filter
-    scale: Floats  # [K] the same: scale of each arm's noise, 1 if sigma is given
+    scale: Floats  # [K] the same: estimated scale of each arm's noise, 1 if sigma is given
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
@@ -87,10 +87,12 @@ def expanding_filter(p: Params, s: State, t: int, arms: Ints, watched: int) -> t
 
 
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    """Filter on longer and longer windows until a kept arm has too few rewards for the next one; return that arm."""
     return int(expanding_filter(p, s, t, arms, -1)[0])
 
 
 def explain(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
+    """Return the mean of arm i over the largest window that it passed, without an index: FEWA has none."""
     _, passed = expanding_filter(p, s, t, arms, i)
     if passed == 0:
         return Reason(math.nan, math.nan, 0, math.inf)

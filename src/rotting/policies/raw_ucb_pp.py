@@ -22,9 +22,9 @@ class RAWUCBpp(Policy):
     rewards of arm i, `c(h, t) = sigma sqrt((2 alpha / h) ln(x (1 + ln x)^(beta / alpha)))` and `x = max(1, t / (K h))`, with K
     the number of available arms. Each arm once first; ties to the lowest arm.
 
-    The width is RAW-UCB's, `sigma sqrt(2 ln(1 / delta) / h)`, with the author's `delta = 1 / (x (1 + ln x)^beta)` at alpha = 1
-    and his `delta = x^-alpha` at beta = 0; one formula for both is ours. His code multiplies the second by alpha once more: its
-    alpha = 1.4 is alpha = 1.96 here.
+    The width is RAW-UCB's `sigma sqrt(2 ln(1 / delta) / h)`. At alpha = 1, delta is the author's `1 / (x (1 + ln x)^beta)`; at
+    beta = 0 it is his `x^-alpha`. The formula that joins the two is ours. His code multiplies the second ln(1 / delta) by alpha
+    once more: alpha = 1.4 there is alpha = 1.96 here.
 
     Args:
         alpha: confidence level. The author's runs: 1 with beta up to 3.5, or 1.4 to 2 with beta = 0.
