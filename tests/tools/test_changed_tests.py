@@ -50,7 +50,7 @@ def test_tests_that_find_no_time_left_are_skipped_with_a_word(seconds: str, summ
     file = tmp_path / "test_some.py"
     file.write_text("def test_first(): pass\n\ndef test_second(): pass\n")
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_runtest_setup\n")
-    command = [sys.executable, "-m", "pytest", "-n0", "-rs", "-p", "no:cacheprovider", "-c", os.devnull, file]
+    command = [sys.executable, "-m", "pytest", "-n0", "-rs", "-p", "no:cacheprovider", "-c", os.devnull, str(file)]
     environment = {**os.environ, "ROTTING_TEST_SECONDS": seconds, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert summary in done.stdout
