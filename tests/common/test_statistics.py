@@ -258,8 +258,8 @@ def test_a_quotient_by_what_may_be_nothing_is_anything() -> None:
 @pytest.mark.parametrize(
     ("upper", "lower", "mean", "reason"),
     [
-        ([1.0, 2.0], [-1.0, 1.5], 6.0, "what is divided by may be 0"),
-        ([1.0, 2.0], [-1.0, 1.0], math.nan, "what is divided by is 0"),
+        ([1.0, 2.0], [-1.0, 1.5], 6.0, "the divisor may be 0"),
+        ([1.0, 2.0], [-1.0, 1.0], math.nan, "the divisor is 0"),
         ([6.0], [2.0], 3.0, "there is only one run"),
         ([1.0, math.nan], [1.0, 2.0], math.nan, "a value is not a finite number"),
         ([1.0, 2.0], [1.0, math.inf], math.nan, "a value is not a finite number"),

@@ -616,7 +616,7 @@ def defines(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     s.sums[arm] = twice(reward)
 
 
-QUIET = "compiled code returns numbers and writes into arrays, nothing else"
+QUIET = "compiled code can only return numbers and write into arrays"
 FORBIDDEN = [
     (raises, "raise ValueError", f"must not raise: {QUIET}"),
     (asserts, "assert reward", f"must not assert: {QUIET}"),
@@ -625,7 +625,7 @@ FORBIDDEN = [
         draws,
         "np.random",
         (
-            "must not use np.random, whose numbers cannot be repeated: draw rotting.kit.uniform(key, t, draw) in a policy, "
+            "must not use np.random, whose numbers cannot be reproduced: use rotting.kit.uniform(key, t, draw) in a policy, "
             "rotting.kit.reward_uniform(key, run, arm, clock, draw) in a noise"
         ),
     ),
@@ -655,7 +655,7 @@ def test_sources_of_random_numbers_are_told_by_any_name() -> None:
     for value in (random, random.random, np.random, np.random.rand, np.random.default_rng(1), np.random.default_rng(1).random):
         scope: dict[str, Any] = {"lucky": value, "__name__": "defined"}
         exec("def f(x):\n    return x + lucky()\n", scope)
-        with pytest.raises(errors.KernelError, match="must not use lucky, whose numbers cannot be repeated"):
+        with pytest.raises(errors.KernelError, match="must not use lucky, whose numbers cannot be reproduced"):
             digest(scope["f"])
 
 

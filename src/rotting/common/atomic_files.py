@@ -36,7 +36,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextmanager
 def new_folder(path: str | Path) -> Iterator[Path]:
-    """Give a folder to fill, which is `path` afterwards, or nothing if that fails; missing parents are created.
+    """Make a folder under a temporary name, and rename it to `path` unless an error is raised; missing parents are created.
 
     Args:
         path: the folder; it must not exist.
@@ -58,12 +58,12 @@ def new_folder(path: str | Path) -> Iterator[Path]:
     partial.mkdir()
     try:
         yield partial
-        if os.path.lexists(path):  # a rename would silently replace an empty folder
+        if os.path.lexists(path):  # a rename would replace an empty folder without an error
             raise taken
         try:
             partial.rename(path)
         except OSError as error:
-            if os.path.lexists(path):  # made by another process since the check
+            if os.path.lexists(path):  # another process has made it since the check
                 raise taken from error
             raise
     finally:

@@ -1,4 +1,4 @@
-"""The user's folders: where caches and data are kept."""
+"""The folders of the user for caches and data."""
 
 import os
 import sys
@@ -11,12 +11,12 @@ def cache_folder() -> Path:
 
 
 def user_folder(variable: str, default: str, on_mac: str) -> Path:
-    """Return rotting's folder in the place where the system keeps such files.
+    """Return the folder of this library for one kind of files.
 
     Args:
-        variable: the XDG variable, which is used if it is set.
-        default: the folder in the home folder if it is not.
-        on_mac: the name in `~/Library`.
+        variable: the XDG variable that names the parent folder.
+        default: the parent folder below the home folder, if the variable is not set.
+        on_mac: the name of the parent folder in `~/Library`, on a Mac.
     """
     named = Path(os.environ.get(variable, ""))
     if named.is_absolute():  # the XDG specification says to ignore a relative one

@@ -1,7 +1,7 @@
-"""Pieces of HTML for notebooks: text, tables, small drawings.
+"""HTML for notebooks: text, tables, small drawings.
 
-They take colour and letters from the page around them, so that they fit a light and a dark one. All text is escaped; there is
-no script, and nothing is loaded from anywhere.
+Colours and fonts are those of the page, so that the HTML fits light and dark pages. All text is escaped. There are no scripts,
+and nothing is loaded.
 """
 
 import html
@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.looks import COLOURS, STYLES
+from rotting.common.curve_styles import COLOURS, STYLES
 
-SHOWN = 8  # curves in a drawing, each in a colour of its own
+SHOWN = 8  # curves in a drawing, each in another colour
 _WIDTH, _HEIGHT = 380, 150  # of a drawing, in pixels
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 8, 22, 18  # room for the words at the axes
 _POINTS = 200  # of a curve: one for two pixels
@@ -22,7 +22,7 @@ _FAINT = "opacity: 0.75; font-size: 0.9em"
 
 
 class Line(NamedTuple):
-    """A curve of a drawing; where it is NaN it is interrupted."""
+    """A curve of a drawing, with gaps where it is NaN."""
 
     label: str
     x: Floats | Ints
@@ -30,7 +30,7 @@ class Line(NamedTuple):
 
 
 def block(title: str, *parts: str, note: str = "") -> str:
-    """Return a title, a line below it, and parts that are HTML already.
+    """Return a block with a title, a note below it, and parts, which are HTML.
 
     Example:
         >>> block("a < b", "<p>1</p>")
@@ -41,7 +41,7 @@ def block(title: str, *parts: str, note: str = "") -> str:
 
 
 def row(*parts: str) -> str:
-    """Return parts side by side, as far as there is room."""
+    """Return HTML parts side by side, wrapped if there is no room."""
     return f'<div style="display: flex; flex-wrap: wrap; gap: 0.3em 1.5em; align-items: flex-start">{"".join(parts)}</div>'
 
 
@@ -110,7 +110,7 @@ def drawing(lines: Sequence[Line], x_label: str, y_label: str) -> str:
 
 
 def _legend(labels: Sequence[str], more: Sequence[str]) -> str:
-    """Return the labels, each after a piece of its curve."""
+    """Return the legend: each label after a sample of its curve."""
     pieces = [
         f'<svg width="26" height="8"><path d="M1 4H25" {_look(k)} stroke-width="2"/></svg> {html.escape(label)}'
         for k, label in enumerate(labels)
@@ -141,7 +141,7 @@ def _word(x: float, y: float, text: str, anchor: str) -> str:
 
 
 def _apart(numbers: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the numbers at an axis without those that would touch the one before; the first and the last stay."""
+    """Return the numbers at an axis without those that would overlap; the first and the last are kept."""
     kept = [numbers[0]]
     for k, each in enumerate(numbers[1:], 2):
         if kept[-1][0] - each[0] >= 12:

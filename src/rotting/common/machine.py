@@ -1,4 +1,4 @@
-"""What this machine is, in words."""
+"""A description of this machine."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ def machine() -> dict[str, str]:
 
 
 def machine_line(described: Mapping[str, str]) -> str:
-    """Return what `machine` returns in one line.
+    """Return the description that `machine` returns as one line.
 
     Example:
         >>> machine_line({"processor": "A CPU @ 3 GHz", "cores": "2", "system": "Linux"})
@@ -29,12 +29,12 @@ def machine_line(described: Mapping[str, str]) -> str:
 
 @cache
 def this_machine() -> str:
-    """Return this machine in one line."""
+    """Return the description of this machine as one line."""
     return machine_line(machine())
 
 
 def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Return the model of the processor: from a file on Linux, elsewhere from Python, which may know only the architecture."""
+    """Return the model of the processor, or only its architecture if there is no `/proc/cpuinfo`."""
     if cpuinfo.is_file():
         for line in cpuinfo.read_text("utf-8", errors="replace").splitlines():
             name, _, value = line.partition(":")

@@ -1,4 +1,4 @@
-"""Errors for names that a module does not have, with a suggestion."""
+"""Errors for misspelt names of a module, with a suggestion."""
 
 from collections.abc import Callable, Iterable
 from typing import NoReturn
@@ -17,8 +17,8 @@ def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
 
 
-def refusing(module: str, known: Iterable[str]) -> Callable[[str], NoReturn]:
-    """Return the `__getattr__` of a module whose public names are `known`."""
+def getattr_with_suggestions(module: str, known: Iterable[str]) -> Callable[[str], NoReturn]:
+    """Return a `__getattr__` for a module, whose errors suggest one of the public names `known`."""
 
     def get(name: str) -> NoReturn:
         raise no_such_name(module, name, known)

@@ -1,24 +1,24 @@
-"""Long work in small pieces, so that other threads do not wait for the interpreter meanwhile."""
+"""Long work in small pieces, with pauses in which other threads get the interpreter."""
 
 import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-_WORK, _REST = 20e-6, 20e-6  # seconds
-_BUSY_WORK, _BUSY_REST = 200e-6, 12e-3  # while other threads are busy
-_BUSY = 0.2  # of the time
-_LONG_WORK = 5_000  # what takes long is done in longer pieces: each at most this fraction of the time since it began
+_WORK, _REST = 20e-6, 20e-6  # seconds of work, and of the pause after it
+_BUSY_WORK, _BUSY_REST = 200e-6, 12e-3  # the same while other threads are busy
+_BUSY = 0.2  # other threads are busy if they work for more than this share of the time
+_LONG_WORK = 5_000  # a piece of work may take 1/5,000 of the time since the start, so that long work does not take for ever
 
 
 class Pauses:
-    """Call it between small pieces of work: now and then it lets the other threads run.
+    """Sleeps now and then when it is called between small pieces of work, so that other threads can run.
 
-    A thread that is asked for the interpreter gives it up after 5 ms, a thousand times what a decision takes. So one that works
-    for long beside others stops by itself. To sleep for no time is not enough: it would be the first to wake up.
+    Python lets a thread keep the interpreter for 5 ms while others wait, a thousand times as long as a decision takes. A thread
+    that does long work therefore has to sleep. `sleep(0)` is not enough, since the same thread would be the first to wake up.
 
-    Whenever this one comes back, a busy thread waits for the piece and for two switches, as long as ten decisions. So
-    as long as others are busy, it comes back rarely: of a thousand decisions in a row, less than one waits.
+    Each time it wakes up, a busy thread waits for the piece of work and for two switches, as long as ten decisions take. So it
+    wakes up rarely while other threads are busy: less than one of a thousand consecutive decisions has to wait.
     """
 
     def __init__(self, work: float = _WORK, rest: float = _REST) -> None:
@@ -42,21 +42,21 @@ class Pauses:
 
 
 def _others() -> float:
-    """Return for how many seconds the other threads have worked."""
+    """Return the CPU time of the other threads, in seconds."""
     return time.process_time() - time.thread_time()
 
 
-_FEW = 16  # items of a list that are written at once
-_LONG = 16_384  # characters that are
+_FEW = 16  # items of a list that are encoded at a time
+_LONG = 16_384  # characters of a text that are
 
 
 def text_of(value: Any, pause: Callable[[], None], encode: Callable[[Any], str]) -> Iterator[str]:
-    """Yield the JSON of a value, its dicts in the order of their names, in small pieces.
+    """Yield the JSON of a value in small pieces; the keys of dicts are sorted.
 
     Args:
-        value: what JSON can carry.
+        value: JSON-able data.
         pause: called between the pieces.
-        encode: writes a small piece.
+        encode: encodes a small value.
     """
     if isinstance(value, dict):
         yield "{"

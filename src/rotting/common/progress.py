@@ -1,4 +1,4 @@
-"""A progress bar with the time left: in a notebook a bar of the page, else text on standard error."""
+"""A progress bar with the time left: HTML in a notebook, else text on standard error."""
 
 import html
 import os
@@ -50,8 +50,8 @@ class Progress:
         self.total = total
         self.label = label
         self.done = 0
-        self.resumed = 0  # pieces that were done before the bar began: they say nothing about the pace
-        self.status = ""  # what takes the time now, when it is not the work that is counted
+        self.resumed = 0  # pieces that were done before the bar began, which do not count for the estimate of the time left
+        self.status = ""  # shown while something else than the counted work takes the time
         self._stream = sys.stderr if stream is None else stream
         self._lock = threading.Lock()
         self._start = monotonic()
@@ -114,7 +114,7 @@ class Progress:
         share = self._share
         elapsed = now - self._start
         now_done = self.done - self.resumed
-        # No estimate while something else takes the time, nor at the very beginning.
+        # There is no estimate while something else takes the time, nor at the very beginning.
         known = share < 1 and not self.status and now_done > SMALLEST_SHARE * (self.total - self.resumed)
         left = f", about {clock_text(elapsed * (self.total - self.done) / now_done)} left" if known else ""
         count = f"{self.done:,}/{self.total:,}"
@@ -155,6 +155,6 @@ class Progress:
 
 
 def _notebook() -> Any:
-    """Return `IPython.display` if the code runs in a notebook: what every notebook has, so that no package is needed."""
+    """Return `IPython.display` if the code runs in a notebook, else None."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return sys.modules.get("IPython.display") if hasattr(shell, "kernel") else None

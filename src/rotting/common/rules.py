@@ -1,7 +1,4 @@
-"""Rules for parameters, and the one-sentence errors when a rule is broken.
-
-A rule is a value: the same object checks an argument, appears in the error, and is printed by `rotting list`.
-"""
+"""Rules for parameters: they check a value, and their text is in the error message and in `rotting list`."""
 
 import math
 import numbers
@@ -14,7 +11,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 
 @dataclass(frozen=True)
 class Rule:
-    """A number in an interval; ends may be open, and `whole` numbers are returned as `int`.
+    """A number in an interval, whose ends may be open; a `whole` number is returned as an `int`.
 
     Example:
         >>> POSITIVE.check("alpha", 1.4)
@@ -36,7 +33,7 @@ class Rule:
         """Return `value` as a number, or raise an error that names parameter, rule and value."""
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise InvalidTypeError(name, f"be {self.text}", value)
-        # Not by way of a float: a seed of 30 digits must not be rounded.
+        # Whole numbers do not become floats, which would round a seed of 30 digits.
         try:
             number = int(value) if isinstance(value, numbers.Integral) and self.whole else float(value)
         except OverflowError:
@@ -58,7 +55,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Option(Rule):
-    """One of a few words; a kernel gets its position in the list, a user sees the word.
+    """One of a few words; kernels get its position in the list, users see the word.
 
     Example:
         >>> kind = Option("one of 'bernoulli', 'gaussian'", words=("bernoulli", "gaussian"))
@@ -90,7 +87,7 @@ def option(*words: str) -> Option:
 
 @dataclass(frozen=True)
 class NumberOrWord(Rule):
-    """A number as the rule says, or one of a few words; a kernel gets the number that stands for the word.
+    """A number in an interval, or one of a few words; kernels get the number that stands for the word.
 
     Example:
         >>> SCALE.check("sigma", 0.5), SCALE.check("sigma", "estimate") == ESTIMATE, SCALE.show(ESTIMATE)
@@ -104,13 +101,13 @@ class NumberOrWord(Rule):
     words: tuple[tuple[str, float], ...] = ()
 
     def check(self, name: str, value: object) -> float:
-        """Return the number, or what stands for the word."""
+        """Return the number, or the one that stands for the word."""
         if isinstance(value, str):
             known = dict(self.words)
             if value not in known:
                 raise InvalidValueError(name, f"be {self.text}", value, hint=suggest(value, known))
             return known[value]
-        if any(value == number for _, number in self.words):  # a policy can be made of another's parameters
+        if any(value == number for _, number in self.words):  # `params` of another policy have this number
             return float(value)  # type: ignore[arg-type]
         return super().check(name, value)
 
@@ -130,11 +127,11 @@ ABOVE_ONE = Rule("a finite number above 1", low=1.0, open_low=True)
 PROBABILITY = Rule("a probability in [0, 1]", low=0.0, high=1.0)
 COUNT = Rule("a whole number, 1 or more", low=1, high=2**53, whole=True)
 INDEX = Rule("a whole number, 0 or more", low=0, whole=True)
-RUNS = 2**32  # that have rewards of their own
+RUNS = 2**32  # the number of runs with different rewards
 RUN = Rule("the number of a run, from 0 to 2^32 - 1", low=0, high=RUNS - 1, whole=True)
 
 
-# What stands for a word, to kernels and in a policy's `params`. No scale is negative, and nobody means these.
+# The numbers that stand for words in `params`, which kernels read. They cannot be meant as values, since no scale is negative.
 ESTIMATE, HALF_RANGE = -1e300, -2e300
 SCALE = NumberOrWord("a positive finite number or 'estimate'", low=0.0, open_low=True, words=(("estimate", ESTIMATE),))
 RANGE_SCALE = NumberOrWord(
@@ -145,19 +142,7 @@ RANGE_SCALE = NumberOrWord(
 )
 
 
-def positive(name: str, value: object) -> float:
-    """Check a positive finite number."""
-    return POSITIVE.check(name, value)
-
-
-def nonnegative(name: str, value: object) -> float:
-    """Check a finite number that is zero or more."""
-    return NONNEGATIVE.check(name, value)
-
-
-def finite(name: str, value: object) -> float:
-    """Check a finite number."""
-    return FINITE.check(name, value)
+positive, nonnegative, finite = POSITIVE.check, NONNEGATIVE.check, FINITE.check
 
 
 def positive_int(name: str, value: object) -> int:
@@ -181,7 +166,7 @@ def _letters(word: str) -> str:
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean ...?` for the same word written otherwise or else the closest one, or an empty string.
+    """Return `; did you mean ...?` with the same word in another spelling, else the closest one; empty if none is close.
 
     Example:
         >>> suggest("raw-ubc", ["raw-ucb", "fewa"])

@@ -1,8 +1,8 @@
 """Running sums accurate to about one unit in the last place, of single numbers or of runs of equal numbers.
 
 A number is split in two: its leading bits, which are added exactly as 64-bit integers, and a rest, whose running sum is so
-small that its rounding errors do not show. Over a run of equal numbers both parts advance in leaps. So the sums at a few marks
-take time and memory in proportion to the runs and the marks, and equal, bit for bit, those of the numbers added one by one.
+small that its rounding errors do not matter. A run of equal numbers is added in a few steps. So sums at a few marks take time
+and memory in proportion to the number of runs and marks, and equal those of the numbers added one by one bit for bit.
 """
 
 import math
@@ -15,8 +15,8 @@ from rotting.common.arrays import Floats, Ints
 Runs = tuple[Floats, Ints]
 """Numbers in order, and how often each is repeated."""
 
-_LONG = 1 << 12  # runs of at least this length are added in leaps, which take about as long as this many additions
-_BLOCK = 16 * _LONG  # additions that are done at once; a run that is not long always fits
+_LONG = 1 << 12  # runs of at least this length are added by `add_repeatedly`, which takes as long as this many additions
+_BLOCK = 16 * _LONG  # additions that are done at a time; a shorter run always fits
 _SMALLEST = math.ulp(0.0)
 
 
@@ -37,7 +37,7 @@ def sums_at(marks: Ints, blocks: Callable[[], Iterable[Runs]], count: int) -> Fl
 
     Args:
         marks: how many numbers to add up, in increasing order, between 1 and `count`.
-        blocks: yields the runs, some at a time; called twice, as the largest number decides how all are split.
+        blocks: yields the runs in blocks. It is called twice, since the largest number decides how all are split.
         count: the number of numbers in all blocks.
 
     Example:
@@ -50,7 +50,7 @@ def sums_at(marks: Ints, blocks: Callable[[], Iterable[Runs]], count: int) -> Fl
     for values, lengths in blocks():
         ends = done + lengths.cumsum()
         last = int(np.searchsorted(marks, ends[-1], side="right"))
-        # Runs are cut at the marks: each part repeats one number, and no mark lies inside.
+        # Runs are cut at the marks, so that no mark lies inside a part.
         cuts = np.union1d(ends, marks[first:last])
         run = np.searchsorted(ends, cuts)
         leading, rest = _split(values, shift)
@@ -67,8 +67,8 @@ def add_repeatedly(total: float, term: float, times: int) -> float:
     """Return `total` after `times` additions of `term`, each of them rounded.
 
     Between two powers of two all numbers are multiples of one unit, so every addition moves the total by the same distance.
-    Only the first may differ, where `term` is half-way between two multiples and is rounded to the even one. So the total can
-    leap to the last addition before the next power of two.
+    Only the first one may differ, if `term` is half-way between two multiples and is rounded to the even one. So all additions
+    up to the next power of two are one multiplication.
 
     Example:
         >>> add_repeatedly(0.0, 0.1, 10)

@@ -1,4 +1,4 @@
-"""Numbers in labels: four significant digits, or as many more as tell one label from another."""
+"""Numbers in labels: four significant digits, or as many more as it takes to distinguish two labels."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
@@ -7,14 +7,14 @@ from typing import TypeVar
 Item = TypeVar("Item", bound=Hashable)
 
 DIGITS = 4
-_ALL_DIGITS = 17  # which tell all floats apart
+_ALL_DIGITS = 17  # enough to distinguish all floats
 
 
 def short(value: object, digits: int = DIGITS) -> str:
-    """Return a float with so many significant digits, and anything else as it is written; large numbers get 6 digits.
+    """Return a float as text with this number of significant digits, or `str` of any other value.
 
-    Whole numbers and numbers of more than `digits` digits before the point count as large, so that labels side by side do not
-    mix `123500` with `1.235e+05`.
+    Whole numbers, and numbers with more than `digits` digits before the point, get at least six digits, so that labels do not
+    mix `123500` and `1.235e+05`.
 
     Example:
         >>> short(0.4472135954999579), short(10_000.0), short("estimate")
@@ -29,11 +29,11 @@ def short(value: object, digits: int = DIGITS) -> str:
 
 
 def short_texts(items: Iterable[Item], write: Callable[[Item, int], str] = short) -> dict[Item, str]:
-    """Return a text for each item, with four digits, or the fewest more that tell it from those of items that are not equal.
+    """Return a text for each item, with four digits, or as many more as it takes to distinguish it from other items.
 
     Args:
-        items: numbers, or what has numbers in its label.
-        write: `write(item, digits)`, the text with so many significant digits.
+        items: numbers, or objects with numbers in their labels.
+        write: `write(item, digits)` returns the text with this number of significant digits.
 
     Example:
         >>> short_texts([0.1, 0.123456, 0.123459]).values()

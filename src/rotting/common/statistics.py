@@ -14,15 +14,13 @@ from rotting.errors import InvalidValueError
 LEVEL = 0.95
 GROUPS = 20  # of a jackknife, at most
 RESAMPLES = 999  # of a bootstrap; 95 % of (999 + 1) is the whole number 950
-DRAWN_AT_ONCE = 2**21  # numbers drawn for resamples that are in memory at once
-SERIES_UP_TO = 200  # degrees of freedom summed term by term; above, the asymptotic expansion is as accurate
-
-
+DRAWN_AT_ONCE = 2**21  # random numbers for resamples that are in memory at a time
+SERIES_UP_TO = 200  # the largest number of degrees of freedom for the finite sum; above, the expansion is as accurate
 ONE_RUN = "there is only one run"
 
 
 class Interval(NamedTuple):
-    """A mean and its 95 % interval; the ends are None when they are not known."""
+    """A mean and its 95 % interval; the ends are None if they are unknown."""
 
     mean: float
     low: float | None
@@ -30,7 +28,7 @@ class Interval(NamedTuple):
 
 
 class NoInterval(Interval):
-    """A mean whose interval is not known, and why.
+    """A mean without an interval, and the reason.
 
     Example:
         >>> mean, low, high = NoInterval(7.0, "there is only one run")
@@ -41,7 +39,7 @@ class NoInterval(Interval):
     reason: str
 
     def __new__(cls, mean: float, reason: str) -> Self:
-        """Return it; the ends are None."""
+        """Return a mean whose ends are None."""
         found = super().__new__(cls, mean, None, None)
         found.reason = reason
         return found
@@ -52,7 +50,7 @@ class NoInterval(Interval):
 
 
 def _expansion(degrees: int, level: float) -> float:
-    """Cornish-Fisher expansion of the quantile in powers of 1 / degrees (Abramowitz and Stegun 26.7.5)."""
+    """Return the Cornish-Fisher expansion of the quantile in powers of 1 / degrees (Abramowitz and Stegun 26.7.5)."""
     x = NormalDist().inv_cdf((1 + level) / 2)  # the limit of many degrees of freedom
     terms = (
         (x**3 + x) / 4,
@@ -64,7 +62,7 @@ def _expansion(degrees: int, level: float) -> float:
 
 
 def _inside(degrees: int, angle: float) -> float:
-    """P(|T| < sqrt(degrees) * tan(angle)), as a finite sum (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    """Return P(|T| < sqrt(degrees) * tan(angle)), a finite sum (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
     cos = math.cos(angle)
     odd = degrees % 2
     term = cos if odd else 1.0
@@ -125,11 +123,11 @@ def mean_interval(values: Floats) -> Interval:
 
     With s the standard deviation and g the skewness of n values, and t the quantile of Student's distribution, Student's ends
     are `mean -+ t s / sqrt(n)`. Hall's transformation corrects them for skewness: `mean - s h(t / sqrt(n))` and
-    `mean - s h(-t / sqrt(n))`, where `h(y) = 3 ((1 + g y - g^2 / (6 n))^(1/3) - 1) / g`. Where a few runs regret much more than
-    the others, the interval reaches further up than down. Hall's ends alone would be too close where the values are symmetric
-    with long tails, as differences of regrets often are: the skewness of a sample is itself uncertain. No interval knows of
-    runs that are not in the sample: `what_runs_can_miss` says so beside it, and docs/intervals.md shows how often the interval
-    holds the mean.
+    `mean - s h(-t / sqrt(n))`, where `h(y) = 3 ((1 + g y - g^2 / (6 n))^(1/3) - 1) / g`. If a few regrets are much larger
+    than the others, the interval reaches further up than down. Hall's ends alone would be too close for values that are
+    symmetric with long tails, as differences of regrets often are, since the skewness of a sample is itself uncertain. No
+    interval can account for failures that are missing from the sample, as `what_runs_can_miss` says beside it.
+    docs/intervals.md shows how often the interval contains the mean.
 
     Args:
         values: one number per run, at least one.
@@ -172,10 +170,10 @@ def mean_interval(values: Floats) -> Interval:
 
 
 def what_runs_can_miss(runs: int) -> str:
-    """Return which failures may be missing from a number of runs, as a sentence to print beside their intervals.
+    """Return a sentence about failures that may be missing from a number of runs, to be shown beside their intervals.
 
-    What happens in one run of m is missing from a share `(1 - 1 / m)^n` of all samples of n runs. The sentence has the smallest
-    m for which that is 5 % or more, about n / 3. No interval that is made from the runs alone can know of what is missing.
+    A failure in one run of m is missing from a share `(1 - 1 / m)^n` of all samples of n runs. The sentence has the smallest m
+    for which that is 5 % or more, about n / 3. No interval that is computed from the runs can account for such failures.
 
     Example:
         >>> what_runs_can_miss(500)
@@ -192,13 +190,13 @@ def what_runs_can_miss(runs: int) -> str:
 def jackknife_error(statistic: Callable[[Floats], float], values: Floats, groups: int = GROUPS) -> tuple[float, float, int]:
     """Return a statistic of independent runs, its standard error, and the error's degrees of freedom.
 
-    With T the statistic of all runs and T_g the one without group g of G, the error is `(G - 1) s / sqrt(G)`, where s is the
-    standard deviation of the T_g. Good for smooth statistics, such as ratios of means; not for the smallest of several.
+    With T the statistic of all runs and T_g that of all but group g of G, the error is `(G - 1) s / sqrt(G)`, where s is the
+    standard deviation of the T_g. This works for smooth statistics, such as ratios of means, not for the smallest of several.
 
     Args:
         statistic: computes a number from an array like `values`, with fewer runs.
         values: the measurements, with the runs on the last axis.
-        groups: the largest G; with fewer runs, every run is a group. The error of a single run is unknown: 0 degrees.
+        groups: the largest G; with fewer runs, every run is a group. A single run has an unknown error, and 0 degrees.
 
     Reference:
         Tukey (1958), Bias and confidence in not quite large samples.
@@ -216,8 +214,8 @@ def jackknife_error(statistic: Callable[[Floats], float], values: Floats, groups
 def quotient_interval(upper: Floats, lower: Floats) -> Interval:
     """Return the mean of `upper` over the mean of `lower`, which are paired, and the 95 % interval of Fieller.
 
-    It holds the quotients q for which Student's test does not tell the mean of `upper - q lower` from 0: exact for normal
-    values. There is none where the mean of `lower` cannot be told from 0: the quotient may be anything.
+    It contains the quotients q for which the mean of `upper - q lower` does not differ significantly from 0 by Student's test,
+    which is exact for normal values. There is none if the mean of `lower` may be 0: the quotient may be anything.
 
     Args:
         upper: one number per run.
@@ -227,7 +225,7 @@ def quotient_interval(upper: Floats, lower: Floats) -> Interval:
         >>> quotient_interval(np.array([6.0, 8.0, 10.0]), np.array([3.0, 4.0, 5.0]))
         Interval(mean=2.0, low=2.0, high=2.0)
         >>> quotient_interval(np.array([2.0, 4.0, 6.0]), np.array([-1.0, 0.0, 4.0]))
-        NoInterval(mean=4.0, reason='what is divided by may be 0')
+        NoInterval(mean=4.0, reason='the divisor may be 0')
 
     Reference:
         Fieller (1954), Some problems in interval estimation.
@@ -236,7 +234,7 @@ def quotient_interval(upper: Floats, lower: Floats) -> Interval:
     if not np.isfinite([upper, lower]).all():
         return NoInterval(math.nan, "a value is not a finite number")
     if divisor == 0:
-        return NoInterval(math.nan, "what is divided by is 0")
+        return NoInterval(math.nan, "the divisor is 0")
     quotient = float(upper.mean()) / divisor
     if runs == 1:
         return NoInterval(quotient, ONE_RUN)
@@ -246,7 +244,7 @@ def quotient_interval(upper: Floats, lower: Floats) -> Interval:
     factor = t_critical(runs - 1) ** 2 / runs
     leading = divisor**2 - factor * var_lower
     if leading <= 0:
-        return NoInterval(quotient, "what is divided by may be 0")
+        return NoInterval(quotient, "the divisor may be 0")
     root = math.sqrt((factor * both) ** 2 + leading * factor * var_rest)
     return Interval(quotient, quotient - (factor * both + root) / leading, quotient - (factor * both - root) / leading)
 

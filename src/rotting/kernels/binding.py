@@ -1,4 +1,4 @@
-"""Composing plain functions, and digests of what they compute.
+"""Composing plain functions, and digests of their code.
 
 Kernels call each other through the global names of their modules. Where a function is chosen later, a stub marked `@slot` takes
 its place. `bind` fills the slots: it copies a function, and every function between it and a slot, and gives those names the
@@ -75,7 +75,7 @@ def allocating(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def raises(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a function of the library that may raise in compiled code, where its errors are caught. Kernels must not raise."""
+    """Mark a function of the library that may raise in compiled code, where the error is caught. Other kernels must not."""
     function.raises = True  # type: ignore[attr-defined]
     return function
 
@@ -95,7 +95,7 @@ def bind(root: Callable[P, R], parts: Parts) -> Callable[P, R]:
 
 
 def plain_function(name: str, function: Any) -> FunctionType:
-    """Return `function`; refuse methods, callable objects and everything else that is no plain function."""
+    """Return `function` if it is a plain Python function; raise an error for methods and other callables."""
     if not isinstance(function, FunctionType):
         raise KernelError(f"{name} must be a plain Python function, got {function!r}")
     return function
@@ -212,7 +212,7 @@ def _value_part(function: FunctionType, name: str, value: Any) -> str:
 
 
 def digest(function: FunctionType) -> str:
-    """Return a digest of what decides the results of `function`: its code, its constants and the functions it reaches.
+    """Return a digest of everything that decides the results of `function`: its code, constants and reached functions.
 
     Code that depends on anything else, such as a constant of an imported module, is refused: compiled functions are found by
     their digest.

@@ -32,8 +32,8 @@ _THIRDS_LOW = 3.700743415417188e-17  # of 2 / 3
 _FAR = 600  # larger powers of two are applied in two steps, of which only the last one rounds
 
 
-def _product(x: Number, y: Number | float) -> tuple[Number, Number]:
-    """Return the product of two numbers as high + low, exactly (Dekker)."""
+def exact_product(x: Number, y: Number | float) -> tuple[Number, Number]:
+    """Return the exact product of two numbers as high + low (Dekker)."""
     product = x * y
     a, b = _SPLIT * x, _SPLIT * y
     x_high, y_high = a - (a - x), b - (b - y)
@@ -54,7 +54,7 @@ def _ratio(f: Number) -> tuple[Number, Number]:
     d = 2.0 + f
     inverse = 1.0 / d
     s = f * inverse
-    high, error = _product(s, d)
+    high, error = exact_product(s, d)
     return s, (((f - high) - error) - s * (f - (d - 2.0))) * inverse
 
 
@@ -235,7 +235,7 @@ def power(x: float, y: float) -> float:
     if not 0.0 < x < math.inf:
         return math.nan if not x > 0.0 else (math.inf if y > 0.0 else 0.0)
     high, low = _log_pair(float(x))
-    product, error = _product(high, float(y))
+    product, error = exact_product(high, float(y))
     if not _SMALLEST <= product <= _LARGEST:
         return 0.0 if product < 0.0 else (math.inf if product > 0.0 else math.nan)
     return _exp_of(product, error + low * y)
@@ -256,11 +256,11 @@ def _log_pair(x: float) -> tuple[float, float]:
 def _log_pair_of_fraction(m: Number, k: Number) -> tuple[Number, Number]:
     """Return `log(m 2^k)` for m from sqrt(1/2) to sqrt(2) as high + low, of 64 bits together."""
     s, s_low = _ratio(m - 1.0)
-    z, z_low = _product(s, s)
+    z, z_low = exact_product(s, s)
     z_low += 2.0 * s * s_low
-    cube, cube_low = _product(z, s)
+    cube, cube_low = exact_product(z, s)
     cube_low += z_low * s + z * s_low
-    third, third_low = _product(cube, 2.0 / 3.0)
+    third, third_low = exact_product(cube, 2.0 / 3.0)
     third_low += cube * _THIRDS_LOW + cube_low * (2.0 / 3.0)
     base = k * _LN2_HIGH
     first = base + 2.0 * s
@@ -329,6 +329,6 @@ def powers(x: Floats, y: float) -> Floats:
     inside = (x > 0.0) & (x < np.inf)
     high, low = _log_pair_of_fraction(*_fractions(np.where(inside, x, 1.0)))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # of a product that is infinite, the error is unknown
-        product, error = _product(high, y)
+        product, error = exact_product(high, y)
         found = _exps_of(product, error + low * y)
     return np.where(inside, found, np.where(x > 0.0, power(math.inf, y), power(0.0, y)))

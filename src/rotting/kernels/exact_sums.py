@@ -1,8 +1,10 @@
 """Sums of rewards as pairs `high + low`, which have 106 bits together.
 
 The sum of a window is the difference of two such sums, and is correctly rounded. With rewards around 1e6, or with ten million
-rewards, policies make the choices of exact arithmetic. (Only a reward below 1e-15 is rounded, beside a total of 1e6.)
+rewards, policies make the choices of exact arithmetic. (Beside a total of 1e6, only rewards below 1e-15 are rounded.)
 """
+
+from rotting.kernels.elementary import exact_product
 
 
 def add(high: float, low: float, x: float) -> tuple[float, float]:
@@ -43,11 +45,7 @@ def times(high: float, low: float, factor: float) -> tuple[float, float]:
         >>> times(0.1, 0.0, 0.1)
         (0.010000000000000002, -8.326672684688674e-19)
     """
-    product = high * factor
-    x, y = 134217729.0 * high, 134217729.0 * factor
-    x_high, y_high = x - (x - high), y - (y - factor)
-    x_low, y_low = high - x_high, factor - y_high
-    error = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+    product, error = exact_product(high, factor)
     error += low * factor
     rounded = product + error
     return rounded, error - (rounded - product)

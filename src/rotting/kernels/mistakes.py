@@ -1,6 +1,6 @@
-"""Errors that the functions of a policy or a noise raise while they run, as one sentence: whose function, where, and what.
+"""Errors of the functions of a policy or a noise while they run, as one sentence: the owner, the line and the cause.
 
-Compiled code does not say where an error arose. The same call is therefore made again without the compiler, which knows.
+Compiled code does not say where an error arose. The same call is therefore repeated in the interpreter, which does.
 """
 
 import traceback
@@ -75,9 +75,9 @@ def error_kind(error: Exception) -> type[KernelError]:
 
 
 def replay(kind: type[Exception], function: Kernels, *arguments: Any) -> Exception | None:
-    """Return the error of this kind that the plain function raises, whose traceback has the line.
+    """Return the error of this kind that the plain function raises; its traceback has the line.
 
-    There is none if the interpreter raises another error first: compiled, `math.log(0.0)` is no error.
+    Return None if the interpreter raises another error first: `math.log(0.0)`, for example, is no error in compiled code.
     """
     try:
         with np.errstate(all="ignore"):
@@ -98,7 +98,7 @@ def frames_of(function: Kernels, error: BaseException | None) -> list[tuple[Fram
 
 
 def suspects(function: Kernels) -> list[CodeType]:
-    """Return the functions that an error without a place may come from: those that are not the library's own."""
+    """Return the functions that an error without a line may come from: those that are not the library's own."""
     functions = reached_functions(function)
     return [each.__code__ for each in functions if not is_own(each.__module__)] or [functions[-1].__code__]
 
@@ -121,7 +121,7 @@ def locate(function: Kernels, error: Exception, found: Exception | None) -> tupl
 
 
 def _words(error: Exception) -> str:
-    """Return the cause; where Numba finds the same mistake when it compiles, in the words of `compile_error`."""
+    """Return the cause, in the words of `compile_error` for mistakes that Numba would find."""
     if isinstance(error, AttributeError) and error.name is not None:
         owner = error.obj.__name__ if isinstance(error.obj, ModuleType) else type(error.obj).__name__
         return f"{owner} has no {error.name}"

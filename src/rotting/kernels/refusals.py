@@ -15,9 +15,9 @@ import numpy as np
 
 from rotting.errors import KernelError
 
-_QUIET = "compiled code returns numbers and writes into arrays, nothing else"
+_QUIET = "compiled code can only return numbers and write into arrays"
 _REPEATABLE = (
-    "whose numbers cannot be repeated: draw rotting.kit.uniform(key, t, draw) in a policy, "
+    "whose numbers cannot be reproduced: use rotting.kit.uniform(key, t, draw) in a policy, "
     "rotting.kit.reward_uniform(key, run, arm, clock, draw) in a noise"
 )
 
