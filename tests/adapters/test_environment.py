@@ -138,7 +138,7 @@ def test_a_step_out_of_place_is_refused() -> None:
     ("arguments", "message"),
     [
         (("two-arms",), "problem must be a Problem such as Problem.rested(means), got str"),
-        ((Problem.rested([0.5]),), "horizon must be given, as the problem has none of its own, got None"),
+        ((Problem.rested([0.5]),), "horizon must be given, as the problem has no horizon, got None"),
         ((problem(), 10, -1), "seed must be a whole number, 0 or more, got -1"),
     ],
 )

@@ -63,5 +63,5 @@ def test_a_single_arm_on_both_clocks_has_no_choice() -> None:
     pulls, rounds = [1.0, 0.5, 0.25, 0.0], [8.0, 4.0, 2.0, 1.0]
     problem = Problem([Sum(pulls, rounds)], horizon=4)
     found = optimal_rewards(problem)
-    assert found.how == OPTIMAL
+    assert found.label == OPTIMAL
     assert found.cumulative.tolist() == np.cumsum(np.add(pulls, rounds)).tolist()

@@ -465,7 +465,7 @@ def test_bad_values_are_refused_in_one_sentence(make: Callable[[], Any], message
 
 
 def test_own_noises_are_read_back_once_they_are_defined() -> None:
-    assert ", ".join(list(known_kinds())[:6]) == KINDS
+    assert {*KINDS.split(", ")} < {*known_kinds()}
 
     @dataclasses.dataclass(frozen=True)
     class Tripled(Gaussian):
@@ -529,8 +529,8 @@ def test_a_noise_by_arm_pays_what_the_noise_of_each_arm_pays() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: LogNormal(6.0), "sigma must be at most 5, got 6.0"),
-        (lambda: Contaminated(share=2.0), "share must be in [0, 1], got 2.0"),
+        (lambda: LogNormal(6.0), "sigma must be a positive number of at most 5, got 6.0"),
+        (lambda: Contaminated(share=2.0), "share must be a probability in [0, 1], got 2.0"),
         (lambda: ByArm([]), "noises must hold one noise for each arm, got none"),
         (lambda: ByArm(Gaussian(1.0)), "noises must be one noise for each arm, got Gaussian(sigma=1.0)"),
         (lambda: ByArm([ByArm([Gaussian(1.0)])]), "noise must be a noise such as Gaussian(1.0), got ByArm"),

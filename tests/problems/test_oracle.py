@@ -119,9 +119,9 @@ def test_greedy_equals_the_naive_greedy(problem: Problem) -> None:
     horizon = problem.resolve_horizon()
     expected = naive_greedy(problem, horizon)
     assert greedy_rewards(problem).tolist() == expected
-    if oracle._split(problem.means())[0]:  # the loop itself, also where greedy_rewards has a shorter way
+    if oracle._split_arms(problem.means())[0]:  # the loop itself, also where greedy_rewards has a shorter way
         every = np.arange(1, horizon + 1)
-        assert oracle._of_greedy(problem.means(), horizon, every).tolist() == expected
+        assert oracle._sums_of_greedy(problem.means(), horizon, every).tolist() == expected
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -201,7 +201,7 @@ def test_a_late_riser_is_worth_waiting_for_and_greedy_misses_it() -> None:
 def test_rising_rounds_need_no_excuse() -> None:
     problem = Problem.restless([Linear(0.0, slope=1.0), Constant(2.5)])
     assert optimal_rewards(problem, 5).cumulative.tolist() == [2.5, 5.0, 7.5, 10.5, 14.5]
-    assert optimal_rewards(problem, 5).how == OPTIMAL
+    assert optimal_rewards(problem, 5).label == OPTIMAL
 
 
 def test_a_reference_that_is_not_optimal_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,8 +221,8 @@ def test_the_optimum_is_exact_up_to_the_limits_themselves(monkeypatch: pytest.Mo
     both = Problem([Rested(Abrupt(1.0, 0.0, at=5)), Restless(Abrupt(0.5, 0.0, at=5))])
     monkeypatch.setattr(oracle, "MAX_SHARES", 2 * 10**2)  # two arms that rise
     monkeypatch.setattr(oracle, "MAX_STATES", 11**2)  # one that follows its pulls
-    assert [optimal_rewards(rising, T).how for T in (10, 11)] == [OPTIMAL, GREEDY_RISING]
-    assert [optimal_rewards(both, T).how for T in (10, 11)] == [OPTIMAL, GREEDY_TWO_CLOCKS]
+    assert [optimal_rewards(rising, T).label for T in (10, 11)] == [OPTIMAL, GREEDY_RISING]
+    assert [optimal_rewards(both, T).label for T in (10, 11)] == [OPTIMAL, GREEDY_TWO_CLOCKS]
 
 
 def test_dynamic_programming_keeps_the_digits_of_a_large_offset() -> None:
@@ -234,7 +234,7 @@ def test_dynamic_programming_keeps_the_digits_of_a_large_offset() -> None:
         return Problem(arms, horizon=100)
 
     plain, shifted = optimal_rewards(problem(0.0)), optimal_rewards(problem(1e6))
-    assert plain.how == shifted.how == OPTIMAL
+    assert plain.label == shifted.label == OPTIMAL
     assert (shifted.cumulative - 1e6 * np.arange(1, 101)).tolist() == plain.cumulative.tolist()
 
 
@@ -329,15 +329,15 @@ def same_bits(problem: Problem, checkpoints: list[int]) -> str:
     """Compare both oracles with the dense ones, at every round and at the checkpoints; return whose the reference is."""
     dense, dense_greedy = dense_oracle.optimal_rewards(problem), dense_oracle.greedy_rewards(problem)
     every = optimal_rewards(problem)
-    assert every.how == dense.how
+    assert every.label == dense.label
     assert every.cumulative.tobytes() == dense.cumulative.tobytes()
     assert greedy_rewards(problem).tobytes() == dense_greedy.tobytes()
     marks = np.array(checkpoints)
     some = optimal_rewards(problem, checkpoints=checkpoints)
-    assert some.how == dense.how
+    assert some.label == dense.label
     assert some.cumulative.tobytes() == dense.cumulative[marks - 1].tobytes()
     assert greedy_rewards(problem, checkpoints=marks).tobytes() == dense_greedy[marks - 1].tobytes()
-    return dense.how
+    return dense.label
 
 
 @pytest.mark.parametrize("block", [1, 3, 17, oracle._BLOCK])

@@ -25,6 +25,7 @@ from rotting.problems import (
     Visiting,
     two_arms,
 )
+from rotting.problems.drawings import means_if_always_pulled
 from rotting.problems.noise import Bernoulli, Binomial, Gaussian, Noise, Noiseless, Poisson
 
 NAN, INF = math.nan, math.inf
@@ -221,7 +222,7 @@ def test_all_is_exact() -> None:
 @pytest.mark.parametrize("make", [Problem.rested, Problem.restless])
 def test_a_table_with_exchanged_axes_is_pointed_out(make: Callable[..., Problem]) -> None:
     table = np.full((3, 60), 0.5)
-    message = r"means has 60 arms of 3 values each: its axes are \[arm, clock\]; was its transpose meant\?"
+    message = r"means has 60 arms of 3 values each, since its axes are \[arm, clock\]; did you mean means\.T\?"
     for means in (table.T, table.T.tolist()):
         with pytest.warns(AxesWarning, match=message) as caught:
             make(means)
@@ -299,9 +300,10 @@ def test_a_notebook_shows_the_means_of_every_kind_of_problem() -> None:
         assert f'aria-label="mean over round t: {", ".join(f"arm {i}" for i in range(problem.n_arms))}"' in shown
     assert "FixedDelay(lost=0.0, rounds=2)" in late._repr_html_()
     assert "or in its first one alone if it recovers" in visits._repr_html_()
-    drawn = [visits._if_always_pulled(i, 4)[1].tolist() for i in range(3)]
+    drawn = [means_if_always_pulled(visits, i, np.arange(1, 5)).tolist() for i in range(3)]
     assert drawn[0] == [0.5] * 4
     assert drawn[1][1:3] == [0.9, 0.8]
     assert np.isnan(drawn[1]).tolist() == [True, False, False, True]
     assert drawn[2] == [0.6, 0.0, 0.2, 0.4]  # at first it is fully rested
-    assert Problem.by_function(mu, 3)._if_always_pulled(1, 3)[1].tolist() == [mu(1, t, t - 1) for t in (1, 2, 3)]
+    always = means_if_always_pulled(Problem.by_function(mu, 3), 1, np.arange(1, 4))
+    assert always.tolist() == [mu(1, t, t - 1) for t in (1, 2, 3)]

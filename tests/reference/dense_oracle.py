@@ -17,7 +17,7 @@ from rotting.problems.oracle import (
     _follows_rounds,
     _over_counts,
     _over_pulls,
-    _split,
+    _split_arms,
 )
 
 
@@ -28,32 +28,32 @@ def optimal_rewards(problem: Problem, horizon: int | None = None) -> Reference:
     """
     rounds = problem.resolve_horizon(horizon)
     m = problem.means(rounds)
-    moving, still = _split(m)
-    if not moving:
-        return Reference(cumulative_sum(_best_still(m, still, rounds)[0]), OPTIMAL)
+    by_pulls, others = _split_arms(m)
+    if not by_pulls:
+        return Reference(cumulative_sum(_best_by_round(m, others, rounds)[0]), OPTIMAL)
     if _follows_rounds(m):
-        if (rounds + 1) ** (len(moving) + 1) <= oracle.MAX_STATES:
-            return Reference(_dynamic(m, moving, still, rounds), OPTIMAL)
-        return Reference(cumulative_sum(_greedy(m, rounds)), GREEDY_TWO_CLOCKS)
+        if (rounds + 1) ** (len(by_pulls) + 1) <= oracle.MAX_STATES:
+            return Reference(_by_dynamic_programming(m, by_pulls, others, rounds), OPTIMAL)
+        return Reference(cumulative_sum(_play_greedily(m, rounds)), GREEDY_TWO_CLOCKS)
     falling = [i for i in range(len(m.kinds)) if _falls(m, i)]
-    rising = [i for i in moving if i not in falling]
+    rising = [i for i in by_pulls if i not in falling]
     if not rising:
         return Reference(cumulative_sum(_largest(m, falling, rounds)), OPTIMAL)
     if len(rising) * rounds**2 <= oracle.MAX_SHARES:
-        return Reference(_shared(m, falling, rising, rounds), OPTIMAL)
-    return Reference(cumulative_sum(_greedy(m, rounds)), GREEDY_RISING)
+        return Reference(_best_division(m, falling, rising, rounds), OPTIMAL)
+    return Reference(cumulative_sum(_play_greedily(m, rounds)), GREEDY_RISING)
 
 
 def greedy_rewards(problem: Problem, horizon: int | None = None) -> Floats:
     """Return the cumulative mean reward of the greedy oracle: largest current mean, ties to the lowest arm."""
     rounds = problem.resolve_horizon(horizon)
     m = problem.means(rounds)
-    moving, still = _split(m)
-    if not moving:
-        return cumulative_sum(_best_still(m, still, rounds)[0])
-    if not _follows_rounds(m) and all(_falls(m, i) for i in moving):
-        return cumulative_sum(_largest(m, [*moving, *still], rounds))
-    return cumulative_sum(_greedy(m, rounds))
+    by_pulls, others = _split_arms(m)
+    if not by_pulls:
+        return cumulative_sum(_best_by_round(m, others, rounds)[0])
+    if not _follows_rounds(m) and all(_falls(m, i) for i in by_pulls):
+        return cumulative_sum(_largest(m, [*by_pulls, *others], rounds))
+    return cumulative_sum(_play_greedily(m, rounds))
 
 
 def cumulative_sum(values: Floats) -> Floats:
@@ -80,11 +80,11 @@ def _falls(m: Means, i: int) -> bool:
     return bool(np.all(values[1:] <= values[:-1]))
 
 
-def _best_still(m: Means, still: Sequence[int], horizon: int) -> tuple[Floats, Ints]:
-    """Return the largest mean of each round among the arms `still`, and the lowest arm that has it."""
-    best = _over_rounds(m, still[0], horizon)
-    arms = np.full(horizon, still[0])
-    for i in still[1:]:
+def _best_by_round(m: Means, others: Sequence[int], horizon: int) -> tuple[Floats, Ints]:
+    """Return the largest mean of each round among the arms `others`, and the lowest arm that has it."""
+    best = _over_rounds(m, others[0], horizon)
+    arms = np.full(horizon, others[0])
+    for i in others[1:]:
         means = _over_rounds(m, i, horizon)
         better = means > best
         best[better] = means[better]
@@ -105,7 +105,7 @@ def _largest(m: Means, arms: Sequence[int], horizon: int) -> Floats:
     return np.repeat(values[order[:needed]], lengths[order[:needed]])[:horizon]
 
 
-def _shared(m: Means, falling: Sequence[int], rising: Sequence[int], horizon: int) -> Floats:
+def _best_division(m: Means, falling: Sequence[int], rising: Sequence[int], horizon: int) -> Floats:
     """Return the best reward of h pulls shared between the arms, for every h.
 
     It is the (max, +) convolution of their prefix sums.
@@ -127,8 +127,8 @@ def _shared(m: Means, falling: Sequence[int], rising: Sequence[int], horizon: in
     return best[1:]
 
 
-def _dynamic(m: Means, moving: Sequence[int], still: Sequence[int], horizon: int) -> Floats:
-    """Return the optimum at every horizon, over the pull counts of the arms `moving`.
+def _by_dynamic_programming(m: Means, by_pulls: Sequence[int], others: Sequence[int], horizon: int) -> Floats:
+    """Return the optimum at every horizon, over the pull counts of the arms `by_pulls`.
 
     The state after t rounds is how often each of them was pulled; the other arms count as one, the best of
     its round.
@@ -136,15 +136,15 @@ def _dynamic(m: Means, moving: Sequence[int], still: Sequence[int], horizon: int
     # Sums of centred means are small, so that a large offset costs no digits; it is added back once.
     lows, highs = zip(*(mean_bounds(m, i, horizon) for i in range(len(m.kinds))), strict=True)
     centre = min(lows) / 2 + max(highs) / 2
-    rest = _best_still(m, still, horizon)[0] - centre if still else None
-    axes = len(moving)
+    rest = _best_by_round(m, others, horizon)[0] - centre if others else None
+    axes = len(by_pulls)
     value = np.zeros((1,) * axes)
     best = np.empty(horizon)
     for t in range(1, horizon + 1):
         after = np.full((t + 1,) * axes, -np.inf)
         if rest is not None:
             after[(slice(t),) * axes] = value + rest[t - 1]
-        for axis, i in enumerate(moving):
+        for axis, i in enumerate(by_pulls):
             means = _over_counts(m, i, t) - centre
             target = after[tuple(slice(1, None) if k == axis else slice(t) for k in range(axes))]
             np.maximum(target, value + means.reshape([t if k == axis else 1 for k in range(axes)]), out=target)
@@ -153,34 +153,36 @@ def _dynamic(m: Means, moving: Sequence[int], still: Sequence[int], horizon: int
     return np.asarray(best + centre * np.arange(1, horizon + 1))
 
 
-def _greedy(m: Means, horizon: int) -> Floats:
+def _play_greedily(m: Means, horizon: int) -> Floats:
     """Return the means that the greedy oracle earns, one block of unchanged means after the other."""
-    moving, still = _split(m)
-    timed = [k for k, i in enumerate(moving) if len(rounds_of(m, i)[0]) > 1]
-    rest, rest_arm = _best_still(m, still, horizon) if still else (np.full(horizon, -np.inf), np.full(horizon, len(m.kinds)))
+    by_pulls, others = _split_arms(m)
+    timed = [k for k, i in enumerate(by_pulls) if len(rounds_of(m, i)[0]) > 1]
+    rest, rest_arm = (
+        _best_by_round(m, others, horizon) if others else (np.full(horizon, -np.inf), np.full(horizon, len(m.kinds)))
+    )
     changes = np.zeros(horizon, dtype=bool)
     changes[0] = True
     changes[1:] = (rest[1:] != rest[:-1]) | (rest_arm[1:] != rest_arm[:-1])
     for k in timed:
-        changes[rounds_of(m, moving[k])[0] - 1] = True
+        changes[rounds_of(m, by_pulls[k])[0] - 1] = True
     edges = [*(np.flatnonzero(changes) + 1).tolist(), horizon + 1]
 
     views: Any = Means(*(memoryview(column) for column in m))  # type: ignore[arg-type]  # Python floats, read quickly
-    kt = [views.round_first[i] for i in moving]
-    kn = [views.pull_first[i] for i in moving]
-    pulls = [0] * len(moving)
-    now = [mean_at(views, i, kt[k], kn[k]) for k, i in enumerate(moving)]
+    kt = [views.round_first[i] for i in by_pulls]
+    kn = [views.pull_first[i] for i in by_pulls]
+    pulls = [0] * len(by_pulls)
+    now = [mean_at(views, i, kt[k], kn[k]) for k, i in enumerate(by_pulls)]
     gains = np.empty(horizon)
     for t, end in pairwise(edges):
         for k in timed:
-            i = moving[k]
+            i = by_pulls[k]
             kt[k] = seek(views.round_starts, kt[k], views.round_first[i + 1], t)
             now[k] = mean_at(views, i, kt[k], kn[k])
         idle, idle_arm = rest[t - 1], rest_arm[t - 1]
         while t < end:
             best = max(now)
             k = now.index(best)
-            i = moving[k]
+            i = by_pulls[k]
             if idle > best or (idle == best and idle_arm < i):
                 gains[t - 1 : end - 1] = idle
                 break

@@ -78,7 +78,7 @@ def test_rested_constants_are_what_they_are_defined_as(means: np.ndarray, data: 
     assert known.smallest_reward(t) == -collected[-1][0]
     assert known.smallest_reward(t) == min(means[i, pulls[i] - 1] for i in range(K) if pulls[i])
     best = optimal_rewards(Problem.rested(means), t)
-    assert best.how == OPTIMAL
+    assert best.label == OPTIMAL
     assert best.cumulative[-1] == sum(means[i, : pulls[i]].sum() for i in range(K))
     assert known.largest_regret(t) == best.cumulative[-1] - means[:, :t].sum(axis=1).min()
 

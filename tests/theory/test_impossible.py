@@ -72,7 +72,7 @@ def test_the_optimal_arms_collect_what_regret_is_measured_against(horizon: int) 
     for first, second in product((Rested, Restless), repeat=2):
         problem = Problem([first(rng.integers(0, 9, horizon) / 8.0), second(rng.integers(0, 9, horizon) / 8.0)])
         best = optimal_rewards(problem)
-        assert best.how == OPTIMAL
+        assert best.label == OPTIMAL
         pulls, total = [0, 0], 0.0
         for t, i in enumerate(theory.optimal_arms(problem).tolist(), start=1):
             total += problem.mean(i, t, pulls[i])

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from rotting.common.module_names import refusing as _refusing
+from rotting.common.module_names import getattr_with_suggestions as _getattr_with_suggestions
 from rotting.problems.arms import Arm, General, Product, Recovering, Rested, Restless, Sum, Visiting
 from rotting.problems.decays import (
     Abrupt,
@@ -66,5 +66,5 @@ __all__ = [
     "two_arms",
 ]
 
-if not TYPE_CHECKING:  # type checkers know the names, and would take any for one
-    __getattr__ = _refusing(__name__, __all__)
+if not TYPE_CHECKING:  # a module with `__getattr__` would make type checkers accept every name
+    __getattr__ = _getattr_with_suggestions(__name__, __all__)

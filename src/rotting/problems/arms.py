@@ -6,14 +6,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import SupportsFloat
+from typing import ClassVar, SupportsFloat
 
 import numpy as np
 
 from rotting.common.rules import finite, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems.decays import Decay, DecayLike, as_decay, checked_mean, name_of
-from rotting.problems.mean_table import PRODUCT, SUM, Means, arm_of, merge, no_steps, one_arm, one_grid
+from rotting.problems.mean_table import GRID, PRODUCT, SUM, Means, arm_of, merge, no_steps, one_arm
 
 MAX_CELLS = 10_000_000  # 80 MB of tables, and a few seconds of calls
 
@@ -28,12 +28,12 @@ class Arm(ABC):
 
     @property
     def length(self) -> int | None:
-        """The longest game for which the arm is known; None if there is no end."""
+        """The largest horizon for which the means are known; None if there is no limit."""
         return None
 
     @property
     def settles(self) -> int | None:
-        """The number of rounds after which all its values have been seen; None if this is not known."""
+        """The number of rounds in which the mean takes all of its values; None if that is not known."""
         return None
 
     @abstractmethod
@@ -41,8 +41,47 @@ class Arm(ABC):
         """Return the table of this arm alone, for games of `horizon` rounds."""
 
 
+class _DecayingArm(Arm):
+    """An arm with one decay for each clock that it follows."""
+
+    @property
+    @abstractmethod
+    def _decays(self) -> dict[str, Decay]:
+        """The decay along each clock."""
+
+    @property
+    def clocks(self) -> frozenset[str]:
+        """The clocks whose decay is not constant."""
+        return frozenset(clock for clock, decay in self._decays.items() if not decay.constant)
+
+    @property
+    def length(self) -> int | None:
+        """The length of the shortest decay."""
+        return min((each.length for each in self._decays.values() if each.length is not None), default=None)
+
+    @property
+    def settles(self) -> int | None:
+        """When the last decay settles, but no later than the shortest table ends."""
+        times = [each.settles for each in self._decays.values()]
+        latest = max((each for each in times if each is not None), default=1)
+        return None if None in times else min(latest, self.length or latest)
+
+
 @dataclass(frozen=True, init=False)
-class Rested(Arm):
+class _OneClock(_DecayingArm):
+    decay: Decay
+    _clock: ClassVar[str]
+
+    def __init__(self, decay: DecayLike) -> None:
+        object.__setattr__(self, "decay", as_decay("decay", decay))
+
+    @property
+    def _decays(self) -> dict[str, Decay]:
+        return {self._clock: self.decay}
+
+
+@dataclass(frozen=True, init=False)
+class Rested(_OneClock):
     """mu(t, n) = decay(n): the arm wears out when it is pulled.
 
     Example:
@@ -50,25 +89,7 @@ class Rested(Arm):
         Rested(decay=Constant(value=0.5))
     """
 
-    decay: Decay
-
-    def __init__(self, decay: DecayLike) -> None:
-        object.__setattr__(self, "decay", as_decay("decay", decay))
-
-    @property
-    def clocks(self) -> frozenset[str]:
-        """The arm's own pulls, or nothing if the mean is constant."""
-        return _clocks(pulls=self.decay)
-
-    @property
-    def length(self) -> int | None:
-        """The length of the decay."""
-        return self.decay.length
-
-    @property
-    def settles(self) -> int | None:
-        """When the decay settles."""
-        return self.decay.settles
+    _clock = "pulls"
 
     def means(self, horizon: int) -> Means:
         """Return pieces over pulls."""
@@ -76,7 +97,7 @@ class Rested(Arm):
 
 
 @dataclass(frozen=True, init=False)
-class Restless(Arm):
+class Restless(_OneClock):
     """mu(t, n) = decay(t - 1): the arm wears out with time, pulled or not.
 
     Example:
@@ -84,25 +105,7 @@ class Restless(Arm):
         Restless(decay=Table([0.5, 0.25]))
     """
 
-    decay: Decay
-
-    def __init__(self, decay: DecayLike) -> None:
-        object.__setattr__(self, "decay", as_decay("decay", decay))
-
-    @property
-    def clocks(self) -> frozenset[str]:
-        """The rounds, or nothing if the mean is constant."""
-        return _clocks(rounds=self.decay)
-
-    @property
-    def length(self) -> int | None:
-        """The length of the decay."""
-        return self.decay.length
-
-    @property
-    def settles(self) -> int | None:
-        """When the decay settles."""
-        return self.decay.settles
+    _clock = "rounds"
 
     def means(self, horizon: int) -> Means:
         """Return pieces over rounds."""
@@ -110,7 +113,7 @@ class Restless(Arm):
 
 
 @dataclass(frozen=True, init=False)
-class _TwoClocks(Arm):
+class _TwoClocks(_DecayingArm):
     rested: Decay
     restless: Decay
 
@@ -119,22 +122,8 @@ class _TwoClocks(Arm):
         object.__setattr__(self, "restless", as_decay("restless", restless))
 
     @property
-    def clocks(self) -> frozenset[str]:
-        """The clocks whose decay is not constant."""
-        return _clocks(pulls=self.rested, rounds=self.restless)
-
-    @property
-    def length(self) -> int | None:
-        """The shorter of the two lengths."""
-        return min((d.length for d in (self.rested, self.restless) if d.length is not None), default=None)
-
-    @property
-    def settles(self) -> int | None:
-        """When the second of the two decays settles, but no later than the shorter table ends."""
-        if self.rested.settles is None or self.restless.settles is None:
-            return None
-        longest = max(self.rested.settles, self.restless.settles)
-        return longest if self.length is None else min(longest, self.length)
+    def _decays(self) -> dict[str, Decay]:
+        return {"pulls": self.rested, "rounds": self.restless}
 
 
 @dataclass(frozen=True, init=False)
@@ -167,7 +156,7 @@ class Product(_TwoClocks):
 
 @dataclass(frozen=True)
 class General(Arm):
-    """mu(t, n) = f(t, n) for any callable; it is called once for each n < t <= horizon and stored as a grid.
+    """mu(t, n) = f(t, n) for any callable, which is called once for each n < t <= horizon; the values are stored as a grid.
 
     Example:
         >>> from rotting.problems.mean_table import lookup
@@ -183,7 +172,7 @@ class General(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """Both clocks, as nothing is known about f."""
+        """Both clocks: `f` may depend on either."""
         return frozenset({"pulls", "rounds"})
 
     def means(self, horizon: int) -> Means:
@@ -193,7 +182,8 @@ class General(Arm):
         for t in range(1, horizon + 1):
             for n in range(t):
                 grid[t - 1, n] = checked_mean(self.f(t, n), t, n)
-        return one_grid(grid)
+        steps = np.arange(horizon), np.zeros(horizon)
+        return one_arm(GRID, steps, steps, grid.ravel())
 
     def __repr__(self) -> str:
         return f"General({name_of(self.f)})"
@@ -203,12 +193,12 @@ class General(Arm):
 class Visiting(Arm):
     """An arm that comes and leaves: it can be pulled from round `first` to round `last`.
 
-    Its mean follows the same clocks as it would if it were always there: a rested one begins with its first pull.
+    Its clocks are those of the game: a restless arm also wears out before round `first`.
 
     Args:
-        arm: what it is while it is there.
-        first: the first round, from 1 on.
-        last: the last round; None if it stays.
+        arm: the arm itself.
+        first: the first round in which it is present, 1 or later.
+        last: the last such round; None if the arm never leaves.
 
     Example:
         >>> Visiting(Rested(0.5), first=100)
@@ -231,34 +221,34 @@ class Visiting(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """The clocks of the arm that visits."""
+        """The clocks of the visiting arm."""
         return self.arm.clocks
 
     @property
     def length(self) -> int | None:
-        """The length of the arm that visits."""
+        """The length of the visiting arm."""
         return self.arm.length
 
     @property
     def settles(self) -> int | None:
-        """When the arm that visits settles."""
+        """When the visiting arm settles."""
         return self.arm.settles
 
     def means(self, horizon: int) -> Means:
-        """Return the table of the arm that visits."""
+        """Return the table of the visiting arm."""
         return self.arm.means(horizon)
 
 
 @dataclass(frozen=True, init=False)
 class Recovering(Arm):
-    """mu = rise(z), where z counts the rounds since the arm's last pull, without that of the pull: it recovers while it rests.
+    """mu = rise(z) after z rounds of rest: the arm recovers while it is not pulled.
 
-    An arm that was never pulled is fully rested, in whatever round: its mean is `fresh`.
+    z = 0 in the round after a pull. An arm that was never pulled has the mean `fresh`, whatever the round.
 
     Args:
-        rise: the mean after z = 0, 1, ... rounds of rest; a decay that rises, a table or a callable.
-        fresh: the mean of an arm that was never pulled; by default the limit of `rise`, for a table its last value. It must be
-            given for a callable and for a rising line, which have no known limit.
+        rise: the mean after z = 0, 1, ... rounds of rest: a decay that rises, a table or a callable.
+        fresh: the mean before the first pull; by default the limit of `rise`, or the last value of a table. It is required for
+            a callable and for a rising line, whose limit is not known.
 
     Example:
         >>> from rotting.problems import Exponential
@@ -283,21 +273,21 @@ class Recovering(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """The rounds of rest since the last pull, a clock of its own."""
+        """The rounds of rest since the last pull, which are a clock of their own."""
         return frozenset({"rests"})
 
     @property
     def length(self) -> int | None:
-        """One round more than the length of `rise`: that of the first pull."""
+        """One more than the length of `rise`, for the round of the first pull."""
         return None if self.rise.length is None else self.rise.length + 1
 
     @property
     def settles(self) -> int | None:
-        """One round later than `rise` settles: that of the first pull."""
+        """One round after `rise` settles, for the round of the first pull."""
         return None if self.rise.settles is None else self.rise.settles + 1
 
     def means(self, horizon: int) -> Means:
-        """Return pieces over the rounds since the last pull, which are 0 before the first."""
+        """Return pieces over the rounds since the last pull, where 0 means before the first pull."""
         starts, values = self.rise.steps(max(1, horizon - 1))
         ticks = merge(np.append(0, starts + 1), np.append(self.fresh, values))
         return one_arm(SUM, no_steps(), ticks)
@@ -305,9 +295,9 @@ class Recovering(Arm):
 
 @dataclass(frozen=True)
 class Formula(Arm):
-    """mu_i(t, n) = mu(i, t, n), by a function that is compiled into the game: no table, so any horizon.
+    """mu_i(t, n) = mu(i, t, n), where the function mu is compiled into the game instead of a table.
 
-    `Problem.by_function` makes the arms of one function.
+    `Problem.by_function` makes all arms of a function.
     """
 
     mu: Callable[[int, int, int], float]
@@ -315,11 +305,11 @@ class Formula(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """Both clocks, as nothing is known about mu."""
+        """Both clocks: `mu` may depend on either."""
         return frozenset({"pulls", "rounds"})
 
     def means(self, horizon: int) -> Means:
-        """Return one piece that stands for a mean which no table has."""
+        """Return a placeholder: the game calls `mu` instead of reading a table."""
         return one_arm(SUM, no_steps(), no_steps())
 
     def __repr__(self) -> str:
@@ -328,11 +318,11 @@ class Formula(Arm):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tabulated(Arm):
-    """An arm of which the table is known, and nothing else: what is left of one that was saved.
+    """An arm known only by its table of means, such as one read from a saved result.
 
     Args:
         table: the means of this arm alone.
-        horizon: the longest game for which they are known.
+        horizon: the largest horizon for which they are known.
 
     Example:
         >>> arm = Tabulated(General(lambda t, n: 1 / (t + n)).means(3), horizon=3)
@@ -345,18 +335,18 @@ class Tabulated(Arm):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """The clocks along which the table has more than one piece."""
+        """The clocks along which the table has several pieces."""
         pieces = {"rounds": self.table.round_starts.size, "pulls": self.table.pull_starts.size}
         return frozenset(clock for clock, count in pieces.items() if count > 1)
 
     @property
     def length(self) -> int:
-        """The rounds that the table covers."""
+        """The number of rounds in the table."""
         return self.horizon
 
     @property
     def settles(self) -> int:
-        """The rounds that the table covers."""
+        """The number of rounds in the table."""
         return self.horizon
 
     def means(self, horizon: int) -> Means:
@@ -383,7 +373,3 @@ def check_size(arms: Sequence[Arm], horizon: int) -> None:
         raise InvalidValueError(
             "horizon", f"be at most {longest} to tabulate {count} General arm(s) over rounds and pulls", horizon
         )
-
-
-def _clocks(**decays: Decay) -> frozenset[str]:
-    return frozenset(clock for clock, decay in decays.items() if not decay.constant)

@@ -1,8 +1,7 @@
-"""How a mean changes along one clock: a decay is a function mu(x) of ticks x = 0, 1, 2, ...
+"""Decays: how a mean changes along one clock, as a function mu(x) of ticks x = 0, 1, 2, ...
 
-For a rested arm x counts its earlier pulls; for a restless arm x = t - 1 counts the earlier rounds. Decays
-are values: immutable, comparable, printable. A decay need not fall: one that rises is allowed, and
-`Problem.is_rotting` reports it.
+For a rested arm x counts its earlier pulls; for a restless arm x = t - 1 counts the earlier rounds. Decays are values:
+immutable, comparable, printable. A decay may also rise, which `Problem.is_rotting` reports.
 """
 
 import math
@@ -32,12 +31,12 @@ class Decay(ABC):
 
     @property
     def settles(self) -> int | None:
-        """The number of ticks after which all its values have been seen; None if this is not known."""
+        """The number of ticks in which the decay takes all of its values; None if that is not known."""
         return None
 
     @property
     def limit(self) -> float | None:
-        """The value that it tends to, for a table the last one; None if there is none or it is not known."""
+        """The limit of the mean, or the last value of a table; None if there is no limit or it is not known."""
         return None
 
     @property
@@ -68,7 +67,7 @@ def vector(name: str, values: object) -> Floats:
         entries = np.ma.filled(entries.astype(np.float64), np.nan)
     try:
         array = np.asarray(entries)
-    except ValueError:  # nested and ragged: the check of each entry will refuse it
+    except ValueError:  # rows of different lengths: the check of each entry refuses them
         array = np.empty(len(entries), dtype=object)
     if array.ndim != 1:
         raise InvalidValueError(name, "have one dimension", array.ndim)
@@ -139,7 +138,7 @@ class Abrupt(Decay):
 
     @property
     def settles(self) -> int:
-        """The first tick after the change, counted from 1."""
+        """One tick after the change."""
         return self.at + 1
 
     @property
@@ -156,7 +155,7 @@ class Abrupt(Decay):
 
 @dataclass(frozen=True, eq=False, init=False)
 class _Stored(Decay):
-    """Pieces kept in read-only arrays, compared by content."""
+    """Pieces in read-only arrays, compared by content."""
 
     _starts: Ints
     _values: Floats
@@ -171,7 +170,7 @@ class _Stored(Decay):
 
     @property
     def length(self) -> int | None:
-        """The number of values of a table, None for pieces."""
+        """The number of values of a table; None for `Piecewise`."""
         return self._length
 
     @property
@@ -227,7 +226,7 @@ class Piecewise(_Stored):
 
     @property
     def settles(self) -> int:
-        """The first tick of the last piece, counted from 1."""
+        """One tick after the last piece starts."""
         return int(self._starts[-1]) + 1
 
     def __repr__(self) -> str:
@@ -253,7 +252,7 @@ class Table(_Stored):
 
     @property
     def settles(self) -> int | None:
-        """The whole table."""
+        """The length of the table."""
         return self.length
 
     def __repr__(self) -> str:
@@ -264,7 +263,7 @@ class Table(_Stored):
 
 @dataclass(frozen=True)
 class Linear(Decay):
-    """mu(x) = max(start + slope x, floor); without a floor it falls for ever.
+    """mu(x) = max(start + slope x, floor); without a floor, mu(x) = start + slope x.
 
     Args:
         start: mu(0).
@@ -289,7 +288,7 @@ class Linear(Decay):
 
     @property
     def limit(self) -> float | None:
-        """The floor of a line that falls, the start of one that is flat; any other has none."""
+        """The floor of a falling line, the start of a flat one, else None."""
         if self.slope == 0.0:
             return self.start
         return self.floor if self.slope < 0.0 else None
@@ -313,8 +312,8 @@ class Polynomial(Decay):
     Args:
         start: mu(0).
         power: how fast it decays, positive.
-        scale: the ticks after which 1 + x / scale has doubled, positive.
-        limit: where it tends to; above `start` the mean rises.
+        scale: the tick at which 1 + x / scale is 2, positive.
+        limit: the limit of the mean; if it is above `start`, the mean rises.
 
     Example:
         >>> Polynomial(1.0, power=1.0).steps(4)[1].tolist()
@@ -344,7 +343,7 @@ class Exponential(Decay):
     Args:
         start: mu(0).
         rate: how fast it decays, positive.
-        limit: where it tends to; above `start` the mean rises.
+        limit: the limit of the mean; if it is above `start`, the mean rises.
 
     Example:
         >>> Exponential(1.0, rate=0.5).steps(3)[1].round(3).tolist()
@@ -362,7 +361,7 @@ class Exponential(Decay):
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
         with np.errstate(over="ignore", under="ignore"):  # an infinite exponent has weight 0
-            # NumPy's last bit depends on the processor; with that of `exps`, games that are known by a digest would change.
+            # The last bit of `np.exp` depends on the processor. `exps` would not, but would change recorded games.
             weights = np.exp(-self.rate * np.arange(length))
         return _between(self.start, self.limit, weights)
 
@@ -374,8 +373,8 @@ class Logistic(Decay):
     Args:
         before: the plateau it leaves.
         after: the plateau it ends at.
-        at: the tick of the half-way value, any finite number.
-        width: the ticks over which it changes, positive.
+        at: the tick at which it is half-way, any finite number.
+        width: the number of ticks over which it changes, positive.
 
     Example:
         >>> Logistic(1.0, 0.0, at=2, width=0.5).steps(5)[1].round(3).tolist()
@@ -430,11 +429,11 @@ class Function(Decay):
 
 
 DecayLike = Union[Decay, float, npt.ArrayLike, Callable[[int], SupportsFloat]]  # noqa: UP007
-"""A decay, or a number, a one-dimensional table or a callable that stands for one."""
+"""A decay, or a number, a one-dimensional table or a callable that is converted to one."""
 
 
 def as_decay(name: str, value: object) -> Decay:
-    """Return the decay that `value` stands for: itself, a number, a one-dimensional table or a callable.
+    """Return a decay: `value` itself, or the decay of a number, a one-dimensional table or a callable.
 
     Example:
         >>> as_decay("means[0]", [1.0, 0.5])
@@ -457,14 +456,14 @@ def as_decay(name: str, value: object) -> Decay:
 
 def checked_mean(value: SupportsFloat, *ticks: int) -> float:
     """Return the value of a user's callable as a float, or raise an error that names the call."""
-    # The usual case first: the name of the call is only written when it is needed.
+    # The usual case first, as writing the name of the call takes longer than the call.
     if type(value) is float and math.isfinite(value):
         return value
     return finite(f"f({', '.join(map(str, ticks))})", value)
 
 
 def name_of(f: object) -> str:
-    """Return a callable's name, which unlike its repr is the same in every process."""
+    """Return the name of a callable. Its `repr` would differ between processes."""
     return str(getattr(f, "__qualname__", None) or repr(f))
 
 

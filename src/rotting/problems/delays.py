@@ -1,24 +1,25 @@
-"""Rewards that come late, or never: how many rounds lie between a pull and the round in which its reward is seen.
+"""Delays: how many rounds after a pull the policy sees its reward, if ever.
 
-A reward of round t with a delay of d rounds is seen after round t + d: with d = 0 before the next choice, as if there were no
-delay. Regret does not ask what a policy has seen: it is measured on the means of the arms that were pulled.
+The reward of round t with a delay of d rounds is seen after round t + d; with d = 0 it is seen before the next choice, as if
+there were no delay. Delays do not change how regret is measured: by the means of the arms that were pulled.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.common.rules import Rule, finite
+from rotting.common.rules import PROBABILITY, Rule
 from rotting.errors import InvalidValueError
 from rotting.kernels.elementary import floor, log, log1p
 from rotting.kernels.random_numbers import reward_uniform
 
-_LONGEST = 2**53  # rounds: what a float and a round's number both hold
+_LONGEST = 2**53  # rounds: whole numbers up to here are exact as floats
 _ROUNDS = Rule("a whole number of rounds, from 0 to 2^53", low=0, high=_LONGEST, whole=True)
 _MEAN = Rule("a number of rounds, from 0 to 2^53", low=0, high=_LONGEST)
-_NEVER_LATE = 1e-300  # a mean below it is as good as none
+_NEVER_LATE = 1e-300  # a smaller mean is taken for zero
 
 
 def _fixed(scale: Floats, key: int, run: int, t: int) -> int:
@@ -32,7 +33,7 @@ def _uniform(scale: Floats, key: int, run: int, t: int) -> int:
 def _geometric(scale: Floats, key: int, run: int, t: int) -> int:
     if scale[0] < _NEVER_LATE:
         return 0
-    # The logarithm of mean / (1 + mean), which is 1 in floats if the mean is large.
+    # Not log(mean / (1 + mean)): for a large mean, that quotient is 1 in floats.
     return int(min(log(reward_uniform(key, run, 0, t, 0)) / -log1p(1.0 / scale[0]), 2.0**53))
 
 
@@ -43,25 +44,25 @@ class Delay:
     A delay is a function of the seed, the run and the round of the pull: the same for all policies.
 
     Args:
-        lost: the share of the rewards that are never seen.
+        lost: the probability that a reward is never seen.
     """
 
     lost: float = 0.0
+    rules: ClassVar[Mapping[str, Rule]]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lost", finite("lost", self.lost))
-        if not 0 <= self.lost <= 1:
-            raise InvalidValueError("lost", "be in [0, 1]", self.lost)
+        for name, rule in {"lost": PROBABILITY, **self.rules}.items():
+            object.__setattr__(self, name, rule.check(name, getattr(self, name)))
 
     @staticmethod
     def draw(scale: Floats, key: int, run: int, t: int) -> int:
-        """Return the delay of round t: the kernel of this distribution, compiled."""
+        """Return the delay of the reward of round t. This is the kernel of the distribution, which is compiled."""
         raise NotImplementedError
 
     @property
     def scale(self) -> Floats:
-        """The parameters of the kernel."""
-        raise NotImplementedError
+        """The parameters that `draw` gets."""
+        return np.array([getattr(self, name) for name in self.rules], np.float64)
 
     def to_json(self) -> dict[str, Any]:
         """Return the delay as JSON-able data."""
@@ -79,20 +80,12 @@ class FixedDelay(Delay):
 
     rounds: int
     draw = staticmethod(_fixed)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "rounds", int(_ROUNDS.check("rounds", self.rounds)))
-
-    @property
-    def scale(self) -> Floats:
-        """The rounds."""
-        return np.array([self.rounds], np.float64)
+    rules: ClassVar = {"rounds": _ROUNDS}
 
 
 @dataclass(frozen=True)
 class UniformDelay(Delay):
-    """A reward is `low`, ..., `high` rounds late, each as likely.
+    """A reward is `low`, ..., `high` rounds late, with equal probabilities.
 
     Example:
         >>> UniformDelay(0, 20).scale
@@ -102,23 +95,17 @@ class UniformDelay(Delay):
     low: int
     high: int
     draw = staticmethod(_uniform)
+    rules: ClassVar = {"low": _ROUNDS, "high": _ROUNDS}
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("low", "high"):
-            object.__setattr__(self, name, int(_ROUNDS.check(name, getattr(self, name))))
         if self.low > self.high:
             raise InvalidValueError("low", f"be at most high = {self.high}", self.low)
-
-    @property
-    def scale(self) -> Floats:
-        """The shortest and the longest delay."""
-        return np.array([self.low, self.high], np.float64)
 
 
 @dataclass(frozen=True)
 class GeometricDelay(Delay):
-    """A reward that was not seen yet is seen after any round with the same probability; it is `mean` rounds late on average.
+    """After every round, a pending reward is seen with the same probability; it is `mean` rounds late on average.
 
     Example:
         >>> GeometricDelay(100)
@@ -127,15 +114,7 @@ class GeometricDelay(Delay):
 
     mean: float
     draw = staticmethod(_geometric)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "mean", _MEAN.check("mean", self.mean))
-
-    @property
-    def scale(self) -> Floats:
-        """The mean."""
-        return np.array([self.mean], np.float64)
+    rules: ClassVar = {"mean": _MEAN}
 
 
 def from_json(data: dict[str, Any]) -> Delay:

@@ -1,17 +1,18 @@
-"""Random problems: a new one in every run, a function of the seed and of the run's number alone.
+"""Random problems: a new one in every run, which depends on the seed and the number of the run alone.
 
-The library's own families draw the same means, to the last bit, on every machine: shards of a simulation that several machines
-played are those of one. So their arithmetic is made of operations that IEEE 754 rounds in one way, in a fixed order: no sum or
-product of matrices, whose order a processor chooses, and the logarithms and exponentials of `kernels/elementary.py`.
+The library's own families draw the same means, to the last bit, on every machine, so that several machines can share a
+simulation. They use only operations that IEEE 754 rounds in one way, in a fixed order: the logarithms and exponentials of
+`kernels/elementary.py`, and no sum or product of matrices, whose order depends on the processor.
 
-A family is played in the place of a problem. Run r is a game on the problem of run r, and its regret is measured against that
-problem's own optimum, so the mean regret over the runs is the Bayesian regret, with the family as the prior.
+A family is played like a problem. Run r is a game on the problem of run r, and its regret is measured against the optimum of
+that problem. The mean regret over the runs is therefore the Bayesian regret, with the family as the prior.
 """
 
 import hashlib
 import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar
@@ -20,36 +21,37 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.common.html_parts import block, row
-from rotting.common.rules import finite, nonnegative_int, positive, positive_int, run_number
+from rotting.common.rules import COUNT, FINITE, POSITIVE, Rule, nonnegative_int, run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.elementary import exps
 from rotting.kernels.random_numbers import derive_key
 from rotting.problems.arms import Rested, Restless
 from rotting.problems.decays import Piecewise, name_of
+from rotting.problems.drawings import draw_means, drawn_means
 from rotting.problems.mean_table import Means, from_rows, pulls_of, rounds_of
 from rotting.problems.noise import Noise, check_kernel, no_noise
 from rotting.problems.problem import STANDARD, Problem
 from rotting.problems.variates import gammas, normals, uniforms
 
 _GRID = 65  # points of a Gaussian process between which it is a straight line
-_JITTER = 1e-6  # of the variance: keeps the covariance of smooth processes invertible
+_JITTER = 1e-6  # added to the variance, which keeps the covariance of smooth processes invertible
 _CLOCKS = ("pulls", "rounds")
 _DRAWN = 3  # problems that a notebook shows
-_DIGESTED = 8  # runs by which families of functions are told apart
+_DIGESTED = 8  # runs whose problems are part of the digest of a function's family
 DRAWN = "drawn"
-"""Where the description of a family has the digest of its first problems."""
+"""The key of the digest of the first problems in the description of a family."""
 
 
 class ProblemFamily:
-    """Problems that a function of yours draws, one for each run.
+    """Random problems, one for each run, drawn by a function of yours.
+
+    The families of the library are much faster, since they draw tables: `rotting.problems.RandomBreakpoints`,
+    `FallingGaussianProcess`, `ReflectedWalk`, `DirichletDecay`, and `rotting.theory.HardFamily.problems`.
 
     Args:
-        draw: called with a `numpy.random.Generator` of the run's own; returns a `Problem`. All problems of a family have the
-            same number of arms and the same noise.
-        name: the family's name in results.
-
-    The families of the library are by far faster, as they draw tables: `rotting.problems.RandomBreakpoints`,
-    `FallingGaussianProcess`, `ReflectedWalk`, `DirichletDecay`, and `rotting.theory.HardFamily.problems`.
+        draw: called for each run with a `numpy.random.Generator`; returns a `Problem`. All problems of a family have the same
+            number of arms and the same noise.
+        name: the name of the family in results.
 
     Example:
         >>> import rotting
@@ -63,7 +65,7 @@ class ProblemFamily:
     """
 
     is_value: ClassVar[bool] = False
-    """Whether equal families, by their `repr`, draw equal problems; a function's code cannot be told."""
+    """Whether families of the same `repr` draw the same problems; not so for functions, whose `repr` is only a name."""
 
     def __init__(self, draw: Callable[[np.random.Generator], Problem], name: str | None = None) -> None:
         if not callable(draw):
@@ -75,11 +77,11 @@ class ProblemFamily:
 
     @property
     def max_horizon(self) -> int | None:
-        """The longest game for which the means are known; None if that is up to each problem."""
+        """The largest horizon for which the means are known; None if each problem has its own."""
         return None
 
     def problem(self, run: int, seed: int = 0) -> Problem:
-        """Return the problem of a run: that of `simulate` with the same seed.
+        """Return the problem that `simulate` plays in a run with the same seed.
 
         Example:
             >>> family = RandomBreakpoints(n_arms=2, horizon=100)
@@ -96,15 +98,14 @@ class ProblemFamily:
         return problem
 
     def means(self, run: int, key: int, horizon: int) -> Means | None:
-        """Return the table of a run's problem without making the problem; None if there is no such way."""
+        """Return the means of a run without making its problem; None if the family cannot do that."""
         return None
 
     def describe(self, first: Problem, seed: int, horizon: int) -> dict[str, Any]:
-        """Return a description as JSON-able data, with what all problems share with the first.
+        """Return a description as JSON-able data, with the properties that all problems share with the first.
 
-        It has a digest of the means of the first runs, since the same text can mean other problems: functions of one name may
-        differ, also where they have the same code and close over different numbers; and another version of the library may draw
-        the problems of a family in another way.
+        A digest of the first problems distinguishes families of the same `repr`: functions of one name may differ, or close
+        over different numbers, and another version of the library may draw other problems.
         """
         shared = {name: value for name, value in first.describe().items() if name in {"kind", "n_arms", "horizon", "noise"}}
         digest = self._digest(seed, horizon, runs=1 if self.is_value else _DIGESTED)
@@ -120,8 +121,8 @@ class ProblemFamily:
 
     def _repr_html_(self) -> str:
         drawn = [self.problem(run) for run in range(_DRAWN)]
-        pictures = [f"<div>run {run}{problem.drawing()}</div>" for run, problem in enumerate(drawn)]
-        words = f"a new problem in every run, here those of the first {_DRAWN} with seed 0: {drawn[0].drawn_words()}"
+        pictures = [f"<div>run {run}{draw_means(problem)}</div>" for run, problem in enumerate(drawn)]
+        words = f"a new problem in every run, here those of the first {_DRAWN} with seed 0: {drawn_means(drawn[0])}"
         return block(self.name or "ProblemFamily", row(*pictures), note=f"{self!r}; {words}")
 
     def __repr__(self) -> str:
@@ -134,7 +135,7 @@ def family_key(seed: int) -> int:
 
 
 def generator(key: int, run: int) -> np.random.Generator:
-    """Return the random numbers of one run, whatever other runs there are."""
+    """Return the random number generator of one run."""
     return np.random.Generator(np.random.Philox(key=np.array([key, run], np.uint64)))
 
 
@@ -145,9 +146,9 @@ class TableFamily(ProblemFamily, ABC):
     Args:
         n_arms: K.
         horizon: T, which is also the longest game.
-        noise: of the rewards around the means.
+        noise: the distribution of the rewards around their means.
         clock: "rounds" for restless arms, "pulls" for rested ones.
-        name: the family's name in results; that of its class by default.
+        name: the name of the family in results; by default that of its class.
     """
 
     n_arms: int = 10
@@ -157,9 +158,11 @@ class TableFamily(ProblemFamily, ABC):
     name: str | None = field(default=None, kw_only=True)
 
     is_value: ClassVar[bool] = True
+    rules: ClassVar[Mapping[str, Rule]] = {"n_arms": COUNT, "horizon": COUNT}
 
     def __post_init__(self) -> None:
-        self._put(n_arms=positive_int("n_arms", self.n_arms), horizon=positive_int("horizon", self.horizon))
+        for name, rule in self.rules.items():
+            object.__setattr__(self, name, rule.check(name, getattr(self, name)))
         if not isinstance(self.noise, Noise):
             raise no_noise(self.noise)
         check_kernel(self.noise)
@@ -167,15 +170,7 @@ class TableFamily(ProblemFamily, ABC):
         if self.clock not in _CLOCKS:
             raise InvalidValueError("clock", f"be {' or '.join(map(repr, _CLOCKS))}", self.clock)
         if self.name is None:
-            self._put(name=_written(type(self).__name__))
-        self._check()
-
-    def _put(self, **values: object) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    def _check(self) -> None:
-        """Check the fields of a subclass."""
+            object.__setattr__(self, "name", _hyphenated(type(self).__name__))
 
     @property
     def max_horizon(self) -> int:
@@ -202,14 +197,14 @@ class TableFamily(ProblemFamily, ABC):
         return Problem(arms, self.noise, self.horizon, self.name)
 
 
-def _written(name: str) -> str:
-    """Return the name of a class as a name of a problem.
+def _hyphenated(name: str) -> str:
+    """Return the name of a class in lower case, with hyphens.
 
     Example:
-        >>> _written("RandomBreakpoints")
+        >>> _hyphenated("RandomBreakpoints")
         'random-breakpoints'
     """
-    return "".join(f"-{each.lower()}" if each.isupper() else each for each in name).strip("-")
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
 @dataclass(frozen=True)
@@ -218,16 +213,17 @@ class _Bounded(TableFamily):
 
     low: float = field(default=0.0, kw_only=True)
     high: float = field(default=1.0, kw_only=True)
+    rules: ClassVar = {**TableFamily.rules, "low": FINITE, "high": FINITE}
 
-    def _check(self) -> None:
-        self._put(low=finite("low", self.low), high=finite("high", self.high))
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.low >= self.high:
             raise InvalidValueError("low", f"be below high = {self.high}", self.low)
 
     def _ends(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return where each arm starts, and where it ends: two uniform numbers, the larger one first."""
+        """Return the first and the last mean of each arm `[arm, 1]`: two uniform numbers, the larger one first."""
         both = uniforms(rng, self.low, self.high, (2, self.n_arms))
-        return both.max(axis=0), both.min(axis=0)
+        return both.max(axis=0)[:, None], both.min(axis=0)[:, None]
 
 
 @dataclass(frozen=True)
@@ -240,12 +236,12 @@ class RandomBreakpoints(_Bounded):
     Args:
         n_arms: K.
         horizon: T.
-        pieces: of each arm.
+        pieces: the number of values of each arm.
         low: the smallest mean.
         high: the largest mean.
-        noise: of the rewards around the means.
+        noise: the distribution of the rewards around their means.
         clock: "rounds" for restless arms, "pulls" for rested ones.
-        name: the family's name in results.
+        name: the name of the family in results.
 
     Example:
         >>> family = RandomBreakpoints(n_arms=2, horizon=100, pieces=3)
@@ -255,10 +251,7 @@ class RandomBreakpoints(_Bounded):
     """
 
     pieces: int = 5
-
-    def _check(self) -> None:
-        super()._check()
-        self._put(pieces=positive_int("pieces", self.pieces))
+    rules: ClassVar = {**_Bounded.rules, "pieces": COUNT}
 
     def rows(self, rng: np.random.Generator) -> Floats:
         """Return means that fall in jumps."""
@@ -280,13 +273,13 @@ class FallingGaussianProcess(_Bounded):
     Args:
         n_arms: K.
         horizon: T.
-        length: how far the rate is alike, as a share of the horizon.
+        length: the length over which the rate is correlated, as a share of the horizon.
         spread: the standard deviation of the logarithm of the rate.
         low: the smallest mean.
         high: the largest mean.
-        noise: of the rewards around the means.
+        noise: the distribution of the rewards around their means.
         clock: "rounds" for restless arms, "pulls" for rested ones.
-        name: the family's name in results.
+        name: the name of the family in results.
 
     Example:
         >>> problem = FallingGaussianProcess(n_arms=2, horizon=100, clock="pulls").problem(run=0)
@@ -296,10 +289,7 @@ class FallingGaussianProcess(_Bounded):
 
     length: float = 0.1
     spread: float = 2.0
-
-    def _check(self) -> None:
-        super()._check()
-        self._put(length=positive("length", self.length), spread=positive("spread", self.spread))
+    rules: ClassVar = {**_Bounded.rules, "length": POSITIVE, "spread": POSITIVE}
 
     def rows(self, rng: np.random.Generator) -> Floats:
         """Return means that fall smoothly."""
@@ -313,7 +303,7 @@ class FallingGaussianProcess(_Bounded):
         rate = rates[:, left] + (place - left) * np.diff(rates, axis=1)[:, left]
         passed = np.cumsum(rate, axis=1)
         fallen = np.concatenate([np.zeros((self.n_arms, 1)), passed[:, :-1]], axis=1) / passed[:, -1:]
-        return np.asarray(start[:, None] - (start - end)[:, None] * fallen)
+        return np.asarray(start - (start - end) * fallen)
 
 
 @cache
@@ -345,9 +335,9 @@ class ReflectedWalk(_Bounded):
         step: the standard deviation of a step.
         low: the smallest mean.
         high: the largest mean.
-        noise: of the rewards around the means.
-        clock: "rounds" for restless arms; those of "pulls" rise, which makes the optimum expensive.
-        name: the family's name in results.
+        noise: the distribution of the rewards around their means.
+        clock: "rounds" for restless arms, "pulls" for rested ones, whose rises make the optimum expensive to compute.
+        name: the name of the family in results.
 
     Example:
         >>> problem = ReflectedWalk(n_arms=2, horizon=100, step=0.05).problem(run=0)
@@ -356,10 +346,7 @@ class ReflectedWalk(_Bounded):
     """
 
     step: float = 0.02
-
-    def _check(self) -> None:
-        super()._check()
-        self._put(step=positive("step", self.step))
+    rules: ClassVar = {**_Bounded.rules, "step": POSITIVE}
 
     def rows(self, rng: np.random.Generator) -> Floats:
         """Return means that walk."""
@@ -371,7 +358,7 @@ class ReflectedWalk(_Bounded):
 
 @dataclass(frozen=True)
 class DirichletDecay(_Bounded):
-    """Arms that share out their fall over the ticks by a Dirichlet draw: in a few jumps, or evenly.
+    """Arms that fall by random shares, drawn from a Dirichlet distribution: in a few jumps, or evenly.
 
     `mu(x) = start - (start - end) (w_1 + ... + w_x)`, where w is drawn from a Dirichlet distribution over the T - 1 ticks;
     start and end are the larger and the smaller of two uniform numbers in [low, high].
@@ -379,13 +366,13 @@ class DirichletDecay(_Bounded):
     Args:
         n_arms: K.
         horizon: T.
-        jumps: about how many ticks share the fall: the sum of the Dirichlet parameters. A small number is one jump, one much
-            larger than T an even slope.
+        jumps: the sum of the Dirichlet parameters, roughly the number of ticks that share the fall: one jump if it is small,
+            an even slope if it is much larger than T.
         low: the smallest mean.
         high: the largest mean.
-        noise: of the rewards around the means.
+        noise: the distribution of the rewards around their means.
         clock: "rounds" for restless arms, "pulls" for rested ones.
-        name: the family's name in results.
+        name: the name of the family in results.
 
     Example:
         >>> problem = DirichletDecay(n_arms=2, horizon=100, jumps=3, clock="pulls").problem(run=0)
@@ -394,17 +381,14 @@ class DirichletDecay(_Bounded):
     """
 
     jumps: float = 10.0
-
-    def _check(self) -> None:
-        super()._check()
-        self._put(jumps=positive("jumps", self.jumps))
+    rules: ClassVar = {**_Bounded.rules, "jumps": POSITIVE}
 
     def rows(self, rng: np.random.Generator) -> Floats:
         """Return means that fall in random parts."""
         start, end = self._ends(rng)
         ticks = max(1, self.horizon - 1)
         weights = gammas(rng, self.jumps / ticks, (self.n_arms, ticks))
-        weights[:, 0] = np.maximum(weights[:, 0], math.ulp(0.0) / np.finfo(float).eps)  # of all zeros, the first is the jump
+        weights[:, 0] = np.maximum(weights[:, 0], math.ulp(0.0) / np.finfo(float).eps)  # in case all are zero
         parts = np.cumsum(weights, axis=1)
         fallen = np.concatenate([np.zeros((self.n_arms, 1)), parts / parts[:, -1:]], axis=1)[:, : self.horizon]
-        return np.asarray(start[:, None] - (start - end)[:, None] * fallen)
+        return np.asarray(start - (start - end) * fallen)

@@ -1,4 +1,4 @@
-"""What a problem is given: arms, or a table of means with one row for each arm."""
+"""Checks of the arguments of `Problem`: arms, or a table of means with one row per arm."""
 
 import warnings
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from rotting.errors import AxesWarning, InvalidTypeError, InvalidValueError
 from rotting.problems.arms import Arm
 from rotting.problems.decays import Decay, Table, as_decay
 
-_MANY_ARMS = 20  # in a smaller table, an exchange is not obvious
+_MANY_ARMS = 20  # with fewer arms, exchanged axes are not obvious
 
 
 def checked_arms(arms: object) -> tuple[Arm, ...]:
@@ -41,16 +41,12 @@ def decays_of(means: object) -> list[Decay]:
         length, first = decays[i].length, decays[rows[0]].length
         if length != first:
             raise InvalidValueError(f"means[{i}]", f"have as many values as means[{rows[0]}], {first}", length)
-    if len(rows) == len(means):
-        _warn_of_exchanged_axes(len(means), decays[0].length)
-    return decays
-
-
-def _warn_of_exchanged_axes(n_arms: int, length: int | None) -> None:
-    # In so short a game half of the arms are never pulled: most likely the axes are exchanged.
-    if length is not None and n_arms >= _MANY_ARMS and n_arms > 2 * length:
+    length = decays[0].length
+    # Most arms would never be pulled in so short a game: the axes are most likely exchanged.
+    if len(rows) == len(means) and length is not None and len(means) >= max(_MANY_ARMS, 2 * length + 1):
         warnings.warn(
-            f"means has {n_arms} arms of {length} values each: its axes are [arm, clock]; was its transpose meant?",
+            f"means has {len(means)} arms of {length} values each, since its axes are [arm, clock]; did you mean means.T?",
             AxesWarning,
-            stacklevel=4,  # whoever calls `Problem.rested` or `Problem.restless`
+            stacklevel=3,  # the caller of `Problem.rested` or `Problem.restless`
         )
+    return decays

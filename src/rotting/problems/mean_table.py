@@ -1,8 +1,7 @@
 """Tables of means mu_i(t, n) as the game reads them: run-length encoded over rounds and over pulls.
 
-An arm's mean is `a(t) + b(n)`, `a(t) * b(n)` or a grid over both; `a` and `b` are stored as pieces of equal
-value, so that memory is proportional to the number of changes, not to the number of rounds. `t` counts rounds from 1,
-`n` the earlier pulls from 0.
+The mean of an arm is `a(t) + b(n)`, `a(t) * b(n)` or a grid over both. `a` and `b` are stored as pieces of equal value, so
+memory is proportional to the number of changes, not of rounds. `t` counts rounds from 1, `n` earlier pulls from 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +12,8 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 
 SUM, PRODUCT, GRID = 0, 1, 2
+_NO_GRID = np.empty(0)
+_ALL = slice(None)
 
 Steps = tuple[Ints, Floats]
 """Where each piece starts, counted from 0, and its value."""
@@ -66,28 +67,18 @@ def merge(starts: Ints, values: Floats) -> Steps:
 
 
 def no_steps() -> Steps:
-    """Return the single piece of value zero: the contribution of a clock that an arm ignores."""
+    """Return one piece of value zero, for a clock that an arm does not follow."""
     return np.zeros(1, dtype=np.int64), np.zeros(1)
 
 
-def one_arm(kind: int, rounds: Steps, pulls: Steps, *, on_rounds: bool = False) -> Means:
-    """Return the table of a single arm that combines `rounds` and `pulls` as `kind` (SUM or PRODUCT) says.
+def one_arm(kind: int, rounds: Steps, pulls: Steps, grid: Floats = _NO_GRID, *, on_rounds: bool = False) -> Means:
+    """Return the table of a single arm that combines `rounds` and `pulls` by `kind`, with its flat grid if it is a GRID.
 
     Example:
         >>> m = one_arm(SUM, no_steps(), (np.array([0, 3]), np.array([1.0, 0.5])))
         >>> mean_at(m, 0, 0, seek(m.pull_starts, 0, 2, 3))
         0.5
     """
-    return _one_arm(kind, rounds, pulls, np.empty(0), on_rounds=on_rounds)
-
-
-def one_grid(values: Floats) -> Means:
-    """Return the table of a single arm whose means are `values[t - 1, n]`, which are read only where `n < t`."""
-    steps = np.arange(len(values)), np.zeros(len(values))
-    return _one_arm(GRID, steps, steps, values.ravel(), on_rounds=False)
-
-
-def _one_arm(kind: int, rounds: Steps, pulls: Steps, grid: Floats, *, on_rounds: bool) -> Means:
     return Means(
         kinds=np.array([kind]),
         on_rounds=np.array([int(on_rounds)]),
@@ -121,7 +112,7 @@ def join(parts: Sequence[Means]) -> Means:
 
 
 def arm_of(m: Means, i: int, horizon: int) -> Means:
-    """Return the table of arm `i` alone, as far as a game of `horizon` rounds reads it.
+    """Return the part of the table that a game of `horizon` rounds reads, for arm `i` alone.
 
     Example:
         >>> pulls_of(arm_of(from_rows(np.array([[1.0, 0.5], [0.9, 0.4]]), on_rounds=False), 1, horizon=1), 0)
@@ -130,9 +121,9 @@ def arm_of(m: Means, i: int, horizon: int) -> Means:
     starts, values = rounds_of(m, i)
     edges, heights = pulls_of(m, i)
     rounds, pulls = slice(int(np.searchsorted(starts, horizon, side="right"))), slice(int(np.searchsorted(edges, horizon)))
-    grid = grid_of(m, i)[rounds, pulls].ravel() if m.kinds[i] == GRID else np.empty(0)
+    grid = grid_of(m, i)[rounds, pulls].ravel() if m.kinds[i] == GRID else _NO_GRID
     clocks = (starts[rounds] - 1, values[rounds]), (edges[pulls], heights[pulls])
-    return _one_arm(int(m.kinds[i]), *clocks, grid, on_rounds=bool(m.on_rounds[i]))
+    return one_arm(int(m.kinds[i]), *clocks, grid, on_rounds=bool(m.on_rounds[i]))
 
 
 def from_rows(rows: Floats, *, on_rounds: bool) -> Means:
@@ -151,7 +142,7 @@ def from_rows(rows: Floats, *, on_rounds: bool) -> Means:
     rounds, pulls = (clock, other) if on_rounds else (other, clock)
     kinds, empty = np.full(K, SUM), np.zeros(K + 1, np.int64)
     clocks = (rounds[0] + 1, rounds[1], rounds[2], pulls[0], pulls[1], pulls[2])
-    return Means(kinds, np.full(K, int(on_rounds)), *clocks, np.empty(0), empty)
+    return Means(kinds, np.full(K, int(on_rounds)), *clocks, _NO_GRID, empty)
 
 
 # Reading tables, outside the game.
@@ -172,9 +163,6 @@ def pulls_of(m: Means, i: int) -> Steps:
 def grid_of(m: Means, i: int) -> Floats:
     """Return the grid [round piece, pull piece] of a GRID arm."""
     return m.grid[m.grid_first[i] : m.grid_first[i + 1]].reshape(len(rounds_of(m, i)[0]), -1)
-
-
-_ALL = slice(None)
 
 
 def row_of(m: Means, i: int, kt: int, pieces: slice = _ALL) -> Floats:
@@ -215,7 +203,7 @@ def mean_bounds(m: Means, i: int, horizon: int) -> tuple[float, float]:
 
 
 class Rise(NamedTuple):
-    """Where a mean rises: arm, clock ("pulls" or "rounds"), first point after the rise, and both values."""
+    """A rise of a mean: the arm, the clock ("pulls" or "rounds"), the first point after it, and both values."""
 
     arm: int
     clock: str
@@ -225,10 +213,9 @@ class Rise(NamedTuple):
     after: float
 
     def __str__(self) -> str:
-        tick, other = (
-            (("n", self.n), f"at round t = {self.t}") if self.clock == "pulls" else (("t", self.t), f"after n = {self.n} pulls")
-        )
-        name, x = tick
+        by_pulls = self.clock == "pulls"
+        name, x = ("n", self.n) if by_pulls else ("t", self.t)
+        other = f"at round t = {self.t}" if by_pulls else f"after n = {self.n} pulls"
         return (
             f"arm {self.arm} rises with its {self.clock}, from {self.before} at {name} = {x - 1} "
             f"to {self.after} at {name} = {x} ({other})"
@@ -246,7 +233,7 @@ def first_rise(m: Means, i: int, horizon: int) -> Rise | None:
 def _rise_with_pulls(m: Means, i: int, horizon: int) -> Rise | None:
     starts, a = rounds_of(m, i)
     edges, b = pulls_of(m, i)
-    # Pull n can come from round n + 1 on: per pull piece, the first round piece that reaches it.
+    # Pull n is possible from round n + 1 on: the first round piece in which each pull piece can be reached.
     first = np.searchsorted(starts, edges + 1, side="right") - 1
     if m.kinds[i] == GRID:
         reachable = np.arange(len(a))[:, None] >= first[1:]
@@ -287,9 +274,9 @@ def _rise_with_rounds(m: Means, i: int, horizon: int) -> Rise | None:
 def _rises(
     combine: Callable[[Floats, Floats], Floats], moving: Floats, lows: Floats, highs: Floats
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Return at which edges of `moving` the mean rises for some value of the other clock in [low, high].
+    """Return the edges of `moving` at which the mean rises for some value of the other clock in [low, high].
 
-    The extremes are enough. A product with a negative factor rises where the other factor falls.
+    Both ends are tried, since a product with a negative factor rises where the other factor falls.
     """
     return (combine(moving[1:], lows) > combine(moving[:-1], lows)) | (combine(moving[1:], highs) > combine(moving[:-1], highs))
 
@@ -299,7 +286,7 @@ def _combine(m: Means, i: int) -> Callable[[Floats, Floats], Floats]:
 
 
 def _reach(m: Means, i: int, horizon: int) -> Ints:
-    """Return, for each round piece of arm `i`, how many of its pull pieces can be reached by its last round."""
+    """Return for each round piece of arm `i` the number of pull pieces that a game can reach by the end of it."""
     starts, _ = rounds_of(m, i)
     last = np.append(starts[1:] - 1, horizon)
     return np.searchsorted(pulls_of(m, i)[0], last - 1, side="right")

@@ -1,11 +1,11 @@
-"""Reward noise: what an arm of a given mean pays, as a pure function of (key, run, arm, clock).
+"""Noises: the distribution of a reward around its mean, as a pure function of (key, run, arm, clock).
 
-The table of a problem always holds the mean of the reward; a noise turns that mean and uniform numbers into the reward.
-Each noise is a value (`Gaussian(1.0)`) with one kernel for the game (`draw(mean, scale, key, run, arm, clock)`).
+The table of a problem holds the mean of every reward; a noise turns that mean and uniform numbers into the reward. Each noise
+is a value (`Gaussian(1.0)`) with one kernel for the game (`draw(mean, scale, key, run, arm, clock)`).
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from inspect import signature
 from types import FunctionType
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rotting.common.rules import FINITE, SPREAD, finite, positive, positive_int, suggest
+from rotting.common.rules import COUNT, FINITE, POSITIVE, PROBABILITY, SPREAD, Rule, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import bind
 from rotting.problems.noise_draws import (
@@ -30,15 +30,17 @@ from rotting.problems.noise_draws import (
     draw_student,
 )
 
-_WIDEST = 5.0  # of a log-normal: rewards a thousand times the mean, and no variance to speak of, are beyond any policy
 _LARGEST_COUNT = 1e7  # a draw takes time in proportion to the mean
+# With a larger sigma, single log-normal rewards are thousands of times the mean: no policy can learn from them.
+_LOG_SPREAD = Rule("a positive number of at most 5", low=0.0, open_low=True, high=5.0)
+_DEGREES = Rule("a finite number above 1, so that rewards have a mean", low=1.0, open_low=True)
 
 
 class Noise:
     """A reward distribution with a given mean; use one of its subclasses, or write your own.
 
-    A subclass is a frozen dataclass that has a `draw` and, as far as they differ from those here, `scale`, `support`,
-    `lowest_mean` and `highest_mean`; see CONTRIBUTING for one in a file of its own, and `rotting.check_noise`.
+    A subclass is a frozen dataclass with a `draw`. It overrides `scale`, `support`, `lowest_mean` and `highest_mean` where they
+    differ from the defaults here. CONTRIBUTING has a complete example, and `rotting.check_noise` checks a noise.
     """
 
     lowest_mean: ClassVar[float] = -math.inf
@@ -46,16 +48,16 @@ class Noise:
 
     @staticmethod
     def draw(mean: float, scale: Any, key: int, run: int, arm: int, clock: int) -> float:
-        """Return the reward: the kernel of this noise, compiled, so it allocates, raises and prints nothing.
+        """Return the reward. This is the kernel of the noise: it is compiled, so it allocates, raises and prints nothing.
 
-        It depends on nothing but its arguments. Its random numbers are `reward_uniform(key, run, arm, clock, draw)` for the
-        draws 0, 1, ..., one after the other.
+        It depends on its arguments alone. Its random numbers are `reward_uniform(key, run, arm, clock, draw)`, with
+        draw = 0, 1, ...
         """
         raise NotImplementedError
 
     @property
     def scale(self) -> Any:
-        """What the kernel gets of the noise: a number, such as sigma, or a tuple of numbers."""
+        """The parameters that `draw` gets: a number, such as sigma, or a tuple of numbers."""
         return 0.0
 
     @property
@@ -73,10 +75,10 @@ class Noise:
         return self
 
     def check_arms(self, n_arms: int) -> None:
-        """Refuse a number of arms that the noise is not made for."""
+        """Raise an error if the noise does not fit this number of arms."""
 
     def check_means(self, low: float, high: float) -> None:
-        """Refuse a table of means whose smallest or largest value this distribution cannot have."""
+        """Raise an error if this distribution cannot have the smallest or the largest of the means."""
         for value in (low, high):
             if not self.lowest_mean <= value <= self.highest_mean:
                 raise InvalidValueError("means", f"be {self.mean_rule} under {self!r} noise", value)
@@ -86,8 +88,24 @@ class Noise:
         return {"noise": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
 
 
+class _Parametric(Noise):
+    """A noise of the library: `rules` check its fields, and `draw` gets them in that order."""
+
+    rules: ClassVar[Mapping[str, Rule]]
+
+    def __post_init__(self) -> None:
+        for name, rule in self.rules.items():
+            object.__setattr__(self, name, rule.check(name, getattr(self, name)))
+
+    @property
+    def scale(self) -> Any:
+        """The parameters: one number, or a tuple of several."""
+        numbers = tuple(float(getattr(self, name)) for name in self.rules)
+        return numbers if len(numbers) > 1 else numbers[0]
+
+
 @dataclass(frozen=True)
-class Gaussian(Noise):
+class Gaussian(_Parametric):
     """Gaussian rewards with standard deviation `sigma`, at most 1e100.
 
     Example:
@@ -97,14 +115,7 @@ class Gaussian(Noise):
 
     sigma: float = 1.0
     draw = staticmethod(draw_gaussian)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", SPREAD.check("sigma", self.sigma))
-
-    @property
-    def scale(self) -> float:
-        """Sigma."""
-        return self.sigma
+    rules: ClassVar = {"sigma": SPREAD}
 
 
 @dataclass(frozen=True)
@@ -126,7 +137,7 @@ class Bernoulli(Noise):
 
 
 @dataclass(frozen=True)
-class Binomial(Noise):
+class Binomial(_Parametric):
     """The number of successes in `n` trials of probability `mean / n`: the mean lies in [0, n].
 
     Example:
@@ -136,16 +147,9 @@ class Binomial(Noise):
 
     n: int
     draw = staticmethod(draw_binomial)
+    rules: ClassVar = {"n": COUNT}
     lowest_mean = 0.0
     mean_rule = "in [0, n]"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n", positive_int("n", self.n))
-
-    @property
-    def scale(self) -> float:
-        """The number of trials."""
-        return float(self.n)
 
     @property
     def highest_mean(self) -> float:
@@ -159,7 +163,7 @@ class Binomial(Noise):
 
 
 @dataclass(frozen=True)
-class Beta(Noise):
+class Beta(_Parametric):
     """Rewards in [0, 1] from Beta(mean * concentration, (1 - mean) * concentration).
 
     Example:
@@ -169,18 +173,11 @@ class Beta(Noise):
 
     concentration: float
     draw = staticmethod(draw_beta)
+    rules: ClassVar = {"concentration": POSITIVE}
     lowest_mean = 0.0
     highest_mean = 1.0
     support = (0.0, 1.0)
     mean_rule = "in [0, 1]"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "concentration", positive("concentration", self.concentration))
-
-    @property
-    def scale(self) -> float:
-        """The concentration."""
-        return self.concentration
 
 
 @dataclass(frozen=True)
@@ -208,12 +205,11 @@ class Noiseless(Noise):
         Noiseless()
     """
 
-    # With a scale of 0: the same compiled games serve both.
-    draw = staticmethod(draw_gaussian)
+    draw = staticmethod(draw_gaussian)  # with a scale of 0: Gaussian games need not be compiled again
 
 
 @dataclass(frozen=True)
-class Laplace(Noise):
+class Laplace(_Parametric):
     """Laplace rewards, whose tails fall exponentially; their standard deviation is `sqrt(2) b`.
 
     Example:
@@ -223,21 +219,14 @@ class Laplace(Noise):
 
     b: float = 1.0
     draw = staticmethod(draw_laplace)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "b", SPREAD.check("b", self.b))
-
-    @property
-    def scale(self) -> float:
-        """The scale b."""
-        return self.b
+    rules: ClassVar = {"b": SPREAD}
 
 
 @dataclass(frozen=True)
-class Student(Noise):
-    """Student's t with `df` degrees of freedom around the mean, times `sigma`: tails like a power.
+class Student(_Parametric):
+    """The mean plus `sigma` times Student's t with `df` degrees of freedom: the tails fall like a power.
 
-    The variance is `sigma^2 df / (df - 2)`, infinite for two degrees of freedom or fewer; there is a mean for more than one.
+    The variance is `sigma^2 df / (df - 2)`, and infinite for `df <= 2`. `df` must be above 1, since there is no mean otherwise.
 
     Example:
         >>> Student(3)
@@ -245,27 +234,17 @@ class Student(Noise):
         >>> Student(1)
         Traceback (most recent call last):
         ...
-        rotting.errors.InvalidValueError: df must be above 1, so that rewards have a mean, got 1.0
+        rotting.errors.InvalidValueError: df must be a finite number above 1, so that rewards have a mean, got 1
     """
 
     df: float
     sigma: float = 1.0
     draw = staticmethod(draw_student)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "df", positive("df", self.df))
-        object.__setattr__(self, "sigma", SPREAD.check("sigma", self.sigma))
-        if self.df <= 1:
-            raise InvalidValueError("df", "be above 1, so that rewards have a mean", self.df)
-
-    @property
-    def scale(self) -> tuple[float, float]:
-        """Sigma and the degrees of freedom."""
-        return self.sigma, self.df
+    rules: ClassVar = {"sigma": SPREAD, "df": _DEGREES}
 
 
 @dataclass(frozen=True)
-class LogNormal(Noise):
+class LogNormal(_Parametric):
     """The mean times a log-normal factor of mean 1: rewards are positive, most below the mean and some far above it.
 
     Args:
@@ -278,29 +257,20 @@ class LogNormal(Noise):
 
     sigma: float = 1.0
     draw = staticmethod(draw_log_normal)
+    rules: ClassVar = {"sigma": _LOG_SPREAD}
     lowest_mean = 0.0
     support = (0.0, math.inf)
     mean_rule = "zero or more"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
-        if self.sigma > _WIDEST:
-            raise InvalidValueError("sigma", f"be at most {_WIDEST:g}", self.sigma)
-
-    @property
-    def scale(self) -> float:
-        """Sigma."""
-        return self.sigma
-
 
 @dataclass(frozen=True)
-class Contaminated(Noise):
-    """A mixture for heavy tails: Gaussian rewards, a `share` of which has `times` the standard deviation.
+class Contaminated(_Parametric):
+    """Gaussian rewards with outliers: a `share` of the rewards has `times` the standard deviation.
 
     Args:
-        sigma: the standard deviation of most rewards.
-        share: of the others, between 0 and 1.
-        times: how many times as far they spread, positive.
+        sigma: the standard deviation of the other rewards.
+        share: the probability of an outlier.
+        times: the standard deviation of an outlier, in units of sigma.
 
     Example:
         >>> Contaminated(1.0, share=0.01, times=20)
@@ -311,23 +281,12 @@ class Contaminated(Noise):
     share: float = 0.05
     times: float = 10.0
     draw = staticmethod(draw_contaminated)
-
-    def __post_init__(self) -> None:
-        for name in ("sigma", "times"):
-            object.__setattr__(self, name, SPREAD.check(name, getattr(self, name)))
-        object.__setattr__(self, "share", finite("share", self.share))
-        if not 0 <= self.share <= 1:
-            raise InvalidValueError("share", "be in [0, 1]", self.share)
-
-    @property
-    def scale(self) -> tuple[float, float, float]:
-        """Sigma, the share and the times."""
-        return self.sigma, self.share, self.times
+    rules: ClassVar = {"sigma": SPREAD, "share": PROBABILITY, "times": SPREAD}
 
 
 @dataclass(frozen=True, init=False)
 class ByArm(Noise):
-    """A noise that differs by arm: one of the same kind for each.
+    """A noise for each arm, all of the same class.
 
     Example:
         >>> ByArm([Gaussian(0.1), Gaussian(1.0)]).of_arm(1)
@@ -391,7 +350,7 @@ class ByArm(Noise):
         return self.noises[arm]
 
     def check_arms(self, n_arms: int) -> None:
-        """Refuse another number of arms."""
+        """Raise an error for another number of arms."""
         if n_arms != len(self.noises):
             raise InvalidValueError(
                 "noise", f"be one for each of the {n_arms} arms", self, got=f"{len(self.noises)} in {self!r}"
@@ -403,13 +362,13 @@ class ByArm(Noise):
 
 
 def no_noise(value: object) -> InvalidTypeError:
-    """Return the error for what is no noise; a class with a `draw` of its own lacks its base."""
+    """Return the error for an object that is no noise."""
     hint = "; its class must inherit from rotting.kit.Noise" if hasattr(value, "draw") and not isinstance(value, type) else ""
     return InvalidTypeError("noise", "be a noise such as Gaussian(1.0)", value, hint=hint)
 
 
 def check_kernel(noise: Noise) -> None:
-    """Refuse a noise that is no value, or whose `draw` or `scale` a game cannot use."""
+    """Raise an error for a noise that is not a frozen dataclass, or whose `draw` or `scale` a game cannot use."""
     kind = type(noise).__name__
     if not (is_dataclass(noise) and noise.__dataclass_params__.frozen):
         raise InvalidTypeError("noise", "be a frozen dataclass, with @dataclass(frozen=True) above its class", noise, got=kind)
@@ -426,7 +385,7 @@ def check_kernel(noise: Noise) -> None:
     if names and type(noise).scale is Noise.scale:  # a static method sees nothing of the noise but its scale
         raise InvalidTypeError(
             "noise",
-            f"have a property `scale`, the number or numbers that draw gets of its fields ({', '.join(names)})",
+            f"have a property `scale`, with which draw gets the values of its fields ({', '.join(names)})",
             noise,
             hint=", whose draw gets 0.0",
         )
@@ -438,12 +397,16 @@ _ARGUMENTS = tuple(signature(Noise.draw).parameters)
 
 
 def known_kinds() -> dict[str, type[Noise]]:
-    """Return every class of noise by its name: the library's, and of others whose modules were imported the last one."""
+    """Return every class of noise by its name.
+
+    Of several classes of one name, the library's own comes first, else the one that was defined last.
+    """
     found: dict[str, type[Noise]] = {}
-    waiting = Noise.__subclasses__()
-    for each in waiting:
-        waiting += each.__subclasses__()
-        if each.__name__ not in found or not found[each.__name__].__module__.startswith("rotting."):
+    classes = Noise.__subclasses__()
+    for each in classes:
+        classes += each.__subclasses__()
+        is_taken = each.__name__ in found and found[each.__name__].__module__.startswith("rotting.")
+        if each is not _Parametric and not is_taken:
             found[each.__name__] = each
     return found
 

@@ -1,4 +1,4 @@
-"""How each noise draws a reward: kernels `draw(mean, scale, key, run, arm, clock)`, compiled into the game.
+"""The kernels of the noises, `draw(mean, scale, key, run, arm, clock)`, which are compiled into the game.
 
 They take uniform numbers from `reward_uniform`, so a reward is a pure function of (key, run, arm, clock).
 """
@@ -10,8 +10,8 @@ from rotting.kernels.binding import slot
 from rotting.kernels.elementary import exp, log, log1p
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform
 
-_CHUNK = 500  # the starting probability of an inversion, 0.5**500 or exp(-500), is still a normal number
-_GRAIN = 1e-18  # rounding may leave this much of u when the remaining probabilities are below its last digit
+_CHUNK = 500  # trials, or mean, of one inversion: its first probability, 0.5**500 or exp(-500), is still a normal number
+_GRAIN = 1e-18  # inversion stops below this probability: rounding may leave this much of u for ever
 
 
 def draw_gaussian(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
@@ -50,7 +50,7 @@ def draw_binomial(mean: float, scale: float, key: int, run: int, arm: int, clock
 
 
 def draw_poisson(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
-    """Return a count."""
+    """Return a Poisson count."""
     total, draw = 0, 0
     while mean > 0.0:
         part = min(mean, float(_CHUNK))
@@ -124,14 +124,14 @@ def draw_log_normal(mean: float, scale: float, key: int, run: int, arm: int, clo
 
 
 def draw_contaminated(mean: float, scale: tuple[float, float, float], key: int, run: int, arm: int, clock: int) -> float:
-    """Return a normal reward that is wider now and then; `scale` holds the standard deviation, how often, and how much."""
+    """Return a normal reward, at times an outlier; `scale` holds sigma, and the share and the width of outliers."""
     wide = scale[2] if reward_uniform(key, run, arm, clock, 1) < scale[1] else 1.0
     return mean + scale[0] * wide * normal_quantile(reward_uniform(key, run, arm, clock, 0))
 
 
 @slot
 def draw_of_arm(mean: float, scale: Any, key: int, run: int, arm: int, clock: int) -> float:
-    """Stand for the `draw` of a noise whose scale differs by arm."""
+    """Slot: the `draw` of the noises, whose scale differs by arm."""
     raise NotImplementedError
 
 

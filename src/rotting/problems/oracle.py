@@ -1,4 +1,4 @@
-"""What regret is measured against: the optimal policy's reward where it is known, else the greedy oracle's.
+"""The reference of regret: the reward of the optimal policy where it is known, else that of the greedy oracle.
 
 - Means that follow the rounds only: the best arm of each round is optimal, whether means fall or rise.
 - Means that follow the pulls only and never rise: the greedy oracle is optimal at every horizon (Heidari,
@@ -7,9 +7,9 @@
   arms, the maximum over n_1 + ... + n_K = T of the sum of the arms' first n_i means; exact while T is not too large.
 - Means that follow both clocks: dynamic programming over the pull counts while there are few of them.
 - Arms that come, leave or recover, and means by a function: the greedy oracle, played by `rotting.engines.greedy`;
-  `greedy_reference` says where it is optimal.
+  `greedy_reference` returns whether it is optimal.
 
-Where the exact optimum is too expensive, the greedy oracle takes its place, and the label of the reference says so.
+If the exact optimum is too expensive to compute, the greedy oracle is used instead, and the label of the reference says so.
 """
 
 from array import array
@@ -33,14 +33,14 @@ GREEDY_FORMULA = "greedy (means by a function: whether it is optimal is not know
 GREEDY_VISITS = "greedy (not optimal: arms come or leave that rot with their pulls)"
 GREEDY_RECOVERING = "greedy (not optimal: some arms recover)"
 
-MAX_SHARES = 2_000_000_000  # rising arms * T^2: a second or two
-MAX_STATES = 50_000_000  # less than a second: (T + 1) to the power of the arms that follow their pulls, plus one
+MAX_SHARES = 2_000_000_000  # of rising arms * T^2, which takes a second or two
+MAX_STATES = 50_000_000  # of (T + 1)^(1 + arms that follow their pulls), which takes less than a second
 
-_BLOCK = 1 << 14  # pieces of an arm's means that are read at once
+_BLOCK = 1 << 14  # pieces of an arm's means that are read at a time
 
 
 def kind_of(reference: str) -> str:
-    """Return a reference in a word, without why it is not optimal.
+    """Return the first word of a reference, "optimal" or "greedy", without the reason.
 
     Example:
         >>> kind_of(GREEDY_RECOVERING)
@@ -50,17 +50,17 @@ def kind_of(reference: str) -> str:
 
 
 class Reference(NamedTuple):
-    """The cumulative reward at each checkpoint, and of which policy (one of the labels above)."""
+    """The cumulative reward of the reference at each checkpoint, and its label, one of those above."""
 
     cumulative: Floats
-    how: str
+    label: str
 
 
 def regret_against(*references: str) -> tuple[str, ...]:
-    """Return what regrets are measured against, in sentences that stand beside them, a line each.
+    """Return lines of text that say what regrets are measured against.
 
     Args:
-        references: the labels of the regrets' references, of which several may be the same.
+        references: the labels of the references; they may be equal.
 
     Example:
         >>> regret_against(OPTIMAL, OPTIMAL)
@@ -90,11 +90,11 @@ def regret_against(*references: str) -> tuple[str, ...]:
 def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: Sequence[int] | Ints | None = None) -> Reference:
     """Return the cumulative mean reward of the optimal policy at each of the horizons `checkpoints`.
 
-    Each entry is the optimum of its own horizon; where arms rise, no single policy need attain them all.
+    Each entry is the optimum for that horizon. If arms rise, there may be no policy that attains all entries.
 
     Args:
-        problem: what is played.
-        horizon: T; the problem's own if it has one.
+        problem: the problem.
+        horizon: T; by default that of the problem.
         checkpoints: increasing numbers of rounds, up to the horizon; 1, ..., T by default.
 
     Memory, apart from the table of the means: 40 bytes a checkpoint, and
@@ -108,31 +108,31 @@ def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: S
     Example:
         >>> problem = Problem.rested([[1.0, 0.25, 0.0], [0.5, 0.5, 0.5]])
         >>> optimal_rewards(problem)
-        Reference(cumulative=array([1. , 1.5, 2. ]), how='optimal')
+        Reference(cumulative=array([1. , 1.5, 2. ]), label='optimal')
         >>> optimal_rewards(problem, checkpoints=[3]).cumulative
         array([2.])
     """
     rounds = problem.resolve_horizon(horizon)
-    marks = _marks(checkpoints, rounds)
+    marks = _checked_checkpoints(checkpoints, rounds)
     m = problem.means(rounds)
-    moving, still = _split(m)
-    if not moving:
-        return Reference(_of_best(m, still, rounds, marks), OPTIMAL)
+    by_pulls, others = _split_arms(m)
+    if not by_pulls:
+        return Reference(_sums_of_best(m, others, rounds, marks), OPTIMAL)
     if _follows_rounds(m):
-        if (rounds + 1) ** (len(moving) + 1) <= MAX_STATES:
-            return Reference(_dynamic(m, moving, still, rounds)[marks - 1], OPTIMAL)
-        return Reference(_of_greedy(m, rounds, marks), GREEDY_TWO_CLOCKS)
+        if (rounds + 1) ** (len(by_pulls) + 1) <= MAX_STATES:
+            return Reference(_by_dynamic_programming(m, by_pulls, others, rounds)[marks - 1], OPTIMAL)
+        return Reference(_sums_of_greedy(m, rounds, marks), GREEDY_TWO_CLOCKS)
     falling = [i for i in range(len(m.kinds)) if _falls(m, i)]
-    rising = sorted(set(moving).difference(falling))
+    rising = sorted(set(by_pulls).difference(falling))
     if not rising:
-        return Reference(_of_largest(m, falling, rounds, marks), OPTIMAL)
+        return Reference(_sums_of_largest(m, falling, rounds, marks), OPTIMAL)
     if len(rising) * rounds**2 <= MAX_SHARES:
-        return Reference(_shared(m, falling, rising, rounds)[marks - 1], OPTIMAL)
-    return Reference(_of_greedy(m, rounds, marks), GREEDY_RISING)
+        return Reference(_best_division(m, falling, rising, rounds)[marks - 1], OPTIMAL)
+    return Reference(_sums_of_greedy(m, rounds, marks), GREEDY_RISING)
 
 
 def is_greedy_optimal(m: Means) -> bool:
-    """Return whether the greedy oracle is optimal at every horizon: all means follow rounds only, or pulls only and fall."""
+    """Return whether the greedy oracle is optimal: all means follow rounds only, or all follow pulls only and fall."""
     if np.all(np.diff(m.pull_first) == 1):
         return True
     if _follows_rounds(m):
@@ -144,10 +144,10 @@ def is_greedy_optimal(m: Means) -> bool:
 
 
 def greedy_reference(problem: Problem, horizon: int) -> str:
-    """Return what the greedy oracle is on a problem whose arms come, leave or recover, or whose means a function gives.
+    """Return the label of the greedy oracle on a problem whose arms come, leave or recover, or whose means a function gives.
 
-    Where all means follow the rounds only, the best arm of each round is optimal. Where all follow the pulls only and fall, and
-    no arm leaves, so is the largest mean that is there: a pull that is put off can be made later.
+    If all means follow the rounds only, the best arm of each round is optimal. If all follow the pulls only and fall, and no
+    arm leaves, the largest mean of the present arms is optimal: a pull that is postponed can be made later.
 
     Example:
         >>> from rotting.problems import Rested, Visiting
@@ -159,17 +159,17 @@ def greedy_reference(problem: Problem, horizon: int) -> str:
     if problem.recovers().any():
         return GREEDY_RECOVERING
     table = problem.tables(horizon)
-    still = not _split(table)[0]
+    by_rounds = not _split_arms(table)[0]
     stay = bool(np.all(problem.spans()[1] >= horizon))
-    return OPTIMAL if still or (stay and is_greedy_optimal(table)) else GREEDY_VISITS
+    return OPTIMAL if by_rounds or (stay and is_greedy_optimal(table)) else GREEDY_VISITS
 
 
 def greedy_rewards(problem: Problem, horizon: int | None = None, checkpoints: Sequence[int] | Ints | None = None) -> Floats:
     """Return the cumulative mean reward of the greedy oracle: largest current mean, ties to the lowest arm.
 
     Args:
-        problem: what is played.
-        horizon: T; the problem's own if it has one.
+        problem: the problem.
+        horizon: T; by default that of the problem.
         checkpoints: increasing numbers of rounds, up to the horizon; 1, ..., T by default.
 
     Example:
@@ -177,14 +177,14 @@ def greedy_rewards(problem: Problem, horizon: int | None = None, checkpoints: Se
         array([0.5, 1. , 1.5])
     """
     rounds = problem.resolve_horizon(horizon)
-    marks = _marks(checkpoints, rounds)
+    marks = _checked_checkpoints(checkpoints, rounds)
     m = problem.means(rounds)
-    moving, still = _split(m)
-    if not moving:
-        return _of_best(m, still, rounds, marks)
-    if not _follows_rounds(m) and all(_falls(m, i) for i in moving):
-        return _of_largest(m, [*moving, *still], rounds, marks)
-    return _of_greedy(m, rounds, marks)
+    by_pulls, others = _split_arms(m)
+    if not by_pulls:
+        return _sums_of_best(m, others, rounds, marks)
+    if not _follows_rounds(m) and all(_falls(m, i) for i in by_pulls):
+        return _sums_of_largest(m, [*by_pulls, *others], rounds, marks)
+    return _sums_of_greedy(m, rounds, marks)
 
 
 def optimal_pair(m: Means, horizon: int) -> Ints:
@@ -217,7 +217,7 @@ def optimal_pair(m: Means, horizon: int) -> Ints:
     return arms
 
 
-def _marks(checkpoints: Sequence[int] | Ints | None, horizon: int) -> Ints:
+def _checked_checkpoints(checkpoints: Sequence[int] | Ints | None, horizon: int) -> Ints:
     if checkpoints is None:
         return np.arange(1, horizon + 1)
     given = np.asarray(checkpoints)
@@ -227,7 +227,7 @@ def _marks(checkpoints: Sequence[int] | Ints | None, horizon: int) -> Ints:
     return marks
 
 
-def _split(m: Means) -> tuple[list[int], list[int]]:
+def _split_arms(m: Means) -> tuple[list[int], list[int]]:
     """Return the arms that follow their pulls (and perhaps the rounds too), and the others."""
     pieces = np.diff(m.pull_first)
     return np.flatnonzero(pieces > 1).tolist(), np.flatnonzero(pieces == 1).tolist()
@@ -263,12 +263,12 @@ class _Best(NamedTuple):
     arms: Ints
 
 
-def _best_still(m: Means, still: Sequence[int], horizon: int, cut_by: Sequence[int] = ()) -> Iterator[_Best]:
-    """Yield blocks of intervals of rounds, in which no mean of the arms `still` and no clock of `cut_by` changes.
+def _best_by_round(m: Means, others: Sequence[int], horizon: int, cut_by: Sequence[int] = ()) -> Iterator[_Best]:
+    """Yield blocks of intervals of rounds, within which no mean of `others` and no round piece of `cut_by` changes.
 
-    Without arms the largest mean is -inf, of arm K.
+    If `others` is empty, the largest mean is -inf, and its arm is K.
     """
-    arms = [*still, *cut_by]
+    arms = [*others, *cut_by]
     at = dict.fromkeys(arms, 0)  # the piece of each arm that the next round lies in
     t = 1
     while t <= horizon:
@@ -281,7 +281,7 @@ def _best_still(m: Means, still: Sequence[int], horizon: int, cut_by: Sequence[i
         else:
             edges = np.unique(np.concatenate([[t], *(each[1:] for each in starts.values())]))
         means, best = np.full(edges.size, -np.inf), np.full(edges.size, len(m.kinds))
-        for i in still:
+        for i in others:
             own = column_of(m, i, 0, slice(at[i], at[i] + starts[i].size))
             if dense:
                 own = np.repeat(own, np.diff(np.maximum(starts[i], t), append=end))
@@ -296,9 +296,9 @@ def _best_still(m: Means, still: Sequence[int], horizon: int, cut_by: Sequence[i
         t = end
 
 
-def _of_best(m: Means, still: Sequence[int], horizon: int, marks: Ints) -> Floats:
+def _sums_of_best(m: Means, others: Sequence[int], horizon: int, marks: Ints) -> Floats:
     """Return the sums of the best mean of every round."""
-    return sums_at(marks, lambda: ((best.means, best.lengths) for best in _best_still(m, still, horizon)), horizon)
+    return sums_at(marks, lambda: ((best.means, best.lengths) for best in _best_by_round(m, others, horizon)), horizon)
 
 
 def _largest(m: Means, arms: Sequence[int], horizon: int) -> Iterator[Runs]:
@@ -307,7 +307,7 @@ def _largest(m: Means, arms: Sequence[int], horizon: int) -> Iterator[Runs]:
     left = horizon
     while left > 0:
         ahead = {i: row_of(m, i, 0, slice(at[i], at[i] + _BLOCK)) for i in arms}
-        # A mean that is not read yet is at most the arm's last one that is.
+        # The means of an arm that are not read yet are at most the last one that is.
         hidden = (ahead[i][-1] for i in arms if at[i] + _BLOCK < pulls_of(m, i)[0].size)
         least = max(hidden, default=-np.inf)
         values, lengths = [], []
@@ -326,23 +326,20 @@ def _largest(m: Means, arms: Sequence[int], horizon: int) -> Iterator[Runs]:
         left -= int(repeats.sum())
 
 
-def _of_largest(m: Means, arms: Sequence[int], horizon: int, marks: Ints) -> Floats:
+def _sums_of_largest(m: Means, arms: Sequence[int], horizon: int, marks: Ints) -> Floats:
     """Return the sums of the largest means of falling arms."""
     return sums_at(marks, partial(_largest, m, arms, horizon), horizon)
 
 
-def _shared(m: Means, falling: Sequence[int], rising: Sequence[int], horizon: int) -> Floats:
-    """Return the best reward of h pulls divided among the arms, for every h.
-
-    It is the (max, +) convolution of their prefix sums.
-    """
+def _best_division(m: Means, falling: Sequence[int], rising: Sequence[int], horizon: int) -> Floats:
+    """Return the largest reward of h pulls divided among the arms, for every h: the (max, +) convolution of prefix sums."""
 
     def prefix(i: int) -> Floats:
         return np.concatenate([[0.0], cumulative_sum(np.repeat(*_over_pulls(m, i, horizon)))])
 
     if falling:
-        # Falling arms are divided greedily among themselves: together they are like one arm.
-        best = np.concatenate([[0.0], _of_largest(m, falling, horizon, np.arange(1, horizon + 1))])
+        # Among falling arms the greedy division is optimal: together they are like one arm.
+        best = np.concatenate([[0.0], _sums_of_largest(m, falling, horizon, np.arange(1, horizon + 1))])
     else:
         *rising, last = rising
         best = prefix(last)
@@ -355,25 +352,25 @@ def _shared(m: Means, falling: Sequence[int], rising: Sequence[int], horizon: in
     return best[1:]
 
 
-def _dynamic(m: Means, moving: Sequence[int], still: Sequence[int], horizon: int) -> Floats:
-    """Return the optimum at every horizon, over the pull counts of the arms `moving`.
+def _by_dynamic_programming(m: Means, by_pulls: Sequence[int], others: Sequence[int], horizon: int) -> Floats:
+    """Return the optimum at every horizon, by dynamic programming over the pulls of the arms `by_pulls`.
 
-    The state after t rounds is the number of pulls of each; the other arms count as one, the best of its round.
+    The state after t rounds is the number of pulls of each. The other arms count as one: the best of each round.
     """
     # Sums of centred means are small, so that a large offset costs no accuracy; it is added back at the end.
     lows, highs = zip(*(mean_bounds(m, i, horizon) for i in range(len(m.kinds))), strict=True)
     centre = min(lows) / 2 + max(highs) / 2
     rest = None
-    if still:
-        rest = np.concatenate([np.repeat(best.means, best.lengths) for best in _best_still(m, still, horizon)]) - centre
-    axes = len(moving)
+    if others:
+        rest = np.concatenate([np.repeat(best.means, best.lengths) for best in _best_by_round(m, others, horizon)]) - centre
+    axes = len(by_pulls)
     value = np.zeros((1,) * axes)
     optimum = np.empty(horizon)
     for t in range(1, horizon + 1):
         after = np.full((t + 1,) * axes, -np.inf)
         if rest is not None:
             after[(slice(t),) * axes] = value + rest[t - 1]
-        for axis, i in enumerate(moving):
+        for axis, i in enumerate(by_pulls):
             means = _over_counts(m, i, t) - centre
             target = after[tuple(slice(1, None) if k == axis else slice(t) for k in range(axes))]
             np.maximum(target, value + means.reshape([t if k == axis else 1 for k in range(axes)]), out=target)
@@ -382,27 +379,27 @@ def _dynamic(m: Means, moving: Sequence[int], still: Sequence[int], horizon: int
     return np.asarray(optimum + centre * np.arange(1, horizon + 1))
 
 
-def _greedy(m: Means, horizon: int) -> Runs:
-    """Return the means that the greedy oracle earns, one block of unchanged means after the other."""
-    moving, still = _split(m)
-    timed = [k for k, i in enumerate(moving) if len(rounds_of(m, i)[0]) > 1]
+def _play_greedily(m: Means, horizon: int) -> Runs:
+    """Return the means that the greedy oracle collects, and for how many rounds each."""
+    by_pulls, others = _split_arms(m)
+    timed = [k for k, i in enumerate(by_pulls) if len(rounds_of(m, i)[0]) > 1]
     views: Any = Means(*(memoryview(column) for column in m))  # type: ignore[arg-type]  # faster to read one by one, and gives Python floats
-    kt = [views.round_first[i] for i in moving]
-    kn = [views.pull_first[i] for i in moving]
-    pulls = [0] * len(moving)
-    now = [mean_at(views, i, kt[k], kn[k]) for k, i in enumerate(moving)]
+    kt = [views.round_first[i] for i in by_pulls]
+    kn = [views.pull_first[i] for i in by_pulls]
+    pulls = [0] * len(by_pulls)
+    now = [mean_at(views, i, kt[k], kn[k]) for k, i in enumerate(by_pulls)]
     gains, lengths = array("d"), array("q")
-    for block in _best_still(m, still, horizon, cut_by=[moving[k] for k in timed]):
+    for block in _best_by_round(m, others, horizon, cut_by=[by_pulls[k] for k in timed]):
         for t, length, idle, idle_arm in zip(*(column.tolist() for column in block), strict=True):
             end = t + length
             for k in timed:
-                i = moving[k]
+                i = by_pulls[k]
                 kt[k] = seek(views.round_starts, kt[k], views.round_first[i + 1], t)
                 now[k] = mean_at(views, i, kt[k], kn[k])
             while t < end:
                 best = max(now)
                 k = now.index(best)
-                i = moving[k]
+                i = by_pulls[k]
                 if idle > best or (idle == best and idle_arm < i):
                     gains.append(idle)
                     lengths.append(end - t)
@@ -418,8 +415,8 @@ def _greedy(m: Means, horizon: int) -> Runs:
     return np.frombuffer(gains), np.frombuffer(lengths, np.int64)
 
 
-def _of_greedy(m: Means, horizon: int, marks: Ints) -> Floats:
-    """Return the sums of what the greedy oracle earns."""
-    gains, lengths = _greedy(m, horizon)
+def _sums_of_greedy(m: Means, horizon: int, marks: Ints) -> Floats:
+    """Return the sums of the means that the greedy oracle collects."""
+    gains, lengths = _play_greedily(m, horizon)
     blocks = [slice(k, k + _BLOCK) for k in range(0, gains.size, _BLOCK)]
     return sums_at(marks, lambda: ((gains[block], lengths[block]) for block in blocks), horizon)

@@ -44,7 +44,7 @@ def two_arms(L: float = 0.3, horizon: int = 10_000, sigma: float = 1.0) -> Probl
     half = nonnegative("L", L) / 2
     rounds = positive_int("horizon", horizon)
     arms = [Rested(Constant(0.0)), Rested(Abrupt(half, -half, at=rounds // 4))]
-    return Problem(arms, Gaussian(sigma), rounds, _named("two-arms", {"L": 2 * half}, sigma))
+    return Problem(arms, Gaussian(sigma), rounds, _named("two-arms", sigma, L=2 * half))
 
 
 @preset
@@ -68,12 +68,12 @@ def ten_arms(horizon: int = 25_000, sigma: float = 1.0) -> Problem:
     """
     sizes = [0.001 * power(10.0, i / 2) for i in range(9)]
     arms = [Rested(Constant(0.0)), *(Rested(Abrupt(mu, -mu, at=1_000)) for mu in sizes)]
-    return Problem(arms, Gaussian(sigma), horizon, _named("ten-arms", {}, sigma))
+    return Problem(arms, Gaussian(sigma), horizon, _named("ten-arms", sigma))
 
 
 @preset
 def stationary(means: Sequence[float], noise: Noise = STANDARD, horizon: int | None = None) -> Problem:
-    """Return arms that never change.
+    """Return a problem whose means never change.
 
     Args:
         means: one number per arm.
@@ -88,14 +88,14 @@ def stationary(means: Sequence[float], noise: Noise = STANDARD, horizon: int | N
     return Problem([Rested(Constant(value)) for value in values], noise, horizon, "stationary")
 
 
-def _named(name: str, parameters: dict[str, float], sigma: float) -> str:
-    """Return the name with the parameters that tell problems apart, and sigma unless it is 1; results show the horizon."""
-    told = {**parameters, **({} if sigma == 1.0 else {"sigma": sigma})}
-    return f"{name}({', '.join(f'{key}={short(value)}' for key, value in told.items())})" if told else name
+def _named(name: str, sigma: float, **parameters: float) -> str:
+    """Return the name of a problem with its parameters, and with sigma unless it is 1."""
+    shown = {**parameters, **({} if sigma == 1.0 else {"sigma": sigma})}
+    return f"{name}({', '.join(f'{key}={short(value)}' for key, value in shown.items())})" if shown else name
 
 
 def list_problems() -> dict[str, Callable[..., Problem]]:
-    """Return the presets by name; parameters and documentation are those of the functions.
+    """Return the functions of the presets by name.
 
     Example:
         >>> list(list_problems())

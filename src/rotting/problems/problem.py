@@ -8,23 +8,23 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from rotting.common.arrays import Floats, Ints
-from rotting.common.html_parts import SHOWN, Line, block, drawing
+from rotting.common.arrays import Ints
+from rotting.common.html_parts import block
 from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import digest, plain_function
 from rotting.kernels.refusals import check_arguments
 from rotting.problems.arms import Arm, Formula, Recovering, Rested, Restless, Tabulated, Visiting, check_size
 from rotting.problems.delays import Delay
+from rotting.problems.drawings import draw_means, drawn_means
 from rotting.problems.given_arms import checked_arms, decays_of
 from rotting.problems.mean_table import Means, Rise, arm_of, first_rise, join, lookup, mean_bounds
 from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel, no_noise
 
 STANDARD = Gaussian(1.0)
-LAST = 1 << 60  # the last round of an arm that stays
+LAST = 1 << 60  # the last round of an arm that never leaves
 CODE = "code"
-"""Where the description of a problem by a function has the digest of it."""
-_DRAWN = 200  # rounds of a drawing
+"""The key of the function's digest in the description of a problem by a function."""
 
 _KINDS = {
     frozenset[str](): "stationary",
@@ -36,7 +36,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Rotting:
-    """Whether no mean rises up to a horizon; if one does, it is false and `where` is the first rise."""
+    """Whether no mean rises up to a horizon: true, or false with the first rise in `where`."""
 
     horizon: int
     where: Rise | None
@@ -91,7 +91,7 @@ class Problem:
         formulas = {each.mu for each in self.arms if isinstance(each, Formula)}
         if formulas and (len(formulas) > 1 or not all(isinstance(each, Formula) for each in self.arms)):
             raise InvalidValueError(
-                "arms", "all be of one function, as Problem.by_function makes them, or none", self.arms, got="others"
+                "arms", "all be of one function, as Problem.by_function makes them, or none of any", self.arms, got="others"
             )
         if self.horizon is None:
             object.__setattr__(self, "horizon", self.max_horizon)
@@ -99,9 +99,9 @@ class Problem:
             object.__setattr__(self, "horizon", self.resolve_horizon(self.horizon))
             self.tables(self.horizon)
         else:
-            # Without a horizon, check what is known now; the rest is checked when a horizon is given.
+            # Check what is known without a horizon; the rest is checked when a game gives one.
             for i, arm in enumerate(self.arms):
-                self._table(i, arm.settles or 1)
+                self.arm_table(i, arm.settles or 1)
 
     @classmethod
     def rested(
@@ -156,13 +156,14 @@ class Problem:
         horizon: int | None = None,
         name: str | None = None,
     ) -> Self:
-        """Return a problem whose means a function gives, compiled into the game: no table is made, so any horizon will do.
+        """Return a problem whose means are computed by a function, which is compiled into the game.
 
-        Regret is measured against the greedy oracle, the largest mean of each round; whether it is optimal is not known.
+        No table is stored, so the horizon may be of any length. Regret is measured against the greedy oracle, which takes the
+        largest mean of each round and need not be optimal.
 
         Args:
-            mu: `mu(i, t, n)`, the mean of arm i at round t after n of its pulls. A plain function, compiled: it allocates,
-                raises and prints nothing, and of what is outside of it, it uses numbers, `math` and other such functions.
+            mu: `mu(i, t, n)`, the mean of arm i at round t after n of its pulls. It is a plain function that can be compiled:
+                it allocates, raises and prints nothing, and its global names are numbers, `math` and other such functions.
             n_arms: K.
             noise: the distribution of the rewards around their means.
             horizon: the default length of a game.
@@ -183,7 +184,7 @@ class Problem:
 
     @classmethod
     def from_means(cls, means: Means, horizon: int, noise: Noise = STANDARD, name: str | None = None) -> Self:
-        """Return the problem of a table of means, such as `problem.means()`, which is known for `horizon` rounds.
+        """Return the problem of a table of means, such as `problem.means()`, that covers `horizon` rounds.
 
         Example:
             >>> problem = Problem.rested([lambda n: 1 / (1 + n), 0.25], horizon=4)
@@ -200,7 +201,7 @@ class Problem:
 
     @property
     def max_horizon(self) -> int | None:
-        """The longest game for which the means are known; None if there is no end."""
+        """The largest horizon for which the means are known; None if there is no limit."""
         return min((arm.length for arm in self.arms if arm.length is not None), default=None)
 
     @property
@@ -216,17 +217,17 @@ class Problem:
         return first.mu if isinstance(first, Formula) else None
 
     @property
-    def moves(self) -> bool:
+    def has_dynamic_arms(self) -> bool:
         """Whether arms come, leave or recover."""
         return any(isinstance(arm, Visiting | Recovering) for arm in self.arms)
 
     @property
     def is_plain(self) -> bool:
-        """Whether all arms are always there, and their means are a table over rounds and pulls."""
-        return self.formula is None and not self.moves
+        """Whether all arms are always present, with a table of means over rounds and pulls."""
+        return self.formula is None and not self.has_dynamic_arms
 
     def spans(self) -> tuple[Ints, Ints]:
-        """Return the first and the last round of each arm.
+        """Return the first and the last round in which each arm is present.
 
         Example:
             >>> first, last = Problem([Rested(0.5), Visiting(Rested(0.8), first=20, last=60)]).spans()
@@ -238,7 +239,7 @@ class Problem:
         return np.array(first), np.array([LAST if each is None or each.last is None else each.last for each in visits])
 
     def recovers(self) -> Ints:
-        """Return 1 for each arm that recovers, 0 for others.
+        """Return 1 for each arm that recovers, 0 for the others.
 
         Example:
             >>> Problem([Rested(0.5), Recovering(0.8)]).recovers()
@@ -248,7 +249,7 @@ class Problem:
         return np.array([int(isinstance(each, Recovering)) for each in inner])
 
     def resolve_horizon(self, horizon: int | None = None) -> int:
-        """Return the given horizon after a check, or else the problem's own.
+        """Return `horizon` after a check; by default that of the problem.
 
         Example:
             >>> problem = Problem.rested([0.5, 0.4], horizon=100)
@@ -257,7 +258,7 @@ class Problem:
         """
         if horizon is None:
             if self.horizon is None:
-                raise InvalidValueError("horizon", "be given, as the problem has none of its own", None)
+                raise InvalidValueError("horizon", "be given, as the problem has no horizon", None)
             return self.horizon
         checked = positive_int("horizon", horizon)
         if self.max_horizon is not None and checked > self.max_horizon:
@@ -278,9 +279,9 @@ class Problem:
         return self.tables(horizon)
 
     def tables(self, horizon: int | None = None) -> Means:
-        """Return the table that `means` returns, also for arms that come, leave or recover, which no table describes fully.
+        """Return the table of means, also for arms that come, leave or recover, which it does not describe fully.
 
-        The pieces of an arm that recovers are over the rounds since its last pull, which are 0 before the first.
+        The pieces of a recovering arm are over the rounds since its last pull, where 0 means before the first pull.
 
         Example:
             >>> Problem([Visiting(Rested(0.8), first=1, last=9), Rested(0.5)]).tables(20).pull_values.tolist()
@@ -291,7 +292,7 @@ class Problem:
         if table is None:
             check_size(self.arms, rounds)
             self._check_presence(rounds)
-            table = join([self._table(i, rounds) for i in range(self.n_arms)])
+            table = join([self.arm_table(i, rounds) for i in range(self.n_arms)])
             self._tables.clear()
             self._tables[rounds] = table
         return table
@@ -316,10 +317,10 @@ class Problem:
         for horizon, table in list(self._tables.items()):
             if t <= horizon:
                 return lookup(table, i, t, n)
-        return lookup(self._table(i, self.resolve_horizon(t)), 0, t, n)
+        return lookup(self.arm_table(i, self.resolve_horizon(t)), 0, t, n)
 
     def is_rotting(self, horizon: int | None = None) -> Rotting:
-        """Return whether no mean rises with its arm's pulls or with the rounds, and if one does, where it first does.
+        """Return whether no mean rises with the arm's pulls or with the rounds, and where the first one rises if one does.
 
         Example:
             >>> print(Problem.rested([[1.0, 1.0, 0.5], [0.0, 0.25, 0.5]]).is_rotting())
@@ -378,46 +379,11 @@ class Problem:
         length = "no horizon" if self.horizon is None else f"horizon {self.horizon:,}"
         arms = f"{self.n_arms:,} arm{'s' * (self.n_arms > 1)}"
         late = "" if self.delay is None else f", {self.delay!r}"
-        note = f"{self.kind}, {arms}, {length}, {self.noise!r}{late}; {self.drawn_words()}"
-        return block(self.name or "Problem", self.drawing(), note=note)
-
-    def drawing(self) -> str:
-        """Return a small picture of the means for notebooks, as HTML.
-
-        Example:
-            >>> "arm 1" in Problem.rested([0.5, 0.4]).drawing()
-            True
-        """
-        rounds = _DRAWN if self.horizon is None else self.horizon
-        curves = [Line(f"arm {i}", *self._if_always_pulled(i, rounds)) for i in range(min(self.n_arms, SHOWN))]
-        return drawing(curves, "round t", "mean")
-
-    def drawn_words(self) -> str:
-        """Return what `drawing` shows.
-
-        Example:
-            >>> Problem.rested([0.5, 0.4]).drawn_words()
-            'the mean of each arm, if pulled in every round'
-        """
-        first = f"the first {SHOWN} arms" if self.n_arms > SHOWN else "each arm"
-        rests = ", or in its first one alone if it recovers" if self.recovers().any() else ""
-        return f"the mean of {first}, if pulled in every round{rests}"
-
-    def _if_always_pulled(self, i: int, rounds: int) -> tuple[Ints, Floats]:
-        """Return some rounds, and the mean of arm i in each of them if it was pulled in all before in which it was there.
-
-        An arm that recovers was pulled in the first of them alone.
-        """
-        some = np.unique(np.linspace(1, rounds, min(rounds, _DRAWN)).round().astype(np.int64))
-        if self.formula is not None:
-            return some, np.array([self.mean(i, t, t - 1) for t in some.tolist()])
-        table, arm = (self._table(i, rounds), 0) if self.horizon is None else (self.tables(rounds), i)
-        first, last = (int(each[i]) for each in self.spans())
-        there = (t if first <= t <= last else None for t in some.tolist())
-        return some, np.array([math.nan if t is None else lookup(table, arm, t, t - first) for t in there])
+        note = f"{self.kind}, {arms}, {length}, {self.noise!r}{late}; {drawn_means(self)}"
+        return block(self.name or "Problem", draw_means(self), note=note)
 
     def delayed(self, delay: Delay | None) -> Self:
-        """Return the same problem with rewards that are seen late.
+        """Return the same problem with delayed rewards.
 
         Example:
             >>> from rotting.problems import GeometricDelay, two_arms
@@ -428,17 +394,17 @@ class Problem:
 
     def _check_presence(self, horizon: int) -> None:
         """Refuse a round in which no arm is present."""
-        there = 0  # the last round up to which some arm is present
+        covered = 0  # some arm is present in every round up to this one
         for first, last in sorted(zip(*(each.tolist() for each in self.spans()), strict=True)):
-            if first > there + 1:
+            if first > covered + 1:
                 break
-            there = max(there, last)
-        if there < horizon:
+            covered = max(covered, last)
+        if covered < horizon:
             raise InvalidValueError(
-                "arms", f"be there in every round up to {horizon}", self.arms, got=f"none in round {there + 1}"
+                "arms", f"be present in every round up to {horizon}", self.arms, got=f"none in round {covered + 1}"
             )
 
-    def _table(self, i: int, horizon: int) -> Means:
+    def arm_table(self, i: int, horizon: int) -> Means:
         """Return the checked table of arm `i` alone."""
         try:
             table = self.arms[i].means(horizon)
@@ -450,8 +416,7 @@ class Problem:
         except (TypeError, ValueError) as error:
             if isinstance(error, InvalidArgumentError):
                 raise error.replace(where=f"arm {i}") from error
-            # Errors of a user's callable; those of subclasses of these two pass unchanged.
-            kinds = {TypeError: InvalidTypeError, ValueError: InvalidValueError}
+            kinds = {TypeError: InvalidTypeError, ValueError: InvalidValueError}  # subclasses of the two pass unchanged
             if type(error) not in kinds:
                 raise
             arm = self.arms[i]

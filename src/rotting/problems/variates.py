@@ -1,7 +1,7 @@
-"""Random variates made of uniform numbers, the same to the last bit on every machine.
+"""Random variates that are the same to the last bit on every machine.
 
-NumPy's normal and gamma variates take logarithms and powers from the machine's mathematical library, and its uniform variates
-on an interval are rounded once or twice, as the compiler chose. Its uniform numbers on [0, 1) are exact; all else is made here.
+They are computed from NumPy's uniform numbers on [0, 1), which are exact. NumPy's own normal and gamma variates depend on the
+mathematical library of the machine, and its uniform variates on an interval on how the compiler rounds.
 """
 
 import math
@@ -32,7 +32,7 @@ def normals(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
     size = math.prod(shape)
     found = np.empty(0)
     while found.size < size:
-        # Of these pairs 78 of 100 lie in the disc, which mostly is enough.
+        # 78 of 100 such pairs lie in the disc, so that one round is mostly enough.
         u, v = 2.0 * rng.random((2, 2 * (size - found.size) // 3 + 8)) - 1.0
         square = u * u + v * v
         inside = (square > 0.0) & (square < 1.0)
