@@ -114,7 +114,7 @@ def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest(monkeypatch: p
         def nthreads(self) -> dict[str, int]:
             return {"worker": 16}
 
-    monkeypatch.setattr(engine, "_Flight", lambda client, bar: Flight())
+    monkeypatch.setattr(engine, "_PendingFutures", lambda client, bar: Flight())
     monkeypatch.setattr(Dask, "_have_gpus", lambda self, bar: True)
     monkeypatch.setattr(engine, "_CPU_ROUNDS", 1)
     for record in ((), "arms"):
@@ -448,7 +448,7 @@ def test_who_waits_long_for_a_worker_is_told(monkeypatch: pytest.MonkeyPatch) ->
             return {"worker": (self.run_on_scheduler(engine._version), [])}
 
     monkeypatch.setattr(engine, "_PATIENCE", 0.0)
-    monkeypatch.setattr(engine, "_LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(engine, "_POLL_SECONDS", 0.001)
     with pytest.warns(RuntimeWarning, match="the cluster has no workers yet") as told:
         assert not Dask(Client())._have_gpus(bar())
     assert len(told) == 1

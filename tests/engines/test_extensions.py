@@ -326,7 +326,7 @@ def unknown(i: int, t: int, n: int) -> float:
     [
         (lambda: FixedDelay(-1), "rounds must be a whole number of rounds, from 0 to 2^53, got -1"),
         (lambda: GeometricDelay(-1), "mean must be "),
-        (lambda: FixedDelay(3, lost=2), "lost must be in [0, 1], got 2.0"),
+        (lambda: FixedDelay(3, lost=2), "lost must be a probability in [0, 1], got 2"),
         (lambda: UniformDelay(3, 2), "low must be at most high = 2, got 3"),
         (lambda: MIXED.delayed(3), "delay must be a delay such as GeometricDelay(100) or None, got 3"),  # type: ignore[arg-type]
         (lambda: Recovering(rise), "fresh must be given, as the limit of Function(rise) is not known, got None"),
@@ -336,7 +336,7 @@ def unknown(i: int, t: int, n: int) -> float:
         (lambda: Visiting(Rested(0.5), 5, 4), "last must be at least first = 5, got 4"),
         (
             lambda: Problem([Visiting(Rested(0.5), last=5), Visiting(Rested(0.5), first=8)], horizon=20),
-            "arms must be there in every round up to 20, got none in round 6",
+            "arms must be present in every round up to 20, got none in round 6",
         ),
         (
             RECOVERING.means,
@@ -356,7 +356,7 @@ def unknown(i: int, t: int, n: int) -> float:
         ),
         (
             lambda: rotting.simulate(rotting.UCB1(), ProblemFamily(lambda _: RECOVERING), runs=2),
-            "a family must draw problems of arms that are always there, with tables of means and no delay, got Problem",
+            "a family must draw problems of arms that are always present, with tables of means and no delay, got Problem",
         ),
     ],
 )

@@ -95,7 +95,7 @@ def test_a_setting_is_known_by_its_values() -> None:
         "means": fields["means"]._replace(pull_values=fields["means"].pull_values + 1e-9),
         "noise": two_arms(L=1.0, horizon=HORIZON, sigma=2.0).noise,
         "record": ("arms",),
-        "extensions": Extensions(moves=True),
+        "extensions": Extensions(dynamic_arms=True),
         "draws": FamilyDraws(FAMILY, FAMILY.problem(0), 1, fields["checkpoints"], OPTIMAL),
     }
     assert changes.keys() == fields.keys()

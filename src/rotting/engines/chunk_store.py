@@ -1,8 +1,8 @@
-"""Finished chunks of a simulation on disk: a simulation that was killed resumes, and several processes share the work.
+"""Finished chunks of simulations on disk, so that an interrupted simulation resumes and several processes share the work.
 
 A chunk is a file, named by a digest of everything that decides its content except the number of runs. It is written atomically.
-A file that cannot be read, or that is no chunk, counts as missing. A chunk that cannot be written costs a warning, not the
-games.
+A file that cannot be read, or that is no chunk, counts as missing. If a chunk cannot be written, there is a warning, and the
+games go on.
 """
 
 import hashlib

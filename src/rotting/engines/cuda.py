@@ -30,7 +30,7 @@ _FIRST_ROUNDS = 100  # rounds of the first launch, which shows how long a round 
 _FASTER = 16  # a launch has at most this many times the rounds of the last one
 _SHARE = 0.9  # the part of the free memory that is used
 _MOST_BATCHES = 32  # played at the same time
-_WAIT = 0.0005  # seconds between two looks at the device
+_WAIT = 0.0005  # seconds between two checks of the device
 _GROWTH = 2  # factor by which the capacity of a full state grows
 
 
@@ -48,26 +48,26 @@ class Cuda:
 
     def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
         """Play tasks, as `Engine` describes."""
-        flight = _Flight(bar)
+        running = _RunningBatches(bar)
         self._device.hold()
         try:
             for _, group in groupby(tasks, key=lambda task: id(task.game)):
-                yield from self._play_game(sorted(group, key=lambda task: task.first_run), flight, bar)
-            while flight.batches:
-                yield from flight.landed()
+                yield from self._play_game(sorted(group, key=lambda task: task.first_run), running, bar)
+            while running.batches:
+                yield from running.finished()
         finally:
-            flight.close()
+            running.close()
             self._device.release()
 
-    def _play_game(self, tasks: list[Task], flight: "_Flight", bar: Progress) -> Iterator[tuple[Task, Chunk]]:
+    def _play_game(self, tasks: list[Task], running: "_RunningBatches", bar: Progress) -> Iterator[tuple[Task, Chunk]]:
         game = tasks[0].game
         check_supported(game.setting.unsupported_feature)
         try_out(game, tasks[-1].end - 1, bar)
         table = _Table(self._device, game)
         waiting = deque(tasks)
         while waiting:
-            while flight.batches and (len(flight.batches) >= _MOST_BATCHES or table.room() < waiting[0].runs):
-                yield from flight.landed()
+            while running.batches and (len(running.batches) >= _MOST_BATCHES or table.room() < waiting[0].runs):
+                yield from running.finished()
             if table.room() < waiting[0].runs:
                 self._device.free_all()
             room = int(min(table.room(), sum(each.runs for each in waiting)))
@@ -75,9 +75,9 @@ class Cuda:
                 raise table.no_room(table.bytes_per_run)
             bar.status = f"compiling {game.policy.name}" if not table.is_compiled else ""
             bar.advance(0)
-            flight.add(_Batch(self._device, table, take(waiting, room)))
+            running.add(_Batch(self._device, table, take(waiting, room)))
             bar.status = ""
-            yield from flight.landed(wait=False)
+            yield from running.finished(wait=False)
 
 
 def check_supported(unsupported_feature: str) -> None:
@@ -197,7 +197,7 @@ class _Batch:
         keys = setting.noise_key, setting.policy_key, runs
         arguments = (*shared, *keys, *table.rest, regret, self._last, table.signal)
         self._device.launch(table.kernel(arguments), self._rows.size, self._stream, *arguments)
-        self.is_landed = self._device.mark(self._stream)
+        self.has_finished = self._device.mark(self._stream)
         self._began = time.monotonic()
 
     def go_on(self) -> bool:
@@ -290,8 +290,8 @@ class _Batch:
             first += task.runs
 
 
-class _Flight:
-    """The batches that are being played, and the time of each: batches played at the same time share it equally."""
+class _RunningBatches:
+    """The batches that are being played. Batches that are played at the same time share the time equally."""
 
     def __init__(self, bar: Progress) -> None:
         self.batches: list[_Batch] = []
@@ -311,30 +311,30 @@ class _Flight:
             each.seconds += (now - self._looked) / len(self.batches)
         self._looked = now
 
-    def landed(self, wait: bool = True) -> Iterator[tuple[Task, Chunk]]:
+    def finished(self, wait: bool = True) -> Iterator[tuple[Task, Chunk]]:
         """Launch the next rounds of batches whose last launch has finished; yield the tasks that are finished.
 
         Args:
             wait: whether to wait until at least one launch has finished.
         """
-        landed = [each for each in self.batches if each.is_landed()]
-        while wait and not landed:
+        ready = [each for each in self.batches if each.has_finished()]
+        while wait and not ready:
             time.sleep(_WAIT)
-            landed = [each for each in self.batches if each.is_landed()]
+            ready = [each for each in self.batches if each.has_finished()]
         self._share_time()
-        finished = [each for each in landed if not each.go_on()]
-        for each in finished:
+        done = [each for each in ready if not each.go_on()]
+        for each in done:
             self.batches.remove(each)
             self._rounds += sum(task.rounds for task in each.tasks)
         played = self._rounds + sum(each.rounds for each in self.batches)
         self._bar.advance(played - self._shown_rounds)
         self._shown_rounds = played
-        for each in finished:
+        for each in done:
             yield from each.chunks()
 
     def close(self) -> None:
         """Launch nothing more, and wait for the running launches."""
         for each in self.batches:
-            while not each.is_landed():
+            while not each.has_finished():
                 time.sleep(_WAIT)
         self.batches.clear()

@@ -33,14 +33,14 @@ except ImportError as error:
     raise MissingExtraError("engine='dask' needs distributed: pip install 'rotting[dask]'") from error
 
 _AHEAD = 4  # futures queued for each slot of a worker, so that no worker waits for the client
-_LOOK_SECONDS = 0.2  # between two looks for the first worker
+_POLL_SECONDS = 0.2  # between two checks for the first worker
 _PATIENCE = 10.0  # seconds without a worker after which a warning is given
 _GPU = "GPU"  # the resource of workers that have one
 _CPU_ROUNDS, _GPU_ROUNDS = 2 * 10**7, 10**9  # of one future, at most; the overhead of a future is some milliseconds
 _FIRST_ROUNDS = 50_000  # which show a worker how long a round takes
 _SECONDS = 5.0  # that a worker plays a future: a dead worker loses no more, and the progress bar moves
 _PARTS = 4  # futures for each slot of a worker into which the remaining work is cut, so that all workers finish together
-_QUIET_CONFIG = {  # for local workers, whose dashboard nobody watches: less monitoring, and less often
+_QUIET_CONFIG = {  # less monitoring of local workers, which have no dashboard
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.worker.profile.enabled": False,
@@ -125,7 +125,7 @@ class Dask:
         first = next(tasks, None)
         if first is None:
             return
-        flight = _Flight(self._client, bar)
+        pending = _PendingFutures(self._client, bar)
         try:
             have_gpus = self._have_gpus(bar)
             threads = self._client.nthreads()
@@ -137,17 +137,17 @@ class Dask:
                 return max(1, len(threads) if on_gpu(game) else sum(threads.values()))
 
             def most(game: Game) -> float:
-                left = bar.total - bar.resumed - flight.rounds
+                left = bar.total - bar.resumed - pending.rounds
                 return min(_GPU_ROUNDS if on_gpu(game) else _CPU_ROUNDS, left / (_PARTS * slots(game)))
 
             for group in _groups(chain([first], tasks), most):
                 game = group[0].game
-                flight.submit(game, [(task.first_run, task.runs) for task in group], on_gpu(game))
+                pending.submit(game, [(task.first_run, task.runs) for task in group], on_gpu(game))
                 threads = self._client.nthreads()  # workers come and go
-                yield from flight.finished(_AHEAD * slots(game))
-            yield from flight.finished(0)
+                yield from pending.finished(_AHEAD * slots(game))
+            yield from pending.finished(0)
         finally:
-            flight.close()
+            pending.close()
 
     def _have_gpus(self, bar: Progress) -> bool:
         """Wait for the first worker; check the versions of scheduler and workers; return whether all workers have a GPU."""
@@ -157,7 +157,7 @@ class Dask:
             if not warned and time.monotonic() - began > _PATIENCE:
                 warned = True
                 warnings.warn("the cluster has no workers yet; the games wait for the first one", RuntimeWarning, stacklevel=2)
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
         bar.status = ""
         try:
             of_scheduler = self._client.run_on_scheduler(_version)
@@ -272,7 +272,7 @@ class _Submitted:
     returned: int  # how often workers have returned some of these runs unplayed
 
 
-class _Flight:
+class _PendingFutures:
     """The futures that are not finished."""
 
     def __init__(self, client: Any, bar: Progress) -> None:
@@ -333,7 +333,7 @@ class _Flight:
         return played
 
     def close(self) -> None:
-        """Cancel all futures; Dask goes on with those that another client waits for, too."""
+        """Cancel all futures, except those that another client waits for as well, which Dask keeps."""
         with suppress(Exception):  # the cluster may have stopped
             self._client.cancel([each.future for each in self._submitted.values()])
         self._submitted.clear()

@@ -5,19 +5,15 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.compile import compiled
 from rotting.engines.game import means_of_run, own_means
-from rotting.engines.greedy import collect_runs
+from rotting.engines.greedy import greedy_rewards
 from rotting.errors import InvalidValueError
-from rotting.kernels.binding import bind
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.mean_table import Means, join
 from rotting.problems.oracle import OPTIMAL, is_greedy_optimal, optimal_rewards
 
-_KEPT_BYTES = 1 << 29  # the most that is kept of tables, for the policies that play after the first
+_KEPT_BYTES = 1 << 29  # the memory for tables that are kept for the next policies
 Tables = tuple[Means, Floats]
 
 
@@ -49,7 +45,7 @@ class FamilyDraws:
                 "problem",
                 "be a family of the library where games are kept or sent to a cluster",
                 self.family,
-                hint=": what a function draws cannot be told from it",
+                hint=": the problems of a function cannot be identified",
             )
         return hashlib.sha256(repr((self.family, self.key)).encode()).hexdigest()
 
@@ -60,9 +56,7 @@ class FamilyDraws:
             return kept
         drawn = [self._draw(run) for run in range(first_run, first_run + runs)]
         means = join([table for table, _ in drawn])
-        optimum = np.full((runs, self.checkpoints.size), np.nan)
-        greedy: Any = compiled(bind(collect_runs, {means_of_run: own_means}), allocates=True)
-        greedy(means, self.first.n_arms, self.checkpoints, optimum)
+        optimum = greedy_rewards(means, self.first.n_arms, self.checkpoints, {means_of_run: own_means}, runs)
         for row, (_, exact) in zip(optimum, drawn, strict=True):
             if exact is not None:
                 row[:] = exact
@@ -81,43 +75,23 @@ class FamilyDraws:
         problem = self.family.drawn(run, self.key)
         self._check_alike(problem, run)
         table = problem.means(horizon)
-        if is_greedy_optimal(table):
-            return table, None
-        optimum, reference = optimal_rewards(problem, horizon, self.checkpoints)
-        if reference != self.reference:
-            raise InvalidValueError(
-                "a family",
-                "have one reference for all runs",
-                reference,
-                got=f"{self.reference!r} in run 0 and {reference!r} in run {run}",
-            )
+        optimum: Floats | None = None
+        reference = OPTIMAL
+        if not is_greedy_optimal(table):
+            optimum, reference = optimal_rewards(problem, horizon, self.checkpoints)
+        self._check_same("have one reference for all runs", self.reference, reference, run)
         return table, optimum
 
     def _check_alike(self, problem: Problem, run: int) -> None:
         """Refuse a problem that the compiled game of run 0 cannot play."""
-        if problem.n_arms != self.first.n_arms:
-            raise InvalidValueError(
-                "a family",
-                "draw problems of one number of arms",
-                problem.n_arms,
-                got=f"{self.first.n_arms} in run 0 and {problem.n_arms} in run {run}",
-            )
-        if problem.noise != self.first.noise:
-            raise InvalidValueError(
-                "a family",
-                "draw problems of one noise",
-                problem.noise,
-                got=f"{self.first.noise!r} in run 0 and {problem.noise!r} in run {run}",
-            )
+        self._check_same("draw problems of one number of arms", self.first.n_arms, problem.n_arms, run)
+        self._check_same("draw problems of one noise", self.first.noise, problem.noise, run)
         if problem.delay is not None:
             raise InvalidValueError("a family", "draw problems without delays", problem.delay, hint=f" in run {run}")
-        if self.reference != OPTIMAL and is_greedy_optimal(problem.means(int(self.checkpoints[-1]))):
-            raise InvalidValueError(
-                "a family",
-                "have one reference for all runs",
-                OPTIMAL,
-                got=f"{self.reference!r} in run 0 and {OPTIMAL!r} in run {run}",
-            )
+
+    def _check_same(self, rule: str, first: object, other: object, run: int) -> None:
+        if other != first:
+            raise InvalidValueError("a family", rule, other, got=f"{first!r} in run 0 and {other!r} in run {run}")
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the tables, which can be drawn again."""

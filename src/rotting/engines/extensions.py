@@ -1,7 +1,7 @@
-"""What a problem can add to a table of means: delayed rewards, arms that come, go and recover, means by a function.
+"""Features that a problem can add to a table of means: delayed rewards, arms that come, leave and recover, means by a function.
 
-Each extension is a few functions that replace those of `engines/game.py` which do nothing. They read their parameters from
-`ExtendedMeans`, and write to `GameMemory`.
+Each feature is a few functions that replace functions of `engines/game.py`. They read their parameters from `ExtendedMeans` and
+write to `GameMemory`.
 """
 
 from collections.abc import Callable
@@ -78,7 +78,7 @@ def new_memory(m: Any, n_arms: int, horizon: int) -> Any:
     )
 
 
-# Arms that come, go and recover; means by a function.
+# Arms that come, leave and recover; means by a function.
 
 
 def mean_of_present_arm(m: Any, b: Board, i: int, t: int) -> float:
@@ -188,28 +188,27 @@ class Extensions:
 
     Args:
         formula: the function that gives the means, if no table does.
-        moves: whether arms come, go or recover.
+        dynamic_arms: whether arms come, leave or recover.
         delay: the delay of the rewards, if there is one.
     """
 
     formula: Callable[[int, int, int], float] | None = None
-    moves: bool = False
+    dynamic_arms: bool = False
     delay: Delay | None = None
-
-    def __bool__(self) -> bool:
-        return self != Extensions()
 
     @property
     def on_means(self) -> dict[Any, Any]:
         """The functions to bind so that means are those of the problem; the greedy oracle needs no others."""
         if self.formula is not None:
             return {mean_now: mean_by_formula, mean_formula: self.formula}
-        return {mean_now: mean_of_present_arm, count: count_and_remember, memory_of_run: new_memory} if self.moves else {}
+        return (
+            {mean_now: mean_of_present_arm, count: count_and_remember, memory_of_run: new_memory} if self.dynamic_arms else {}
+        )
 
     def parts(self, policy: Policy) -> dict[Any, Any]:
         """Return the functions to bind into the game loop."""
         found = dict(self.on_means)
-        if self.moves:
+        if self.dynamic_arms:
             found |= {available: present_arms, play: play_with_slices}
         if self.delay is not None:
             found |= {deliver_due_rewards: deliver_delayed_rewards, observe: delay_reward, draw_delay: self.delay.draw}

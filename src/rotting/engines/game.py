@@ -2,7 +2,7 @@
 
 `play` plays one game and allocates nothing, so that a thread of any device can run it; `play_runs` sets up one game after the
 other. Both call the policy through the slots of `kernels/policy_slots.py`. The other small functions of this module do nothing,
-or what the simplest game needs: `link` replaces some of them where a game needs more, such as an oracle that sees the means, a
+or what the simplest game needs. `link` replaces some of them for games that need more, such as an oracle that sees the means, a
 state that can fill up, or a record of every round.
 """
 
@@ -22,7 +22,7 @@ from rotting.problems.mean_table import Means, mean_at, seek
 from rotting.problems.noise import Noise
 
 CANCEL, DONE = 0, 1  # positions in `signal`: a request to stop, and the number of rounds played
-_POLL = 1 << 14  # rounds between two looks at `signal`
+_POLL = 1 << 14  # rounds between two checks of `signal`
 _GROWTH = 2  # factor by which the capacity of a full state grows
 _NOTHING: Mapping[Any, Any] = {}
 
@@ -254,7 +254,7 @@ def play_runs(
 ) -> None:
     """Play one game for each row of `regret` [runs, checkpoints] and `pulls` [runs, K], and of the arrays of a `RoundRecord`.
 
-    Where each run has a problem of its own, `m` holds their means one after the other, and `optimal` has a row for each.
+    If each run has its own problem, `m` holds the means of all runs one after the other, and `optimal` has a row for each.
     """
     n_arms = pulls.shape[1]
     arms = np.arange(n_arms)

@@ -1,13 +1,15 @@
-"""The greedy oracle, to be compiled: in every round it pulls the arm with the largest mean, the lowest one on a tie."""
+"""The greedy oracle, compiled: in every round it pulls the arm with the largest mean, the lowest one on a tie."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.engines.compile import compiled
 from rotting.engines.game import Board, count, mean_now, means_of_run, memory_of_run, new_board
-from rotting.kernels.binding import allocates_nothing
+from rotting.kernels.binding import allocates_nothing, bind
 from rotting.kernels.exact_sums import add, difference
 
 
@@ -34,3 +36,18 @@ def collect_runs(m: Any, n_arms: int, checkpoints: Ints, collected: Floats) -> N
         mine = means_of_run(m, r, n_arms)
         b = new_board(mine, np.zeros(n_arms, np.int64), (), memory_of_run(mine, n_arms, checkpoints[-1]))
         collect(mine, b, checkpoints, collected[r])
+
+
+def greedy_rewards(means: Any, n_arms: int, checkpoints: Ints, parts: Mapping[Any, Any], runs: int = 1) -> Floats:
+    """Return the cumulative mean reward of the greedy oracle `[runs, checkpoints]`.
+
+    Args:
+        means: a `Means`, or an `ExtendedMeans`.
+        n_arms: K.
+        checkpoints: rounds, increasing; the last one is the horizon.
+        parts: functions of the game to replace, such as those of `Extensions.on_means`.
+        runs: the number of games.
+    """
+    collected = np.zeros((runs, checkpoints.size))
+    compiled(bind(collect_runs, parts), allocates=True)(means, n_arms, checkpoints, collected)
+    return collected

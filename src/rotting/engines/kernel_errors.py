@@ -1,7 +1,7 @@
-"""Errors in the functions of a policy or a noise, as one sentence: whose function, where, and what is wrong.
+"""Errors in the functions of a policy or a noise, as one sentence: the owner, the line and the cause.
 
-Numba's messages about code that it cannot compile fill pages: `compile_error` reads the place and the cause from them. A game
-that fails while it is played is played again without the compiler, up to the round that failed (`game_error`).
+Numba's messages about code that it cannot compile are pages long: `compile_error` finds the line and the cause in them. A game
+that fails while it is played is repeated in the interpreter, up to the round that failed (`game_error`).
 """
 
 import re
@@ -93,7 +93,7 @@ def _split(text: str) -> list[str]:
 
 
 def _bad_choice(function: Kernels, text: str) -> str | None:
-    """Return that `choose` must return a whole number, if Numba stops where the game uses the choice."""
+    """Return that `choose` must return a whole number, if Numba fails where the game uses the choice."""
     uses = {mean_now.__code__.co_filename: _lines(mean_now) | _lines(check_arm_in_range)}
     if not any(line in uses.get(file, set()) for file, line in _named_lines(text)[:1]):
         return None
@@ -155,11 +155,11 @@ def _no_arm(choose: Kernels, choice: object) -> str:
 
 # Games that fail while they are played.
 
-_REPLAY_ROUNDS = 100_000  # the interpreter plays these in a few seconds
+_REPLAY_ROUNDS = 100_000  # the most that are repeated, which takes the interpreter a few seconds
 
 
 class _StopAfter:
-    """Takes the place of a game's `signal`, and cancels the game after a number of rounds."""
+    """A stand-in for the `signal` of a game, which cancels the game after a number of rounds."""
 
     def __init__(self, rounds: int) -> None:
         self._rounds = rounds
@@ -195,7 +195,7 @@ def game_error(task: Task, chunk: Chunk, error: Exception) -> KernelError:
 
 
 def _bad_value(function: Kernels, error: Exception, found: Exception | None) -> tuple[list[Any], str] | None:
-    """Return that a reward or a choice is wrong, if the error arose in the game's own code, which is right."""
+    """Return that a reward or a choice is wrong, if the error arose in the code of the game, which has no mistake itself."""
     frames = frames_of(function, found)
     if not frames and isinstance(error, FloatingPointError):  # compiled, only `draw_checked` raises it
         return _bad_reward(function)

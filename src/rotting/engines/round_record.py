@@ -13,11 +13,11 @@ from rotting.policy import Policy
 from rotting.problems.mean_table import Means
 
 MOST_BYTES = 1 << 33
-"""The size of the largest record: 8 GiB."""
+"""The size of the largest record that is allowed: 8 GiB."""
 
 
 class RoundRecord(NamedTuple):
-    """The rounds of some runs. An array that was not asked for has no rounds."""
+    """A record of the rounds of some runs. An array that is not recorded has no rounds."""
 
     arms: NDArray[np.unsignedinteger[Any]]  # [runs, T] the arm that was pulled
     rewards: Floats  # [runs, T] its reward
@@ -75,11 +75,8 @@ def check_size(fields: tuple[str, ...], runs: int, horizon: int, n_arms: int) ->
     size = sum(array.nbytes for array in one) * runs * horizon
     if size > MOST_BYTES:
         asked = f"{runs:,} runs of {horizon:,} rounds" if runs > 1 else f"{horizon:,} rounds of {n_arms:,} arms"
-        raise InvalidValueError("record", f"fit in {_written(MOST_BYTES)}", size, got=f"{asked}, which take {_written(size)}")
-
-
-def _written(size: int) -> str:
-    return f"{size / (1 << 30):,.3g} GiB"
+        most, needed = (f"{each / (1 << 30):,.3g} GiB" for each in (MOST_BYTES, size))
+        raise InvalidValueError("record", f"fit in {most}", size, got=f"{asked}, which take {needed}")
 
 
 def own_record(record: RoundRecord, r: int) -> RoundRecord:
@@ -90,7 +87,7 @@ def own_record(record: RoundRecord, r: int) -> RoundRecord:
 
 
 def write_round(b: Board, t: int, i: int, reward: float) -> None:
-    """Record the arm and the reward, as far as they are asked for. A round that is played again is recorded again."""
+    """Record the arm and the reward, if they are to be recorded. A round that is played again is recorded again."""
     if t <= b.record.arms.size:
         b.record.arms[t - 1] = i
     if t <= b.record.rewards.size:

@@ -1,7 +1,7 @@
-"""What engines play and return, as values that can be pickled.
+"""The work of engines and its results, as values that can be pickled.
 
-A `Game` is one policy on one problem: everything that decides the result of its run r, on any engine and any machine. A `Task`
-is some consecutive runs of a game, and a `Chunk` is their result.
+A `Game` is one policy on one problem, with everything that decides the result of each run, on any engine and any machine. A
+`Task` is some consecutive runs of a game, and a `Chunk` is their result.
 """
 
 import hashlib
@@ -83,7 +83,7 @@ def unsupported_feature(record: tuple[str, ...], draws: object, extensions: Exte
     found = {
         "a record of every round": bool(record),
         "a new problem in every run": draws is not None,
-        "arms that come, leave or recover": extensions.moves,
+        "arms that come, leave or recover": extensions.dynamic_arms,
         "late rewards": extensions.delay is not None,
     }
     return next((name for name, has_it in found.items() if has_it), "")
@@ -126,7 +126,7 @@ class Setting:
         keys = self.noise_key, self.policy_key
         scale = np.ravel(self.noise.scale).tolist()
         drawn = () if self.draws is None else (self.draws.digest,)
-        rules = self.extensions.moves, self.extensions.delay  # the digest of the game covers the code of a formula
+        rules = self.extensions.dynamic_arms, self.extensions.delay  # the digest of the game covers the code of a formula
         hasher = hashlib.sha256(repr((keys, self.noise, scale, engine, rules, *self.record, *drawn)).encode())
         for array in (*self.means, self.checkpoints, self.optimum):
             hasher.update(f"{array.dtype}{array.shape}".encode())

@@ -45,7 +45,7 @@ class WorkClaims:
         weakref.finalize(self, self._stop.set)
 
     def take(self, path: Path) -> bool:
-        """Claim the work that a path stands for; return False if another process is working on it."""
+        """Claim a piece of work by the path of its claim; return False if another process is working on it."""
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(2):
