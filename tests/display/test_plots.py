@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rotting.common.arrays import Floats
-from rotting.common.looks import COLOURS, STYLES
+from rotting.common.curve_styles import COLOURS, STYLES
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.panels import curve_style, style_numbers
 from rotting.display.pictures import picture_bytes

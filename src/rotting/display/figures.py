@@ -17,9 +17,9 @@ class Curve:
         label: what it shows; curves of one label share a colour, a line style and an entry of the legend.
         x: the positions, increasing.
         y: the values.
-        low: the lower ends of the intervals; None if there are none, as for a known mean.
+        low: the lower ends of the intervals; None if there are none.
         high: the upper ends.
-        points: whether to mark each of a few points, with a bar for its interval; otherwise a line with a band.
+        points: whether to draw markers with error bars, for a few points, instead of a line with a band.
     """
 
     label: str
@@ -41,7 +41,7 @@ class Panel:
         curves: in the order of the legend.
         x_log: whether the x axis is logarithmic at first.
         y_log: whether the y axis is.
-        y_max: where the y axis ends, if some curves would flatten the others; None to show all of them.
+        y_max: the end of the y axis, if the largest curves would flatten the others; None to show all curves in full.
         note: a line of text, such as where the curves outside the panel end.
     """
 
@@ -65,7 +65,7 @@ class Figure:
         caption: what is drawn, and what the bands and bars are.
         panels: from left to right, row by row.
         columns: panels per row on a wide page.
-        first: labels that get the first styles, so that they have the same ones in several figures.
+        first: labels that get the first styles, so that they look the same in several figures.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Figure:
 
     @property
     def families(self) -> list[list[str]]:
-        """The labels of all curves, each once; those that share panels are together, in the order in which they appear.
+        """The labels of all curves, grouped by the panels that they share, in order of appearance.
 
         Example:
             >>> one, two, three = (Curve(label, np.zeros(1), np.zeros(1)) for label in ("article 1", "UCB1", "article 2"))
@@ -103,8 +103,8 @@ class Figure:
 
 BAND = "mean over the runs; the band holds 10 % to 90 % of them"
 BANDS = {"quantiles": "band from 10 % to 90 % of them", "interval": "band: 95 % interval of the mean", None: ""}
-"""What may be drawn around a mean, in words."""
-_FAR = 4.0  # times the median: a policy that ends above it would flatten the others
+"""What can be drawn around a mean, in words for captions."""
+_FAR = 4.0  # a policy that ends above this multiple of the median would flatten the others
 
 
 def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: Floats, band: str | None = "quantiles") -> Panel:

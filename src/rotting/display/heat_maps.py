@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats
-from rotting.common.looks import COLOURS
+from rotting.common.curve_styles import COLOURS
 from rotting.common.short_numbers import short_texts
 from rotting.display.pictures import (
     INCH,
@@ -16,7 +16,7 @@ from rotting.display.pictures import (
     SUBDUED,
     check_new_file,
     draw_top,
-    matplotlib_figure,
+    new_picture,
     points,
     text_height,
     wrapped,
@@ -48,11 +48,11 @@ def plot_heat(
         x: the label and the values of the parameter from left to right.
         y: the same from below.
         values: one number for each `[y, x]`, NaN where there is none.
-        label: what they are.
+        label: the label of the colour bar.
         title: above the picture.
-        best_along: the axis of `values` along which the smallest is framed, if any.
+        best_along: the axis of `values` along which the smallest value is framed; None for no frames.
         path: a new image file; its suffix sets the format.
-        hatched: which values `[y, x]` are measured otherwise than the rest, as the note says.
+        hatched: the values `[y, x]` to hatch, which the note explains.
         note: small print below the title.
 
     Example:
@@ -62,21 +62,16 @@ def plot_heat(
         >>> import matplotlib.pyplot
         >>> matplotlib.pyplot.close("all")
     """
-    new_picture: Any = matplotlib_figure()
-    from matplotlib.patches import Rectangle  # noqa: PLC0415 - an extra
-
     if path is not None:
         path = check_new_file(path)
-    else:
-        from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
-
-        new_picture = plt.figure
     rows, columns = values.shape
     width, height = max(4.6, min(12.0, 2.2 + 0.62 * columns)), max(2.6, min(10.0, 1.3 + 0.42 * rows))
     head, below = wrapped(title, width - 0.4, LETTERS.title, bold=True), wrapped(note, width - 0.4, LETTERS.small)
     top = text_height(head, LETTERS.title) + text_height(below, LETTERS.small) + 12
     height += top / INCH
-    picture: Picture = new_picture(figsize=(width, height), layout="constrained")
+    picture = new_picture(path is None, width, height)
+    from matplotlib.patches import Rectangle  # noqa: PLC0415 - an extra, which `new_picture` has found
+
     draw_top(picture, head, below, LETTERS, top)
     ax = picture.add_subplot()
     image = ax.imshow(values, origin="lower", aspect="auto", cmap="cividis")
@@ -103,5 +98,5 @@ def plot_heat(
 
 
 def _digits(value: float) -> str:
-    """Write three digits, zeros at the end too: numbers side by side are then as exact as each other."""
+    """Return a number with three significant digits, including zeros at the end."""
     return f"{value:#,.3g}".rstrip(".")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.common.looks import COLOURS, STYLES
+from rotting.common.curve_styles import COLOURS, STYLES
 from rotting.display.figures import Figure, Panel
 from rotting.display.pictures import GLYPH, INCH, Letters, SizedText, draw_header, points, text_height, wrapped
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.lines import Line2D
 
-# Seven markers: a third way to tell curves apart, with a period of its own.
+# Seven markers, since seven has no factor in common with the numbers of colours and line styles.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "handlelength": 3.6}
-_SMALLER = (1.0, 0.9, 0.8, 0.7, 0.6)  # times the size of a legend's letters
-_SHARES = (0.55, 0.95)  # of the height of the axes, that a legend inside may take; more only where less will not do
-_FEW = 8  # values of a parameter that fit as the labels of a logarithmic axis
-_APART = 0.06  # of the axis, between two of them at least
+_SMALLER = (1.0, 0.9, 0.8, 0.7, 0.6)  # sizes of the letters of a legend that are tried, relative to the usual one
+_SHARES = (0.55, 0.95)  # shares of the height of the axes that a legend may take; the larger one if no size fits the smaller
+_FEW = 8  # labels of values that fit below a logarithmic axis
+_APART = 0.06  # smallest distance of two of them, relative to the axis
 
 
 class CurveStyle(NamedTuple):
-    """What tells a curve from the others: colour, line style and marker."""
+    """The style of a curve: colour, line style and marker."""
 
     colour: str
     style: Any
@@ -89,7 +89,7 @@ def draw_panel(ax: "Axes", panel: Panel, styles: Mapping[str, CurveStyle]) -> "l
 
 
 def _y_limits(panel: Panel) -> tuple[float, float]:
-    """Return the ends of a linear y axis: up to `y_max` or all curves, down to zero if nothing is below and zero is near."""
+    """Return the ends of a linear y axis: up to `y_max` or the largest value, down to zero if that is near and the smallest."""
     drawn = [values for curve in panel.curves for values in (curve.y, curve.low, curve.high) if values is not None]
     values = np.concatenate([np.zeros(0), *drawn])
     values = values[np.isfinite(values)]
@@ -100,7 +100,7 @@ def _y_limits(panel: Panel) -> tuple[float, float]:
 
 
 def write_ticks(axis: "Axis", log: bool) -> None:
-    """Write numbers in full, with a comma for thousands; a short logarithmic axis gets more of them."""
+    """Write the ticks in full, with commas for thousands; a short logarithmic axis gets more ticks."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - an extra
 
     axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
@@ -112,7 +112,7 @@ def write_ticks(axis: "Axis", log: bool) -> None:
 
 
 def _mark_few_values(axis: "Axis", values: Floats) -> None:
-    """Put the ticks of a logarithmic axis at the values of the points, if their labels have room."""
+    """Put the ticks of a logarithmic axis at the values of the points, if there is room for their labels."""
     from matplotlib.ticker import NullLocator  # noqa: PLC0415 - an extra
 
     places = np.log(values)
@@ -122,7 +122,7 @@ def _mark_few_values(axis: "Axis", values: Floats) -> None:
 
 
 def dress_panel(ax: "Axes", title: SizedText, note: SizedText, letters: Letters) -> None:
-    """Give a panel its title, the note below it, and font sizes and ticks that fit."""
+    """Write the title of a panel and the note below it, and set font sizes and ticks that fit."""
     if ax.get_xscale() == "linear":
         ax.locator_params(axis="x", nbins=5)  # more labels would touch, such as 150,000
     draw_header(ax, title, note)
@@ -165,7 +165,7 @@ def legend_shape(labels: Sequence[str], width: float, size: float) -> tuple[int,
 
 
 def place_legend_inside(ax: "Axes", lines: "Sequence[Line2D]", place: Any) -> None:
-    """Put a legend into the axes, with letters as small as it takes: long labels are wrapped, and many stand in columns."""
+    """Draw a legend inside the axes, with letters small enough to fit: long labels are wrapped, many are set in columns."""
     frame = ax.get_window_extent()
     usual = points(LEGEND["fontsize"])
     for share, times in itertools.product(_SHARES, _SMALLER):

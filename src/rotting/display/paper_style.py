@@ -1,21 +1,21 @@
-"""The look of the report's figures, for figures of your own: sizes of a paper's columns, letters, colours, line styles."""
+"""The style of the report's figures for your own: column widths of papers, font sizes, colours, line styles."""
 
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from rotting.common.looks import COLOURS, STYLES
+from rotting.common.curve_styles import COLOURS, STYLES
 from rotting.common.rules import positive
 from rotting.errors import InvalidValueError, MissingExtraError
 
 WIDTHS = {"column": 3.25, "text": 5.5, "page": 6.75}
-"""Inches of a column of two, of the text of a page with one, and of a page with two columns, in the usual templates."""
+"""Widths in inches in the usual templates: one of two columns, a page of one column, and a page across two columns."""
 _ASPECT = 0.68  # height over width
 _CURVES = 40  # before a pair of colour and line style repeats
 
 
 class Style(dict[str, Any]):
-    """Settings of Matplotlib: a dict for `rcParams.update`, and a context in which they hold."""
+    """Settings of Matplotlib: a dict for `rcParams.update`, and a context manager that applies them."""
 
     _entered: ExitStack
 
@@ -33,8 +33,8 @@ class Style(dict[str, Any]):
 def style(width: str | float = "column", height: float | None = None) -> Style:
     """Return the settings of Matplotlib with which the report's figures are drawn, for a figure of this size.
 
-    Use it as a context, or for good: `matplotlib.rcParams.update(style())`. Curves are told apart by colour and by line style,
-    letters stay text in a PDF, and the file is as wide as it says: include it in LaTeX without scaling.
+    Use it as a context manager, or for all figures: `matplotlib.rcParams.update(style())`. Curves differ in colour and in line
+    style, letters stay text in a PDF, and the file has exactly this width, so that LaTeX can include it without scaling.
 
     Args:
         width: "column" (3.25 inches, one of two), "text" (5.5, a page of one column), "page" (6.75, across two), or inches.

@@ -1,4 +1,4 @@
-"""What every picture needs: Matplotlib, which is an extra, sizes of text, and new files."""
+"""Tools for all pictures: Matplotlib, which is an extra, sizes of text, and new files."""
 
 import io
 import textwrap
@@ -31,12 +31,23 @@ SizedText = tuple[str, float]
 
 
 def matplotlib_figure() -> "type[Picture]":
-    """Return Matplotlib's class of figures, which pyplot knows nothing of and which need no display."""
+    """Return Matplotlib's class of figures. They need no display, and pyplot does not know them."""
     try:
         from matplotlib.figure import Figure as Picture  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise MissingExtraError("plotting needs Matplotlib: pip install 'rotting[plot]'") from error
     return Picture
+
+
+def new_picture(shown: bool, width: float, height: float) -> "Picture":
+    """Return a new Matplotlib figure of that size in inches: one that pyplot shows, or one that needs no display."""
+    make: Any = matplotlib_figure()
+    if shown:
+        from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
+
+        make = plt.figure
+    picture: Picture = make(figsize=(width, height), layout="constrained")
+    return picture
 
 
 def check_suffix(name: str, path: Path) -> None:
@@ -90,7 +101,7 @@ def styled_size() -> tuple[float, float] | None:
 
 
 def letters_in_force() -> Letters:
-    """Return the sizes of letters in a figure: around the one that a style has set."""
+    """Return the sizes of letters in a figure: those of the style in force, or the default ones."""
     from matplotlib import rcParams  # noqa: PLC0415 - an extra
 
     text = float(rcParams["font.size"])
@@ -117,7 +128,7 @@ def text_height(text: str, size: float) -> float:
 
 
 def draw_top(picture: "Picture", title: str, caption: str, letters: Letters, top: float) -> None:
-    """Write a title and a caption into the top of a figure, which is so many points high, and lay out the rest below it."""
+    """Write a title and a caption into the top of a figure, `top` points high, and lay out the rest below it."""
     width, height = picture.get_size_inches()
     # The layout engine keeps room for the legend at the bottom; the top is reserved for the title and the caption.
     below = 1 - top / INCH / height

@@ -1,6 +1,6 @@
 """Pictures of figures and of regret. Matplotlib is an extra and is imported only when something is drawn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from rotting.display.pictures import (
     draw_top,
     letters_in_force,
     matplotlib_figure,
+    new_picture,
     points,
     styled_size,
     text_height,
@@ -71,18 +72,18 @@ def plot_regret(
         labels: one per policy.
         checkpoints: the C rounds.
         regret: one number per policy, run and checkpoint.
-        title: above the plot, in bold, in as many lines as it takes to stay above it.
+        title: above the plot, in bold, wrapped to its width.
         caption: small print below the title.
-        ax: where to draw; None makes a figure, which pyplot shows unless there is a `path`.
+        ax: the axes to draw into; None makes a figure, which pyplot shows unless there is a `path`.
         path: a new image file; its suffix sets the format. It is as wide as the style in force says, and higher by the header
             and the legend.
-        log: rounds on a logarithmic axis, where logarithmic regret is a straight line.
-        bounds: for each policy, labels and values of bounds at the checkpoints, drawn thin in the policy's colour; regret is
-            then on a logarithmic axis, as bounds are much larger.
-        legend: whether there is one; below the axes of a figure made here, else inside the axes, where it covers least. A place
-            of Matplotlib's, such as "upper left", is inside, too.
+        log: whether the axis of the rounds is logarithmic, on which logarithmic regret is a straight line.
+        bounds: for each policy, labels and values of bounds at the checkpoints, drawn thin in the policy's colour. The regret
+            axis is then logarithmic, since bounds are much larger.
+        legend: True draws it below the axes of a new figure, else inside the given axes, where it covers least; False draws
+            none; a location of Matplotlib, such as "upper left", draws it inside the axes.
         band: "quantiles" from 10 % to 90 % of the runs, "interval" of 95 % of the mean, or None.
-        log_y: regret on a logarithmic axis. Where a policy ends with no regret, or with less, the axis is linear around zero.
+        log_y: whether the regret axis is logarithmic; it is linear around zero if a policy ends with no regret or less.
 
     Example:
         >>> regret = np.cumsum(np.ones((1, 5, 3)), axis=2)
@@ -94,23 +95,16 @@ def plot_regret(
     """
     if path is not None:
         path = check_new_file(path)
-    new_picture = matplotlib_figure()
+    matplotlib_figure()
     _check_look(legend, band)
     own = ax is None
     below = own and legend is True  # no curve is covered there
     if ax is None:
         entries = [*labels, *(label for each in bounds for label, _ in each)] if below else []
-        width, height = _own_size()
+        width, height = styled_size() or (7.2, 4.6)
         columns, room = legend_shape(entries, width, LETTERS.small)
         room += sum(text_height(text, size) for text, size in _header(title, caption, 0.8 * width))
-        size = (width, height + room / INCH)
-        if path is not None:
-            figure = new_picture(size, layout="constrained")  # needs no display, and pyplot holds no reference to it
-        else:
-            from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
-
-            figure = plt.figure(figsize=size, layout="constrained")
-        ax = figure.add_subplot()
+        ax = new_picture(path is None, width, height + room / INCH).add_subplot()
     width, height = (each / ax.figure.figure.dpi for each in ax.get_window_extent().size)
     lines = draw(ax, labels, checkpoints, regret, log, bounds, band, log_y)
     if below:
@@ -133,17 +127,14 @@ def _header(title: str, caption: str, width: float) -> tuple[SizedText, SizedTex
 
 
 def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
-    """Draw a figure as `draw_figure` does; into a new image file, as wide as the style in force says, or where pyplot shows it.
+    """Draw a figure as `draw_figure` does, into a new image file as wide as the style in force says, or shown by pyplot.
 
     Args:
         figure: what to draw.
         path: a new image file; its suffix sets the format.
     """
     if path is None:
-        matplotlib_figure()
-        from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
-
-        return draw_figure(figure, plt.figure)
+        return draw_figure(figure, shown=True)
     path = check_new_file(path)
     picture = draw_figure(figure)
     write_picture(picture, path, "tight" if styled_size() is None else "standard")
@@ -151,19 +142,14 @@ def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
 
 
 def _check_look(legend: object, band: object) -> None:
-    """Refuse an unknown place of the legend, or an unknown band."""
+    """Refuse an unknown location of the legend, or an unknown band."""
     from matplotlib.legend import Legend  # noqa: PLC0415 - an extra
 
     if not isinstance(legend, bool) and legend not in Legend.codes:
         hint = suggest(legend, Legend.codes) if isinstance(legend, str) else ""
-        raise InvalidValueError("legend", "be True, False or a place such as 'upper left'", legend, hint=hint)
+        raise InvalidValueError("legend", "be True, False or a location such as 'upper left'", legend, hint=hint)
     if band not in BANDS:
         raise InvalidValueError("band", "be 'quantiles', 'interval' or None", band)
-
-
-def _own_size() -> tuple[float, float]:
-    """Return the width and the height of the axes of a figure: those that a style has set, else those of a page."""
-    return styled_size() or (7.2, 4.6)
 
 
 def draw(
@@ -185,7 +171,7 @@ def draw(
         for j, (label, values) in enumerate(proved):
             styles[label] = CurveStyle(curve_style(k).colour, THIN[j % len(THIN)], curve_style(k).marker)
             panel = replace(panel, curves=(*panel.curves, Curve(label, checkpoints, values)))
-    # A game of one arm or one round has no regret, and perhaps no bound: nothing for a logarithmic axis.
+    # A game of one arm or one round may have neither regret nor bounds, so that there is nothing for a logarithmic axis.
     ends = [curve.y[-1] for curve in panel.curves if curve.y[-1] > 0]
     panel = replace(panel, y_log=bool(ends and (log_y or any(bounds))))
     if panel.y_log:
@@ -216,7 +202,7 @@ def _show_zero(ax: "Axes", panel: Panel, least: float) -> None:
     ax.axhline(0.0, color=SUBDUED, linewidth=0.6)
 
 
-def draw_figure(figure: Figure, new_picture: "Callable[..., Picture] | None" = None) -> "Picture":
+def draw_figure(figure: Figure, shown: bool = False) -> "Picture":
     """Draw a figure for print: panels in rows of `figure.columns`, with one legend below.
 
     Curves of one label look the same in every panel. Axis labels that repeat those of the panel to the left or below are
@@ -224,7 +210,7 @@ def draw_figure(figure: Figure, new_picture: "Callable[..., Picture] | None" = N
 
     Args:
         figure: what to draw.
-        new_picture: makes the Matplotlib figure; by default one that pyplot does not know.
+        shown: whether pyplot shows it; by default pyplot does not know the figure.
 
     Returns:
         The Matplotlib figure; `picture_bytes` turns it into the content of a file.
@@ -237,7 +223,7 @@ def draw_figure(figure: Figure, new_picture: "Callable[..., Picture] | None" = N
         >>> picture.axes[0].get_title(loc="left")
         'one run'
     """
-    new_picture = new_picture or matplotlib_figure()
+    matplotlib_figure()
     panels, columns = figure.panels, max(1, min(figure.columns, len(figure.panels)))
     rows = -(-len(panels) // columns)
     styled, letters = styled_size(), letters_in_force()
@@ -253,7 +239,7 @@ def draw_figure(figure: Figure, new_picture: "Callable[..., Picture] | None" = N
     heads_height = sum(max(sum(text_height(*each) for each in head) for head in line) for line in heads)
     top = text_height(title, letters.title) + text_height(caption, letters.small) + 12
     height = rows * (0.56 if rows > 2 else 0.74) * min(panel_width, 5.2) + (top + heads_height + legend_height) / INCH
-    picture = new_picture(figsize=(width, height), layout="constrained")
+    picture = new_picture(shown, width, height)
     draw_top(picture, title, caption, letters, top)
     styles = {label: curve_style(k) for label, k in style_numbers(figure).items()}
     for k, panel in enumerate(panels):

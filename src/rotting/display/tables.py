@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 NO_INTERVAL = "*"
-"""Stands in a table where an interval is missing; the note below says why."""
+"""Marks a missing interval in a table; the note below gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Column:
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """A table for people: as it prints in a terminal, `to_markdown()`, `to_latex()`, HTML in a notebook; `rows` for programs.
+    """A table for people, as text, Markdown, LaTeX or HTML in a notebook; its `rows` are for programs.
 
     Args:
         lines: the text above the table.
-        columns: the first are aligned to the left, the others to the right.
+        columns: the first `left` ones are aligned to the left, the others to the right.
         rows: one dict per row.
-        left: how many the first are.
-        notes: the text below the table, also in LaTeX. Why intervals are missing is added by itself: see `footnotes`.
+        left: the number of columns that are aligned to the left.
+        notes: the text below the table. `footnotes` adds why intervals are missing.
 
     Example:
         >>> table = Table(("An example",), (Column("policy", lambda row: row["policy"]),), [{"policy": "FEWA 4"}])
@@ -56,7 +56,7 @@ class Table:
 
     @property
     def footnotes(self) -> tuple[str, ...]:
-        """The notes, and the reasons of all intervals that are missing.
+        """The notes, and the reasons for missing intervals.
 
         Example:
             >>> Table((), (interval_column("ratio"),), [{"ratio": NoInterval(1.5, "there is only one run")}])
@@ -86,7 +86,7 @@ class Table:
         below = ["", *self.footnotes] if self.footnotes else []
         return "\n".join([*self.lines, *([""] if self.lines else []), *written, *below])
 
-    __repr__ = __str__  # what a prompt shows
+    __repr__ = __str__  # so that an interactive prompt shows the table
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, as GitHub reads it."""
@@ -100,7 +100,7 @@ class Table:
     def to_latex(self) -> str:
         r"""Return the table in LaTeX, with the rules of the package `booktabs`.
 
-        What stands above it and its notes become small print below.
+        The lines above the table and its notes become small print below it.
 
         Example:
             >>> columns = (Column("policy", lambda row: row["policy"]), Column("10 %", lambda row: f"{row['q10']:.1f}"))
@@ -126,7 +126,7 @@ class Table:
     def to_pandas(self) -> "pd.DataFrame":
         """Return the numbers of the rows as a data frame; an interval is three columns, `x`, `x_low` and `x_high`.
 
-        Where an interval is missing, `x_reason` says why. The notes are in `attrs["notes"]`. Needs the extra `rotting[pandas]`.
+        If an interval is missing, `x_reason` has the reason. `attrs["notes"]` has the notes. Needs the extra `rotting[pandas]`.
 
         Example:
             >>> rows = [{"policy": "UCB1", "ratio": Interval(1.5, 1.0, 2.0)}]
@@ -177,7 +177,7 @@ def _flat(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _reasons(row: dict[str, Any]) -> Iterator[str]:
-    """Return why intervals of a row are missing; those of a row that has their ends as numbers are its `reason`."""
+    """Yield the reasons for missing intervals in a row; a row with the cells of `mean_cells` has its `reason`."""
     yield from (each.reason for each in row.values() if isinstance(each, NoInterval))
     if row.get("reason"):
         yield row["reason"]
@@ -194,7 +194,7 @@ def mean_cells(interval: Interval) -> dict[str, float | str | None]:
 
 
 def ends_text(low: float | None, high: float | None, style: str) -> str:
-    """Write the ends of an interval, or the mark of one that is missing.
+    """Return the ends of an interval as text, or the mark of a missing one.
 
     Example:
         >>> ends_text(1.5, 2.5, ".1f"), ends_text(None, None, ".1f")
@@ -204,7 +204,7 @@ def ends_text(low: float | None, high: float | None, style: str) -> str:
 
 
 def interval_text(interval: Interval, style: str = ",.1f") -> str:
-    """Write a mean and its interval, which need not be symmetric.
+    """Return a mean and its interval as text.
 
     Example:
         >>> interval_text(Interval(12.34, 12.24, 12.64)), interval_text(NoInterval(12.34, "there is only one run"))
@@ -213,8 +213,18 @@ def interval_text(interval: Interval, style: str = ",.1f") -> str:
     return f"{interval.mean:{style}} {ends_text(interval.low, interval.high, style)}"
 
 
+def value_column(head: str, style: str = "", key: str = "") -> Column:
+    """Return a column for the values under a key, by default `head`, in a format such as `,.1f`.
+
+    Example:
+        >>> value_column("T", ",").write({"T": 10_000})
+        '10,000'
+    """
+    return Column(head, lambda row: format(row[key or head], style))
+
+
 def interval_column(head: str, style: str = ",.1f") -> Column:
-    """Return the column of a row's interval of that name, written as `interval_text` does."""
+    """Return a column for the intervals under the key `head`."""
     return Column(head, lambda row: interval_text(row[head], style))
 
 
@@ -229,7 +239,7 @@ def half_widths(rows: Sequence[dict[str, Any]]) -> list[float]:
 
 
 def quantile_column(head: str, key: str, style: str) -> Column:
-    """Return the column of a quantile over the runs; a single run, which has no interval either, has none."""
+    """Return a column for a quantile over the runs, which a single run does not have."""
     return Column(head, lambda row: "-" if row["low"] is None else format(row[key], style))
 
 
