@@ -29,7 +29,7 @@ from rotting.experiments.rested_two_arms import game_name
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.problems import two_arms
 from rotting.simulation import comparisons
-from rotting.simulation.comparisons import from_runs, growth, mean_ratio, spread_ratio
+from rotting.simulation.comparisons import growth, mean_ratio, requiring_runs, spread_ratio
 from rotting.simulation.simulate import simulate, simulate_all
 
 PAGE = Path(__file__).parent / "intervals.md"
@@ -339,7 +339,7 @@ def methods(name: str) -> dict[str, Method]:
 
     found: dict[str, Method] = {label: of(method) for label, method in other.items()}
     if name == "mean_ratio":
-        ours = from_runs(rested_two_arms.RARE_SHOW_FROM, mean_ratio)
+        ours = requiring_runs(rested_two_arms.RARE_SHOW_FROM, mean_ratio)
         return found | {"studentised bootstrap": studentised_means, "**jackknife, or none**": ours}
     if name == "spread_ratio":
         return found | {"studentised bootstrap": studentised, "**studentised bootstrap at 99 %, or none**": spread_ratio}

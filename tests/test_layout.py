@@ -13,7 +13,7 @@ NO_BEHAVIOUR = {
     "engines/engine.py": "a protocol; engines/test_threads.py tests what keeps it",
     "kit.py": "names from other modules; test_package.py checks that they are there",
     "common/arrays.py": "names for types of arrays",
-    "common/looks.py": "colours and line styles; display/test_plots.py checks that curves differ",
+    "common/curve_styles.py": "colours and line styles; display/test_plots.py checks that curves differ",
     "common/version.py": "one string; test_package.py compares it with the change log",
     "report/model.py": "data that the page and the writer are tested with",
 }
@@ -44,6 +44,7 @@ TESTED_WITH = {
     "display/heat_maps.py": "simulation/test_study.py",
     "display/panels.py": "display/test_plots.py",
     "display/pictures.py": "display/test_plots.py",
+    "problems/drawings.py": "problems/test_problem.py",
     "problems/given_arms.py": "problems/test_problem.py",
     "problems/noise_draws.py": "problems/test_noise.py",
     "simulation/plan.py": "simulation/test_simulate.py",
@@ -56,6 +57,7 @@ TESTED_WITH = {
     "simulation/study_parameters.py": "simulation/test_study.py",
     "simulation/study_plots.py": "simulation/test_study.py",
     "simulation/study_points.py": "simulation/test_study.py",
+    "simulation/study_tables.py": "simulation/test_study.py",
 }
 """Modules that are tested with another one, whose file it is."""
 

@@ -11,13 +11,13 @@ from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, NoInterval, resamples
 from rotting.report.claims import Claim, Verdict
 from rotting.simulation.comparisons import (
-    from_runs,
     geometric_mean,
     growth,
     mean_ratio,
     quantile_ratio,
     quotient_of,
     relative_spread,
+    requiring_runs,
     share_ahead,
     smallest_ratio,
     spread_ratio,
@@ -114,7 +114,7 @@ def test_a_ratio_that_some_runs_make_positive_is_told_without_an_interval(
 
 def test_a_comparison_may_ask_for_runs() -> None:
     """Its own reason comes first: more runs would not mend a ratio that is undefined."""
-    compare = from_runs(20, mean_ratio)
+    compare = requiring_runs(20, mean_ratio)
     upper, lower = np.random.default_rng(6).gamma(4.0, 1.0, (2, 3, 20))
     assert compare(upper, lower) == mean_ratio(upper, lower)
     found = compare(upper[:, :19], lower[:, :19])
@@ -128,7 +128,7 @@ def test_a_comparison_may_ask_for_runs() -> None:
 def test_rare_runs_are_not_told_from_runs_that_hold_none() -> None:
     """One run in a hundred regrets 30 more: of 40 runs, those that hold none look as harmless as any, and are wrong.
 
-    So intervals that the runs' own skewness allows cover even less often than all, and `from_runs` asks for a number of runs.
+    So intervals that the runs' own skewness allows cover even less often than all: `requiring_runs` asks for a number of runs.
     """
     rng = np.random.default_rng(11)
     truth = 4.0 / (4.0 + 30 * 0.01)
@@ -143,7 +143,7 @@ def test_rare_runs_are_not_told_from_runs_that_hold_none() -> None:
     (stated, covered), (passed, right) = (stated_and_covered(each, truth) for each in (every, harmless))
     assert covered < 0.75 * stated
     assert right / passed < 0.5 * covered / stated
-    assert stated_and_covered([from_runs(2_000, mean_ratio)(upper, lower)], truth) == (0, 0)
+    assert stated_and_covered([requiring_runs(2_000, mean_ratio)(upper, lower)], truth) == (0, 0)
 
 
 def test_spreads_have_no_interval_where_few_runs_make_them() -> None:

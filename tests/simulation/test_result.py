@@ -539,8 +539,11 @@ def test_a_logarithmic_axis_shows_regret_that_is_positive_zero_or_negative() -> 
     ("changes", "message"),
     [
         ({"band": "quantile"}, "band must be 'quantiles', 'interval' or None, got 'quantile'"),
-        ({"legend": "uper left"}, "legend must be True, False or a place such as 'upper left', got 'uper left'; did you mean"),
-        ({"legend": 3}, "legend must be True, False or a place such as 'upper left', got 3"),
+        (
+            {"legend": "uper left"},
+            "legend must be True, False or a location such as 'upper left', got 'uper left'; did you mean",
+        ),
+        ({"legend": 3}, "legend must be True, False or a location such as 'upper left', got 3"),
     ],
 )
 def test_a_look_that_there_is_not_is_refused(changes: dict[str, Any], message: str) -> None:
@@ -877,7 +880,7 @@ def test_what_was_selected_merges_to_the_whole() -> None:
     assert parts[0] == _shard(7, 5)
     assert Result.merge(*parts) == whole
     assert parts[0].to_pandas()["run"].unique().tolist() == [7, 8, 9, 10, 11]
-    with pytest.raises(errors.InvalidValueError, match="runs must be numbers from 3 to 11 that follow one another"):
+    with pytest.raises(errors.InvalidValueError, match="runs must be one or more consecutive numbers from 3 to 11"):
         whole.select(runs=range(3))
 
 
@@ -917,8 +920,8 @@ def test_a_shard_is_not_the_first_runs_and_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first_run", "more", "why"),
     [
-        (4, {}, "results must hold runs that follow one another, got runs 0 to 4 and runs 4 to 8"),
-        (6, {}, "results must hold runs that follow one another, got runs 0 to 4 and runs 6 to 10"),
+        (4, {}, "results must hold consecutive runs, got runs 0 to 4 and runs 4 to 8"),
+        (6, {}, "results must hold consecutive runs, got runs 0 to 4 and runs 6 to 10"),
         (5, {"seed": 3}, "results must have the same seed, got 2 and 3"),
         (5, {"checkpoints": [7]}, "results must have the same checkpoints, got others"),
         (5, {"problem": problems.two_arms(L=2.0, horizon=40)}, "results must have the same problem, got one of arms "),
@@ -987,10 +990,10 @@ def test_a_selection_is_the_part_that_was_asked_for() -> None:
         ({"policies": 5}, "policies must be an index from 0 to 1, a label or a policy, got 5"),
         ({"policies": []}, "policies must hold at least one policy, got none"),
         ({"runs": 3}, "runs must be a slice or run numbers such as range(10), got 3"),
-        ({"runs": []}, "runs must be numbers from 0 to 19 that follow one another, and at least one, got []"),
-        ({"runs": [1, 1]}, "runs must be numbers from 0 to 19 that follow one another, and at least one, got [1, 1]"),
-        ({"runs": [2, 0]}, "runs must be numbers from 0 to 19 that follow one another, and at least one, got [2, 0]"),
-        ({"runs": [20]}, "runs must be numbers from 0 to 19 that follow one another, and at least one, got [20]"),
+        ({"runs": []}, "runs must be one or more consecutive numbers from 0 to 19, got []"),
+        ({"runs": [1, 1]}, "runs must be one or more consecutive numbers from 0 to 19, got [1, 1]"),
+        ({"runs": [2, 0]}, "runs must be one or more consecutive numbers from 0 to 19, got [2, 0]"),
+        ({"runs": [20]}, "runs must be one or more consecutive numbers from 0 to 19, got [20]"),
         ({"checkpoints": [7]}, "checkpoints must be among those of this result, got 7"),
     ],
 )

@@ -1,7 +1,7 @@
 """Comparisons of policies over several problems: ratios of regrets and of their standard deviations, with intervals.
 
-Every array has the axes [problem, run]. Run r has the same rewards for every policy, so the jackknife and the bootstrap leave
-out or draw whole runs. The coverage of the intervals is measured in docs/intervals.md.
+All arrays have the axes [problem, run]. In run r all policies have the same rewards, so the jackknife and the bootstrap leave
+out or draw whole runs. docs/intervals.md measures the coverage of the intervals.
 """
 
 import math
@@ -24,11 +24,11 @@ from rotting.common.statistics import (
 from rotting.simulation.result_tables import TIE
 
 # With fewer runs, in total or per unit of kurtosis, the interval of a standard deviation cannot be trusted. Samples with a
-# small kurtosis tend to have a small spread, too: the intervals of samples that pass this test cover less often than all.
+# small kurtosis tend to have a small spread as well, so intervals of samples that pass this test cover less often than others.
 LEAST_RUNS, RUNS_PER_KURTOSIS = 200, 25
 CAUTIOUS = 0.99  # share of the resamples in the interval of a spread; at least 95 % of such intervals cover
-BEYOND = 20  # least expected number of runs on the far side of a quantile
-NO_WIDTH = 1e-12  # rounding error of a logarithm, or of its standard error, that is 0
+BEYOND = 20  # smallest expected number of runs beyond a quantile
+NO_WIDTH = 1e-12  # a logarithm, or its standard error, below this is 0 up to rounding
 
 Combine = Callable[[Floats], float]
 """Combines one number per problem into one number."""
@@ -48,9 +48,9 @@ def geometric_mean(values: Floats) -> float:
 
 
 def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean) -> Interval:
-    """Return how many times larger the mean regret `upper` is than `lower`, over all problems.
+    """Return the ratio of the mean regrets `upper` and `lower`, over all problems.
 
-    A ratio is one of positive numbers: where a mean regret is not, it is undefined (not a number), and has no interval.
+    If a mean regret is not positive, the ratio is undefined (NaN) and has no interval.
 
     Args:
         upper: regret at the end `[problem, run]`.
@@ -62,21 +62,16 @@ def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean) 
         Interval(mean=4.0, low=4.0, high=4.0)
     """
     log, error, degrees = _log_error(lambda runs: combine(_over(*runs.mean(axis=2))), np.stack([upper, lower]))
-    ratio = _exp(log)
-    reason = _why_none(ratio, error, degrees)
-    if reason:
-        return NoInterval(ratio, reason)
-    half = t_critical(degrees) * error
-    return Interval(ratio, _exp(log - half), _exp(log + half))
+    return _interval_of_log(log, error, degrees, _why_none(log, error, degrees))
 
 
 def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
     """Return the smallest over the problems of the ratio of mean regrets, for claims that hold on all of them.
 
-    The ratio of every problem is above the low end of the interval, each at 95 %: if that is above 1, all of them are. The
-    smallest ratio is below the high end, at 95 % for all problems together (Bonferroni): if that is below 1, some ratio is. (A
-    jackknife of the smallest ratio would not do: the smallest of many noisy ratios is biased downwards.) If the ratio of a
-    problem is undefined, as in `mean_ratio`, so is the smallest.
+    The ratio of each problem is above the low end of the interval, at 95 % for each. The smallest ratio is below the high end,
+    at 95 % for all problems together (Bonferroni). So all ratios are above 1 if the low end is, and some ratio is below 1 if
+    the high end is. (A jackknife of the smallest ratio is no option: the smallest of many noisy ratios is biased downwards.) If
+    the ratio of a problem is undefined, as in `mean_ratio`, so is the smallest.
 
     Args:
         upper: regret at the end `[problem, run]`.
@@ -98,15 +93,15 @@ def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
     return Interval(ratio, _exp(lows.min()), _exp(highs.min()))
 
 
-def from_runs(least: int, comparison: Comparison) -> Comparison:
+def requiring_runs(least: int, comparison: Comparison) -> Comparison:
     """Return the comparison, without an interval if there are fewer than `least` runs.
 
-    Use it for policies whose regret is many times larger in about one run of a hundred. A small sample may contain no such run
-    and look harmless. No interval from such a sample covers, even if the sample passes a test of its own skewness. The number
-    of runs that it takes was therefore measured with many runs, in docs/intervals.md.
+    Use it for policies whose regret is many times larger in about one run of a hundred. A small sample may contain no such run,
+    and then no interval covers, whatever test of skewness the sample passes. The number of runs that are needed was therefore
+    measured with many runs, in docs/intervals.md.
 
     Example:
-        >>> compare = from_runs(3, mean_ratio)
+        >>> compare = requiring_runs(3, mean_ratio)
         >>> compare(np.full((1, 3), 2.0), np.ones((1, 3)))
         Interval(mean=2.0, low=2.0, high=2.0)
         >>> compare(np.full((1, 2), 2.0), np.ones((1, 2)))
@@ -124,16 +119,17 @@ def from_runs(least: int, comparison: Comparison) -> Comparison:
 
 
 def spread_ratio(upper: Floats, lower: Floats) -> Interval:
-    """Return how many times larger the standard deviation of `upper` over the runs is than that of `lower`.
+    """Return the ratio of the standard deviations over the runs of `upper` and `lower`.
 
-    The ratio is the geometric mean over the problems. The interval is a studentised bootstrap's, symmetric on the logarithmic
-    scale: with r the logarithm of the ratio, e its standard error by the influence of each run, and r*, e* those of a resample
-    of the runs, it is `r -+ c e`, where `|r* - r| <= c e*` in 99 % of the resamples: with 95 %, too few intervals cover.
+    The ratio is the geometric mean over the problems. The interval is that of a studentised bootstrap, symmetric on the
+    logarithmic scale: with r the logarithm of the ratio, e its standard error by the influence of each run, and r*, e* those of
+    a resample of the runs, it is `r -+ c e`, where `|r* - r| <= c e*` in 99 % of the resamples: with 95 %, too few intervals
+    cover.
 
-    Rare large regrets make most of a standard deviation, and runs that hold few of them cannot tell how many there are. No
-    interval that we tried covers then, so there is none unless the runs are at least 200, and 25 times the kurtosis of every
-    policy's regrets on every problem. A spread of at most 1e-9 of the largest regret is none, as it may be rounding: the ratio
-    is undefined then.
+    Rare large regrets dominate a standard deviation, and a sample with few of them cannot tell how frequent they are. No
+    interval that we tried covers then. So there is one only with at least 200 runs, and 25 times the kurtosis of the regrets of
+    every policy on every problem. A spread of at most 1e-9 of the largest regret may be rounding and counts as zero, which
+    makes the ratio undefined.
 
     Example:
         >>> runs = np.arange(200.0)
@@ -170,7 +166,7 @@ def spread_ratio(upper: Floats, lower: Floats) -> Interval:
         return Interval(ratio, ratio * _exp(-half), ratio * _exp(half))
     if np.abs(logs).max() <= NO_WIDTH:
         return Interval(ratio, ratio, ratio)
-    # With half of the runs at each of two values, no single run changes the spread, so that its error cannot be estimated.
+    # If half of the runs have one value and half another, no single run changes the spread: its error cannot be estimated.
     return NoInterval(ratio, "all runs are equally far from the mean, so that the error of the spread is unknown")
 
 
@@ -185,7 +181,7 @@ def _kurtosis(scores: Floats) -> float:
 
 
 def _too_few(runs: int, kurtosis: float) -> str:
-    """Return why there are too few runs for the interval of a spread, or nothing if there are enough."""
+    """Return why there are too few runs for the interval of a spread; empty if there are enough."""
     needed = math.ceil(RUNS_PER_KURTOSIS * kurtosis)
     if runs >= max(LEAST_RUNS, needed):
         return ""
@@ -215,9 +211,9 @@ def _log_spread(scores: Floats, signs: Floats, times: Floats) -> tuple[Floats, F
 
 
 def relative_spread(values: Floats) -> Interval:
-    """Return the standard deviation over the runs in units of the mean, the geometric mean over the problems.
+    """Return the standard deviation over the runs divided by the mean, as the geometric mean over the problems.
 
-    The interval is the jackknife's, of the logarithm; there is none where `spread_ratio` would have none for want of runs.
+    The interval is the jackknife's, of the logarithm. There is none if `spread_ratio` would need more runs.
 
     Example:
         >>> relative_spread(np.array([np.repeat([1.0, 3.0], 100)]))
@@ -226,20 +222,16 @@ def relative_spread(values: Floats) -> Interval:
     runs = values.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         log, error, degrees = _log_error(lambda left: geometric_mean(_over(left.std(axis=1), left.mean(axis=1))), values)
-    found = _exp(log)
-    reason = _why_none(found, error, degrees) or _too_few(runs, _kurtosis(_scores(values)))
-    if reason:
-        return NoInterval(found, reason)
-    half = t_critical(degrees) * error
-    return Interval(found, _exp(log - half), _exp(log + half))
+    reason = _why_none(log, error, degrees) or _too_few(runs, _kurtosis(_scores(values)))
+    return _interval_of_log(log, error, degrees, reason)
 
 
 def quantile_ratio(upper: Floats, lower: Floats, probability: float = 0.9) -> Interval:
-    """Return how many times larger a quantile over the runs of `upper` is than that of `lower`.
+    """Return the ratio of a quantile over the runs of `upper` and `lower`.
 
-    The ratio is the geometric mean over the problems. The quantile is the smallest regret that as large a share of the runs
-    does not exceed. The interval holds 95 % of the ratios of bootstrap resamples of the runs: a jackknife, which leaves out a
-    few runs, hardly moves a quantile. There is none unless twenty runs lie beyond the quantile: 200 for that of 90 %.
+    The ratio is the geometric mean over the problems. The quantile is the smallest regret that this share of the runs does not
+    exceed. The interval contains 95 % of the ratios of bootstrap resamples; a jackknife leaves out only a few runs, which
+    hardly moves a quantile. There is no interval unless twenty runs lie beyond the quantile, which takes 200 runs for 90 %.
 
     Example:
         >>> runs = np.arange(1.0, 201.0)
@@ -250,7 +242,7 @@ def quantile_ratio(upper: Floats, lower: Floats, probability: float = 0.9) -> In
     values = np.concatenate([upper, lower])
     order = np.argsort(values, axis=1, kind="stable")
     values = np.take_along_axis(values, order, axis=1)
-    # A resample's quantile is one of the runs near it: those further away than eight standard deviations are only counted.
+    # The quantile of a resample is one of the runs near it: runs more than eight standard deviations away are only counted.
     rank, near = probability * runs, 8 * math.sqrt(probability * (1 - probability) * runs)
     first, last = max(0, math.floor(rank - near)), min(runs, math.ceil(rank + near) + 1)
     below = np.zeros((runs, 2 * problems))
@@ -280,8 +272,9 @@ def quantile_ratio(upper: Floats, lower: Floats, probability: float = 0.9) -> In
 def share_ahead(upper: Floats, lower: Floats) -> Interval:
     """Return the share of the problems, or rounds, on which the mean of `lower` is below that of `upper`.
 
-    The interval goes from the share on which it surely is to that on which it is not surely above, each at 95 %, by Student's
-    test of the paired differences: wide where many are close, and it holds the truth more often than it says.
+    The low end is the share on which it is significantly below, the high end the share on which it is not significantly above,
+    by Student's paired test at 95 % for each problem. The interval is wide if many differences are small, and covers more often
+    than in 95 % of all cases.
 
     Example:
         >>> share_ahead(np.array([[2.0, 3.0], [0.0, 0.5]]), np.array([[1.0, 2.0], [1.0, 1.5]]))
@@ -297,7 +290,7 @@ def share_ahead(upper: Floats, lower: Floats) -> Interval:
 
 
 def quotient_of(upper: Interval, lower: Interval) -> Interval:
-    """Return the quotient of two ratios from runs that are independent: the errors of their logarithms add up as squares.
+    """Return the quotient of two ratios that were measured on independent runs: the squared errors of the logarithms add up.
 
     Example:
         >>> quotient_of(Interval(6.0, 3.0, 12.0), Interval(2.0, 2.0, 2.0))
@@ -317,9 +310,10 @@ def quotient_of(upper: Interval, lower: Interval) -> Interval:
 def growth(early: Floats, middle: Floats, late: Floats) -> Interval:
     """Return the growth of the mean regret from the middle to the late round, over its growth from the early to the middle one.
 
-    Rounds t, 2 t and 4 t tell 1 (it grows like log t), sqrt(2) (like its root) and 2 (like t) apart; rounds T / 2, 3 T / 4
-    and T tell 0.71, 0.84 and 1. The interval is Fieller's. There is none if the early growth may be 0, or if the late growth is
-    the same in all runs, up to rounding, while the early growth is not: the error of the late growth is then unknown.
+    At rounds t, 2 t and 4 t it is 1 if regret grows like log t, sqrt(2) if it grows like sqrt(t), and 2 if it grows like t. At
+    rounds T / 2, 3 T / 4 and T these are 0.71, 0.84 and 1. The interval is Fieller's. There is none if the early growth may be
+    0, or if the late growth is the same in all runs, up to rounding, while the early growth is not: the error of the late
+    growth is then unknown.
 
     Args:
         early: regret of each run at the early round.
@@ -341,8 +335,16 @@ def growth(early: Floats, middle: Floats, late: Floats) -> Interval:
     return found
 
 
+def _interval_of_log(log: float, error: float, degrees: int, why_none: str) -> Interval:
+    """Return the interval of a number whose logarithm has a standard error, unless there is a reason against it."""
+    if why_none:
+        return NoInterval(_exp(log), why_none)
+    half = t_critical(degrees) * error
+    return Interval(_exp(log), _exp(log - half), _exp(log + half))
+
+
 def _why_none(ratio: float, error: float, degrees: int) -> str:
-    """Return why a ratio of means has no interval; empty if it has one."""
+    """Return why a ratio of means, or its logarithm, has no interval; empty if it has one."""
     if math.isnan(ratio):
         return "a ratio is undefined, as a mean regret is not positive"
     if not degrees:
@@ -351,7 +353,10 @@ def _why_none(ratio: float, error: float, degrees: int) -> str:
 
 
 def _log_error(statistic: Callable[[Floats], float], values: Floats) -> tuple[float, float, int]:
-    """Return the jackknife's error of the logarithm, which keeps the interval of a ratio above zero."""
+    """Return the logarithm of a statistic, its jackknife error and the degrees of freedom.
+
+    On the logarithmic scale, the interval of a ratio stays above zero.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         return jackknife_error(lambda runs: float(np.log(statistic(runs))), values)
 
@@ -362,5 +367,5 @@ def _exp(log: float) -> float:
 
 
 def _over(upper: Floats, lower: Floats) -> Floats:
-    """Divide positive numbers; the ratio of others, as of the regrets of a very short game, is NaN."""
+    """Return the ratios of positive numbers; NaN for others, such as regrets of a very short game."""
     return np.asarray(np.divide(upper, lower, out=np.full(np.shape(upper), math.nan), where=(upper > 0) & (lower > 0)))

@@ -1,4 +1,4 @@
-"""Results of shards and of separate policies, merged into one."""
+"""Merging results of consecutive runs, or of different policies, into one."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def merged(results: "Sequence[Result]") -> "Result":
-    """Return one result of several; `Result.merge` says which fit together."""
+    """Return one result of several; `Result.merge` documents which can be merged."""
     first = results[0]
     for each in results:
         _check_same_games(first, each)
@@ -28,7 +28,7 @@ def merged(results: "Sequence[Result]") -> "Result":
 
 def _check_same_games(first: "Result", other: "Result") -> None:
     """Refuse a result of other games than the first."""
-    # The same arms are the same problem under any name; older versions left the parameters out of it.
+    # The name does not matter: older versions gave the same problem another one.
     for name in sorted({*first.problem, *other.problem} - {"name", DRAWN, CODE}):
         one, two = first.problem.get(name), other.problem.get(name)
         if one != two:
@@ -37,7 +37,7 @@ def _check_same_games(first: "Result", other: "Result") -> None:
         one, two = getattr(first, name), getattr(other, name)
         if one != two:
             raise InvalidValueError("results", f"have the same {name}", two, got=f"{one} and {two}")
-    if not _same_means(first, other):  # which a function's name does not tell
+    if not _same_means(first, other):  # two functions may have the same name
         raise InvalidValueError("results", "have the same problem", other.problem, got=f"other means of {first.problem_name}")
     if not np.array_equal(first.checkpoints, other.checkpoints):
         raise InvalidValueError("results", "have the same checkpoints", other.checkpoints, got="others")
@@ -47,7 +47,7 @@ def _check_same_games(first: "Result", other: "Result") -> None:
 
 
 def _same_means(one: "Result", two: "Result") -> bool:
-    """Return whether two results have the same means, as far as they know."""
+    """Return whether two results have the same means, as far as that is known."""
     if any(one.problem.get(name) != two.problem.get(name) for name in (DRAWN, CODE)):
         return False
     a, b = one.played, two.played
@@ -55,7 +55,7 @@ def _same_means(one: "Result", two: "Result") -> bool:
 
 
 def _joined(results: "Sequence[Result]", axis: int) -> dict[str, Any]:
-    """Return the arrays of results, joined over policies or over runs."""
+    """Return the arrays of results, joined along an axis: policies (0) or runs (1)."""
     names = ("regret", "pulls", *results[0].recorded)
     return {name: np.concatenate([getattr(each, name) for each in results], axis=axis) for name in names}
 
@@ -65,12 +65,12 @@ def _runs_text(result: "Result") -> str:
 
 
 def _join_runs(results: "Sequence[Result]") -> "Result":
-    """Return the runs of several results of the same policies."""
+    """Return one result of several with the same policies."""
     shards = sorted(results, key=lambda each: each.first_run)
     for before, after in pairwise(shards):
         if before.first_run + before.runs != after.first_run:
             got = f"{_runs_text(before)} and {_runs_text(after)}"
-            raise InvalidValueError("results", "hold runs that follow one another", after.first_run, got=got)
+            raise InvalidValueError("results", "hold consecutive runs", after.first_run, got=got)
     runs = np.array([each.runs for each in shards])
     times = np.array([each.us_per_round for each in shards])
     weights = np.where(np.isnan(times), 0, runs[:, None])
@@ -79,7 +79,7 @@ def _join_runs(results: "Sequence[Result]") -> "Result":
 
 
 def _join_policies(results: "Sequence[Result]") -> "Result":
-    """Return the policies of several results of the same runs."""
+    """Return one result of several with the same runs."""
     first, *others = results
     policies = [policy for each in results for policy in each.policies]
     for each in others:

@@ -1,4 +1,4 @@
-"""What is to be simulated, checked before anything is played, and laid out as the games that an engine plays."""
+"""A simulation, checked before anything is played, and turned into the games that an engine plays."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from rotting.common.arrays import Ints
 from rotting.common.rules import RUNS, nonnegative_int, positive_int, suggest
 from rotting.engines.draws import FamilyDraws
 from rotting.engines.extensions import Extensions, extend_means
-from rotting.engines.oracle import played_greedily
+from rotting.engines.greedy import greedy_rewards
 from rotting.engines.round_record import check_size
 from rotting.engines.task import Game, Setting, unsupported_feature
 from rotting.errors import InvalidTypeError, InvalidValueError
@@ -33,7 +33,7 @@ RECORDS = ("arms", "rewards")
 
 @dataclass(frozen=True)
 class Simulation:
-    """Policies, the problem that each of them plays, and how often; the fields are the arguments of `simulate`.
+    """Policies, the problem that they play, and the number of runs; the fields are arguments of `simulate`.
 
     Example:
         >>> import rotting
@@ -53,7 +53,7 @@ class Simulation:
 
     @property
     def one_problem(self) -> Problem:
-        """The problem, where it is the same in all runs."""
+        """The problem, if it is the same in all runs."""
         if isinstance(self.problem, ProblemFamily):
             raise InvalidTypeError("problem", "be one Problem", self.problem)
         return self.problem
@@ -61,7 +61,7 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Plan:
-    """A simulation whose every field was checked."""
+    """A simulation whose fields are checked."""
 
     policies: tuple[Policy, ...]
     problem: Problem  # of run 0, if every run has its own
@@ -72,7 +72,7 @@ class Plan:
     first_run: int
     record: tuple[str, ...]
     family: ProblemFamily | None
-    described: dict[str, Any]  # what is played, as JSON-able data
+    description: dict[str, Any]  # of the problem or the family, as JSON-able data
 
     @property
     def rounds(self) -> int:
@@ -81,25 +81,26 @@ class Plan:
 
     @property
     def unsupported_feature(self) -> str:
-        """What the games have that not every engine plays, or nothing."""
+        """The first feature of the games that some engines do not support, or an empty string."""
         return unsupported_feature(self.record, self.family, self._extensions)
 
     @property
     def _extensions(self) -> Extensions:
-        return Extensions(self.problem.formula, self.problem.moves, self.problem.delay)
+        return Extensions(self.problem.formula, self.problem.has_dynamic_arms, self.problem.delay)
 
     def games(self) -> tuple[list[Game], str]:
         """Return one game for each policy, and what regret is measured against."""
         problem = self.problem
-        means: Means | ExtendedMeans = problem.tables(self.horizon)  # the problem itself keeps those of one horizon only
+        means: Means | ExtendedMeans = problem.tables(self.horizon)  # the problem caches the table of one horizon only
         extensions = self._extensions
-        if extensions.moves or extensions.delay is not None:
+        if extensions.dynamic_arms or extensions.delay is not None:
             key = derive_key(self.seed, "delay")
             means = extend_means(problem.tables(self.horizon), problem.spans(), problem.recovers(), problem.delay, key)
         if problem.is_plain:
             optimum, reference = optimal_rewards(problem, self.horizon, self.checkpoints)
         else:
-            optimum, reference = played_greedily(means, extensions, self.checkpoints), greedy_reference(problem, self.horizon)
+            optimum = greedy_rewards(means, problem.n_arms, self.checkpoints, extensions.on_means)[0]
+            reference = greedy_reference(problem, self.horizon)
         keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
         draws = None
         if self.family is not None:
@@ -125,7 +126,7 @@ def plan(simulation: Simulation) -> Plan:
         problem = problem.problem(0, seed)
         if not problem.is_plain or problem.delay is not None:
             raise InvalidValueError(
-                "a family", "draw problems of arms that are always there, with tables of means and no delay", problem
+                "a family", "draw problems of arms that are always present, with tables of means and no delay", problem
             )
     if not isinstance(problem, Problem):
         raise InvalidTypeError("problem", "be a Problem such as Problem.rested(means)", problem, got=type(problem).__name__)
@@ -141,12 +142,12 @@ def plan(simulation: Simulation) -> Plan:
         raise InvalidValueError("first_run + runs", f"be at most {RUNS}", first_run + runs)
     record = _check_record(simulation.record)
     check_size(record, len(policies) * runs, horizon, problem.n_arms)
-    described = problem.describe() if family is None else family.describe(problem, seed, horizon)
-    return Plan(policies, problem, horizon, runs, seed, checkpoints, first_run, record, family, described)
+    description = problem.describe() if family is None else family.describe(problem, seed, horizon)
+    return Plan(policies, problem, horizon, runs, seed, checkpoints, first_run, record, family, description)
 
 
 def _check_record(record: object) -> tuple[str, ...]:
-    """Return the names of what to record, in the order of `RECORDS`."""
+    """Return the records that are asked for, in the order of `RECORDS`."""
     asked = list(record) if isinstance(record, Sequence) and not isinstance(record, str) else [record]
     for each in asked:
         if each not in RECORDS:

@@ -1,4 +1,4 @@
-"""One run, round by round: the game that `simulate` plays, with the reasons of every choice."""
+"""Playing one run, with a record of every round and of the reasons for every choice."""
 
 from dataclasses import replace
 
@@ -20,18 +20,17 @@ from rotting.simulation.trajectory import Trajectory
 def play(
     policy: Policy, problem: Problem | ProblemFamily, run: int = 0, seed: int = 0, horizon: int | None = None
 ) -> Trajectory:
-    """Play one run, and return every round of it: arms, rewards, means, regret, and why each arm was or was not pulled.
+    """Play one run, and return every round of it: arms, rewards, means, regret, and the policy's index of every arm.
 
-    It is run `run` of `simulate` with the same seed and horizon, bit for bit.
-
-    Memory: 8 bytes per round and arm for the means, 24 more for a policy that explains its choices; more than 8 GiB is refused.
+    It equals run `run` of `simulate` with the same seed and horizon, bit for bit. It takes 8 bytes of memory per round and arm,
+    and 24 more for a policy that explains its choices; more than 8 GiB is refused.
 
     Args:
         policy: the policy that plays.
-        problem: what is played; of a family, the problem of this run.
+        problem: the problem, or a family, of which the problem of this run is played.
         run: the number of the run, from 0 on.
         seed: as for `simulate`.
-        horizon: rounds of the game; the problem's own if it has one.
+        horizon: rounds of the game; by default the horizon of the problem.
 
     Example:
         >>> import rotting
@@ -68,7 +67,7 @@ def _played(game: Game, run: int) -> Chunk:
 
 
 def _check_same_game(chunk: Chunk, game: Game, run: int) -> None:
-    """Refuse a policy whose choices change when it explains them: the reasons would belong to another game."""
+    """Refuse a policy whose choices change if `explain` is called: its reasons would belong to another game."""
     plain = _played(game, run)
     if plain.regret.tobytes() != chunk.regret.tobytes() or plain.pulls.tobytes() != chunk.pulls.tobytes():
-        raise KernelError(f"{game.policy!r}: explain must change nothing that a choice depends on, got another game with it")
+        raise KernelError(f"{game.policy!r}: explain must change nothing that a choice depends on, got other choices with it")

@@ -4,69 +4,74 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rotting import registry
 from rotting.common.atomic_files import new_folder
+from rotting.common.version import __version__
 from rotting.errors import InvalidValueError, PathMissingError
 from rotting.problems import Problem, delays
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import from_json, known_kinds
 from rotting.simulation.result_arrays import ARRAYS
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rotting.simulation.result import Result
+
 FORMAT = "rotting-result"
 FORMAT_VERSION = 1
 SETTINGS_FILE = "result.json"
 ARRAYS_FILE = "arrays.npz"
-_MEANS = "means_"  # before the name of each array of the problem's table
-
-Made = TypeVar("Made")
+_MEANS = "means_"  # before the names of the arrays of the problem's table
 
 
-def write_result(path: str | Path, settings: Mapping[str, Any], arrays: Mapping[str, Any], means: Means | None) -> None:
-    """Write a new folder; it appears complete or not at all.
+def settings_of(result: "Result") -> dict[str, Any]:
+    """Return everything but the policies and the arrays, as JSON-able data."""
+    names = ("problem", "horizon", "runs", "seed", "reference", *(["first_run"] if result.first_run else []))
+    return {"rotting": __version__, **{name: getattr(result, name) for name in names}}
 
-    Args:
-        path: the folder; it must not exist.
-        settings: everything but the arrays, as JSON-able data.
-        arrays: by their names.
-        means: the table of the problem; None if it has none.
-    """
+
+def write_result(result: "Result", path: str | Path) -> None:
+    """Write a new folder, which appears complete or not at all."""
+    arrays: dict[str, Any] = {name: getattr(result, name) for name in (*ARRAYS, *result.recorded)}
+    if result.played is not None and result.played.is_plain:
+        arrays |= {f"{_MEANS}{name}": array for name, array in result.played.means(result.horizon)._asdict().items()}
     with new_folder(path) as partial:
         with (partial / ARRAYS_FILE).open("wb") as file:
-            tables: dict[str, Any] = {f"{_MEANS}{name}": array for name, array in means._asdict().items()} if means else {}
-            np.savez(file, **arrays, **tables)
-            _to_disk(file.fileno(), file.flush)
+            np.savez(file, **arrays)
+            _to_disk(file)
         written = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
-            **settings,
+            **settings_of(result),
+            "policies": [policy.to_json() for policy in result.policies],
             "arrays_sha256": _file_digest(partial / ARRAYS_FILE),
         }
         written["settings_sha256"] = _settings_digest(written)
         with (partial / SETTINGS_FILE).open("w", encoding="utf-8") as text:
             json.dump(written, text, indent=2, allow_nan=False)
             text.write("\n")
-            _to_disk(text.fileno(), text.flush)
+            _to_disk(text)
 
 
-def read_result(path: Path, make: Callable[..., Made]) -> Made:
-    """Return what `make` makes of the fields of a saved result.
+def read_result(path: Path, make: "Callable[..., Result]") -> "Result":
+    """Return a saved result.
 
     Args:
         path: the folder.
-        make: called with the fields by name; its errors are those of a file that was edited.
+        make: makes the result from its fields by name; its errors mean that a file was edited.
     """
     if not path.exists():
         raise PathMissingError(f"path must be a saved result, but '{path}' does not exist")
     for name in (SETTINGS_FILE, ARRAYS_FILE):
         if not (path / name).is_file():
-            raise InvalidValueError("path", "be a saved result", path, hint=f", which has no {name}")
+            raise _not_a_result(path, f"has no {name}")
     try:
         settings = json.loads((path / SETTINGS_FILE).read_text("utf-8"), parse_constant=_refuse)
     except ValueError as error:
@@ -100,7 +105,7 @@ def _not_a_result(path: Path, why: str) -> InvalidValueError:
 
 
 def _restored(description: dict[str, Any], horizon: int, tables: dict[str, NDArray[Any]]) -> Problem | None:
-    """Return the problem of saved means; None where they were not saved, or the noise is not known here."""
+    """Return the problem with the saved means; None if they were not saved, or if the class of the noise is not known."""
     if not tables or description["noise"]["noise"] not in known_kinds():
         return None
     for array in tables.values():
@@ -119,10 +124,10 @@ def _file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _to_disk(descriptor: int, flush: Callable[[], None]) -> None:
-    """Wait until a file's content is on disk: the rename must not come first."""
-    flush()
-    os.fsync(descriptor)
+def _to_disk(file: IO[Any]) -> None:
+    """Wait until the content of a file is on disk, before the folder is renamed."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -1,53 +1,69 @@
-"""The caption of a plot of regret, and the problem whose bounds it shows."""
+"""The plot of a result: its curves, the bounds that apply, and the caption."""
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from rotting.common.statistics import what_runs_can_miss
 from rotting.display.figures import BANDS
+from rotting.display.plots import plot_regret
 from rotting.errors import InvalidValueError
 from rotting.problems import Problem
 from rotting.problems.oracle import regret_against
+from rotting.simulation.selection import chosen_labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from rotting.simulation.result import Result
+    from rotting.theory import Bound
 
 
-def plot_caption(runs: int, reference: str, band: str | None, has_bounds: bool, wants_bounds: bool) -> str:
-    """Return what a plot shows, and what its regret is measured against.
+def plot_result(
+    result: "Result",
+    bounds: bool | Problem,
+    labels: str | Sequence[str] | None,
+    title: str | None,
+    band: str | None,
+    **look: Any,
+) -> "Axes":
+    """Draw the regret of a result; `Result.plot` documents the arguments, and `look` are those of `plot_regret`."""
+    named, problem = chosen_labels(result, labels), _problem_of_bounds(result, bounds)
+    proved: list[tuple[Bound, ...]] = [()] * len(result.policies)
+    if problem is not None:
+        from rotting import theory  # noqa: PLC0415 - theorems are about results: see pyproject.toml
 
-    Example:
-        >>> plot_caption(20, "optimal", None, has_bounds=False, wants_bounds=False)
-        'Mean of 20 runs. Regret against the optimal policy.'
-    """
+        rounds = result.checkpoints.tolist()
+        proved = [theory.bounds(problem, policy, result.horizon, rounds) for policy in result.policies]
+    caption = ""
+    if title is None:
+        title = f"{result.problem_name}, horizon {result.horizon:,}"
+        no_bounds = "" if problem is None else "No bound applies (see `rotting theory`)."
+        caption = _caption(result, band, "Thin: proved bounds." if any(proved) else no_bounds)
+    drawn = [[(f"{label}: {bound.theorem}", bound.values) for bound in each] for label, each in zip(named, proved, strict=True)]
+    return plot_regret(named, result.checkpoints, result.regret, title, caption, bounds=drawn, band=band, **look)
+
+
+def _caption(result: "Result", band: str | None, about_bounds: str) -> str:
+    """Return what the plot shows, and what its regret is measured against."""
     drawn = "A single run"
-    if runs > 1:
-        drawn = ", ".join([f"Mean of {runs:,} runs", *filter(None, [BANDS.get(band)])])
-    caption = [f"{drawn}.", *regret_against(reference)]
-    if has_bounds:
-        caption.append("Thin: proved bounds.")
-    elif wants_bounds:
-        caption.append("No bound applies (see `rotting theory`).")
-    if band == "interval" and runs > 1:
-        caption.append(what_runs_can_miss(runs))
-    return " ".join(caption)
+    if result.runs > 1:
+        drawn = ", ".join(filter(None, [f"Mean of {result.runs:,} runs", BANDS.get(band)]))
+    missed = what_runs_can_miss(result.runs) if band == "interval" and result.runs > 1 else ""
+    return " ".join(filter(None, [f"{drawn}.", *regret_against(result.reference), about_bounds, missed]))
 
 
-def problem_of_bounds(bounds: bool | Problem, description: dict[str, Any], played: Problem | None, name: str) -> Problem | None:
-    """Return the problem whose bounds are to be drawn, or None.
-
-    Args:
-        bounds: as given to `Result.plot`.
-        description: the description of the problem that was played.
-        played: the problem itself, if the result has it.
-        name: its name.
-    """
+def _problem_of_bounds(result: "Result", bounds: bool | Problem) -> Problem | None:
+    """Return the problem whose bounds are to be drawn, or None."""
     if bounds is False:
         return None
-    if "family" in description:
+    if "family" in result.problem:
         raise InvalidValueError("bounds", "be of one problem", bounds, got="a family, whose runs have one each")
     if bounds is True:
-        if played is None:
+        if result.played is None:
             raise InvalidValueError("bounds", "be the problem itself for a result that has none", bounds)
-        return played
+        return result.played
     described = json.loads(json.dumps(bounds.describe()))
-    if {**described, "name": None} != {**description, "name": None}:  # older versions named the same problem otherwise
-        raise InvalidValueError("bounds", f"be the problem that was played, {name}", bounds)
+    if {**described, "name": None} != {**result.problem, "name": None}:  # older versions gave the same problem another name
+        raise InvalidValueError("bounds", f"be the problem that was played, {result.problem_name}", bounds)
     return bounds

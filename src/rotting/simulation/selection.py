@@ -1,6 +1,8 @@
-"""What methods of `Result` are given: policies by label or index, runs by number, and labels of one's own."""
+"""Parts of a result: policies by label or index, runs by number, and the labels of tables and plots."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,9 +10,44 @@ from rotting.common.rules import nonnegative_int, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.policy import Policy
 
+if TYPE_CHECKING:
+    from rotting.simulation.result import Result
+
+
+def select(
+    result: "Result",
+    policies: Policy | str | int | Sequence[Policy | str | int] | None,
+    runs: slice | Sequence[int] | None,
+    checkpoints: Iterable[int] | None,
+) -> "Result":
+    """Return a part of a result; `Result.select` documents the arguments."""
+    if policies is None:
+        policies = range(len(result.policies))
+    asked = [policies] if isinstance(policies, Policy | str | int | np.integer) else policies
+    chosen = np.array([find_policy(result, "policies", each) for each in asked], np.int64)
+    which = find_runs(runs, range(result.first_run, result.first_run + result.runs))
+    if checkpoints is not None and not isinstance(checkpoints, Iterable):
+        raise InvalidTypeError("checkpoints", "be a list of rounds", checkpoints)
+    marks = result.checkpoints.tolist() if checkpoints is None else [*checkpoints, result.horizon]
+    for each in marks:
+        if each not in result.checkpoints:
+            raise InvalidValueError("checkpoints", "be among those of this result", each)
+    places = np.searchsorted(result.checkpoints, np.unique(marks))
+    own = slice(which.start - result.first_run, which.stop - result.first_run)
+    return replace(
+        result,
+        policies=tuple(result.policies[k] for k in chosen.tolist()),
+        runs=len(which),
+        first_run=which.start,
+        checkpoints=result.checkpoints[places],
+        regret=result.regret[chosen, own][:, :, places],
+        us_per_round=result.us_per_round[chosen],
+        **{name: getattr(result, name)[chosen, own] for name in ("pulls", *result.recorded)},
+    )
+
 
 def find_runs(runs: object, own: range) -> range:
-    """Return the numbers of the runs that are selected from a result's own.
+    """Return the numbers of the selected runs, among those of a result.
 
     Example:
         >>> find_runs(slice(5), range(2, 20))
@@ -21,25 +58,32 @@ def find_runs(runs: object, own: range) -> range:
     which: Sequence[int]
     if isinstance(runs, slice):
         which = range(own.stop)[runs]
-        if which.step == 1:  # what comes before the first run, however many, is not there
+        if which.step == 1:  # a slice may begin before the first run
             which = range(max(which.start, own.start), which.stop)
     elif isinstance(runs, Iterable) and not isinstance(runs, str):
         which = [nonnegative_int("runs", each) for each in runs]
     else:
         raise InvalidTypeError("runs", "be a slice or run numbers such as range(10)", runs)
     if not which or which[0] not in own or which[-1] not in own or list(which) != list(range(which[0], which[-1] + 1)):
-        rule = f"be numbers from {own.start} to {own.stop - 1} that follow one another, and at least one"
+        rule = f"be one or more consecutive numbers from {own.start} to {own.stop - 1}"
         raise InvalidValueError("runs", rule, runs)
     return range(which[0], which[-1] + 1)
 
 
-def find_policy(name: str, given: Policy | str | int, policies: Sequence[Policy], *labels: Sequence[str]) -> int:
-    """Return the index of a policy that is given by itself, by one of its labels or by its index."""
+def find_policy(result: "Result", name: str, given: Policy | str | int) -> int:
+    """Return the index of a policy, given as a policy, a label or an index.
+
+    Args:
+        result: has the policy.
+        name: the argument, for errors.
+        given: its value.
+    """
+    policies = result.policies
     if isinstance(given, str):
-        for each in labels:
+        for each in (result.labels, result.full_labels):
             if given in each:
                 return each.index(given)
-        hint = suggest(given, [label for each in labels for label in each]) or f"; known: {', '.join(labels[0])}"
+        hint = suggest(given, [*result.labels, *result.full_labels]) or f"; known: {', '.join(result.labels)}"
         raise InvalidValueError(name, "be a policy of this result", given, hint=hint)
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         if not 0 <= given < len(policies):
@@ -51,14 +95,26 @@ def find_policy(name: str, given: Policy | str | int, policies: Sequence[Policy]
     return policies.index(given)
 
 
-def chosen_labels(given: str | Sequence[str] | None, short: Sequence[str], full: Sequence[str]) -> Sequence[str]:
-    """Return the short labels by default, the full ones for "full", or one's own, of which there must be one per policy."""
+def chosen_labels(result: "Result", given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the short labels by default, the full ones for "full", or the given texts, one per policy."""
     if given is None:
-        return short
+        return result.labels
     if isinstance(given, str) and given == "full":
-        return full
+        return result.full_labels
     if isinstance(given, str) or not all(isinstance(each, str) for each in given):
         raise InvalidTypeError("labels", "be 'full' or one text per policy", given)
-    if len(given) != len(short):
-        raise InvalidValueError("labels", f"be one text per policy, {len(short)}", len(given))
-    return given
+    if len(given) != len(result.policies):
+        raise InvalidValueError("labels", f"be one text per policy, {len(result.policies)}", len(given))
+    return numbered(given)
+
+
+def numbered(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return labels that differ: of equal ones, all but the first get a number."""
+    numbered: list[str] = []
+    for each in labels:
+        label, copy = each, 1
+        while label in numbered:
+            copy += 1
+            label = f"{each} ({copy})"
+        numbered.append(label)
+    return tuple(numbered)

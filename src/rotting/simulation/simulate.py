@@ -1,6 +1,6 @@
-"""Policies x runs on one problem: the same noise for every policy, on any engine.
+"""Playing simulations: policies on a problem, with the same noise for every policy, on any engine.
 
-A simulation is planned, played by an engine, and collected. A store of finished chunks may stand between plan and engine.
+A simulation is planned, played by an engine, and collected. A store may keep finished chunks, which are not played again.
 """
 
 import os
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _ENGINES = ("threads", "cuda", "dask", "auto")
-_WORTH_A_GPU = 2 * 10**8  # rounds for each worker, half a minute, and so many runs: a thread of a GPU alone is slow
-_RUNS_FOR_A_GPU = 1_000
-_LOOK_SECONDS = 0.5  # between two looks at what other processes have finished
+_ROUNDS_FOR_A_GPU = 2 * 10**8  # for each worker, which would take it half a minute
+_RUNS_FOR_A_GPU = 1_000  # since a single thread of a GPU is slow
+_POLL_SECONDS = 0.5  # between two checks for chunks that other processes have finished
 
 
 def default_workers() -> int:
@@ -70,11 +70,11 @@ def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> 
 
 
 def _is_worth_a_gpu(plans: Sequence[Plan], threads: int) -> bool:
-    """Return whether this machine has a GPU that can play these games, and the work is worth its start."""
+    """Return whether this machine has a GPU that supports these games, and there is enough work for it."""
     rounds = sum(each.rounds for each in plans if each.runs >= _RUNS_FOR_A_GPU)
     if any(each.unsupported_feature for each in plans):
         return False
-    if rounds < _WORTH_A_GPU * threads or find_spec("numba_cuda") is None:
+    if rounds < _ROUNDS_FOR_A_GPU * threads or find_spec("numba_cuda") is None:
         return False
     from rotting.engines.cuda_device import why_not  # noqa: PLC0415 (an extra)
 
@@ -95,44 +95,41 @@ def simulate(
     first_run: int = 0,
     record: str | Sequence[str] = (),
 ) -> Result:
-    """Let each policy play `runs` games of `horizon` rounds, and return their pseudo-regrets.
+    """Let each policy play `runs` games of `horizon` rounds, and return their pseudo-regret.
 
-    In run r, the n-th pull of a rested arm, or a restless arm at round t, pays the same to every policy: comparisons are
-    paired. The result depends on the seed, never on the number of workers or on which other policies play.
+    Comparisons are paired: in run r, the n-th pull of a rested arm, or a restless arm at round t, pays the same to every
+    policy. The result depends on the seed, but neither on the number of workers nor on the other policies.
 
     Args:
         policies: one policy or several.
-        problem: what they play; of a `ProblemFamily`, every run has a problem of its own, and its regret is measured against
-            that problem's optimum.
-        horizon: rounds of a game; the problem's own if it has one.
+        problem: the problem, or a `ProblemFamily`, of which every run has its own problem and is measured against the optimum
+            of that problem.
+        horizon: rounds of a game; by default the horizon of the problem.
         runs: games of each policy.
         seed: a whole number; the same seed gives the same result, bit for bit.
         workers: threads; all CPUs by default.
         checkpoints: rounds at which regret is recorded; 200 evenly spaced ones by default. The horizon is always one.
         progress: show a progress bar; by default on a terminal and in a notebook.
-        keep: a folder for the games that are finished, so that the same call goes on where another was killed, and one with
-            more runs plays only those that are new. They are known by a digest of the settings and of the code, and are never
-            taken for others. Several processes, on several machines too, may share the folder, and the work. The time of a
-            round is measured on the games that this call plays, and not known where all of a policy's were kept. The message
-            of a `KeyboardInterrupt` says how many games are kept.
-        engine: what plays the games, with the same result bit for bit: "threads" of this machine; "cuda", its GPU; "dask", a
-            cluster, or the `dask.distributed.Client` of one; "auto", the GPU if there is one and the work is worth its start,
-            else threads. See docs/engines.md.
-        first_run: the number of the first run: runs 0 to 999 and 1,000 to 1,999 of two machines, put together by
-            `Result.merge`, are runs 0 to 1,999.
-        record: keep "arms", "rewards" or both, `("arms", "rewards")`, of every round of every run, in `result.arms` and
-            `result.rewards` [policy, run, round]. `play` shows one run with all that decided it.
+        keep: a folder for finished games. A call that was interrupted resumes there, and a call with more runs plays only the
+            new ones. Games are identified by a digest of the settings and the code. Several processes, also on several
+            machines, may share the folder and the work. Only games that this call plays count for `us_per_round`, which is NaN
+            if there are none. The message of a `KeyboardInterrupt` says how many games are kept.
+        engine: "threads" of this machine; "cuda", its GPU; "dask", or a `dask.distributed.Client`, a cluster; "auto", the GPU
+            if there is one and enough work for it, else threads. The result is the same bit for bit. See docs/engines.md.
+        first_run: the number of the first run. Two machines can play runs 0 to 999 and 1,000 to 1,999, and `Result.merge` makes
+            one result of both.
+        record: "arms", "rewards" or both, `("arms", "rewards")`: record them in every round of every run, as `result.arms` and
+            `result.rewards` [policy, run, round]. `play` shows one run in full.
 
-    Memory does not grow with the horizon where the means have few pieces and the policies forget. It takes:
+    Memory does not grow with the horizon if the means have few pieces and the policies forget. It takes:
 
     - for the result, 8 bytes per policy, run and checkpoint or arm;
     - for a record, per policy, run and round: 1 byte for the arm (2 from 257 arms on), 8 for the reward; more than 8 GiB in all
       is refused;
     - for the means, 16 bytes per piece of equal value, and several times that while an arm is tabulated. `Constant`, `Abrupt`
-      and `Piecewise` have the pieces that they are written with; the other decays, and callables, one per round of the horizon
-      unless neighbours are equal; a `General` arm takes 8 bytes per pair of rounds;
-    - for the reference, next to nothing where it is known from the pieces; `rotting.problems.optimal_rewards` says what it
-      takes where arms rise or follow both clocks;
+      and `Piecewise` have few pieces; the other decays, and callables, have one per round unless neighbours are equal; a
+      `General` arm takes 8 bytes per pair of rounds;
+    - for the reference, little, unless arms rise or follow both clocks: see `rotting.problems.optimal_rewards`;
     - on each worker, the state of one game. Per arm and round of the horizon: 20 bytes for the exact windows of RAW-UCB,
       RAW-UCB++, RAW-klUCB and FEWA and for the GLR policies, 24 for AdSwitch, 16 for SWA, wSWA and M-UCB; per round: 32 bytes
       for SW-UCB, Thompson sampling on a sliding window and Ada-ILTCB+. The states of the others grow with the logarithm of the
@@ -156,7 +153,7 @@ def simulate_all(
     keep: str | Path | ChunkStore | None = None,
     engine: "str | Client" = "threads",
 ) -> list[Result]:
-    """Return the results of several simulations, that share the engine and the progress bar.
+    """Return the results of several simulations, which share the engine and the progress bar.
 
     One policy's games are played while the next policy is being compiled.
 
@@ -164,7 +161,7 @@ def simulate_all(
         simulations: what to simulate.
         workers: threads; all CPUs by default.
         progress: show a progress bar; by default on a terminal and in a notebook.
-        keep: as for `simulate`, or the store of such a folder.
+        keep: as for `simulate`, or a `ChunkStore`.
         engine: as for `simulate`.
 
     Example:
@@ -175,22 +172,21 @@ def simulate_all(
         [50, 50]
     """
     plans = [plan(each) for each in simulations]
-    store = _make_store(keep)
+    store: ChunkStore | _NoStore = keep if isinstance(keep, ChunkStore) else _NoStore() if keep is None else ChunkStore(keep)
     playing = _make_engine(engine, workers, plans)
-    # A store that the caller made stays open: the next simulation claims its games, too.
+    # A store of the caller stays open, for the next simulation.
     leave = store.give_back if isinstance(keep, ChunkStore) else store.close
     try:
         return _play(plans, playing, store, progress)
     except KeyboardInterrupt:
         games = sum(len(each.policies) * each.runs for each in plans)
-        # The traceback into the engine would not help the user.
-        raise KeyboardInterrupt(store.describe(games)) from None
+        raise KeyboardInterrupt(store.describe(games)) from None  # a traceback into the engine does not help the user
     finally:
         leave()
 
 
 def _play(plans: Sequence[Plan], playing: Engine, store: "ChunkStore | _NoStore", progress: bool | None) -> list[Result]:
-    """Play what the store does not have, and return the results; close the engine."""
+    """Play the games that are not in the store, return the results, and close the engine."""
     collected = _Collection(plans)
     with Progress(sum(each.rounds for each in plans), "rounds", show=progress) as bar:
 
@@ -209,19 +205,13 @@ def _play(plans: Sequence[Plan], playing: Engine, store: "ChunkStore | _NoStore"
                 if tasks:
                     bar.status = "waiting for another process"
                     bar.advance(0)
-                    time.sleep(_LOOK_SECONDS)
+                    time.sleep(_POLL_SECONDS)
                     bar.status = ""
     return collected.results()
 
 
-def _make_store(keep: str | Path | ChunkStore | None) -> "ChunkStore | _NoStore":
-    if keep is None:
-        return _NoStore()
-    return keep if isinstance(keep, ChunkStore) else ChunkStore(keep)
-
-
 class _NoStore:
-    """Keeps nothing."""
+    """Has the methods of a `ChunkStore`, and keeps nothing."""
 
     elsewhere: Sequence[Task] = ()
 
@@ -233,7 +223,7 @@ class _NoStore:
         """Do nothing."""
 
     def describe(self, _games: int) -> str:
-        """Return that nothing is kept."""
+        """Return a sentence that says so."""
         return "no games are kept"
 
     def give_back(self) -> None:
@@ -251,12 +241,14 @@ class _Collection:
         self._regret = [np.full((len(each.policies), each.runs, each.checkpoints.size), np.nan) for each in plans]
         self._pulls = [np.zeros((len(each.policies), each.runs, each.problem.n_arms), np.int64) for each in plans]
         self._records = [_blank_records(each) for each in plans]
-        self._seconds = [np.zeros(len(each.policies)) for each in plans]  # of the chunks played here
-        self._rounds = [np.zeros(len(each.policies)) for each in plans]  # in them
-        self._places: WeakKeyDictionary[Game, tuple[int, int]] = WeakKeyDictionary()  # means are as large as a result
+        self._seconds = [np.zeros(len(each.policies)) for each in plans]  # of the chunks that this process played
+        self._rounds = [np.zeros(len(each.policies)) for each in plans]  # of the same chunks
+        self._places: WeakKeyDictionary[Game, tuple[int, int]] = (
+            WeakKeyDictionary()
+        )  # weak, as a game holds its means, which may be as large as a result
 
     def tasks(self) -> Iterator[Task]:
-        """Yield the tasks of all plans; the means of a problem are tabulated when its first task is asked for."""
+        """Yield the tasks of all plans. The means of a problem are tabulated before its first task."""
         for k, each in enumerate(self._plans):
             games, self._references[k] = each.games()
             for index, game in enumerate(games):
@@ -285,7 +277,7 @@ class _Collection:
             array.setflags(write=False)  # so that the result need not copy it
         return Result(
             policies=played.policies,
-            problem=played.described,
+            problem=played.description,
             horizon=played.horizon,
             runs=played.runs,
             seed=played.seed,

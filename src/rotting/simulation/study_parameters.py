@@ -1,4 +1,4 @@
-"""Parameters of the problems of a study: numbers and texts that JSON can carry."""
+"""The parameters of the problems of a study: numbers and texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,26 +11,12 @@ Value = float | str
 """The value of a parameter."""
 
 # The keys of the rows of all tables, and the columns of data frames.
-_COLUMNS = {
-    "policy",
-    "mean",
-    "low",
-    "high",
-    "reason",
-    "q10",
-    "q90",
-    "kind",
-    "regret",
-    "next",
-    "behind",
-    "run",
-    "round",
-    "reference",
-}
+_COLUMNS = {"policy", "kind", "mean", "low", "high", "reason", "q10", "q90"}
+_COLUMNS |= {"regret", "next", "behind", "run", "round", "reference"}
 
 
 def checked_parameters(parameters: Mapping[str, Sequence[Value]]) -> dict[str, tuple[Value, ...]]:
-    """Return the values of parameters as JSON carries them, under names that no column of a table has.
+    """Return the values of parameters as plain numbers and texts, under names that no column of a table has.
 
     Example:
         >>> checked_parameters({"low": [0.0, np.float64(0.5)]})

@@ -1,12 +1,13 @@
-"""Pictures of a study: mean regret over one parameter as curves, over two as colours."""
+"""Plots of a study: mean regret over one parameter as curves, over two as colours."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rotting.display.figures import Curve, mean_points
+from rotting.display.figures import Curve, Figure, Panel, mean_points
 from rotting.display.heat_maps import plot_heat
+from rotting.display.plots import plot_figure
 from rotting.errors import InvalidValueError
 from rotting.problems.oracle import OPTIMAL, kind_of, regret_against
 from rotting.simulation.study_parameters import Value
@@ -35,6 +36,19 @@ def mean_curves(points: StudyPoints, axis: str) -> list[Curve]:
     return drawn
 
 
+def plot_curves(
+    points: StudyPoints, x: str | None, path: str | Path | None, log: bool, log_y: bool, title: str | None
+) -> "Picture":
+    """Draw the mean regret over a parameter as curves; `Study.plot` documents the arguments."""
+    axis = points.axis("x", x, points.first_numbers() or next(iter(points.varying), None))
+    panel = Panel("", axis, "regret at the horizon", tuple(mean_curves(points, axis)), x_log=log, y_log=log_y)
+    runs, rounds = points.results[0].runs, points.horizons_text
+    drawn = f"Mean of {runs:,} runs of {rounds} rounds and its 95 % interval." if runs > 1 else f"A run of {rounds} rounds."
+    caption = " ".join([drawn, *points.notes()])
+    named = title if title is not None else f"{points.problems_text}: regret over {axis}"
+    return plot_figure(Figure("study", named, caption, (panel,), columns=1), path)
+
+
 def _curve_label(points: StudyPoints, point: Point, axis: str, texts: dict[str, dict[Any, str]]) -> str:
     """Return the label of a point's curve: its policy, what else varies, and its reference if there are several."""
     others = {name: value for name, value in point.problem.items() if name != axis and name in points.varying}
@@ -58,7 +72,7 @@ def plot_heat_map(
     path: str | Path | None,
     title: str | None,
 ) -> "Picture":
-    """Draw the mean regret over two parameters as colours; `Study.heat_map` says how."""
+    """Draw the mean regret over two parameters as colours; `Study.heat_map` documents the arguments."""
     of_policies = points.of_policies
     across = points.axis("x", x, next(iter(points.varying), None))
     rest = [name for name in points.varying if name != across]
@@ -107,5 +121,5 @@ def plot_heat_map(
 
 
 def _words_last(value: Value) -> tuple[bool, Value]:
-    """Return by what values are sorted: numbers, then words, as a sigma may be "estimate"."""
+    """Return a sort key: numbers come first, then words, as a sigma may be "estimate"."""
     return isinstance(value, str), value

@@ -1,4 +1,4 @@
-"""The points of a study, each the runs of one policy on one problem, and the parameters that distinguish them."""
+"""The points of a study, each the runs of one policy on one problem, and the texts that describe them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from rotting.common.arrays import Floats
 from rotting.common.rules import suggest
 from rotting.common.short_numbers import short_texts
+from rotting.common.statistics import what_runs_can_miss
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy, labels_of
-from rotting.problems.oracle import kind_of
+from rotting.problems.oracle import kind_of, regret_against
 from rotting.simulation.result import Result
 from rotting.simulation.study_parameters import Value
 
@@ -48,13 +49,13 @@ class StudyPoints:
 
     @property
     def varying(self) -> tuple[str, ...]:
-        """The parameters that have more than one value: of the problems, then of the policies."""
+        """The parameters that have several values: those of the problems, then those of the policies."""
         problems = [name for name, values in self.parameters.items() if len({*values}) > 1]
         return (*problems, *self.of_policies)
 
     @property
     def of_policies(self) -> dict[str, tuple[str, str]]:
-        """The parameters of policies that vary: the name of the policy, and the name of its parameter."""
+        """The parameters of policies that vary, as `raw-ucb.alpha`, each with the name of the policy and of the parameter."""
         found = {}
         for kind in dict.fromkeys(each.name for each in self.policies):
             shown = [each.shown_params() for each in self.policies if each.name == kind]
@@ -68,8 +69,35 @@ class StudyPoints:
         """Whether some regrets are measured against the optimal policy, and others against the greedy oracle."""
         return len({kind_of(each.reference) for each in self.results}) > 1
 
+    @property
+    def problems_text(self) -> str:
+        """The common name of the problems, without their parameters, or their number."""
+        names = {each.problem_name.partition("(")[0] for each in self.results}
+        return names.pop() if len(names) == 1 else f"{len(self.results)} problems"
+
+    @property
+    def horizons_text(self) -> str:
+        """The smallest and the largest horizon."""
+        return " to ".join(dict.fromkeys(f"{pick(each.horizon for each in self.results):,}" for pick in (min, max)))
+
+    def heading(self, what: str = "") -> tuple[str]:
+        """Return the line above a table: the problems, their horizon, runs and seed, and what the table shows."""
+        first = self.results[0]
+        varying = [name for name, values in self.parameters.items() if len({*values}) > 1 and name != "problem"]
+        over = f" over {', '.join(varying)}" if varying else ""
+        horizon = "" if "horizon" in varying else f", horizon {self.horizons_text}"
+        runs = f"{first.runs:,} run{'s' * (first.runs > 1)}"
+        seeds = f", seed {first.seed}" if len({each.seed for each in self.results}) == 1 else ""
+        return (f"{self.problems_text}{over}{horizon}, {runs}{seeds}{what}",)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the lines below a table, which are also in the caption of a plot."""
+        runs = self.results[0].runs
+        references = (each.reference for each in self.results)
+        return (*regret_against(*references), *([what_runs_can_miss(runs)] if runs > 1 else []))
+
     def axis(self, name: str, given: str | None, default: str | None) -> str:
-        """Return the given parameter if it varies, or else the default one; `name` is the argument's."""
+        """Return the given parameter after a check, by default `default`; `name` is the name of the argument, for errors."""
         chosen = default if given is None else given
         if chosen is None or chosen not in self.varying:
             known = ", ".join(self.varying) or "none"
@@ -92,7 +120,7 @@ class StudyPoints:
         return next((name for name in self.varying if name not in words), None)
 
     def texts(self) -> dict[str, dict[Any, str]]:
-        """Return the values of each parameter as labels have them, and the labels of the policies as those of "policy"."""
+        """Return the texts of the values of each parameter for labels, and the labels of the policies under "policy"."""
         texts: dict[str, dict[Any, str]] = {name: short_texts(values) for name, values in self.parameters.items()}
         for parameter, (kind, name) in self.of_policies.items():
             texts[parameter] = short_texts(each.shown_params().get(name, "-") for each in self.policies if each.name == kind)

@@ -12,7 +12,7 @@ from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.decays import name_of
 from rotting.simulation.plan import Simulation
-from rotting.simulation.result_tables import numbered
+from rotting.simulation.selection import numbered
 from rotting.simulation.simulate import simulate_all
 from rotting.simulation.study import Study
 from rotting.simulation.study_parameters import Value, checked_parameters, number_or_text
@@ -23,11 +23,11 @@ Played = Problem | ProblemFamily
 
 
 class Grid(Sequence[Item], Generic[Item]):
-    """Policies or problems made with every combination of some parameters: a sequence of them. `rotting.grid` makes it.
+    """A sequence of policies or problems, one for each combination of parameters. `rotting.grid` makes it.
 
     Args:
-        items: what was made.
-        parameters: for each parameter that varies its values, one for each item.
+        items: the policies or problems.
+        parameters: the values of each parameter that varies, one for each item.
     """
 
     def __init__(self, items: Sequence[Item], parameters: dict[str, list[Any]]) -> None:
@@ -60,12 +60,12 @@ class Grid(Sequence[Item], Generic[Item]):
 
 
 def grid(make: Callable[..., Item], /, **parameters: Any) -> Grid[Item]:
-    """Return what `make` makes of every combination of the parameters that are lists; the last one varies fastest.
+    """Call `make` with every combination of the parameters that are lists, and return the results; the last varies fastest.
 
     Args:
-        make: the class of a policy, a function that returns a problem, or any other.
-        **parameters: a list, tuple, range or array is what a parameter varies over; anything else is the same for all. (A
-            parameter that is a list itself goes into a list of lists.)
+        make: the class of a policy, or a function that returns a problem.
+        **parameters: a list, tuple, range or array has the values of a parameter that varies; anything else is the value for
+            all. (For a parameter whose values are lists, give a list of lists.)
 
     Example:
         >>> import rotting
@@ -100,24 +100,23 @@ def sweep(
     keep: str | Path | None = None,
     engine: Any = "threads",
 ) -> Study:
-    """Let every policy play every problem, and return their results as a study: its table, pictures, and the best parameters.
+    """Let every policy play every problem, and return the results as a study, with tables, plots and the best parameters.
 
     Every problem is played with the same seed, so comparisons are paired: in run r, all policies have the same rewards.
 
     Args:
         policies: one or several, such as `rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4])`.
-        problems: one or several problems or families, such as `rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0])`, whose
-            parameters the study knows, those that are no numbers by what they are written as; of others it knows the names,
-            with a number added when two are the same.
+        problems: one or several problems or families, such as `rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0])`. The
+            parameters of a grid become those of the study, as texts if they are no numbers. Problems that are not from a grid
+            are distinguished by their names, with a number added if two are the same.
         horizon: as for `simulate`, and so are the others.
         runs: games of each policy on each problem.
         seed: a whole number.
         workers: threads; all CPUs by default.
         checkpoints: rounds at which regret is recorded.
         progress: show a progress bar.
-        keep: a folder for the games that are finished: a sweep that was stopped goes on there, and a finer grid plays only what
-            is new.
-        engine: what plays the games.
+        keep: a folder for finished games: an interrupted sweep resumes there, and a finer grid plays only the new games.
+        engine: as for `simulate`.
 
     Example:
         >>> import rotting
@@ -140,13 +139,15 @@ def sweep(
         hint = "; vary it with grid(two_arms, horizon=[...])"
         raise InvalidTypeError("horizon", "be one whole number for all problems", horizon, hint=hint)
     marks = None if checkpoints is None else list(checkpoints)
-    players = tuple(policies) if isinstance(policies, Iterator) else policies  # which would be empty for the next problem
+    players = (
+        tuple(policies) if isinstance(policies, Iterator) else policies
+    )  # an iterator would be empty for the second problem
     simulations = [Simulation(players, each, horizon, runs, seed, marks) for each in listed]
     results = simulate_all(simulations, workers, progress, keep, engine)
     return Study(parameters or {"problem": numbered([each.problem_name for each in results])}, results)
 
 
 def _value_of(value: Any) -> Value:
-    """Return a value of a parameter as a study keeps it: a number, or what it is written as."""
+    """Return a value of a parameter as a study keeps it: a number, or a text."""
     kept = number_or_text(value)
     return name_of(value) if kept is None else kept

@@ -1,7 +1,7 @@
 """Times of rounds, measured in fresh processes.
 
-Two processes that run the same machine code differ by several per cent in speed, because code and data have other addresses.
-Times from one process do not show that spread, so times that are compared are measured in several processes.
+Two processes that run the same machine code differ in speed by several per cent, since code and data are at other addresses.
+Times from one process do not show that spread, so times to be compared are measured in several processes.
 """
 
 import json
@@ -40,7 +40,7 @@ def time_rounds(simulations: Sequence[Simulation], processes: int, progress: boo
     measured = []
     with Progress(processes, "timing", show=progress) as bar:
         for _ in range(processes):
-            # In a session of its own, Ctrl-C does not reach the child, which would print a traceback: `run` kills it.
+            # In another session Ctrl-C does not reach the child, which would print a traceback; `run` kills it.
             done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, check=True, start_new_session=True)  # noqa: S603
             measured.append(json.loads(done.stdout))
             bar.advance()

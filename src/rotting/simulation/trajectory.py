@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Picture
 
-_SHOWN = 8  # arms in a picture, each in a colour of its own
-_SETTLED = 20  # the first 1/20 of the rounds, whose indices are very large, does not decide where their axis ends
+_SHOWN = 8  # arms in a picture, each in another colour
+_SETTLED = 20  # the indices of the first 1/20 of the rounds are very large, and do not count for the end of their axis
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,18 +33,18 @@ class Trajectory:
 
     Args:
         policy: the policy that played.
-        problem: what was played.
+        problem: the problem.
         run: the number of the run.
-        seed: what the noise and the policy's randomness were drawn from.
+        seed: the seed of the noise and of the policy's randomness.
         reference: what regret is measured against.
         arm: the arm of each round, `[T]`.
-        reward: what it paid, `[T]`.
+        reward: the reward of each round, `[T]`.
         regret: cumulative pseudo-regret, `[T]`.
-        means: the mean of every arm before the pull, `[T, K]`; NaN for an arm that is not there.
-        index: the policy's index of every arm, `[T, K]`; None if it explains nothing. An arm that was never pulled has an
-            infinite one.
-        window: the window of that index, `[T, K]`, 0 where there is none.
-        width: the width of its confidence interval, `[T, K]`, NaN where there is none.
+        means: the mean of every arm before the pull, `[T, K]`; NaN for an arm that is not present.
+        index: the policy's index of every arm, `[T, K]`, infinite before the arm's first pull; None if the policy does not
+            explain its choices.
+        window: the window of that index, `[T, K]`; 0 if there is none.
+        width: the width of its confidence interval, `[T, K]`; NaN if there is none.
 
     Example:
         >>> import rotting
@@ -85,7 +85,7 @@ class Trajectory:
 
     @property
     def best_mean(self) -> Floats:
-        """The largest mean of any arm that is there in each round, `[T]`."""
+        """The largest mean of the present arms in each round, `[T]`."""
         return np.asarray(np.nanmax(self.means, axis=1))
 
     @property
@@ -204,6 +204,6 @@ class Trajectory:
 
 
 def _below(curve: Curve, y_max: float | None) -> Line:
-    """Return a curve without what lies above the end of its axis."""
+    """Return a curve without the values above the end of its axis."""
     shown = curve.y if y_max is None else np.where(curve.y > y_max, np.nan, curve.y)
     return Line(curve.label, curve.x, shown)

@@ -1,0 +1,111 @@
+"""The tables of a study."""
+
+from typing import Any
+
+import numpy as np
+
+from rotting.common.short_numbers import short_texts
+from rotting.common.statistics import mean_interval, quantiles
+from rotting.display.tables import (
+    Column,
+    Table,
+    ends_text,
+    half_widths,
+    interval_column,
+    mean_cells,
+    number_format,
+    quantile_column,
+    value_column,
+)
+from rotting.errors import InvalidValueError
+from rotting.problems.oracle import kind_of
+from rotting.simulation.comparisons import geometric_mean, mean_ratio
+from rotting.simulation.study_points import StudyPoints
+
+
+def regret_table(points: StudyPoints) -> Table:
+    """Return the regret at the horizon of every policy on every problem; `Study.table` documents the columns."""
+    rows: list[dict[str, Any]] = []
+    labels = points.results[0].labels * len(points.results)
+    for label, point in zip(labels, points, strict=True):
+        q10, q90 = map(float, quantiles(point.regret, 0.1, 0.9))
+        interval = mean_cells(mean_interval(point.regret))
+        rows.append({**point.problem, "reference": point.reference, "policy": label, **interval, "q10": q10, "q90": q90})
+    style = number_format([row[key] for row in rows for key in ("mean", "q10", "q90")], half_widths(rows))
+    columns = [
+        value_column("policy"),
+        value_column("mean regret", style, "mean"),
+        Column("95 % interval", lambda row: ends_text(row["low"], row["high"], style)),
+        quantile_column("10 %", "q10", style),
+        quantile_column("90 %", "q90", style),
+    ]
+    return _with_problems(points, points.heading(), columns, rows)
+
+
+def best_table(points: StudyPoints) -> Table:
+    """Return the best policy of each kind on each problem; `Study.best` documents the columns."""
+    rows: list[dict[str, Any]] = []
+    for k, result in enumerate(points.results):
+        for kind, members in _kinds(points).items():
+            final = result.regret[members, :, -1]
+            first, second = (members[place] for place in np.argsort(final.mean(axis=1), kind="stable")[:2])
+            best, after = result.regret[first, :, -1], result.regret[second, :, -1]
+            rows.append(
+                {
+                    **{name: values[k] for name, values in points.parameters.items()},
+                    "reference": result.reference,
+                    "kind": kind,
+                    "policy": result.labels[first],
+                    "regret": mean_interval(best),
+                    "next": result.labels[second],
+                    "behind": mean_interval(after - best),
+                }
+            )
+    columns = [Column("best", lambda row: row["policy"]), interval_column("regret")]
+    columns += [value_column("next"), interval_column("behind")]
+    return _with_problems(points, points.heading(": the best on each problem"), columns, rows)
+
+
+def overall_table(points: StudyPoints) -> Table:
+    """Return the policies of each kind, compared over all problems; `Study.best_overall` documents the columns."""
+    rows: list[dict[str, Any]] = []
+    for kind, members in _kinds(points).items():
+        final = np.stack([result.regret[members, :, -1] for result in points.results], axis=1)  # [policy, problem, run]
+        least = float(final.mean(axis=2).min())
+        if least <= 0:  # such numbers have no geometric mean
+            rule = "be above zero on every problem for best_overall"
+            raise InvalidValueError("mean regrets", rule, least, got=f"{least:g} of {kind}")
+        order = np.argsort([geometric_mean(each) for each in final.mean(axis=2)], kind="stable")
+        for place in order:
+            ratio = mean_ratio(final[place], final[order[0]])
+            rows.append({"kind": kind, "policy": points.results[0].labels[members[place]], "ratio": ratio})
+    columns = (
+        value_column("policy"),
+        Column("times the best", lambda row: format(row["ratio"].mean, ",.3f")),
+        Column("95 % interval", lambda row: ends_text(row["ratio"].low, row["ratio"].high, ",.3f")),
+    )
+    return Table(points.heading(": regret over that of the best, over all problems"), columns, rows, notes=points.notes())
+
+
+def _with_problems(points: StudyPoints, heading: tuple[str], columns: list[Column], rows: list[dict[str, Any]]) -> Table:
+    """Return a table whose first columns are the parameters of the problems, and the reference if there are several."""
+    first = [_value_column(name, short_texts(values)) for name, values in points.parameters.items()]
+    if points.has_both_references:
+        first.append(Column("reference", lambda row: kind_of(row["reference"])))
+    return Table(heading, (*first, *columns), rows, left=len(first) + 1, notes=points.notes())
+
+
+def _value_column(name: str, texts: dict[Any, str]) -> Column:
+    return Column(name, lambda row: texts[row[name]])
+
+
+def _kinds(points: StudyPoints) -> dict[str, list[int]]:
+    """Return the indices of the policies by their names, for names that several policies have."""
+    kinds: dict[str, list[int]] = {}
+    for k, policy in enumerate(points.policies):
+        kinds.setdefault(policy.name, []).append(k)
+    several = {kind: members for kind, members in kinds.items() if len(members) > 1}
+    if not several:
+        rule = "be several of one kind to compare their parameters"
+        raise InvalidValueError("policies", rule, points.policies, got="all different ones: use table()")
+    return several
