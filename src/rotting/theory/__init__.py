@@ -8,15 +8,16 @@
 >>> constants(problem).largest_regret()
 1875.0
 
-- `bounds(problem, policy)` returns what is proved about a policy on a problem, round by round; `applicable` says which theorem
-  applies and why another does not, `table` shows everything, and `constants(problem)` are the numbers in the bounds. Its
-  `largest_regret()` is that of the worst play: a bound above it is vacuous.
+- `bounds(problem, policy)` returns the bounds that apply to a policy on a problem, round by round; `applicable` returns which
+  theorems apply, and why others do not; `table` shows everything; `constants(problem)` are the numbers in the bounds. Its
+  `largest_regret()` is the regret of the worst play: a bound above it is vacuous.
 - `variation_budget`, `piecewise_minimax`, `piecewise_gap_dependent`, `rested_gap_free` and `rested_gap_dependent` are the
   bounds as functions of such constants; `constant(policy)` is the C in them, `unfavourable` bounds the probability of the event
   that they exclude.
-- `piecewise_lower` and `variation_lower` are what no policy can beat, `HardFamily` the problems that prove it, and `worst`
-  finds the hardest of them for a policy.
-- `unlearnable` are the two problems of a rested and a restless arm that no policy can learn, `play_unlearnable` plays them.
+- `piecewise_lower` and `variation_lower` are lower bounds for every policy, `HardFamily` the problems that prove them, and
+  `worst` finds the hardest of these for a policy.
+- `unlearnable` returns the two problems with a rested and a restless arm that no policy can learn; `play_unlearnable` plays
+  them.
 - `hull` returns the few windows of an arm's rewards that can have the tightest bound (our theorem, in docs/hull.md).
 
 The paper: Seznec, Menard, Lazaric, Valko, "A single algorithm for both restless and rested rotting bandits", AISTATS 2020.
@@ -26,7 +27,7 @@ or a proof has a slip, the docstring says so and gives the correct form.
 
 from typing import TYPE_CHECKING
 
-from rotting.common.module_names import refusing as _refusing
+from rotting.common.module_names import getattr_with_suggestions as _getattr_with_suggestions
 from rotting.theory.constants import Constants, RestedConstants, RestlessConstants, constants
 from rotting.theory.events import unfavourable
 from rotting.theory.hard import Worst, worst
@@ -87,5 +88,5 @@ __all__ = [
     "worst",
 ]
 
-if not TYPE_CHECKING:  # type checkers know the names, and would take any for one
-    __getattr__ = _refusing(__name__, __all__)
+if not TYPE_CHECKING:  # a module with `__getattr__` would make type checkers accept every name
+    __getattr__ = _getattr_with_suggestions(__name__, __all__)

@@ -1,4 +1,4 @@
-"""The probability that some estimate is off by more than its width: the unfavourable event of a round."""
+"""The probability of the unfavourable event of a round: some estimate is off by more than its width."""
 
 from rotting.common.rules import positive_int
 from rotting.policy import Policy

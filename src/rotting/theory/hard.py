@@ -1,4 +1,4 @@
-"""Hard instances for a policy: the worst of several random ones."""
+"""The hardest of several random instances for a policy."""
 
 from typing import NamedTuple
 

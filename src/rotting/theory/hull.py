@@ -1,4 +1,4 @@
-"""The windows that can have the tightest bound: the upper hull of an arm's prefix sums (docs/hull.md)."""
+"""The windows that can have the tightest bound: the upper hull of the prefix sums of an arm (docs/hull.md)."""
 
 from collections.abc import Sequence
 
@@ -22,16 +22,16 @@ def _check(rewards: object) -> Floats:
 def hull(rewards: Sequence[float] | Floats | Ints) -> Ints:
     """Return the starts of the windows that can have the tightest bound, from the oldest, 0, to the newest.
 
-    Start k stands for the window of all rewards but the first k, `rewards[k:]`. The starts are the vertices of the least
-    concave majorant of the points (k, P_k), where P_k is the sum of the first k rewards; but for its right end, the newest
-    point, from which no window starts. For every level, RAW-UCB's index is the smallest bound of these windows alone, and so
-    is RAW-klUCB's. From start to start, the mean of the window falls.
+    Start k is the window of all rewards but the first k, `rewards[k:]`. The starts are the vertices of the least concave
+    majorant of the points (k, P_k), where P_k is the sum of the first k rewards, without the newest point, at which no window
+    starts. For every level, the indices of RAW-UCB and of RAW-klUCB are the smallest bounds of these windows alone. The mean of
+    the window falls from each start to the next.
 
-    Vertices are decided from sums of 106 bits, as the policies do it: exactly, but for points that are closer to a line than
-    about 1e-25 of the sums. A point on the line between two others is no vertex.
+    Vertices are found from sums of 106 bits, as in the policies. That is exact except for points closer to a line than about
+    1e-25 of the sums. A point on the line between two others is no vertex.
 
     Args:
-        rewards: those of one arm, in the order of its pulls; finite numbers of at most 1e100 in size.
+        rewards: the rewards of one arm, in the order of its pulls; finite numbers of at most 1e100 in size.
 
     Example:
         >>> hull([0.8, 1.0, 0.0]).tolist()

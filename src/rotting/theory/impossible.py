@@ -1,4 +1,4 @@
-"""What cannot be learned: a rested and a restless arm together, in two problems that no policy can tell apart in time."""
+"""Two problems with a rested and a restless arm, which no policy can distinguish in time (Proposition 1)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import Rule
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.tables import Column, Table, number_format
+from rotting.display.tables import Table, number_format, value_column
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Constant, Problem, Rested, Restless
@@ -132,11 +132,11 @@ class Unlearnable:
         ]
         style = number_format([row["worst"] for row in rows], [])
         columns = (
-            Column("policy", lambda row: str(row["policy"])),
-            Column("arm 0 falls", lambda row: format(row["falls"], style)),
-            Column("arm 0 stays", lambda row: format(row["stays"], style)),
-            Column("the larger", lambda row: format(row["worst"], style)),
-            Column("floor(T / 8)", lambda row: format(row["floor"], ",d")),
+            value_column("policy"),
+            value_column("arm 0 falls", style, "falls"),
+            value_column("arm 0 stays", style, "stays"),
+            value_column("the larger", style, "worst"),
+            value_column("floor(T / 8)", ",d", "floor"),
         )
         heading = (
             f"Mean regret on the two unlearnable problems, horizon {self.horizon:,}; Proposition 1 says at least floor(T / 8)"

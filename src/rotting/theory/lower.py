@@ -1,4 +1,4 @@
-"""Lower bounds for every policy: two rates, and the family of problems that proves them."""
+"""Lower bounds on the regret of every policy, and the family of problems that proves them."""
 
 import math
 from collections.abc import Sequence
@@ -102,7 +102,7 @@ def _check_budget(T: int, K: int, sigma: float, V: float) -> float:
 
 @dataclass(frozen=True)
 class HardFamily:
-    """Problems on which no policy does well: in each piece one arm is the best, by little.
+    """Problems on which no policy does well: in each piece, one arm is better than the others by a small gap.
 
     In piece k = 0, ..., U - 1 the best arm is worth `-k Delta` and every other `-(k + 1) Delta`, with `Delta = sqrt(sigma^2 K U
     / (2 T)) / 4`, too small to be detected in the T / U rounds of a piece. Rewards are Gaussian. No mean ever rises: a new best

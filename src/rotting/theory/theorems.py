@@ -1,4 +1,4 @@
-"""Which theorem applies to a problem and a policy, and its bound there: round by round, and as tables."""
+"""The theorems that apply to a policy on a problem, and their bounds, round by round and as tables."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import Line, block, drawing
 from rotting.common.rules import positive_int
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Column, Table, value_column
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy, labels_of
 from rotting.problems.problem import Problem
@@ -36,85 +36,83 @@ class Theorem:
         name: in a few words.
         reference: its number and its label.
         setting: "restless" or "rested".
-        value: `value(policy, constants, t)`, the bound at horizon t.
-        made_of: `made_of(constants)`, the problem's constants in it, as text.
-        arms: `arms(policy, constants)`, what it has per arm, as lists by name; None if nothing.
+        bound: `bound(policy, t, constants)` returns the bound at horizon t. Here and below, `constants` are those of the
+            setting: `RestlessConstants` or `RestedConstants`.
+        shown: `shown(constants)` returns the constants of the problem in the bound, as text.
+        arms: `arms(policy, constants)` returns lists with one number per arm, by name; None if there are none.
     """
 
     name: str
     reference: str
     setting: str
-    value: Callable[[Policy, Constants, int], float]
-    made_of: Callable[[Constants], str]
-    arms: Callable[[Policy, Constants], dict[str, list[Any]] | None] = lambda policy, known: None
+    bound: Callable[[Policy, int, Any], float]
+    shown: Callable[[Any], str]
+    arms: Callable[[Policy, Any], dict[str, list[Any]] | None] = lambda policy, of: None
 
     @property
     def title(self) -> str:
         """Its name and its number."""
         return _title(self.name, self.reference)
 
+    def constants(self, known: Constants) -> RestlessConstants | RestedConstants | None:
+        """Return the constants of the theorem's setting."""
+        return known.restless if self.setting == RESTLESS else known.rested
+
 
 def _title(name: str, reference: str) -> str:
     return f"{name}, {reference.partition(' (')[0]}"
 
 
-def _restless(known: Constants) -> RestlessConstants:
-    assert known.restless is not None
-    return known.restless
-
-
-def _rested(known: Constants) -> RestedConstants:
-    assert known.rested is not None
-    return known.rested
-
-
-def _variation_budget(policy: Policy, known: Constants, t: int) -> float:
-    return variation_budget(policy, t, known.n_arms, _restless(known).budget(t))
-
-
-def _piecewise_minimax(policy: Policy, known: Constants, t: int) -> float:
-    of = _restless(known)
-    return piecewise_minimax(policy, t, known.n_arms, of.pieces(t), of.spread(t))
-
-
-def _piecewise_gap_dependent(policy: Policy, known: Constants, t: int) -> float:
-    of = _restless(known)
-    return piecewise_gap_dependent(policy, t, of.gaps(t), of.spread(t), of.lengths(t))
-
-
-def _rested_gap_free(policy: Policy, known: Constants, t: int) -> float:
-    return rested_gap_free(policy, t, known.n_arms, _rested(known).largest_fall(t))
-
-
-def _rested_gap_dependent(policy: Policy, known: Constants, t: int) -> float:
-    of = _rested(known)
-    return rested_gap_dependent(policy, t, of.pseudo_gaps(policy, t), of.largest_fall(t), of.limits(t))
-
-
-def _overpulls(policy: Policy, known: Constants) -> dict[str, list[Any]]:
-    of = _rested(known)
+def _overpulls(policy: Policy, of: RestedConstants) -> dict[str, list[Any]]:
     gaps = [gap if math.isfinite(gap) else None for gap in of.pseudo_gaps(policy)]
     return {"overpulls": of.overpulls(policy), "pseudo_gaps": gaps}
 
 
-def _budget(known: Constants) -> str:
-    return f"V_T = {_restless(known).budget():g}"
+def _pieces(of: RestlessConstants) -> str:
+    return f"Upsilon_T = {of.pieces():,}, V = {of.spread():g}"
 
 
-def _pieces(known: Constants) -> str:
-    return f"Upsilon_T = {_restless(known).pieces():,}, V = {_restless(known).spread():g}"
-
-
-def _fall(known: Constants) -> str:
-    return f"L = {_rested(known).largest_fall():g}"
+def _fall(of: RestedConstants) -> str:
+    return f"L = {of.largest_fall():g}"
 
 
 THEOREMS = (
-    Theorem("variation budget", "Theorem 1 (th:variation-minimax)", RESTLESS, _variation_budget, _budget),
-    Theorem("piecewise minimax", "Theorem 2 (th:piecewise-minimax)", RESTLESS, _piecewise_minimax, _pieces),
-    Theorem("piecewise gap-dependent", "Theorem 3 (th:piecewise_pd)", RESTLESS, _piecewise_gap_dependent, _pieces),
-    Theorem("rested gap-free", "Proposition 6 (prop:rested-PI)", RESTED, _rested_gap_free, _fall),
-    Theorem("rested gap-dependent", "Proposition 7 (prop:rested-PD)", RESTED, _rested_gap_dependent, _fall, _overpulls),
+    Theorem(
+        "variation budget",
+        "Theorem 1 (th:variation-minimax)",
+        RESTLESS,
+        lambda policy, t, of: variation_budget(policy, t, of.n_arms, of.budget(t)),
+        lambda of: f"V_T = {of.budget():g}",
+    ),
+    Theorem(
+        "piecewise minimax",
+        "Theorem 2 (th:piecewise-minimax)",
+        RESTLESS,
+        lambda policy, t, of: piecewise_minimax(policy, t, of.n_arms, of.pieces(t), of.spread(t)),
+        _pieces,
+    ),
+    Theorem(
+        "piecewise gap-dependent",
+        "Theorem 3 (th:piecewise_pd)",
+        RESTLESS,
+        lambda policy, t, of: piecewise_gap_dependent(policy, t, of.gaps(t), of.spread(t), of.lengths(t)),
+        _pieces,
+    ),
+    Theorem(
+        "rested gap-free",
+        "Proposition 6 (prop:rested-PI)",
+        RESTED,
+        lambda policy, t, of: rested_gap_free(policy, t, of.n_arms, of.largest_fall(t)),
+        _fall,
+    ),
+    Theorem(
+        "rested gap-dependent",
+        "Proposition 7 (prop:rested-PD)",
+        RESTED,
+        lambda policy, t, of: rested_gap_dependent(policy, t, of.pseudo_gaps(policy, t), of.largest_fall(t), of.limits(t)),
+        _fall,
+        _overpulls,
+    ),
 )
 """All regret bounds of the paper."""
 
@@ -155,7 +153,7 @@ class Bound:
 
 
 class Bounds(tuple[Bound, ...]):
-    """The bounds that apply to a policy on a problem: a tuple, which also knows why the other theorems do not apply.
+    """A tuple of the bounds that apply to a policy on a problem, with the reasons why other theorems do not apply.
 
     Printed, it has a line for each theorem.
 
@@ -192,16 +190,14 @@ def _why_not(theorem: Theorem, known: Constants) -> str | None:
         return "the noise is not sub-Gaussian"
     if known.kind == "both":
         return "means follow pulls and rounds: no policy can learn all such problems (Proposition 1)"
-    if theorem.setting == RESTLESS and known.restless is None:
-        return "means follow the pulls"
-    if theorem.setting == RESTED and known.rested is None:
-        return "means follow the rounds"
+    if theorem.constants(known) is None:
+        return f"means follow the {'pulls' if theorem.setting == RESTLESS else 'rounds'}"
     return None
 
 
 def _why(theorem: Theorem, known: Constants) -> str:
     """Return why a theorem applies, and with which constants."""
-    return f"{known.kind} and rotting, {theorem.made_of(known)}"
+    return f"{known.kind} and rotting, {theorem.shown(theorem.constants(known))}"
 
 
 def _why_not_for(theorem: Theorem, known: Constants, problem: Problem, policy: Policy) -> str | None:
@@ -267,7 +263,7 @@ def applicable(problem: Problem, policy: Policy | None = None, horizon: int | No
     columns = (
         Column("theorem", lambda row: _title(row["theorem"], row["reference"])),
         Column("applies", lambda row: "yes" if row["applies"] else "no"),
-        Column("why", lambda row: str(row["why"])),
+        value_column("why"),
     )
     of = "" if policy is None else f" of {policy!r}"
     return Table((f"Regret bounds{of} on {problem.name or 'the problem'}, horizon {known.horizon:,}",), columns, rows)
@@ -304,7 +300,13 @@ def bounds(problem: Problem, policy: Policy, horizon: int | None = None, checkpo
     )
     reasons = {each: _why_not_for(each, known, problem, policy) for each in THEOREMS}
     found = (
-        Bound(each.name, each.reference, policy, rounds, np.array([each.value(policy, known, int(t)) for t in rounds]))
+        Bound(
+            each.name,
+            each.reference,
+            policy,
+            rounds,
+            np.array([each.bound(policy, int(t), each.constants(known)) for t in rounds]),
+        )
         for each, why in reasons.items()
         if why is None
     )
@@ -358,16 +360,16 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
         heads = [theory.title for theory in THEORIES.values()] if policies is None else labels_of(chosen)
         reasons = [_why_not_for(each, known, problem, policy) for policy in chosen]
         columns_of = list(zip(heads, chosen, reasons, strict=True))
-        why = _why_not(each, known)
+        why, of = _why_not(each, known), each.constants(known)
         rows.append(
             {
                 "theorem": each.name,
                 "reference": each.reference,
                 "applies": why is None,
                 "why": why or _why(each, known),
-                "bounds": {head: None if no else each.value(policy, known, known.horizon) for head, policy, no in columns_of},
+                "bounds": {head: None if no else each.bound(policy, known.horizon, of) for head, policy, no in columns_of},
                 "why_not": {head: no for head, _, no in columns_of},
-                "arms": {head: None if no else each.arms(policy, known) for head, policy, no in columns_of},
+                "arms": {head: None if no else each.arms(policy, of) for head, policy, no in columns_of},
             }
         )
 

@@ -1,4 +1,4 @@
-"""What the paper's theorems require of a policy: one of four, its constant C, its range of alpha, its sigma."""
+"""The policies that the theorems of the paper cover: their constant C, their range of alpha, their sigma."""
 
 import math
 from typing import NamedTuple

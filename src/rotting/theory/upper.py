@@ -1,7 +1,7 @@
 """The five regret bounds, as functions of the constants of a problem. Each holds at every horizon T.
 
-All take the policy itself, which carries alpha, sigma and m; `C` is `constant(policy)`. An alpha outside the theorem's range is
-refused. `sigma` is the policy's: the theorems require that the noise be sigma-sub-Gaussian.
+All take the policy, with its alpha, sigma and m; `C` is `constant(policy)`. An alpha outside the range of the theorem is
+refused. The theorems require that the noise be sigma-sub-Gaussian for the sigma of the policy.
 """
 
 import math
@@ -10,11 +10,15 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rotting.common.arrays import Floats
 from rotting.common.rules import nonnegative, positive_int
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.theory.tuning import RESTED, RESTLESS, checked_constant
+
+
+def _width(policy: Policy, setting: str, horizon: int) -> float:
+    """Return `C sigma sqrt(ln T)`."""
+    return checked_constant(policy, setting) * float(policy.params.sigma) * math.sqrt(math.log(horizon))
 
 
 def variation_budget(policy: Policy, horizon: int, n_arms: int, V: float) -> float:
@@ -37,9 +41,8 @@ def variation_budget(policy: Policy, horizon: int, n_arms: int, V: float) -> flo
     Reference: Theorem 1 (th:variation-minimax). In its proof, `sum over all arms of (h_i - 1) = tau_k - K` should run over the
     arms pulled in the batch; the next line holds all the same.
     """
-    C = checked_constant(policy, RESTLESS)
     T, K, V = positive_int("horizon", horizon), positive_int("n_arms", n_arms), nonnegative("V", V)
-    log, scale = math.log(T), C * policy.params.sigma
+    log, scale = math.log(T), checked_constant(policy, RESTLESS) * policy.params.sigma
     leading = 4 * math.cbrt(scale**2 * V * K * T**2 * log)
     return leading + 2 * math.cbrt(scale * V**2 * K**2 * T * math.sqrt(log)) + 6 * K * V
 
@@ -63,9 +66,8 @@ def piecewise_minimax(policy: Policy, horizon: int, n_arms: int, pieces: int, V:
 
     Reference: Theorem 2 (th:piecewise-minimax).
     """
-    C = checked_constant(policy, RESTLESS)
     T, K, U = positive_int("horizon", horizon), positive_int("n_arms", n_arms), positive_int("pieces", pieces)
-    width = C * float(policy.params.sigma) * math.sqrt(math.log(T))
+    width = _width(policy, RESTLESS, T)
     return width * (math.sqrt(U * K * T) + U * K) + 6 * K * nonnegative("V", V)
 
 
@@ -106,23 +108,16 @@ def piecewise_gap_dependent(
         raise InvalidValueError("gaps", "be a table [pieces, arms]", table, got=f"an array of shape {table.shape}")
     if not np.all(np.isfinite(table) & (table >= 0)):
         raise InvalidValueError("gaps", "be finite numbers, zero or more", table.tolist())
-    C = checked_constant(policy, RESTLESS)
-    T, V = positive_int("horizon", horizon), nonnegative("V", V)
-    width = C * float(policy.params.sigma) * math.sqrt(math.log(T))
+    V, width = nonnegative("V", V), _width(policy, RESTLESS, positive_int("horizon", horizon))
     pieces, n_arms = len(table), len(table[0])
     positive = table > 0
     costs = width**2 / table[positive]
     if lengths is not None:
-        most = (_check_lengths(lengths, pieces)[:, None] - 1) * table
-        costs = np.minimum(costs, most[positive])
+        tau = np.asarray(lengths, np.float64)
+        if tau.shape != (pieces,) or not np.all(tau >= 1):
+            raise InvalidValueError("lengths", f"be {pieces} numbers of rounds, one per piece, each 1 or more", tau.tolist())
+        costs = np.minimum(costs, ((tau[:, None] - 1) * table)[positive])
     return float(costs.sum()) + width * pieces * n_arms + 6 * n_arms * V
-
-
-def _check_lengths(lengths: npt.ArrayLike, pieces: int) -> Floats:
-    checked = np.asarray(lengths, np.float64)
-    if checked.shape != (pieces,) or not np.all(checked >= 1):
-        raise InvalidValueError("lengths", f"be {pieces} numbers of rounds, one per piece, each 1 or more", checked.tolist())
-    return checked
 
 
 def rested_gap_free(policy: Policy, horizon: int, n_arms: int, L: float) -> float:
@@ -143,9 +138,8 @@ def rested_gap_free(policy: Policy, horizon: int, n_arms: int, L: float) -> floa
 
     Reference: Proposition 6 (prop:rested-PI).
     """
-    C = checked_constant(policy, RESTED)
     T, K = positive_int("horizon", horizon), positive_int("n_arms", n_arms)
-    width = C * float(policy.params.sigma) * math.sqrt(math.log(T))
+    width = _width(policy, RESTED, T)
     return width * (math.sqrt(K * T) + K) + 6 * K * nonnegative("L", L)
 
 
@@ -179,11 +173,10 @@ def rested_gap_dependent(
     `A_1 <= 1 c(1, delta_t) <= 2 c(1, delta_T)`, where Lemma 4 (lem:core-full) gives `C / sqrt(2 alpha) c(1, delta_T)`, two
     widths for RAW-UCB and more for the others; its end, `A_1 <= C sigma sqrt(ln T)`, is right.
     """
-    C = checked_constant(policy, RESTED)
     T, L = positive_int("horizon", horizon), nonnegative("L", L)
     if len(gaps) == 0:
         raise InvalidValueError("gaps", "have one pseudo-gap per arm", gaps)
-    width = C * float(policy.params.sigma) * math.sqrt(math.log(T))
+    width = _width(policy, RESTED, T)
     if limits is None:
         limits = [T] * len(gaps)
     total = 0.0
