@@ -8,10 +8,10 @@
 
 Simulate
     simulate, Result                 policies play a problem; their regret, as tables, plots and files
-    sweep, grid, Study               grids of policy and problem parameters; which is the best, over what
+    sweep, grid, Study               grids of policy and problem parameters, and the best of them
     simulate_all, Simulation         several simulations at once
-    play, Trajectory                 one run of one policy, round by round, with all that decided it
-    Problem, problems                what they play: decays, arms, and the problems of the papers
+    play, Trajectory                 one run of one policy, round by round, with the reasons of its choices
+    Problem, problems                problems: decays, arms, and the problems of the papers
     ProblemFamily                    a new problem in every run
     Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless, Laplace, Student, LogNormal, Contaminated, ByArm
                                      the noise of the rewards
@@ -20,16 +20,16 @@ Simulate
 
 Policies
     RAWUCB, EffRAWUCB, FEWA, EffFEWA, UCB1, ...
-                                     `list_policies()` has them all, `make(name)` makes one by its name
-    doubling                         plays without a horizon what is tuned to one
-    list_policies, make, registry    policies by name
+                                     one class for each policy
+    list_policies, make, registry    all policies, and one by its name
+    doubling                         plays a policy that needs a horizon without one (doubling trick)
 
 Decide live
-    open                             a bandit in a file: what it replied outlives the process
-    Client, AsyncClient              the same over HTTP: the bandits of `rotting serve`
     Bandit                           decide and reward, with arms that come and go and a state that can be saved
-    Decision                         what it chose, with id, propensity and reason
-    RewardsWarning                   it tells that rewards seem to be missing
+    open                             a durable bandit, whose decisions and rewards are kept in a file
+    Client, AsyncClient              the bandits of `rotting serve`, over HTTP
+    Decision                         a choice, with id, propensity and reason
+    RewardsWarning                   the warning that rewards seem to be missing
 
 Other libraries
     adapters                         Gymnasium's environments and agents, River's bandits
@@ -38,13 +38,13 @@ Theory
     theory                           the theorems of the paper, evaluated
 
 Write your own
-    kit                              all that the author of a policy or of a noise imports
-    Policy, Kernel, Reason           what a policy is
-    check_policy, check_noise        which rule is broken, in one sentence
+    kit                              everything that the author of a policy or a noise imports
+    Policy, Kernel, Reason           what a policy is made of
+    check_policy, check_noise        check a policy or a noise, and report the first rule that it breaks
 
 errors                               every exception and warning, in one tree
 
-Names are imported when they are first used, so that `import rotting` costs nothing and compiles nothing.
+Names are imported when they are first used, so that `import rotting` is fast and compiles nothing.
 """
 
 import importlib
@@ -52,7 +52,7 @@ from typing import TYPE_CHECKING, Any
 
 from rotting.common.version import __version__ as __version__
 
-# What type checkers and editors see. At run time `__getattr__` below imports a name when it is first used.
+# For type checkers and editors. At run time, `__getattr__` below imports a name when it is first used.
 if TYPE_CHECKING:
     __all__: list[str]
     from rotting import adapters as adapters
@@ -129,53 +129,33 @@ if TYPE_CHECKING:
     from rotting.simulation.trajectory import Trajectory as Trajectory
     from rotting.store.durable import open as open  # noqa: A004 - as `gzip.open` does
 
-# The module of each public name, but for policies, which the registry finds. "": the name is a module itself.
-_HOMES = {
-    "AsyncClient": "service.client",
-    "Bandit": "live.bandit",
-    "Bernoulli": "problems.noise",
-    "Beta": "problems.noise",
-    "Binomial": "problems.noise",
-    "ByArm": "problems.noise",
-    "Client": "service.client",
-    "Contaminated": "problems.noise",
-    "Decision": "live.decisions",
-    "Gaussian": "problems.noise",
-    "Kernel": "policy",
-    "Laplace": "problems.noise",
-    "LogNormal": "problems.noise",
-    "Noiseless": "problems.noise",
-    "Poisson": "problems.noise",
-    "Policy": "policy",
-    "Problem": "problems",
-    "ProblemFamily": "problems",
-    "Reason": "policy",
-    "Result": "simulation.result",
-    "RewardsWarning": "errors",
-    "Simulation": "simulation.plan",
-    "Student": "problems.noise",
-    "Study": "simulation.study",
-    "Trajectory": "simulation.trajectory",
-    "adapters": "",
-    "check_noise": "live.noise_checks",
-    "check_policy": "live.checks",
-    "datasets": "",
-    "display": "",
-    "doubling": "parts.doubling",
-    "errors": "",
-    "grid": "simulation.sweep",
-    "kit": "",
-    "list_policies": "registry",
-    "make": "registry",
-    "open": "store.durable",
-    "play": "simulation.play",
-    "problems": "",
-    "registry": "",
-    "simulate": "simulation.simulate",
-    "simulate_all": "simulation.simulate",
-    "sweep": "simulation.sweep",
-    "theory": "",
+# The public names of each module, except policies, which the registry finds.
+_NAMES = {
+    "errors": ("RewardsWarning",),
+    "live.bandit": ("Bandit",),
+    "live.checks": ("check_policy",),
+    "live.decisions": ("Decision",),
+    "live.noise_checks": ("check_noise",),
+    "parts.doubling": ("doubling",),
+    "policy": ("Kernel", "Policy", "Reason"),
+    "problems": ("Problem", "ProblemFamily"),
+    "problems.noise": (
+        *("Bernoulli", "Beta", "Binomial", "ByArm", "Contaminated", "Gaussian", "Laplace", "LogNormal", "Noiseless"),
+        *("Poisson", "Student"),
+    ),
+    "registry": ("list_policies", "make"),
+    "service.client": ("AsyncClient", "Client"),
+    "simulation.plan": ("Simulation",),
+    "simulation.play": ("play",),
+    "simulation.result": ("Result",),
+    "simulation.simulate": ("simulate", "simulate_all"),
+    "simulation.study": ("Study",),
+    "simulation.sweep": ("grid", "sweep"),
+    "simulation.trajectory": ("Trajectory",),
+    "store.durable": ("open",),
 }
+_MODULES = ("adapters", "datasets", "display", "errors", "kit", "problems", "registry", "theory")
+_HOMES = {name: module for module, names in _NAMES.items() for name in names} | dict.fromkeys(_MODULES, "")
 
 
 def _policy_classes() -> dict[str, Any]:

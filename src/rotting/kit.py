@@ -1,19 +1,19 @@
-"""All that the author of a policy or of a noise imports, in one place.
+"""Everything that the author of a policy or a noise imports, in one place.
 
-What a policy is
+What a policy is made of
     Policy, parameter                the class of a policy, and its fields
-    Kernel, Params, Reason           its functions, the numbers that they get, and why an arm was chosen
-    Ints, Floats                     the arrays that a state is made of
-    doubling                         plays without a horizon what is tuned to one
+    Kernel, Params, Reason           its functions, its parameters as numbers, and the reason for a choice
+    Ints, Floats                     the arrays of a state
+    doubling                         plays a policy that needs a horizon without one (doubling trick)
 
 Rules of its parameters
     FINITE, POSITIVE, NONNEGATIVE    a finite number; above zero; zero or more
     FRACTION, PROBABILITY, ABOVE_ONE in (0, 1]; in [0, 1]; above 1
-    COUNT, INDEX                     a whole number, from 1 on; from 0 on
+    COUNT, INDEX                     a whole number, 1 or more; 0 or more
     SPREAD                           the scale of a noise
-    SCALE                            a policy's sigma: a positive number, or "estimate"
+    SCALE                            the sigma of a policy: a positive number, or "estimate"
     Rule, option                     a rule of your own; one of a few words
-    OUTSIDE, check_range, to_unit    rewards in a declared range: the word for those outside, the check, the way to [0, 1]
+    OUTSIDE, check_range, to_unit    rewards in a declared range: the rule for rewards outside, the check, the map to [0, 1]
 
 Index policies
     by_index                         pulls the arm with the largest index
@@ -23,8 +23,8 @@ Number of arms
     Presence, new_presence           which arms are there and how many, in a field `presence` of the state
 
 Indices that are minima over windows
-    largest_index                    the arm with the largest index, without computing every arm's
-    largest_index_by_tournament      the same for lines `mean + level / sqrt(h)`, fast for many arms
+    largest_index                    the arm with the largest index, found without computing all of them
+    largest_index_by_tournament      the same for bounds `mean + level / sqrt(h)`, fast for many arms
     HULL_WINDOWS                     binds it to all windows of every arm, for widths level / sqrt(h)
     Stacks, new_stacks               a field `hull` of the state
     HullLines, new_hull_lines        a field `lines`
@@ -42,7 +42,7 @@ Indices that are minima over windows
     admit, readmit, reopen, update_line
                                      for the kernel, for `forget`, and for `update`
     window_width, arm_scale, level_rises
-                                     bind your own function here for other widths, and where they differ between arms or fall
+                                     slots for other widths, for widths that differ between arms, and for levels that fall
     lazy_choice                      the module of `largest_index` and its slots, for windows of your own
 
 Windows
@@ -51,28 +51,28 @@ Windows
     window_mean, mean_range          the mean over one window, and bounds of the means over many, from PrefixSums
 
 The scale of the noise, given or estimated
-    NoiseScale, new_noise_scale      what it is estimated from, in a field `noise` of the state
+    NoiseScale, new_noise_scale      the statistics of the estimate, a field `noise` of the state
     observe_noise, forget_noise      for `update` and `forget`
-    sigma_of, scale_of               the scale of an arm's noise; the same over the sigma that was given
+    sigma_of, scale_of               the scale of an arm's noise; the same divided by the given sigma
     given_sigma, is_estimated        for levels
-    arm_noise, is_given              to be bound to `arm_scale` and `level_rises`
+    arm_noise, is_given              bind them to `arm_scale` and `level_rises`
 
 Numbers
-    add, difference, times           exact sums, kept as pairs
+    add, difference, times           exact sums, as pairs of numbers
     uniform                          random numbers of a policy: `uniform(key, t, draw)`
     reward_uniform                   random numbers of a noise: `reward_uniform(key, run, arm, clock, draw)`
     normal_quantile                  turns a uniform number into a normal one
-    log, log1p, exp, expm1, power    the same to the last bit on every machine and every GPU, which those of `math` are not
-    floor, ceil                      whole numbers everywhere
+    log, log1p, exp, expm1, power    the same to the last bit on every machine and GPU, unlike those of `math`
+    floor, ceil                      return whole numbers, also on a GPU
 
 Putting functions together
-    slot, bind, bind_all             a stub that stands for a function, and what fills it
+    slot, bind, bind_all             a stub for a function that is chosen later, and what fills it in
 
 Noises
-    Noise                            the base of a reward distribution
+    Noise                            the base class of a reward distribution
 
 Checks
-    check_policy, check_noise        say which rule is broken, in one sentence
+    check_policy, check_noise        check a policy or a noise, and report the first rule that it breaks
 
 Example, a policy that pulls the arm with the largest last reward:
 
@@ -259,7 +259,7 @@ __all__ = [
 
 
 _LATE = {"check_noise": "rotting.live.noise_checks", "check_policy": "rotting.live.checks"}
-"""They compile. A policy that imports this module must not load the compiler; and they know all policies."""
+"""Imported when they are first used: they load the compiler, and all policies."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a policy is: plain functions for the compiler (`Kernel`), and a value for people (`Policy`)."""
+"""A policy: its functions, which are compiled (`Kernel`), and its parameters, as an immutable value (`Policy`)."""
 
 import math
 import pkgutil
@@ -24,8 +24,8 @@ T = TypeVar("T")
 class Params(Protocol):
     """The parameters of a policy as its functions get them: a NamedTuple with one number per field of the class.
 
-    It is derived from the fields. Words are numbers here: the position in the list of an `option`, or the code that a rule such
-    as `SCALE` has for "estimate".
+    It is derived from the fields. Words become numbers: the position in the list of an `option`, or the number that a rule such
+    as `SCALE` uses for "estimate".
 
     Example:
         >>> from rotting.policies.kl_ucb import KLUCB
@@ -40,9 +40,9 @@ class Params(Protocol):
 
 
 class Reason(NamedTuple):
-    """Why an arm was, or was not, chosen. Fields that a policy does not have are NaN, or 0 for the window."""
+    """Why an arm was chosen or not. Fields that a policy does not use are NaN, or 0 for the window."""
 
-    value: float  # the index, in the paper's word; a tuple has a method of that name
+    value: float  # the index of the paper; a tuple already has a method `index`
     mean: float
     window: int
     width: float
@@ -50,40 +50,39 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True)
 class Kernel:
-    """The functions of one policy; they are compiled, so they allocate, raise and print nothing (`init` may allocate).
+    """The functions of one policy. They are compiled, so they allocate, raise and print nothing; only `init` may allocate.
 
     Args:
-        init: `init(p, n_arms, capacity) -> state`, which can record `capacity` rounds. A state is a NamedTuple of arrays, or of
-            NamedTuples of arrays: one level deep, so that a policy can hold a structure of `rotting.kit` in a field. An array
-            that has an axis of arms has it first. A smaller state is the leading corner of a larger one: that is how live
-            states grow.
+        init: `init(p, n_arms, capacity) -> state` with room for `capacity` rounds. A state is a NamedTuple of arrays, or of
+            NamedTuples of arrays, such as a structure of `rotting.kit` in a field. If an array has an axis of arms, it is the
+            first. The arrays of a smaller state are the leading corners of those of a larger one, so that live states can grow.
         choose: `choose(p, s, t, key, arms) -> arm`, one of `arms` (increasing arm numbers, never empty).
         update: `update(p, s, t, arm, reward) -> None`, in place.
-        explain: `explain(p, s, t, arms, arm) -> Reason`, optional: what decides about one of `arms`.
+        explain: `explain(p, s, t, arms, arm) -> Reason`, optional: the index of one of `arms`, with its mean, window and width.
         propensities: `propensities(p, s, t, arms, out)`, for a randomised policy: writes the probability that `choose` would
             return each of `arms` into `out`. A policy whose update divides by that probability keeps it in a state field
-            `propensity` [K], written by `choose`; when a reward comes late, the value of its own draw is put back there first.
-        forget: `forget(p, s, arm)`, for a state that has something of an arm outside the arm's own rows: removes it there. The
-            arm's rows are made new afterwards.
-        reset: `reset(p, s, horizon)`, for a policy tuned to a horizon: makes the state as `init` would for that horizon, in
-            place, with the tuning kept in the state. `init` itself calls it; `rotting.doubling` needs it, and a state
+            `propensity` [K], written by `choose`; before the update of a delayed reward, the value of its own draw is restored.
+        forget: `forget(p, s, arm)`, for a state that stores something about an arm outside the rows of the arm: removes it. The
+            rows are initialised again afterwards.
+        reset: `reset(p, s, horizon)`, for a policy tuned to a horizon: sets the state in place as `init` would for that
+            horizon, with the tuning kept in the state. `init` calls it as well. `rotting.doubling` needs it, and a state
             field `epoch` [2] (rounds before this epoch, its length).
-        tune: `tune(p, s)`, for a state whose tuning depends on the number of arms: writes the tuning anew, in place, for the
-            arms that `s` has and the horizon in `s.epoch`, and leaves what was learned. `reset` calls it, and so does a bandit
-            that has grown: one that grew to K arms before its first reward equals one that began with K.
-        enlarge: `enlarge(p, s, capacity) -> state`, for a state that keeps things of unknown number, those of all arms
-            together, instead of rounds. Then `capacity` is how many of them it can keep, and it has a field `full` [1]. An
-            `update` that finds no room sets `full[0] = 1` and changes nothing else that a choice depends on. The state is then
-            enlarged, and `choose`, in a simulation, and `update` are called again for that round. A bandit instead copies it
-            into a state that `init` made with a larger capacity: the same must come of it.
-        admit: `admit(p, s, arms)`, for a state that is kept up to date for one set of available arms: makes it ready for
-            another. A bandit calls it before `choose` when it has many arms and their set is not that of the last call.
-        readmit: `readmit(p, s, come, go)`, with `admit`, for a state with a `tournament`: the same for a set that differs from
-            that of the last call by few arms. Where the tournament is played, `choose` looks at no more than the number of
-            `arms`, and so does `explain`: a bandit that leaves out a few of many gives it that number of others.
+        tune: `tune(p, s)`, for a state whose tuning depends on the number of arms: computes the tuning again, in place, for the
+            arms of `s` and the horizon in `s.epoch`, and keeps what was learned. `reset` calls it, and so does a bandit that
+            has grown: if it grew to K arms before its first reward, it must equal one that began with K.
+        enlarge: `enlarge(p, s, capacity) -> state`, for a state with room for items of all arms together, whose number is not
+            known in advance. `capacity` is then the number of items, and the state has a field `full` [1]. An `update` that
+            finds no room sets `full[0] = 1` and changes nothing else that a choice depends on. The state is then enlarged, and
+            `update` is called again for that round; in a simulation, so is `choose`. A bandit instead copies the state into one
+            that `init` made with a larger capacity, which must give the same.
+        admit: `admit(p, s, arms)`, for a state that is kept up to date for one set of available arms: prepares it for another
+            set. A bandit with many arms calls it before `choose` when the set has changed since the last call.
+        readmit: `readmit(p, s, come, go)`, with `admit`, for a state with a `tournament`: the same for a set that differs by a
+            few arms from that of the last call. While the tournament is up to date, `choose` and `explain` look only at the
+            number of `arms`: a bandit that leaves out a few of many arms passes as many others.
     """
 
-    # A policy refuses to be made when one of the first three is missing: its error can name the class.
+    # The first three are required. `Policy` checks that, since its error can name the class.
     init: Callable[..., Any] = None  # type: ignore[assignment]
     choose: Callable[..., int] = None  # type: ignore[assignment]
     update: Callable[..., None] = None  # type: ignore[assignment]
@@ -98,7 +97,7 @@ class Kernel:
 
 
 def small_capacity(n_arms: int, rounds: int) -> int:
-    """Return the first capacity of a state that can be enlarged: a few things of each arm, many of some in long games."""
+    """Return the first capacity of a state that can be enlarged: a few items per arm, and more in long games."""
     return 32 * n_arms + int(16.0 * rounds ** (1.0 / 3.0))  # hulls of steadily falling means grow with the cube root
 
 
@@ -119,7 +118,7 @@ _ARGUMENTS = {
 
 
 def _check_kernel(kernel: Kernel) -> None:
-    """Refuse functions that are missing, or that cannot be called as a game calls them."""
+    """Refuse functions that are missing, or that take other arguments."""
     for name, arguments in _ARGUMENTS.items():
         function = getattr(kernel, name)
         if function is not None or name in _REQUIRED:
@@ -127,7 +126,7 @@ def _check_kernel(kernel: Kernel) -> None:
 
 
 class Parameter:
-    """A field of a policy's class: its default, its rule and what it means. On a policy, the field is its value.
+    """A field of a policy's class, with its default, rule and meaning. On an instance, the field is the value.
 
     Example:
         >>> from rotting.policies.raw_ucb import RAWUCB
@@ -184,7 +183,7 @@ def _derived_params(owner: "type[Policy]", names: list[str]) -> Callable[..., Pa
 
 
 def how_to_accept(policy: "Policy", least: float, most: float) -> str:
-    """Return which parameters let a policy take rewards from `least` to `most`, which its `reward_range` does not hold.
+    """Return a hint: the parameters with which a policy accepts rewards from `least` to `most`.
 
     Example:
         >>> from rotting.policies.kl_ucb import KLUCB
@@ -202,12 +201,12 @@ def how_to_accept(policy: "Policy", least: float, most: float) -> str:
 
 
 defined: dict[str, "type[Policy]"] = {}
-"""Every policy class by its name: a class is known as soon as its module is imported, and its last definition counts."""
+"""Every policy class by its name, once its module is imported; a class that is defined again replaces the older one."""
 
 
 @cache
 def _library_names() -> dict[str, str]:
-    """Return the names of the library's policies, each with its module; read from the file names, so that none is imported."""
+    """Return the names of the library's policies with their modules, from the names of the files: none is imported."""
     modules = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent / "policies")])]
     return {name.replace("_", "-"): f"rotting.policies.{name}" for name in modules}
 
@@ -237,9 +236,9 @@ class Policy:
     first_pulls: ClassVar[bool] = True
     """Each arm is pulled once, in order, before any other choice, and so is an arm that is added later."""
     has_index: ClassVar[bool] = False
-    """Pulls the arm with the largest index, the `value` that `explain` gives: nothing else decides, unless arms are explored.
+    """Pulls the arm with the largest index, the `value` of `explain`, except when it explores.
 
-    A bandit uses it for arms whose rewards are still pending.
+    A bandit lowers the index of arms whose rewards are still pending.
     """
 
     tuning_params: ClassVar[tuple[str, ...]] = ()
@@ -248,15 +247,15 @@ class Policy:
     """Parameters set by hand: allowed only without a `horizon`, from which the tuning computes them."""
 
     needs_horizon: ClassVar[bool] = False
-    """Must be told the number of rounds."""
+    """Needs the number of rounds."""
     needs_changes: ClassVar[bool] = False
-    """Must be told the number of changes, or how much the means vary."""
+    """Needs the number of changes, or how much the means vary."""
     randomised: ClassVar[bool] = False
     """Draws random numbers."""
     rested: ClassVar[bool] = False
-    """Has a guarantee, or is known to learn, when arms rot with their pulls."""
+    """Has a guarantee, or is known to learn, if arms rot with their pulls."""
     restless: ClassVar[bool] = False
-    """Has a guarantee, or is known to learn, when arms rot with time."""
+    """Has a guarantee, or is known to learn, if arms rot with time."""
     cost: ClassVar[str] = "O(K)"
     """Time of a round."""
     memory: ClassVar[str] = "O(K)"
@@ -282,12 +281,12 @@ class Policy:
                 for each in cls._parameters
             ]
         )
-        if "name" in vars(cls):  # else a base of policies, or a class that is being unpickled and gets its attributes later
+        if "name" in vars(cls):  # not so for a base class, or while a class is unpickled
             cls._register()
 
     @classmethod
     def _register(cls) -> None:
-        """Make the policy known by its name, unless another policy has that name."""
+        """Register the class under its name; refuse a name that another policy has."""
         _check_attribute(cls, "name", str, "a text such as 'my-policy'")
         if "title" not in vars(cls):
             cls.title = cls.__name__
@@ -333,7 +332,7 @@ class Policy:
     """The parameters as numbers, for the functions of the kernel."""
 
     def check(self) -> None:
-        """Refuse parameters that do not go together; for subclasses."""
+        """Raise an error if parameters contradict each other; for subclasses."""
 
     @property
     def max_rounds(self) -> int | None:
@@ -359,9 +358,9 @@ class Policy:
 
     @property
     def label(self) -> str:
-        """The policy in a few words, for figures and tables: its title, alpha, and what differs from the defaults.
+        """A short label for figures and tables: the title, alpha, and the parameters that differ from their defaults.
 
-        Numbers have four significant digits; `repr` has all. `Result.labels` have more where two policies would look the same.
+        Numbers have four significant digits, and more in `Result.labels` if two policies would have the same label.
 
         Example:
             >>> from rotting.policies.eff_raw_ucb import EffRAWUCB
@@ -371,13 +370,13 @@ class Policy:
         return self._label(DIGITS)
 
     def _label(self, digits: int) -> str:
-        """Return the label, with numbers of so many significant digits."""
+        """Return the label, with this number of significant digits."""
         shown, words = self.shown_params(), [self.title]
         for k, each in enumerate(self._parameters):
             if each.name not in shown:
                 continue
             value = shown[each.name]
-            if k == 0 and each.name == "alpha":  # the one number by which papers tell variants apart
+            if k == 0 and each.name == "alpha":  # papers distinguish variants by this number alone
                 words[0] += f" {short(value, digits)}"
             elif each.required or value != each.default:
                 words.append(f"{each.name}={short(value, digits)}")
@@ -430,7 +429,7 @@ def _check_attribute(policy_class: type[Policy], name: str, kind: type, what: st
 def _check_complete(policy_class: type[Policy]) -> None:
     """Refuse a class without a name of its own or without a usable kernel.
 
-    The check waits for the first policy of the class: the kernel is set after the class, when its functions are defined.
+    It is called for the first policy of the class, since the kernel is set after the class, below its functions.
     """
     if "name" not in vars(policy_class):
         raise InvalidTypeError(policy_class.__name__, "have a `name`, a text such as 'my-policy'", None)
@@ -465,7 +464,7 @@ def check_policies(policies: object) -> tuple[Policy, ...]:
 
 
 def labels_of(policies: Sequence[Policy]) -> list[str]:
-    """Return the label of each policy, in which numbers have as many digits as tell policies that differ apart.
+    """Return the label of each policy, with as many digits as it takes to distinguish different policies.
 
     Example:
         >>> from rotting.policies.raw_ucb import RAWUCB

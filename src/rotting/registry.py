@@ -20,12 +20,12 @@ def _built_in() -> dict[str, type[Policy]]:
 
 
 def _known() -> dict[str, type[Policy]]:
-    built_in = _built_in()
-    return dict(sorted(({**defined, **built_in}).items()))
+    built_in = _built_in()  # imports them, which defines them
+    return dict(sorted({**defined, **built_in}.items()))
 
 
 def list_policies() -> list[type[Policy]]:
-    """Return every policy class known, by name, but for those that are there for comparisons only (`Policy.listed`).
+    """Return all policy classes that are `listed`, in the order of their names.
 
     Example:
         >>> [each.name for each in list_policies() if each.name.endswith("fewa")]
@@ -35,7 +35,7 @@ def list_policies() -> list[type[Policy]]:
 
 
 def find(name: Any, remark: str = "") -> type[Policy]:
-    """Return the policy class called `name`, or say which one was meant, with a remark on where the name is from."""
+    """Return the policy class called `name`; the error for an unknown name has the remark and a suggestion."""
     known = _known()
     name = str(name)
     if name.startswith("doubling(") and name.endswith(")"):

@@ -51,8 +51,8 @@ def test_claims_in_words() -> None:
 def test_an_undecided_claim_says_why_where_its_interval_does_not() -> None:
     assert claim(0.9, 1.1, least=1.0).decision == "undecided"
     each = claimed(growth(np.zeros(2), np.array([-1.0, 1.5]), np.array([0.0, 3.5])), least=1.0)
-    assert each.decision == "undecided: what is divided by may be 0"
-    assert dataclasses.replace(each, synthetic=True).decision == "undecided (synthetic data): what is divided by may be 0"
+    assert each.decision == "undecided: the divisor may be 0"
+    assert dataclasses.replace(each, synthetic=True).decision == "undecided (synthetic data): the divisor may be 0"
     each = claimed(spread_ratio(np.arange(9.0)[None], np.arange(9.0)[None]), least=1.0)
     assert each.decision == "undecided: needs at least 200 runs (here 9)"
     assert claim(0.9, 1.1, least=0.5).decision == "holds"

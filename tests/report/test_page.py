@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from rotting.common.looks import COLOURS
+from rotting.common.curve_styles import COLOURS
 from rotting.common.statistics import Interval
 from rotting.display.tables import Column, Table, interval_column
 from rotting.report.claims import Verdict

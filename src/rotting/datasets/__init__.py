@@ -1,4 +1,4 @@
-"""Real data of things that wear out, as problems; and synthetic nights that resemble data that few people have.
+"""Problems from real data of things that wear out, and synthetic nights that resemble data which few people have.
 
 The files are expected in the folder named by the environment variable `ROTTING_DATA`, by default the user's data
 folder. A file that is missing raises `MissingDataError`, which says where to get it.
@@ -6,7 +6,7 @@ folder. A file that is missing raises `MissingDataError`, which says where to ge
 
 from typing import TYPE_CHECKING
 
-from rotting.common.module_names import refusing as _refusing
+from rotting.common.module_names import getattr_with_suggestions as _getattr_with_suggestions
 from rotting.datasets.batteries import batteries
 from rotting.datasets.files import data_folder
 from rotting.datasets.news import news
@@ -30,5 +30,5 @@ __all__ = [
     "yahoo_nights",
 ]
 
-if not TYPE_CHECKING:  # type checkers know the names, and would take any for one
-    __getattr__ = _refusing(__name__, __all__)
+if not TYPE_CHECKING:  # a module with `__getattr__` would make type checkers accept every name
+    __getattr__ = _getattr_with_suggestions(__name__, __all__)

@@ -1,8 +1,8 @@
 """The click log R6A, read as a stream: lines `timestamp article_id click |user ... |article ...` of about 1.5 kB.
 
-Only the first three fields are used. NumPy parses the first bytes of thousands of lines at once, so that a display takes
-three bytes of memory. Most of the time is decompression. It releases Python's global lock: threads, one per file, use all
-cores.
+Only the first three fields are used. NumPy parses the first bytes of thousands of lines at a time, and a display takes three
+bytes of memory. Most of the time is spent on decompression, which releases the global interpreter lock: threads, one per file,
+use all cores.
 """
 
 import re

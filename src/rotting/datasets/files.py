@@ -1,4 +1,4 @@
-"""Where data files are, and the messages when one is missing or not as expected.
+"""The folder of data files, and messages for files that are missing or unexpected.
 
 The files are not part of the package: users download them from their distributors, once.
 """
@@ -17,12 +17,12 @@ FOLDER_VARIABLE = "ROTTING_DATA"
 
 @dataclass(frozen=True)
 class Source:
-    """A file that users download themselves.
+    """A data file that users download.
 
     Args:
         path: its path in the data folder.
-        origin: where to get it, in words with an address.
-        sha256: of the version that this package was tested with; None if unknown.
+        origin: where to download it, with an address.
+        sha256: the checksum of the version that this package was tested with; None if unknown.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Experiments of papers, one per file: settings as data, the games to play, and what their results show.
+"""Experiments of papers, one per file: settings as data, the games to play, and findings from their results.
 
 A module `my_figure.py` here defines `EXPERIMENT = Experiment("my-figure", ...)` and is found by that id.
 """
@@ -48,12 +48,12 @@ ORDER = (
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The games of an experiment, and what else its findings need.
+    """The games of an experiment, and the other data that its findings need.
 
     Args:
         games: the games to play, by names that are also names of folders.
         notes: caveats, such as missing files.
-        data: whatever else `findings` needs.
+        data: other data that `findings` needs.
         timed: games whose times are compared, by name; `run` plays each of them in several processes of their own.
         times: the microseconds per round of the timed games, `[process, policy]`, filled in by `run`.
     """
@@ -80,7 +80,7 @@ class Experiment:
         reference: where it is published.
         sizes: settings (a frozen dataclass that JSON can carry, with a `seed`) under "quick" and "full".
         prepare: `prepare(settings, workers, progress)` reads data and returns the games.
-        findings: `findings(settings, prepared, results)` returns what the report shows.
+        findings: `findings(settings, prepared, results)` returns the text, figures, tables and claims of the report.
         order: the place of the experiment in the report.
     """
 
@@ -190,7 +190,7 @@ def _finish(experiment: Experiment, size: str, prepared: Prepared, results: Resu
 
 
 def _policies(results: Results) -> dict[str, dict[str, Any]]:
-    """Return the parameters of the policies by class; a list holds the values of one that varies, in the order of the games."""
+    """Return the parameters of the policies by class; a parameter that varies has the list of its values."""
     variants: dict[str, list[dict[str, Any]]] = {}
     for policy in dict.fromkeys(policy for result in results.values() for policy in result.policies):
         variants.setdefault(type(policy).__name__, []).append(policy.shown_params())
@@ -210,7 +210,7 @@ def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:
 
 
 def regret_table(result: Result, labels: Sequence[str], line: str) -> Table:
-    """Return the regrets at the horizon, with the labels of the figures and without times, which kept games do not have.
+    """Return a table of the regret at the horizon, with the labels of the figures and without times, which kept games lack.
 
     Args:
         result: of the games.
@@ -250,7 +250,7 @@ def write(finished: Sequence[FinishedExperiment], path: Path, about: report.Abou
         sections = [each.section for each in finished]
         report.write(sections, partial, about, full_size_claims() if sections[0].settings["size"] == "quick" else {})
         target = free_name(path) if numbered else path
-        if os.path.lexists(target):  # a rename would silently replace an empty folder
+        if os.path.lexists(target):  # a rename would replace an empty folder without an error
             raise PathExistsError("path", "be a new folder", target, hint=", which exists")
         partial.rename(target)
     finally:
@@ -259,7 +259,7 @@ def write(finished: Sequence[FinishedExperiment], path: Path, about: report.Abou
 
 
 FULL_SIZE = Path(__file__).with_name("full_size.json")
-"""The verdicts of the full size, as `python -m docs.make_verdicts` writes them; the file may be missing, or lack claims."""
+"""The verdicts of the full size, written by `python -m docs.make_verdicts`; the file may be missing, or lack claims."""
 
 
 def full_size_claims() -> dict[str, KeptClaim]:
@@ -272,7 +272,7 @@ OPENING = "rested-two-arms"
 
 
 def about(finished: Sequence[FinishedExperiment], seconds: float = 0.0, kept: Origins = MappingProxyType({})) -> report.About:
-    """Return what the report of these experiments says about itself.
+    """Return the title and the introduction of the report of these experiments, and how it was made.
 
     Args:
         finished: the experiments that were run.

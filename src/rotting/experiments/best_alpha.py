@@ -10,14 +10,14 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, NoInterval
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Column, Table, value_column
 from rotting.experiments import Experiment, Prepared, Results
 from rotting.experiments.rested_two_arms import GRID, RARE_SHOW_FROM, SIGMA, game_name
 from rotting.policy import Policy
 from rotting.problems import two_arms
 from rotting.report.claims import Statement, estimate_text
 from rotting.report.model import Findings
-from rotting.simulation.comparisons import from_runs, mean_ratio, smallest_ratio
+from rotting.simulation.comparisons import mean_ratio, requiring_runs, smallest_ratio
 from rotting.simulation.plan import Simulation
 
 RAW, FEWA = "RAW-UCB", "FEWA"
@@ -133,19 +133,15 @@ def _figure(settings: Settings, measured: _Measured) -> Figure:
 
 def _table(settings: Settings, measured: _Measured) -> Table:
     rows: list[dict[str, Any]] = [{"L": L} for L in settings.drops]
-    columns = [Column("L", lambda row: f"{row['L']:.3g}")]
+    columns = [value_column("L", ".3g")]
     for label, chosen in PAPER.items():
         own = measured.regret(label, chosen)
         for k, alpha in enumerate(measured.best(label)):
             rows[k][f"best {label}"] = alpha
             rows[k][f"{label} {chosen:g} over it"] = mean_ratio(own[[k]], measured.regret(label, alpha)[[k]])
-        columns += [_number(f"best {label}"), _estimate(f"{label} {chosen:g} over it")]
+        columns += [value_column(f"best {label}", "g"), _estimate(f"{label} {chosen:g} over it")]
     line = "The best alpha at each L, and the regret of the paper's alpha over that of the best, with its 95 % interval"
     return Table((line, "The best is chosen on the same runs, which flatters it."), tuple(columns), rows)
-
-
-def _number(head: str) -> Column:
-    return Column(head, lambda row: f"{row[head]:g}")
 
 
 def _estimate(head: str) -> Column:
@@ -153,7 +149,7 @@ def _estimate(head: str) -> Column:
 
 
 def _quantity(label: str, combined: str) -> Callable[[_Measured], str]:
-    """Return how to name what is measured: the quick size plays fewer L."""
+    """Return a function that names the measured quantity, with the number of L, which depends on the size."""
 
     def quantity(measured: _Measured) -> str:
         drops = f"{len(measured.settings.drops)} values of L"
@@ -167,22 +163,22 @@ def _others(measured: _Measured, label: str) -> list[tuple[float, Floats]]:
 
 
 def _best_everywhere(label: str) -> Callable[[_Measured], Interval]:
-    """Return how to measure the regret of another alpha over the paper's, the smallest over the alphas and L."""
+    """Return a function that measures the regret of another alpha over the paper's, the smallest over the alphas and L."""
 
     def measure(measured: _Measured) -> Interval:
         others = np.concatenate([regret for _, regret in _others(measured, label)])
         own = measured.regret(label, PAPER[label])
-        return from_runs(RARE_SHOW_FROM, smallest_ratio)(others, np.tile(own, (len(others) // len(own), 1)))
+        return requiring_runs(RARE_SHOW_FROM, smallest_ratio)(others, np.tile(own, (len(others) // len(own), 1)))
 
     return measure
 
 
 def _best_overall(label: str) -> Callable[[_Measured], Interval]:
-    """Return how to measure the regret of another alpha over the paper's over all L, the smallest over the alphas."""
+    """Return a function that measures the regret of another alpha over the paper's over all L, the smallest over alphas."""
 
     def measure(measured: _Measured) -> Interval:
         own = measured.regret(label, PAPER[label])
-        found = [from_runs(RARE_SHOW_FROM, mean_ratio)(regret, own) for _, regret in _others(measured, label)]
+        found = [requiring_runs(RARE_SHOW_FROM, mean_ratio)(regret, own) for _, regret in _others(measured, label)]
         least = min(each.mean for each in found)
         ends = [(each.low, each.high) for each in found if each.low is not None and each.high is not None]
         if len(ends) < len(found):

@@ -8,7 +8,7 @@ import numpy as np
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
 from rotting.datasets import Nights
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Column, Table, value_column
 from rotting.experiments import Experiment, Prepared, Results, rested_two_arms, restless_nights
 from rotting.report.claims import Statement, estimate_text
 from rotting.report.model import Findings
@@ -45,7 +45,7 @@ def findings(settings: Settings, prepared: Prepared, results: Results) -> Findin
     measured = _Measured(settings, nights, results)
     rows = [{"tuning": tuning, "rested": measured.rested(tuning), "restless": measured.restless(tuning)} for tuning in TUNINGS]
     columns = (
-        Column("tuning", lambda row: str(row["tuning"])),
+        value_column("tuning"),
         Column("rested", lambda row: estimate_text(row["rested"])),
         Column("restless", lambda row: estimate_text(row["restless"])),
     )

@@ -1,4 +1,4 @@
-"""What exact windows cost: RAW-UCB on hulls, its efficient versions, and a scan of all windows, in games of growing length."""
+"""The cost of exact windows: RAW-UCB on hulls, its efficient versions, and a scan of all windows, in ever longer games."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.statistics import Interval, mean_interval, quantiles
 from rotting.display.figures import BAND, Curve, Figure, Panel, mean_points
-from rotting.display.tables import Column, Table, interval_column
+from rotting.display.tables import Column, Table, interval_column, value_column
 from rotting.engines.compile import compiled
 from rotting.engines.game import draw, is_full, new_board, play, state_is_full
 from rotting.experiments import Experiment, Prepared, Results
@@ -371,12 +371,12 @@ def _table(measured: _Measured) -> Table:
         if T in measured.horizons_of(label)
     ]
     columns = (
-        Column("problem", lambda row: str(row["problem"])),
-        Column("T", lambda row: f"{row['T']:,}"),
-        Column("policy", lambda row: str(row["policy"])),
+        value_column("problem"),
+        value_column("T", ","),
+        value_column("policy"),
         interval_column("regret", ",.2f"),
         Column("us per round", lambda row: "-" if row["us"] is None else estimate_text(row["us"])),
-        Column("state (kB)", lambda row: f"{row['kB']:,.1f}"),
+        value_column("state (kB)", ",.1f", "kB"),
     )
     return Table(("Regret, time of a round and size of the state at the end of the game",), columns, rows)
 
@@ -386,12 +386,12 @@ _OTHER_CODE = "other code than the paper's: both are compiled, and ours need not
 
 
 def _where(measured: _Measured) -> str:
-    """Return where times are compared: the quick size times the scan in shorter games."""
+    """Return on which games times are compared, which depends on the size, in words."""
     return f"mean over the three problems with T = {measured.timed(SCAN)[-1]:,}, in each of several fresh processes"
 
 
 def _other(measured: _Measured, exact: str) -> str:
-    """Return the same quantity for the other exact version."""
+    """Return the same quantity for the other exact version, in words."""
     words = {SCAN: "Over the scan of all windows", EXACT: "Over RAW-UCB on hulls"}
     return f"{words[exact]}: {estimate_text(measured.over(exact, EFF))}."
 

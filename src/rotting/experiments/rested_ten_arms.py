@@ -115,12 +115,12 @@ def _final(results: Results, label: str) -> Floats:
 
 
 def _over_rounds(results: Results, label: str) -> Interval:
-    """Return how the regret of a policy grows in the last quarter of the game, over the quarter before."""
+    """Return the growth of a policy's regret in the last quarter of the game, over that in the quarter before."""
     return growth(*regret_at(results[GAME], LABELS.index(label), 0.5, 0.75, 1.0))
 
 
 def _over_horizons(results: Results, label: str) -> Interval:
-    """Return how the regret of a policy at the end of a game grows from 2T to 4T, over how it grows from T to 2T."""
+    """Return the growth of a policy's final regret from horizon 2T to 4T, over that from T to 2T."""
     longer = [results[longer_name(times)].regret[GROWING.index(label), :, -1] for times in LONGER]
     return growth(_final(results, label)[0], *longer)
 

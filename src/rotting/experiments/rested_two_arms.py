@@ -9,7 +9,7 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, NoInterval, mean_interval, quantiles, what_runs_can_miss
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
-from rotting.display.tables import Column, Table, interval_column
+from rotting.display.tables import Table, interval_column, value_column
 from rotting.experiments import Experiment, Prepared, Results, regret_at
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
@@ -20,11 +20,11 @@ from rotting.report.claims import Statement, estimate_text
 from rotting.report.model import Findings
 from rotting.simulation.comparisons import (
     Comparison,
-    from_runs,
     growth,
     mean_ratio,
     quantile_ratio,
     relative_spread,
+    requiring_runs,
     share_ahead,
     smallest_ratio,
     spread_ratio,
@@ -189,7 +189,7 @@ def _table(settings: Settings, results: Results) -> Table:
         final = results[game_name(L)].regret[:, :, -1]
         rows.append({"L": L, **{label: mean_interval(runs) for label, runs in zip(LABELS, final, strict=True)}})
 
-    heads = (Column("L", lambda row: f"{row['L']:.3g}"), *map(interval_column, LABELS))
+    heads = (value_column("L", ".3g"), *map(interval_column, LABELS))
     title = f"Mean regret after {settings.horizon:,} rounds, and its 95 % interval"
     notes = (*regret_against(*(result.reference for result in results.values())), what_runs_can_miss(settings.runs))
     return Table((title,), heads, rows, notes=notes)
@@ -239,12 +239,12 @@ class _Measured:
 
 
 def _over(upper: str, lower: str, ratio: Comparison, drops: Callable[[float], bool] = ALL) -> Callable[[_Measured], Interval]:
-    """Return how to measure the regret of one policy over that of another."""
+    """Return a function that measures the regret of one policy over that of another."""
     return lambda measured: ratio(measured.regret(upper, drops), measured.regret(lower, drops))
 
 
 def _share_ahead(upper: str, lower: str) -> Callable[[_Measured], Interval]:
-    """Return how to measure the share of the rounds at which one policy has less regret than another."""
+    """Return a function that measures the share of the rounds at which `lower` has less regret than `upper`."""
     return lambda measured: share_ahead(measured.over_time(upper), measured.over_time(lower))
 
 
@@ -259,12 +259,12 @@ TUNINGS = (("empirical", "", FEWA, RAW), ("theoretical", "-4", FEWA_4, RAW_4))
 
 
 def _glr_over_raw(index: str = "") -> Callable[[_Measured], Interval]:
-    """Return how to compare GLR-UCB with RAW-UCB at the L where all of its indices were played; by default with c = 3."""
+    """Return a function that compares GLR-UCB, by default with c = 3, with RAW-UCB at the L where all its indices played."""
 
     def measure(measured: _Measured) -> Interval:
         played = varied(measured.settings).__contains__
         glr = measured.variant(index) if index else measured.regret(GLR, played)
-        return from_runs(RARE_SHOW_FROM, mean_ratio)(glr, measured.regret(RAW, played))
+        return requiring_runs(RARE_SHOW_FROM, mean_ratio)(glr, measured.regret(RAW, played))
 
     return measure
 
@@ -286,7 +286,7 @@ def _deviations(measured: _Measured) -> str:
 def _worst(measured: _Measured) -> Interval:
     """Return the largest ratio of regrets of GLR-UCB and RAW-UCB over that of RAW-UCB and GLR-UCB, each over all L."""
     glr, raw = measured.regret(GLR), measured.regret(RAW)
-    compare = from_runs(RARE_SHOW_FROM, smallest_ratio)
+    compare = requiring_runs(RARE_SHOW_FROM, smallest_ratio)
     ours, theirs = compare(glr, raw), compare(raw, glr)  # the inverses of the largest
     quotient = ours.mean / theirs.mean
     if ours.low is None or ours.high is None or theirs.low is None or theirs.high is None:
@@ -478,7 +478,7 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         "appendix, the efficient update trick",
         "The efficient version does about as well as the exact one.",
         f"regret of EFF-RAW-UCB over RAW-UCB, both 1.4, {EVERYWHERE}",
-        _over(EFF_RAW, RAW, from_runs(RARE_SHOW_FROM, mean_ratio)),
+        _over(EFF_RAW, RAW, requiring_runs(RARE_SHOW_FROM, mean_ratio)),
         low=0.8,
         high=1.25,
     ),

@@ -12,7 +12,7 @@ from rotting.common.statistics import Interval, mean_interval
 from rotting.datasets import VARIANCE, VARIATION, Night, Nights, synthetic_nights, yahoo_nights
 from rotting.datasets.nights import DISPLAYS
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
-from rotting.display.tables import Column, Table, interval_column
+from rotting.display.tables import Table, interval_column, value_column
 from rotting.errors import DataWarning, MissingDataError
 from rotting.experiments import Experiment, Prepared, Results, regret_at
 from rotting.policies.exp3_s import Exp3S
@@ -188,9 +188,9 @@ def _table(nights: Nights, results: Results) -> Table:
         rows.append({"night": night.number, "K": night.n_arms, "T": night.horizon, **regrets})
 
     heads = (
-        Column("night", lambda row: str(row["night"])),
-        Column("K", lambda row: str(row["K"])),
-        Column("T", lambda row: f"{row['T']:,}"),
+        value_column("night"),
+        value_column("K"),
+        value_column("T", ","),
         *(interval_column(label, ",.0f") for label in LABELS),
     )
     kind = "synthetic nights: mean" if nights.synthetic else "mean"
@@ -224,12 +224,12 @@ class _Measured:
 
 
 def _over(upper: str, lower: str, ratio: Comparison) -> Callable[[_Measured], Interval]:
-    """Return how to measure the regret of one policy over that of another."""
+    """Return a function that measures the regret of one policy over that of another."""
     return lambda measured: ratio(measured.regret(upper), measured.regret(lower))
 
 
 def _easy_over_others(measured: _Measured) -> Interval:
-    """Return how much larger the ratio of regrets of Exp3.S and RAW-UCB is on the easy night than on the others."""
+    """Return the ratio of the regrets of Exp3.S and RAW-UCB on the easy night, over that ratio on the others."""
     easy = list(measured.nights).index(EASY)
     order = [easy, *(k for k in range(len(measured.nights)) if k != easy)]
     upper, lower = measured.regret(EXP3_S)[order], measured.regret(RAW)[order]
@@ -237,7 +237,7 @@ def _easy_over_others(measured: _Measured) -> Interval:
 
 
 def _paper_times(measured: _Measured) -> str:
-    """Return the ratio of the paper's own times."""
+    """Return the ratio of the times that the paper prints."""
     glr, raw = (LABELS.index(label) for label in (GLR, RAW))
     ratios = np.array([seconds[glr] / seconds[raw] for seconds in PAPER_SECONDS.values()])
     return f"By the seconds that the paper prints: {estimate_text(mean_interval(ratios))}."

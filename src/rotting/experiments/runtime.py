@@ -1,7 +1,7 @@
 """The paper's table of running times: seconds per night and policy, ours and the authors'."""
 
 from rotting.common.statistics import mean_interval
-from rotting.display.tables import Column, Table, interval_column
+from rotting.display.tables import Table, interval_column, value_column
 from rotting.experiments import Experiment, Prepared, Results, restless_nights
 from rotting.experiments.restless_nights import LABELS, PAPER_SECONDS, SIZES, Settings
 from rotting.report.model import Findings
@@ -20,7 +20,7 @@ def findings(settings: Settings, prepared: Prepared, results: Results) -> Findin
         }
         for number, night in nights.items()
     ]
-    pairs = [column for label in LABELS for column in (interval_column(label, ".3f"), _column(label + MARK, ",.0f"))]
+    pairs = [column for label in LABELS for column in (interval_column(label, ".3f"), value_column(label + MARK, ",.0f"))]
     kind = "synthetic nights" if nights.synthetic else "nights"
     return Findings(
         paragraphs=(
@@ -56,11 +56,7 @@ def findings(settings: Settings, prepared: Prepared, results: Results) -> Findin
 
 
 MARK = " (paper)"
-_FIRST = (Column("night", lambda row: str(row["night"])), Column("T", lambda row: f"{row['T']:,}"))
-
-
-def _column(head: str, style: str) -> Column:
-    return Column(head, lambda row: format(row[head], style))
+_FIRST = (value_column("night"), value_column("T", ","))
 
 
 EXPERIMENT = Experiment(

@@ -11,7 +11,7 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import mean_interval
 from rotting.display.figures import BAND, Curve, Figure, Panel, mean_points, regret_panel
-from rotting.display.tables import Column, Table, interval_column
+from rotting.display.tables import Column, Table, interval_column, value_column
 from rotting.experiments import ORDER, Experiment, Prepared, Results
 from rotting.policy import Policy
 from rotting.problems import Linear, Piecewise, Problem, stationary, two_arms
@@ -227,13 +227,13 @@ def _upper_rows(prepared: Prepared, results: Results, proved: dict[str, list[Pro
 
 def _upper_table(rows: list[dict[str, Any]]) -> Table:
     columns = (
-        Column("problem", lambda row: str(row["problem"])),
-        Column("policy", lambda row: str(row["policy"])),
+        value_column("problem"),
+        value_column("policy"),
         interval_column("regret"),
         Column("bound", lambda row: f"{row['bound']:,.0f}{'*' * row['vacuous']}"),
-        Column("theorem", lambda row: str(row["theorem"])),
-        Column("regret / bound", lambda row: f"{row['ratio']:.3f}"),
-        Column("largest possible", lambda row: f"{row['largest']:,.0f}"),
+        value_column("theorem"),
+        value_column("regret / bound", ".3f", "ratio"),
+        value_column("largest possible", ",.0f", "largest"),
     )
     line = "Mean regret at the end (with its 95 % interval), the tightest bound that applies, and the largest possible"
     starred = ("* This bound says nothing: no play has so much regret.",) * any(row["vacuous"] for row in rows)
@@ -282,11 +282,8 @@ def _hard_table(settings: Settings, what: str, families: list[Hard], regrets: di
         for k, hard in enumerate(families)
     ]
 
-    def size(name: str) -> Column:
-        return Column(name, lambda row: f"{row[name]:g}")
-
     heads = (
-        *map(size, dict.fromkeys((what, "pieces"))),
+        *(value_column(name, "g") for name in dict.fromkeys((what, "pieces"))),
         Column(LOWER, lambda row: f"{row['bound']:,.1f}"),
         *map(interval_column, regrets),
     )
@@ -341,7 +338,7 @@ def _upper_claims(results: Results, proved: dict[str, list[Proved]], rows: list[
 
 
 def _slack(subject: str, upper: Sequence[float], lower: Sequence[float], of: str) -> str:
-    """Return how far from equal the two sides of an inequality are."""
+    """Return a sentence about the ratio of the two sides of an inequality."""
     ratios = [a / b for a, b in zip(upper, lower, strict=True) if b > 0]
     if not ratios:
         return f"Slack: unknown, as {of} is 0."

@@ -1,4 +1,4 @@
-"""What it costs not to know sigma: RAW-UCB with sigmas from a tenth to ten times the true one, and with an estimated one."""
+"""The cost of a wrong sigma: RAW-UCB with sigmas from a tenth to ten times the true one, and with an estimated one."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import numpy as np
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, mean_interval
 from rotting.display.figures import Figure, Panel, mean_points
-from rotting.display.tables import Column, Table, interval_column
+from rotting.display.tables import Table, interval_column, value_column
 from rotting.experiments import Experiment, Prepared, Results
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.problems import Exponential, Linear, Piecewise, Problem, ten_arms
@@ -167,7 +167,7 @@ def _table(settings: Settings, measured: _Measured) -> Table:
         }
         for k, case in enumerate(cases(settings.horizon).values())
     ]
-    first = (Column("problem", lambda row: str(row["problem"])), Column("true", lambda row: f"{row['true']:g}"))
+    first = (value_column("problem"), value_column("true", "g"))
     line = f"Mean regret after {settings.horizon:,} rounds, and its 95 % interval, by sigma / true sigma"
     return Table((line,), (*first, *map(interval_column, heads.values())), rows)
 

@@ -1,4 +1,4 @@
-"""What a report says about itself: its title, when and where it was made, and with what."""
+"""The title of a report, and when, where and with which software it was made."""
 
 import platform
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ Origins = Mapping[tuple[date, str], int]
 
 @dataclass(frozen=True)
 class About:
-    """What a report says about itself.
+    """The title of a report, and how it was made.
 
     Args:
         title: of the report.
@@ -23,7 +23,7 @@ class About:
         date: when the report was made; with a time zone.
         seconds: how long making it took.
         versions: of the software, by name; `versions()` returns those of this process.
-        machine: what it ran on; `machine()` describes this one.
+        machine: the machine that made it; `machine()` describes this one.
         opening: the section whose first figure the report begins with; it may be missing.
         games: number of games behind the report; a game is one run of one policy on one problem.
         kept: how many of them earlier runs had played and kept, by day (UTC) and machine.
@@ -42,7 +42,7 @@ class About:
 
     @property
     def games_text(self) -> str:
-        """How many games were played for this report, and where the others come from.
+        """The number of games that were played for this report, and the origin of the others, in words.
 
         Example:
             >>> from datetime import UTC

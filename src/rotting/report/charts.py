@@ -1,4 +1,4 @@
-"""Charts of the page: a figure as JSON for the script, its legend, and its panels in words."""
+"""Charts of the page: a figure as JSON for the script, its legend, and texts for screen readers."""
 
 import math
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.looks import COLOURS
+from rotting.common.curve_styles import COLOURS
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.panels import curve_style, style_numbers
 
@@ -42,7 +42,7 @@ def rounded(values: Iterable[float]) -> list[float | int | None]:
 
 
 def chart_data(figure: Figure) -> dict[str, Any]:
-    """Return the data with which the script draws a figure. Curves over the same x share it, which saves much space.
+    """Return the data with which the script draws a figure. Curves over the same x share it, to save space.
 
     Example:
         >>> import numpy as np

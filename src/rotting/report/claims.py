@@ -12,7 +12,7 @@ from rotting.display.tables import Column, Table
 
 
 class Verdict(StrEnum):
-    """What an interval says about a claim."""
+    """Whether a claim holds, by its interval."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -32,10 +32,10 @@ class Claim:
     Args:
         id: stable name of the claim.
         source: where the paper makes it.
-        words: what it says.
+        words: the claim.
         quantity: what was measured to decide it.
         estimate: the measured value and its 95 % interval.
-        low: the smallest value of the quantity for which we take the claim to hold.
+        low: the smallest value of the quantity for which the claim counts as true.
         high: the largest such value.
         synthetic: whether it was measured on synthetic data that resemble the paper's. Such a verdict says nothing about the
             paper's data.
@@ -103,8 +103,7 @@ class Claim:
         _, low, high = self.estimate
         if not self.is_tested or low is None or high is None:
             return {}
-        # The verdict is constant between these edges. One value from each stretch, chosen so that an end at an edge is on the
-        # right side of it, tells whether its verdict is the present one.
+        # The verdict is constant between these edges, so one value from each stretch is tried.
         edges = (-math.inf, low, high, math.inf)
         values = {"low": (low, high, math.inf), "high": (-math.inf, low, high)}
         found = {}
@@ -131,7 +130,7 @@ class Claim:
         return f"same verdict for {' or '.join(moves)}" if moves else ""
 
     def _reach_text(self, end: str, first: float, last: float) -> str:
-        """Write how far an end can move; empty if it can move as far as the other end, on both sides."""
+        """Return how far an end can move, in words; empty if nothing but the other end limits it."""
         from_anywhere = first == (self.low if end == "high" else -math.inf)
         to_anywhere = last == (self.high if end == "low" else math.inf)
         if from_anywhere:
@@ -290,10 +289,10 @@ Data = TypeVar("Data")
 
 @dataclass(frozen=True)
 class Statement(Generic[Data]):
-    """A claim before it is measured: a row in an experiment's list.
+    """A claim that is not measured yet: an entry in the list of an experiment.
 
     Args:
-        id: this and the fields that are not listed here are those of `Claim`.
+        id: as in `Claim`, and so are the fields that are not listed here.
         quantity: what is measured; a function of the results if it depends on the size of the experiment.
         measure: returns the estimate of the quantity from the results of an experiment.
         compare: returns the remark from the same results.
@@ -327,9 +326,9 @@ class Statement(Generic[Data]):
 
 
 HOLM_WORDS = {True: "yes", False: "no", None: ""}
-"""What `stands` returns, in words."""
+"""The values of `stands`, in words."""
 
-# What a table of claims can show; the HTML page adds markup to some cells.
+# The columns of tables of claims; the HTML page adds markup to some cells.
 COLUMNS = {
     "id": Column("claim", lambda row: str(row["claim"].id)),
     "words": Column("claim", lambda row: str(row["claim"].words)),
@@ -353,7 +352,7 @@ def stands(claim: Claim, standing_ids: frozenset[str]) -> bool | None:
 
 
 def claims_table(claims: Sequence[Claim], shown: tuple[str, ...] = IN_FULL) -> Table:
-    """Return claims as a table for people. Letters after the verdicts refer to the reasons below the table.
+    """Return claims as a table. Letters after the verdicts refer to the reasons below the table.
 
     Args:
         claims: in the order of the rows.

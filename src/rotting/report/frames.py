@@ -1,4 +1,4 @@
-"""Tables for programs, as CSV and Parquet. Polars is an extra, and imported only when something is written."""
+"""Tables as CSV and Parquet. Polars is an extra, and is imported only when something is written."""
 
 import io
 import math

@@ -1,4 +1,4 @@
-"""Sections of the report: what an experiment found, as text, figures, tables and claims. Data only."""
+"""The sections of a report as data: the text, figures, tables and claims of experiments."""
 
 import json
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ from rotting.report.claims import Claim
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What an experiment found.
+    """The findings of an experiment.
 
     Args:
-        paragraphs: what was done, and what the figures show; plain text.
+        paragraphs: plain text about what was done, and what the figures show.
         figures: in their order.
         tables: by the names of their files, in lower case with hyphens.
         claims: the paper's claims, measured.
         notes: caveats, such as synthetic data or missing files.
-        covers: figures and tables of the paper, and the names of those here that show the same.
+        covers: figures and tables of the paper, each with the name of the figure or table here that shows the same.
     """
 
     paragraphs: tuple[str, ...]

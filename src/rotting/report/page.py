@@ -9,7 +9,7 @@ from html import escape
 from importlib import resources
 from types import MappingProxyType
 
-from rotting.common.looks import COLOURS
+from rotting.common.curve_styles import COLOURS
 from rotting.display.figures import Figure
 from rotting.display.tables import Column, Table
 from rotting.errors import MissingExtraError
@@ -76,7 +76,7 @@ def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim
     return "\n".join(lines) + "\n"
 
 
-# --- What is inlined -----------------------------------------------------------------------------------------
+# --- Scripts and styles -----------------------------------------------------------------------------------------
 
 
 def _plotly() -> str:
@@ -93,7 +93,7 @@ def _own(name: str) -> str:
 
 
 def _script(source: str) -> str:
-    """Return a script for use in a page: it cannot close its element, and has the line ends that a browser hashes."""
+    """Return a script as it is put into the page: it cannot close its element, and has the line ends that browsers hash."""
     return source.replace("\r\n", "\n").replace("\r", "\n").replace("</script", "<\\/script")
 
 
@@ -104,7 +104,7 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def _colours() -> str:
-    """Return the curves' colours as CSS variables, which the script reads: only the style sheet knows the colour scheme."""
+    """Return the colours of the curves as CSS variables for the script, which does not know the colour scheme."""
     light, dark = ("".join(f"--c{k}:{colour};" for k, colour in enumerate(colours)) for colours in (COLOURS, DARK_COLOURS))
     return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root:not(.printing){{{dark}}}}}\n"
 
@@ -136,7 +136,7 @@ def _opens(section: Section, about: About) -> bool:
 
 
 def _opening(sections: Sequence[Section], about: About) -> str:
-    """Return the figure with which the page begins, the first of its section: large, and only here."""
+    """Return the first figure of the opening section, which the page begins with; the section does not repeat it."""
     figures = [_figure(each.id, each.findings.figures[0], level=2) for each in sections if _opens(each, about)]
     return f'<div class="opening">{"".join(figures)}</div>' if figures else ""
 
@@ -146,7 +146,7 @@ def _covered(sections: Sequence[Section]) -> list[tuple[str, Section, str]]:
 
 
 def _places(sections: Sequence[Section]) -> str:
-    """Return where the paper's figures and tables are on this page."""
+    """Return a table of the paper's figures and tables, with links to those of this page."""
     rows = []
     for item, section, name in _covered(sections):
         titles = {figure.name: figure.title for figure in section.findings.figures}
@@ -272,10 +272,6 @@ def _drawn(counts: Mapping[Verdict, int]) -> str:
     return f" Not counted above, as they were measured on synthetic data: {verdicts}."
 
 
-def _measured(claim: Claim) -> str:
-    return _breakable(claim.measured)
-
-
 def _breakable(text: str) -> str:
     """Return a number and its interval as HTML; a line can break only between them."""
     estimate, bracket, ends = text.partition(" [")
@@ -290,7 +286,7 @@ def _small(text: str) -> str:
 def _claim(claim: Claim, standing_ids: frozenset[str], kept: Mapping[str, KeptClaim]) -> str:
     cells = {
         COLUMNS["quantity"].head: escape(claim.quantity),
-        COLUMNS["measured"].head: _measured(claim),
+        COLUMNS["measured"].head: _breakable(claim.measured),
         COLUMNS["region"].head: f'<span class="number">{escape(claim.region)}</span>{_small(claim.leeway_text)}',
         COLUMNS["marked verdict"].head: _verdict(claim, stands(claim, standing_ids)) + _small(claim.remark),
     }
@@ -303,9 +299,9 @@ def _claim(claim: Claim, standing_ids: frozenset[str], kept: Mapping[str, KeptCl
 
 
 def _kept(kept: KeptClaim, claim: Claim) -> str:
-    """Return a verdict of the full size, and what it was measured on if that is not what this report measured."""
+    """Return a verdict of the full size, with the measured quantity if this report measured another."""
     other = f"measured: {kept.claim.quantity}" if kept.claim.quantity != claim.quantity else ""
-    return f"<div>{_measured(kept.claim)}</div>{_verdict(kept.claim, kept.stands)}{_small(other)}"
+    return f"<div>{_breakable(kept.claim.measured)}</div>{_verdict(kept.claim, kept.stands)}{_small(other)}"
 
 
 def _section(section: Section, before: Sequence[Section], about: About) -> str:
@@ -318,7 +314,7 @@ def _section(section: Section, before: Sequence[Section], about: About) -> str:
         [
             _notes(found.notes),
             _paragraphs(found.paragraphs),
-            _above(section) if _opens(section, about) else "",
+            _link_to_opening(section) if _opens(section, about) else "",
             *(_figure(section.id, figure) for figure in figures),
             *(_table(section.id, name, table) for name, table in found.tables.items()),
             _settings(section, before),
@@ -332,7 +328,7 @@ def _section(section: Section, before: Sequence[Section], about: About) -> str:
     )
 
 
-def _above(section: Section) -> str:
+def _link_to_opening(section: Section) -> str:
     figure = section.findings.figures[0]
     return f'<p>The figure is <a href="#{escape(f"{section.id}-{figure.name}")}">at the top of the page</a>.</p>'
 
@@ -405,7 +401,8 @@ def _table(section: str, name: str, table: Table) -> str:
         else ""
     )
     below = "".join(f"<p>{escape(note)}</p>" for note in table.footnotes)
-    head = "".join(_head(column) for column in table.columns)
+    heads = [("paper" if PAPER in column.head else "", column.head) for column in table.columns]
+    head = "".join(f'<th scope="col"{_class(paper)}>{escape(text)}</th>' for paper, text in heads)
     rows = "".join(f"<tr>{''.join(_cell(k, column, row) for k, column in enumerate(table.columns))}</tr>" for row in table.rows)
     return (
         f'<div class="table" id="{escape(f"{section}-{name}")}"><h3 id="{label}">{escape(first)}</h3>{more}'
@@ -415,17 +412,15 @@ def _table(section: str, name: str, table: Table) -> str:
     )
 
 
-def _head(column: Column) -> str:
-    paper = ' class="paper"' if PAPER in column.head else ""
-    return f'<th scope="col"{paper}>{escape(column.head)}</th>'
+def _class(names: str) -> str:
+    return f' class="{names}"' if names else ""
 
 
 def _cell(k: int, column: Column, row: Mapping[str, object]) -> str:
     text = column.write(dict(row))
     is_interval = " [" in text and text.endswith("]")
     has = {"paper": PAPER in column.head, "interval": is_interval, "long": not is_interval and len(text) > LONG}
-    classes = " ".join(name for name, given in has.items() if given)
-    attribute = f' class="{classes}"' if classes else ""
+    attribute = _class(" ".join(name for name, given in has.items() if given))
     shown = _breakable(text) if is_interval else escape(text)
     return f"<td{attribute}>{shown}</td>" if k else f'<th scope="row"{attribute}>{shown}</th>'
 

@@ -1,4 +1,4 @@
-"""Verdicts as data: every report writes its own to a file, and another report can show them beside what it measured."""
+"""The verdicts of a report as JSON, which another report can read and show beside its own."""
 
 import json
 import math
@@ -28,7 +28,7 @@ class KeptClaim:
         stands: whether its verdict stands with Holm's correction for all claims of that report; None if it is not decided.
         date: when that report was made.
         commit: of the code that made it.
-        machine: what it was made on.
+        machine: the machine that made it.
     """
 
     claim: Claim
@@ -38,7 +38,7 @@ class KeptClaim:
     machine: str
 
     def is_of(self, claim: Claim) -> bool:
-        """Return whether it decided this claim: the same region, and the same kind of data. Its quantity may be another."""
+        """Return whether it is the same claim, with the same region and kind of data; the measured quantity may differ."""
         return _compared(self.claim) == _compared(claim)
 
 
@@ -47,7 +47,7 @@ def _compared(claim: Claim) -> tuple[object, ...]:
 
 
 def to_json(sections: Sequence[Section], about: About) -> str:
-    """Return the verdicts of a report, and what they rest on, as JSON for `read`."""
+    """Return the verdicts of a report with their measurements, as JSON for `read`."""
     made = {
         "date": about.date.date().isoformat(),
         "commit": "",

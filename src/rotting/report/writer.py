@@ -1,4 +1,4 @@
-"""The files of a report: names are checked first, then contents are made, then files are written. None is overwritten."""
+"""Writing the files of a report: names are checked, then all contents are made, then files are written."""
 
 import os
 import re
@@ -64,7 +64,7 @@ def write(
 
 
 def _check_names(sections: Sequence[Section]) -> None:
-    """Refuse names that cannot be file names, duplicates, and names of nothing."""
+    """Refuse names that cannot be file names, duplicates, and `covers` that name no figure or table."""
     groups = {"section": [section.id for section in sections]}
     for section in sections:
         groups[f"figure of section {section.id!r}"] = [figure.name for figure in section.findings.figures]
