@@ -70,8 +70,8 @@ def changed(result: Result, **values: Any) -> Result:
             r"regret must have the shape \[policies, runs, checkpoints\] = \[2, 3, 5\], got \[2, 20, 5\]",
         ),
         ("seed", -1, "seed must be a whole number, 0 or more, got -1"),
-        ("problem", {"x": float("nan")}, "problem must be a description that JSON can carry"),
-        ("problem", {"x": object()}, "problem must be a description that JSON can carry"),
+        ("problem", {"x": float("nan")}, "problem must be a description that JSON can represent"),
+        ("problem", {"x": object()}, "problem must be a description that JSON can represent"),
         ("reference", "", "reference must say what regret is measured against, got ''"),
         ("checkpoints", np.arange(0), "checkpoints must have the shape"),
         (

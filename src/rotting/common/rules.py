@@ -160,6 +160,12 @@ def run_number(name: str, value: object) -> int:
     return int(RUN.check(name, value))
 
 
+def check_fields(value: object, **rules: Rule) -> None:
+    """Check fields of a frozen dataclass by their rules, and convert them to numbers."""
+    for name, rule in rules.items():
+        object.__setattr__(value, name, rule.check(name, getattr(value, name)))
+
+
 def _letters(word: str) -> str:
     """Return a word in lower case, without hyphens and underscores, which people write in different ways."""
     return word.casefold().replace("-", "").replace("_", "")

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import finite, nonnegative_int, positive
+from rotting.common.rules import FINITE, INDEX, POSITIVE, check_fields, finite, nonnegative_int
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.elementary import exps, powers
 from rotting.problems.mean_table import Steps, merge
@@ -102,7 +102,7 @@ class Constant(Decay):
     value: float
 
     def __post_init__(self) -> None:
-        _check(self, finite, "value")
+        check_fields(self, value=FINITE)
 
     @property
     def settles(self) -> int:
@@ -133,8 +133,7 @@ class Abrupt(Decay):
     at: int
 
     def __post_init__(self) -> None:
-        _check(self, finite, "before", "after")
-        _check(self, nonnegative_int, "at")
+        check_fields(self, before=FINITE, after=FINITE, at=INDEX)
 
     @property
     def settles(self) -> int:
@@ -280,9 +279,9 @@ class Linear(Decay):
     floor: float | None = None
 
     def __post_init__(self) -> None:
-        _check(self, finite, "start", "slope")
+        check_fields(self, start=FINITE, slope=FINITE)
         if self.floor is not None:
-            _check(self, finite, "floor")
+            check_fields(self, floor=FINITE)
             if self.floor > self.start:
                 raise InvalidValueError("floor", f"be at most start = {self.start}", self.floor)
 
@@ -326,8 +325,7 @@ class Polynomial(Decay):
     limit: float = 0.0
 
     def __post_init__(self) -> None:
-        _check(self, finite, "start", "limit")
-        _check(self, positive, "power", "scale")
+        check_fields(self, start=FINITE, limit=FINITE, power=POSITIVE, scale=POSITIVE)
 
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
@@ -355,8 +353,7 @@ class Exponential(Decay):
     limit: float = 0.0
 
     def __post_init__(self) -> None:
-        _check(self, finite, "start", "limit")
-        _check(self, positive, "rate")
+        check_fields(self, start=FINITE, limit=FINITE, rate=POSITIVE)
 
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
@@ -387,8 +384,7 @@ class Logistic(Decay):
     width: float
 
     def __post_init__(self) -> None:
-        _check(self, finite, "before", "after", "at")
-        _check(self, positive, "width")
+        check_fields(self, before=FINITE, after=FINITE, at=FINITE, width=POSITIVE)
 
     @property
     def limit(self) -> float:
@@ -465,11 +461,6 @@ def checked_mean(value: SupportsFloat, *ticks: int) -> float:
 def name_of(f: object) -> str:
     """Return the name of a callable. Its `repr` would differ between processes."""
     return str(getattr(f, "__qualname__", None) or repr(f))
-
-
-def _check(decay: Decay, rule: Callable[[str, object], float], *names: str) -> None:
-    for name in names:
-        object.__setattr__(decay, name, rule(name, getattr(decay, name)))
 
 
 def _cut(starts: list[int], values: list[float], length: int) -> Steps:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.common.rules import PROBABILITY, Rule
+from rotting.common.rules import PROBABILITY, Rule, check_fields
 from rotting.errors import InvalidValueError
 from rotting.kernels.elementary import floor, log, log1p
 from rotting.kernels.random_numbers import reward_uniform
@@ -51,8 +51,7 @@ class Delay:
     rules: ClassVar[Mapping[str, Rule]]
 
     def __post_init__(self) -> None:
-        for name, rule in {"lost": PROBABILITY, **self.rules}.items():
-            object.__setattr__(self, name, rule.check(name, getattr(self, name)))
+        check_fields(self, lost=PROBABILITY, **self.rules)
 
     @staticmethod
     def draw(scale: Floats, key: int, run: int, t: int) -> int:

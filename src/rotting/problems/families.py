@@ -21,7 +21,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.common.html_parts import block, row
-from rotting.common.rules import COUNT, FINITE, POSITIVE, Rule, nonnegative_int, run_number
+from rotting.common.rules import COUNT, FINITE, POSITIVE, Rule, check_fields, nonnegative_int, run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.elementary import exps
 from rotting.kernels.random_numbers import derive_key
@@ -161,8 +161,7 @@ class TableFamily(ProblemFamily, ABC):
     rules: ClassVar[Mapping[str, Rule]] = {"n_arms": COUNT, "horizon": COUNT}
 
     def __post_init__(self) -> None:
-        for name, rule in self.rules.items():
-            object.__setattr__(self, name, rule.check(name, getattr(self, name)))
+        check_fields(self, **self.rules)
         if not isinstance(self.noise, Noise):
             raise no_noise(self.noise)
         check_kernel(self.noise)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rotting.common.rules import COUNT, FINITE, POSITIVE, PROBABILITY, SPREAD, Rule, suggest
+from rotting.common.rules import COUNT, FINITE, POSITIVE, PROBABILITY, SPREAD, Rule, check_fields, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import bind
 from rotting.problems.noise_draws import (
@@ -94,8 +94,7 @@ class _Parametric(Noise):
     rules: ClassVar[Mapping[str, Rule]]
 
     def __post_init__(self) -> None:
-        for name, rule in self.rules.items():
-            object.__setattr__(self, name, rule.check(name, getattr(self, name)))
+        check_fields(self, **self.rules)
 
     @property
     def scale(self) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import nonnegative_int, positive, positive_int
+from rotting.common.rules import COUNT, POSITIVE, check_fields, nonnegative_int, positive, positive_int
 from rotting.errors import InvalidValueError
 from rotting.kernels.random_numbers import derive_key, uniform
 from rotting.problems.decays import Piecewise
@@ -134,10 +134,9 @@ class HardFamily:
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        T, K, sigma = _check(self.horizon, self.n_arms, self.sigma)
-        fields = {"horizon": T, "n_arms": K, "sigma": sigma, "pieces": _check_pieces(self.pieces, T)}
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        _check(self.horizon, self.n_arms, self.sigma)
+        check_fields(self, horizon=COUNT, n_arms=COUNT, sigma=POSITIVE, pieces=COUNT)
+        _check_pieces(self.pieces, self.horizon)
 
     @classmethod
     def of_budget(cls, n_arms: int, horizon: int, V: float, sigma: float = 1.0) -> "HardFamily":
