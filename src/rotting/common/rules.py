@@ -160,10 +160,10 @@ def run_number(name: str, value: object) -> int:
     return int(RUN.check(name, value))
 
 
-def check_fields(value: object, **rules: Rule) -> None:
+def check_fields(instance: object, /, **rules: Rule) -> None:
     """Check fields of a frozen dataclass by their rules, and convert them to numbers."""
     for name, rule in rules.items():
-        object.__setattr__(value, name, rule.check(name, getattr(value, name)))
+        object.__setattr__(instance, name, rule.check(name, getattr(instance, name)))
 
 
 def _letters(word: str) -> str:
