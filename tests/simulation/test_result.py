@@ -898,7 +898,9 @@ def test_parts_of_late_runs_are_found_without_counting_up_to_them() -> None:
         part = shard.select(runs=runs)
         assert (part.first_run, part.runs) == found
     for wrong in (slice(3), slice(first, None, 2), slice(None, None, -1), [first + 1, first], [first, first + 2]):
-        with pytest.raises(errors.InvalidValueError, match=r"runs must be one or more consecutive numbers from \d+ to 4294967295"):
+        with pytest.raises(
+            errors.InvalidValueError, match=r"runs must be one or more consecutive numbers from \d+ to 4294967295"
+        ):
             shard.select(runs=wrong)
 
 

@@ -5,7 +5,6 @@ import os
 import sys
 import threading
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self, TextIO
 
 BAR = 24
@@ -70,12 +69,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def advance(self, amount: int = 1) -> None:

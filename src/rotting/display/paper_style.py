@@ -1,7 +1,6 @@
 """The style of the report's figures for your own: column widths of papers, font sizes, colours, line styles."""
 
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Any, Self
 
 from rotting.common.curve_styles import COLOURS, STYLES
@@ -26,7 +25,7 @@ class Style(dict[str, Any]):
         self._entered.enter_context(rc_context(dict[Any, Any](self)))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self._entered.close()
 
 

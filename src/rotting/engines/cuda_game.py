@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.game import Board, draw, is_cancelled, is_full, play, reveal, reveal_means, state_is_full
+from rotting.engines.game import Board, is_cancelled, is_full, play, policy_parts
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.nested import is_nested
-from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import subkey
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means
@@ -130,17 +129,5 @@ def link_thread(
         board: the board of a run.
         more: other functions to replace, such as those that give the means.
     """
-    kernel = policy.kernel
-    parts: dict[Any, Any] = {
-        choose: kernel.choose,
-        update: kernel.update,
-        draw: noise.draw,
-        state_of: part_of("state_of", state),
-        board_of: part_of("board_of", board),
-        is_cancelled: never_cancelled,
-    }
-    if policy.sees_means:
-        parts[reveal] = reveal_means
-    if kernel.enlarge is not None:
-        parts[is_full] = state_is_full
-    return bind(play_one, {**parts, **more})
+    of_thread = {state_of: part_of("state_of", state), board_of: part_of("board_of", board), is_cancelled: never_cancelled}
+    return bind(play_one, {**policy_parts(policy, noise), **of_thread, **more})

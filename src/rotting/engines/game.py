@@ -275,6 +275,17 @@ def play_runs(
             s = enlarge(p, s, capacity)
 
 
+def policy_parts(policy: Policy, noise: Noise) -> dict[Any, Any]:
+    """Return the functions to bind into `play` for this policy and this noise."""
+    kernel = policy.kernel
+    parts: dict[Any, Any] = {choose: kernel.choose, update: kernel.update, draw: noise.draw}
+    if policy.sees_means:
+        parts[reveal] = reveal_means
+    if kernel.enlarge is not None:
+        parts[is_full] = state_is_full
+    return parts
+
+
 def link(policy: Policy, noise: Noise, checked: bool = False, more: Mapping[Any, Any] = _NOTHING) -> Callable[..., None]:
     """Return `play_runs` bound to this policy and this noise: a plain function.
 
@@ -284,12 +295,9 @@ def link(policy: Policy, noise: Noise, checked: bool = False, more: Mapping[Any,
         checked: whether choices and rewards are checked.
         more: other functions to replace, such as those that record.
     """
-    kernel = policy.kernel
-    parts: dict[Any, Any] = {init: kernel.init, choose: kernel.choose, update: kernel.update, draw: noise.draw}
-    if policy.sees_means:
-        parts[reveal] = reveal_means
-    if kernel.enlarge is not None:
-        parts |= {initial_capacity: small_capacity, is_full: state_is_full, enlarge: kernel.enlarge}
+    parts = {**policy_parts(policy, noise), init: policy.kernel.init}
+    if policy.kernel.enlarge is not None:
+        parts |= {initial_capacity: small_capacity, enlarge: policy.kernel.enlarge}
     if checked:
         parts |= {check_arm: check_arm_in_range, draw: draw_checked, noise_draw: noise.draw}
     return bind(play_runs, {**parts, **more})

@@ -12,10 +12,9 @@ from rotting.common.statistics import Interval, mean_interval, quantiles
 from rotting.display.figures import BAND, Curve, Figure, Panel, mean_points
 from rotting.display.tables import Column, Table, interval_column, value_column
 from rotting.engines.compile import compiled
-from rotting.engines.game import draw, is_full, new_board, play, state_is_full
+from rotting.engines.game import new_board, play, policy_parts
 from rotting.experiments import Experiment, Prepared, Results
 from rotting.kernels.binding import bind
-from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.policies.eff_raw_ucb import EffRAWUCB
@@ -175,8 +174,7 @@ def trace(settings: Settings, problem: Problem, horizon: int) -> Trace:
 def _trace(policy: Policy, problem: Problem, rounds: Ints, run: int, seed: int) -> tuple[list[int], float]:
     """Play a game; return the number of vertices at these rounds, and the kilobytes of the state at the end."""
     kernel, noise, n_arms = policy.kernel, problem.noise, problem.n_arms
-    parts: dict[Any, Any] = {choose: kernel.choose, update: kernel.update, draw: noise.draw, is_full: state_is_full}
-    go_on = compiled(bind(play, parts), policy)
+    go_on = compiled(bind(play, policy_parts(policy, noise)), policy)
     capacity = states.first_capacity(policy, n_arms, int(rounds[-1]))
     state, means = states.new_state(policy, n_arms, capacity), problem.means(int(rounds[-1]))
     board = new_board(means, np.zeros(n_arms, np.int64))

@@ -6,7 +6,7 @@ A simulation is planned, played by an engine, and collected. A store may keep fi
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -172,20 +172,22 @@ def simulate_all(
         [50, 50]
     """
     plans = [plan(each) for each in simulations]
-    store: ChunkStore | _NoStore = keep if isinstance(keep, ChunkStore) else _NoStore() if keep is None else ChunkStore(keep)
+    store = keep if keep is None or isinstance(keep, ChunkStore) else ChunkStore(keep)
     playing = _make_engine(engine, workers, plans)
-    # A store of the caller stays open, for the next simulation.
-    leave = store.give_back if isinstance(keep, ChunkStore) else store.close
     try:
         return _play(plans, playing, store, progress)
     except KeyboardInterrupt:
         games = sum(len(each.policies) * each.runs for each in plans)
-        raise KeyboardInterrupt(store.describe(games)) from None  # a traceback into the engine does not help the user
+        kept = "no games are kept" if store is None else store.describe(games)
+        raise KeyboardInterrupt(kept) from None  # a traceback into the engine does not help the user
     finally:
-        leave()
+        if store is not None and store is keep:  # a store of the caller stays open, for the next simulation
+            store.give_back()
+        elif store is not None:
+            store.close()
 
 
-def _play(plans: Sequence[Plan], playing: Engine, store: "ChunkStore | _NoStore", progress: bool | None) -> list[Result]:
+def _play(plans: Sequence[Plan], playing: Engine, store: ChunkStore | None, progress: bool | None) -> list[Result]:
     """Play the games that are not in the store, return the results, and close the engine."""
     collected = _Collection(plans)
     with Progress(sum(each.rounds for each in plans), "rounds", show=progress) as bar:
@@ -197,39 +199,19 @@ def _play(plans: Sequence[Plan], playing: Engine, store: "ChunkStore | _NoStore"
         tasks: Iterable[Task] = collected.tasks()
         with closing(playing):
             while tasks:
-                with closing(playing.play(store.missing(tasks, take_kept), bar)) as played:
+                missing = tasks if store is None else store.missing(tasks, take_kept)
+                with closing(playing.play(missing, bar)) as played:
                     for task, chunk in played:
                         collected.take(task, chunk)
-                        store.keep(task, chunk)
-                tasks = store.elsewhere
+                        if store is not None:
+                            store.keep(task, chunk)
+                tasks = [] if store is None else store.elsewhere
                 if tasks:
                     bar.status = "waiting for another process"
                     bar.advance(0)
                     time.sleep(_POLL_SECONDS)
                     bar.status = ""
     return collected.results()
-
-
-class _NoStore:
-    """Has the methods of a `ChunkStore`, and keeps nothing."""
-
-    elsewhere: Sequence[Task] = ()
-
-    def missing(self, tasks: Iterable[Task], _take: Callable[[Task, Chunk], None]) -> Iterable[Task]:
-        """Return all tasks."""
-        return tasks
-
-    def keep(self, _task: Task, _chunk: Chunk) -> None:
-        """Do nothing."""
-
-    def describe(self, _games: int) -> str:
-        """Return a sentence that says so."""
-        return "no games are kept"
-
-    def give_back(self) -> None:
-        """Do nothing."""
-
-    close = give_back
 
 
 class _Collection:

@@ -46,9 +46,6 @@ class Grid(Sequence[Item], Generic[Item]):
     def __len__(self) -> int:
         return len(self._items)
 
-    def __iter__(self) -> Iterator[Item]:
-        return iter(self._items)
-
     def __add__(self, others: Sequence[Other]) -> list[Item | Other]:
         return [*self, *others]
 
