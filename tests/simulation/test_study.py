@@ -448,7 +448,7 @@ def test_a_study_of_something_else_is_refused(parameters: Any, results: Any, mes
 def test_a_result_merges_with_results_only() -> None:
     other: Any
     for other in ("x", [small(2)]):
-        with pytest.raises(rotting.errors.InvalidTypeError, match=r"^others must be results, each an argument"):
+        with pytest.raises(rotting.errors.InvalidTypeError, match=r"^others must be results, passed one by one"):
             small().merge(other)
 
 

@@ -139,7 +139,7 @@ class Result:
         """
         for each in others:
             if not isinstance(each, Result):
-                raise InvalidTypeError("others", "be results, not a list of them", each)
+                raise InvalidTypeError("others", "be results, passed one by one", each)
         return merged([self, *others])
 
     @property
