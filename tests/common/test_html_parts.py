@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rotting
-from rotting.common.html_parts import SHOWN, Line, block, drawing, table
+from rotting.common.html_parts import MAX_CURVES, Line, block, drawing, table
 from rotting.problems import Abrupt, Problem, ProblemFamily, Rested, Restless
 from rotting.problems.drawings import draw_means
 
@@ -152,11 +152,11 @@ def test_a_curve_is_interrupted_where_it_is_unknown() -> None:
 
 
 def test_long_curves_are_thinned_and_many_are_counted() -> None:
-    lines = [Line(f"c{k}", np.arange(10_000), np.arange(10_000.0)) for k in range(SHOWN + 3)]
+    lines = [Line(f"c{k}", np.arange(10_000), np.arange(10_000.0)) for k in range(MAX_CURVES + 3)]
     picture = drawing(lines, "x", "y")
     assert len(picture) < 40_000
     assert "and 3 more" in picture
-    assert len(points(picture)) == SHOWN
+    assert len(points(picture)) == MAX_CURVES
 
 
 def test_a_flat_curve_of_one_point_is_drawn() -> None:

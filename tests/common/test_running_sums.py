@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rotting.common import running_sums as sums
 from rotting.common.arrays import Floats, Ints
-from rotting.common.running_sums import Runs, add_repeatedly, cumulative_sum, sums_at
+from rotting.common.running_sums import RunLengths, add_repeatedly, cumulative_sum, sums_at
 from tests.reference import dense_oracle
 
 
@@ -74,7 +74,7 @@ def test_leaps_take_no_time() -> None:
     assert add_repeatedly(2.0**60, -(2.0**8), 2**53) == 2.0**60 - 2.0**61
 
 
-def in_blocks(values: Floats, lengths: Ints, rng: np.random.Generator) -> list[Runs]:
+def in_blocks(values: Floats, lengths: Ints, rng: np.random.Generator) -> list[RunLengths]:
     """Return the runs, a random number of them at a time."""
     cuts = np.unique(rng.integers(0, values.size + 1, 4))
     cut = [0, *cuts.tolist(), values.size]

@@ -13,7 +13,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.curve_styles import COLOURS, STYLES
 
-SHOWN = 8  # curves in a drawing, each in another colour
+MAX_CURVES = 8  # curves in a drawing, each in another colour
 _WIDTH, _HEIGHT = 380, 150  # of a drawing, in pixels
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 8, 22, 18  # room for the words at the axes
 _POINTS = 200  # of a curve: one for two pixels
@@ -74,7 +74,7 @@ def drawing(lines: Sequence[Line], x_label: str, y_label: str) -> str:
         >>> drawing([], "round t", "regret")
         ''
     """
-    shown = [line for line in lines[:SHOWN] if np.isfinite(line.y).any()]
+    shown = [line for line in lines[:MAX_CURVES] if np.isfinite(line.y).any()]
     if not shown:
         return ""
     values = np.concatenate([line.y[np.isfinite(line.y)] for line in shown])
@@ -96,30 +96,30 @@ def drawing(lines: Sequence[Line], x_label: str, y_label: str) -> str:
         zero = float(down(np.zeros(1))[0])
         parts.append(f'<path d="M{_LEFT} {zero:.1f}H{_WIDTH - _RIGHT}" stroke="{_INK}" stroke-opacity="0.25"/>')
     numbers = [(float(down(np.array([each]))[0]) + 4, each) for each in marks]
-    parts += [_word(_LEFT - 5, y, _number(each), "end") for y, each in _apart(numbers)]
+    parts += [_text(_LEFT - 5, y, _number(each), "end") for y, each in _without_overlaps(numbers)]
     below = _HEIGHT - _BOTTOM + 13
-    parts += [_word(_LEFT, below, _number(x0), "start"), _word(_WIDTH - _RIGHT, below, _number(x1), "end")]
-    parts += [_word((_LEFT + _WIDTH - _RIGHT) / 2, below, x_label, "middle"), _word(_LEFT, 11, y_label, "start")]
-    parts += [f'<path d="{_path(line, across, down)}" {_look(k)} stroke-width="1.6"/>' for k, line in enumerate(shown)]
+    parts += [_text(_LEFT, below, _number(x0), "start"), _text(_WIDTH - _RIGHT, below, _number(x1), "end")]
+    parts += [_text((_LEFT + _WIDTH - _RIGHT) / 2, below, x_label, "middle"), _text(_LEFT, 11, y_label, "start")]
+    parts += [f'<path d="{_path(line, across, down)}" {_stroke(k)} stroke-width="1.6"/>' for k, line in enumerate(shown)]
     size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
     named = html.escape(f"{y_label} over {x_label}: {', '.join(line.label for line in shown)}")
     look = 'style="max-width: 100%; height: auto" font-size="11"'
     picture = f'<svg {size} role="img" aria-label="{named}" {look}>{"".join(parts)}</svg>'
-    more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+    more = [f"and {len(lines) - MAX_CURVES} more"] if len(lines) > MAX_CURVES else []
     return f"<div>{picture}{_legend([line.label for line in shown], more)}</div>"
 
 
 def _legend(labels: Sequence[str], more: Sequence[str]) -> str:
     """Return the legend: each label after a sample of its curve."""
     pieces = [
-        f'<svg width="26" height="8"><path d="M1 4H25" {_look(k)} stroke-width="2"/></svg> {html.escape(label)}'
+        f'<svg width="26" height="8"><path d="M1 4H25" {_stroke(k)} stroke-width="2"/></svg> {html.escape(label)}'
         for k, label in enumerate(labels)
     ]
     words = [f'<span style="white-space: nowrap; margin-right: 1em">{each}</span>' for each in [*pieces, *more]]
     return f'<div style="{_FAINT}; max-width: {_WIDTH}px">{" ".join(words)}</div>'
 
 
-def _look(k: int) -> str:
+def _stroke(k: int) -> str:
     colour, style = COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)]
     dashes = "" if style == "-" else f' stroke-dasharray="{" ".join(f"{1.6 * each:g}" for each in style[1])}"'
     return f'fill="none" stroke="{_INK if colour == "#000000" else colour}"{dashes}'  # black would vanish on a dark page
@@ -136,11 +136,11 @@ def _path(line: Line, across: Callable[[Floats], Floats], down: Callable[[Floats
     return "".join(words)
 
 
-def _word(x: float, y: float, text: str, anchor: str) -> str:
+def _text(x: float, y: float, text: str, anchor: str) -> str:
     return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{_INK}">{html.escape(text)}</text>'
 
 
-def _apart(numbers: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def _without_overlaps(numbers: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return the numbers at an axis without those that would overlap; the first and the last are kept."""
     kept = [numbers[0]]
     for k, each in enumerate(numbers[1:], 2):

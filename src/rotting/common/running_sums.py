@@ -12,7 +12,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 
-Runs = tuple[Floats, Ints]
+RunLengths = tuple[Floats, Ints]
 """Numbers in order, and how often each is repeated."""
 
 _LONG = 1 << 12  # runs of at least this length are added by `add_repeatedly`, which takes as long as this many additions
@@ -32,7 +32,7 @@ def cumulative_sum(values: Floats) -> Floats:
     return _together(leading.cumsum(), rest.cumsum(), shift)
 
 
-def sums_at(marks: Ints, blocks: Callable[[], Iterable[Runs]], count: int) -> Floats:
+def sums_at(marks: Ints, blocks: Callable[[], Iterable[RunLengths]], count: int) -> Floats:
     """Return the entries `marks - 1` of `cumulative_sum` of the numbers in all blocks, bit for bit.
 
     Args:

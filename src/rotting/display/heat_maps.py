@@ -11,8 +11,8 @@ from rotting.common.arrays import Floats
 from rotting.common.curve_styles import COLOURS
 from rotting.common.short_numbers import short_texts
 from rotting.display.pictures import (
+    FONT_SIZES,
     INCH,
-    LETTERS,
     SUBDUED,
     check_new_file,
     draw_top,
@@ -66,13 +66,13 @@ def plot_heat(
         path = check_new_file(path)
     rows, columns = values.shape
     width, height = max(4.6, min(12.0, 2.2 + 0.62 * columns)), max(2.6, min(10.0, 1.3 + 0.42 * rows))
-    head, below = wrapped(title, width - 0.4, LETTERS.title, bold=True), wrapped(note, width - 0.4, LETTERS.small)
-    top = text_height(head, LETTERS.title) + text_height(below, LETTERS.small) + 12
+    head, below = wrapped(title, width - 0.4, FONT_SIZES.title, bold=True), wrapped(note, width - 0.4, FONT_SIZES.small)
+    top = text_height(head, FONT_SIZES.title) + text_height(below, FONT_SIZES.small) + 12
     height += top / INCH
     picture = new_picture(path is None, width, height)
     from matplotlib.patches import Rectangle  # noqa: PLC0415 - an extra, which `new_picture` has found
 
-    draw_top(picture, head, below, LETTERS, top)
+    draw_top(picture, head, below, FONT_SIZES, top)
     ax = picture.add_subplot()
     image = ax.imshow(values, origin="lower", aspect="auto", cmap="cividis")
     picture.colorbar(image, ax=ax, label=wrapped(label, 0.7 * (height - top / INCH), points("medium")))
@@ -85,7 +85,9 @@ def plot_heat(
     for row, column in np.ndindex(rows, columns) if values.size <= _WRITTEN else ():
         value = float(values[row, column])
         ink = "white" if value < middle else "black"
-        ax.text(column, row, "" if np.isnan(value) else _digits(value), ha="center", va="center", color=ink, size=LETTERS.small)
+        ax.text(
+            column, row, "" if np.isnan(value) else _digits(value), ha="center", va="center", color=ink, size=FONT_SIZES.small
+        )
     for row, column in np.argwhere(hatched) if hatched is not None else ():
         ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="///", edgecolor=SUBDUED, linewidth=0))
     if best_along is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from rotting.common.arrays import Floats
 from rotting.common.curve_styles import COLOURS, STYLES
 from rotting.display.figures import Figure, Panel
-from rotting.display.pictures import GLYPH, INCH, Letters, SizedText, draw_header, points, text_height, wrapped
+from rotting.display.pictures import GLYPH, INCH, FontSizes, SizedText, draw_header, points, text_height, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Seven markers, since seven has no factor in common with the numbers of colours and line styles.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "handlelength": 3.6}
-_SMALLER = (1.0, 0.9, 0.8, 0.7, 0.6)  # sizes of the letters of a legend that are tried, relative to the usual one
+_SMALLER = (1.0, 0.9, 0.8, 0.7, 0.6)  # font sizes of a legend that are tried, relative to the usual one
 _SHARES = (0.55, 0.95)  # shares of the height of the axes that a legend may take; the larger one if no size fits the smaller
 _FEW = 8  # labels of values that fit below a logarithmic axis
 _APART = 0.06  # smallest distance of two of them, relative to the axis
@@ -121,20 +121,20 @@ def _mark_few_values(axis: "Axis", values: Floats) -> None:
         axis.set_minor_locator(NullLocator())
 
 
-def dress_panel(ax: "Axes", title: SizedText, note: SizedText, letters: Letters) -> None:
+def style_panel(ax: "Axes", title: SizedText, note: SizedText, fonts: FontSizes) -> None:
     """Write the title of a panel and the note below it, and set font sizes and ticks that fit."""
     if ax.get_xscale() == "linear":
         ax.locator_params(axis="x", nbins=5)  # more labels would touch, such as 150,000
     draw_header(ax, title, note)
-    ax.xaxis.label.set_fontsize(letters.text)
-    ax.yaxis.label.set_fontsize(letters.text)
-    ax.tick_params(labelsize=letters.small)
+    ax.xaxis.label.set_fontsize(fonts.text)
+    ax.yaxis.label.set_fontsize(fonts.text)
+    ax.tick_params(labelsize=fonts.small)
 
 
-def panel_head(panel: Panel, width: float, letters: Letters) -> tuple[SizedText, SizedText]:
+def panel_head(panel: Panel, width: float, fonts: FontSizes) -> tuple[SizedText, SizedText]:
     """Return a panel's title and note, wrapped to the width of its axes."""
     axes = width - 0.6
-    return (wrapped(panel.title, axes, letters.text), letters.text), (wrapped(panel.note, axes, letters.small), letters.small)
+    return (wrapped(panel.title, axes, fonts.text), fonts.text), (wrapped(panel.note, axes, fonts.small), fonts.small)
 
 
 def legend_handles(figure: Figure, width: float, size: float) -> "list[Line2D]":
@@ -165,7 +165,7 @@ def legend_shape(labels: Sequence[str], width: float, size: float) -> tuple[int,
 
 
 def place_legend_inside(ax: "Axes", lines: "Sequence[Line2D]", place: Any) -> None:
-    """Draw a legend inside the axes, with letters small enough to fit: long labels are wrapped, many are set in columns."""
+    """Draw a legend inside the axes, with a font small enough to fit: long labels are wrapped, many are set in columns."""
     frame = ax.get_window_extent()
     usual = points(LEGEND["fontsize"])
     for share, times in itertools.product(_SHARES, _SMALLER):

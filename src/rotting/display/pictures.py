@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 SUBDUED = "#505050"
 
 
-class Letters(NamedTuple):
-    """Sizes of letters, in points."""
+class FontSizes(NamedTuple):
+    """Font sizes, in points."""
 
     title: float
     text: float
     small: float
 
 
-LETTERS = Letters(11.0, 9.0, 8.0)
+FONT_SIZES = FontSizes(11.0, 9.0, 8.0)
 
 GLYPH, LINE = 0.52, 1.35  # the width of an average letter and the height of a line, relative to the font size
 INCH = 72.0  # points
 SizedText = tuple[str, float]
-"""Text, wrapped, and the size of its letters in points."""
+"""Wrapped text, and its font size in points."""
 
 
 def matplotlib_figure() -> "type[Picture]":
@@ -100,16 +100,16 @@ def styled_size() -> tuple[float, float] | None:
     return None if [width, height] == list(rcParamsDefault["figure.figsize"]) else (float(width), float(height))
 
 
-def letters_in_force() -> Letters:
-    """Return the sizes of letters in a figure: those of the style in force, or the default ones."""
+def current_font_sizes() -> FontSizes:
+    """Return the font sizes of a figure: those of the style in force, or the default ones."""
     from matplotlib import rcParams  # noqa: PLC0415 - an extra
 
     text = float(rcParams["font.size"])
-    return LETTERS if styled_size() is None else Letters(text + 1, text, text - 1)
+    return FONT_SIZES if styled_size() is None else FontSizes(text + 1, text, text - 1)
 
 
 def points(size: str) -> float:
-    """Return a size of letters such as "small" in points."""
+    """Return a font size such as "small" in points."""
     from matplotlib.font_manager import FontProperties  # noqa: PLC0415 - an extra
 
     return FontProperties(size=size).get_size_in_points()
@@ -127,16 +127,16 @@ def text_height(text: str, size: float) -> float:
     return (text.count("\n") + 1) * LINE * size if text else 0.0
 
 
-def draw_top(picture: "Picture", title: str, caption: str, letters: Letters, top: float) -> None:
+def draw_top(picture: "Picture", title: str, caption: str, fonts: FontSizes, top: float) -> None:
     """Write a title and a caption into the top of a figure, `top` points high, and lay out the rest below it."""
     width, height = picture.get_size_inches()
     # The layout engine keeps room for the legend at the bottom; the top is reserved for the title and the caption.
     below = 1 - top / INCH / height
     picture.set_layout_engine("constrained", rect=(0, 0, 1, below), w_pad=0.08, hspace=0.02, wspace=0.02)
     words: dict[str, Any] = {"va": "top", "linespacing": LINE}
-    edge, first, second = 0.06 / width, 4 / INCH / height, (8 + text_height(title, letters.title)) / INCH / height
-    picture.text(edge, 1 - first, title, size=letters.title, weight="bold", **words)
-    picture.text(edge, 1 - second, caption, size=letters.small, color=SUBDUED, **words)
+    edge, first, second = 0.06 / width, 4 / INCH / height, (8 + text_height(title, fonts.title)) / INCH / height
+    picture.text(edge, 1 - first, title, size=fonts.title, weight="bold", **words)
+    picture.text(edge, 1 - second, caption, size=fonts.small, color=SUBDUED, **words)
 
 
 def draw_header(ax: "Axes", title: SizedText, note: SizedText, weight: str = "normal") -> None:

@@ -15,23 +15,23 @@ from rotting.display.panels import (
     CurveStyle,
     curve_style,
     draw_panel,
-    dress_panel,
     legend_handles,
     legend_shape,
     panel_head,
     place_legend_inside,
     style_numbers,
+    style_panel,
     write_ticks,
 )
 from rotting.display.pictures import (
+    FONT_SIZES,
     INCH,
-    LETTERS,
     SUBDUED,
     SizedText,
     check_new_file,
+    current_font_sizes,
     draw_header,
     draw_top,
-    letters_in_force,
     matplotlib_figure,
     new_picture,
     points,
@@ -102,7 +102,7 @@ def plot_regret(
     if ax is None:
         entries = [*labels, *(label for each in bounds for label, _ in each)] if below else []
         width, height = styled_size() or (7.2, 4.6)
-        columns, room = legend_shape(entries, width, LETTERS.small)
+        columns, room = legend_shape(entries, width, FONT_SIZES.small)
         room += sum(text_height(text, size) for text, size in _header(title, caption, 0.8 * width))
         ax = new_picture(path is None, width, height + room / INCH).add_subplot()
     width, height = (each / ax.figure.figure.dpi for each in ax.get_window_extent().size)
@@ -226,31 +226,30 @@ def draw_figure(figure: Figure, shown: bool = False) -> "Picture":
     matplotlib_figure()
     panels, columns = figure.panels, max(1, min(figure.columns, len(figure.panels)))
     rows = -(-len(panels) // columns)
-    styled, letters = styled_size(), letters_in_force()
+    styled, fonts = styled_size(), current_font_sizes()
     panel_width = styled[0] / columns if styled is not None else PANEL_WIDTHS.get(columns, MANY)
     width = columns * panel_width
-    title, caption = wrapped(figure.title, width, letters.title, bold=True), wrapped(figure.caption, width, letters.small)
-    handles = legend_handles(figure, width, letters.small)
-    legend_columns, legend_height = legend_shape([str(handle.get_label()) for handle in handles], width, letters.small)
+    title, caption = wrapped(figure.title, width, fonts.title, bold=True), wrapped(figure.caption, width, fonts.small)
+    handles = legend_handles(figure, width, fonts.small)
+    legend_columns, legend_height = legend_shape([str(handle.get_label()) for handle in handles], width, fonts.small)
     heads = [
-        [panel_head(panel, panel_width, letters) for panel in panels[row * columns : (row + 1) * columns]]
-        for row in range(rows)
+        [panel_head(panel, panel_width, fonts) for panel in panels[row * columns : (row + 1) * columns]] for row in range(rows)
     ]
     heads_height = sum(max(sum(text_height(*each) for each in head) for head in line) for line in heads)
-    top = text_height(title, letters.title) + text_height(caption, letters.small) + 12
+    top = text_height(title, fonts.title) + text_height(caption, fonts.small) + 12
     height = rows * (0.56 if rows > 2 else 0.74) * min(panel_width, 5.2) + (top + heads_height + legend_height) / INCH
     picture = new_picture(shown, width, height)
-    draw_top(picture, title, caption, letters, top)
+    draw_top(picture, title, caption, fonts, top)
     styles = {label: curve_style(k) for label, k in style_numbers(figure).items()}
     for k, panel in enumerate(panels):
         ax = picture.add_subplot(rows, columns, k + 1)
         draw_panel(ax, panel, styles)
-        dress_panel(ax, *heads[k // columns][k % columns], letters)
+        style_panel(ax, *heads[k // columns][k % columns], fonts)
         if k % columns and panels[k - 1].y_label == panel.y_label:
             ax.set_ylabel("")
         if k + columns < len(panels) and panels[k + columns].x_label == panel.x_label:
             ax.set_xlabel("")
     if handles:
-        style = {**LEGEND, "fontsize": letters.small, "columnspacing": 1.5}
+        style = {**LEGEND, "fontsize": fonts.small, "columnspacing": 1.5}
         picture.legend(handles=handles, loc="outside lower center", ncols=legend_columns, **style)
     return picture

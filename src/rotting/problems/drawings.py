@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.html_parts import SHOWN, Line, drawing
+from rotting.common.html_parts import MAX_CURVES, Line, drawing
 from rotting.problems.mean_table import lookup
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ def draw_means(problem: "Problem") -> str:
     """
     horizon = problem.horizon or _ROUNDS
     rounds = np.unique(np.linspace(1, horizon, min(horizon, _ROUNDS)).round().astype(np.int64))
-    curves = [Line(f"arm {i}", rounds, means_if_always_pulled(problem, i, rounds)) for i in range(min(problem.n_arms, SHOWN))]
+    curves = [
+        Line(f"arm {i}", rounds, means_if_always_pulled(problem, i, rounds)) for i in range(min(problem.n_arms, MAX_CURVES))
+    ]
     return drawing(curves, "round t", "mean")
 
 
@@ -37,7 +39,7 @@ def drawn_means(problem: "Problem") -> str:
         >>> drawn_means(Problem.rested([0.5, 0.4]))
         'the mean of each arm, if pulled in every round'
     """
-    first = f"the first {SHOWN} arms" if problem.n_arms > SHOWN else "each arm"
+    first = f"the first {MAX_CURVES} arms" if problem.n_arms > MAX_CURVES else "each arm"
     rests = ", or in its first one alone if it recovers" if problem.recovers().any() else ""
     return f"the mean of {first}, if pulled in every round{rests}"
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.running_sums import Runs, cumulative_sum, sums_at
+from rotting.common.running_sums import RunLengths, cumulative_sum, sums_at
 from rotting.errors import InvalidValueError
 from rotting.problems.mean_table import SUM, Means, column_of, mean_at, mean_bounds, pulls_of, rounds_of, row_of, seek
 from rotting.problems.problem import Problem
@@ -237,7 +237,7 @@ def _follows_rounds(m: Means) -> bool:
     return bool(np.any(np.diff(m.round_first) > 1))
 
 
-def _over_pulls(m: Means, i: int, horizon: int) -> Runs:
+def _over_pulls(m: Means, i: int, horizon: int) -> RunLengths:
     """Return the means of an arm that ignores the rounds, and for how many pulls each lasts."""
     return row_of(m, i, 0), np.diff(pulls_of(m, i)[0], append=horizon)
 
@@ -301,7 +301,7 @@ def _sums_of_best(m: Means, others: Sequence[int], horizon: int, marks: Ints) ->
     return sums_at(marks, lambda: ((best.means, best.lengths) for best in _best_by_round(m, others, horizon)), horizon)
 
 
-def _largest(m: Means, arms: Sequence[int], horizon: int) -> Iterator[Runs]:
+def _largest(m: Means, arms: Sequence[int], horizon: int) -> Iterator[RunLengths]:
     """Yield the `horizon` largest means of falling arms, in order, some at a time."""
     at = dict.fromkeys(arms, 0)  # the next piece of each arm
     left = horizon
@@ -379,7 +379,7 @@ def _by_dynamic_programming(m: Means, by_pulls: Sequence[int], others: Sequence[
     return np.asarray(optimum + centre * np.arange(1, horizon + 1))
 
 
-def _play_greedily(m: Means, horizon: int) -> Runs:
+def _play_greedily(m: Means, horizon: int) -> RunLengths:
     """Return the means that the greedy oracle collects, and for how many rounds each."""
     by_pulls, others = _split_arms(m)
     timed = [k for k, i in enumerate(by_pulls) if len(rounds_of(m, i)[0]) > 1]

@@ -19,7 +19,7 @@ from rotting.simulation.study_parameters import Value, checked_parameters, numbe
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")
-Played = Problem | ProblemFamily
+Playable = Problem | ProblemFamily
 
 
 class Grid(Sequence[Item], Generic[Item]):
@@ -87,7 +87,7 @@ def grid(make: Callable[..., Item], /, **parameters: Any) -> Grid[Item]:
 
 def sweep(
     policies: Policy | Sequence[Policy],
-    problems: Played | Sequence[Played],
+    problems: Playable | Sequence[Playable],
     horizon: int | None = None,
     runs: int = 100,
     seed: int = 0,
@@ -125,7 +125,7 @@ def sweep(
     """
     if not isinstance(problems, Problem | ProblemFamily | Iterable):
         raise InvalidTypeError("problems", "be problems such as Problem.rested(means)", problems)
-    listed: Sequence[Played] = [problems] if isinstance(problems, Problem | ProblemFamily) else list(problems)
+    listed: Sequence[Playable] = [problems] if isinstance(problems, Problem | ProblemFamily) else list(problems)
     if not listed:
         raise InvalidValueError("problems", "hold at least one problem", listed, got="none")
     parameters: dict[str, Sequence[Value]] = {}
