@@ -166,15 +166,15 @@ def little_memory() -> list[Any]:
     PATCH.setattr(cuda._Batch, "__init__", counted)
     games: Any = {"policies": make("ucb1"), "problem": PROBLEM, "horizon": 20, "runs": 10}
     per_run = []
-    room = cuda._Table.room
+    room = cuda._SharedByRuns.room
 
     def three_runs(table: Any) -> float:
         per_run.append(table.bytes_per_run)
         return min(room(table), 3.9)
 
-    PATCH.setattr(cuda._Table, "room", three_runs)
+    PATCH.setattr(cuda._SharedByRuns, "room", three_runs)
     same = simulate(**games) == simulate(engine="cuda", **games)
-    PATCH.setattr(cuda._Table, "room", room)
+    PATCH.setattr(cuda._SharedByRuns, "room", room)
     told = []
     for free, page in ((100.0, 0), (1e9, 10**8)):
         PATCH.setattr(Device, "free_bytes", lambda device, free=free: free)

@@ -63,19 +63,19 @@ class Cuda:
         game = tasks[0].game
         check_supported(game.setting.unsupported_feature)
         try_out(game, tasks[-1].end - 1, bar)
-        table = _Table(self._device, game)
+        shared = _SharedByRuns(self._device, game)
         waiting = deque(tasks)
         while waiting:
-            while running.batches and (len(running.batches) >= _MOST_BATCHES or table.room() < waiting[0].runs):
+            while running.batches and (len(running.batches) >= _MOST_BATCHES or shared.room() < waiting[0].runs):
                 yield from running.finished()
-            if table.room() < waiting[0].runs:
+            if shared.room() < waiting[0].runs:
                 self._device.free_all()
-            room = int(min(table.room(), sum(each.runs for each in waiting)))
+            room = int(min(shared.room(), sum(each.runs for each in waiting)))
             if room == 0:
-                raise table.no_room(table.bytes_per_run)
-            bar.status = f"compiling {game.policy.name}" if not table.is_compiled else ""
+                raise shared.no_room(shared.bytes_per_run)
+            bar.status = f"compiling {game.policy.name}" if not shared.is_compiled else ""
             bar.advance(0)
-            running.add(_Batch(self._device, table, take(waiting, room)))
+            running.add(_Batch(self._device, shared, take(waiting, room)))
             bar.status = ""
             yield from running.finished(wait=False)
 
@@ -86,7 +86,7 @@ def check_supported(unsupported_feature: str) -> None:
         raise EngineError(f"engine='cuda' plays no games with {unsupported_feature}; {ELSEWHERE}")
 
 
-class _Table:
+class _SharedByRuns:
     """The arrays on the device that all runs of a game share, and its kernel."""
 
     def __init__(self, device: Device, game: Game) -> None:
@@ -160,49 +160,49 @@ def _cut(array: Any, axis: int, part: slice) -> Any:
 class _Batch:
     """Runs of one game that are played together."""
 
-    def __init__(self, device: Device, table: _Table, tasks: list[Task]) -> None:
-        self._device, self._table, self.tasks = device, table, tasks
-        setting, n = table.setting, sum(each.runs for each in tasks)
+    def __init__(self, device: Device, shared: _SharedByRuns, tasks: list[Task]) -> None:
+        self._device, self._shared, self.tasks = device, shared, tasks
+        setting, n = shared.setting, sum(each.runs for each in tasks)
         self._stream = device.stream()
         self._runs = np.concatenate([np.arange(each.first_run, each.end) for each in tasks])
         self._regret = np.empty((n, setting.checkpoints.size))
         self._pulls = np.empty((n, setting.n_arms), np.int64)
         self._rows = np.arange(n)  # the runs that are being played
-        self._capacity = table.capacity
+        self._capacity = shared.capacity
         self._waiting: list[_Waiting] = []  # runs whose states were full
         self.seconds = 0.0
         self.rounds = 0  # rounds played, of all runs together
         self._last, self._rounds = 0, _FIRST_ROUNDS
-        self._put(table.state, table.board)
-        while not table.ready():
+        self._put(shared.state, shared.board)
+        while not shared.ready():
             time.sleep(_WAIT)
         self._launch()
 
     def _put(self, state: Any, board: Any) -> None:
         """Give each run a copy of the state and the board."""
         n, device, stream = self._rows.size, self._device, self._stream
-        arrays, axes = flatten(state).values(), self._table.axes
+        arrays, axes = flatten(state).values(), self._shared.axes
         self._state = unflatten(state, (device.spread(each, n, axis, stream) for each, axis in zip(arrays, axes, strict=True)))
         self._board = Boards(*(device.spread(each, n, runs_axis(each), stream) for each in board))
         self._on_device = (
             device.put(self._runs, stream),
-            device.spread(np.zeros(self._table.setting.checkpoints.size), n, 0, stream),
+            device.spread(np.zeros(self._shared.setting.checkpoints.size), n, 0, stream),
         )
 
     def _launch(self) -> None:
-        table, setting = self._table, self._table.setting
+        shared, setting = self._shared, self._shared.setting
         self._last = min(setting.horizon, self._last + self._rounds)
         runs, regret = self._on_device
-        shared = table.game.policy.params, self._state, self._board, table.means, table.scale
+        first = shared.game.policy.params, self._state, self._board, shared.means, shared.scale
         keys = setting.noise_key, setting.policy_key, runs
-        arguments = (*shared, *keys, *table.rest, regret, self._last, table.signal)
-        self._device.launch(table.kernel(arguments), self._rows.size, self._stream, *arguments)
+        arguments = (*first, *keys, *shared.rest, regret, self._last, shared.signal)
+        self._device.launch(shared.kernel(arguments), self._rows.size, self._stream, *arguments)
         self.has_finished = self._device.mark(self._stream)
         self._began = time.monotonic()
 
     def go_on(self) -> bool:
         """Launch the next rounds; return False if all runs are finished."""
-        horizon = self._table.setting.horizon
+        horizon = self._shared.setting.horizon
         self.rounds = self._last * self._rows.size
         if self._last < horizon:
             pace = _LAUNCH_SECONDS / max(time.monotonic() - self._began, 1e-6)
@@ -223,44 +223,44 @@ class _Batch:
     def _collect(self) -> Ints:
         """Collect the results of the finished runs; return the others, whose states are full."""
         full = np.zeros(self._rows.size, bool)
-        if self._table.game.policy.kernel.enlarge is not None:
+        if self._shared.game.policy.kernel.enlarge is not None:
             full = self._device.get(self._state.full, self._stream)[0] != 0  # small: the runs are on its last axis
         finished = ~full if full.any() else slice(None)  # a slice copies nothing
         rows = self._rows[finished]
         self._regret[rows] = self._device.get(self._on_device[1], self._stream)[finished]
         pulls = self._device.get(self._board.pulls, self._stream)
-        self._pulls[rows] = np.moveaxis(pulls, runs_axis(self._table.board.pulls), 0)[finished]
+        self._pulls[rows] = np.moveaxis(pulls, runs_axis(self._shared.board.pulls), 0)[finished]
         return np.flatnonzero(full)
 
     def _enlarge(self, left: Ints) -> None:
         """Move runs to larger states, of which the old ones are the leading corners, and let them wait."""
-        device, table, stream = self._device, self._table, self._stream
+        device, shared, stream = self._device, self._shared, self._stream
         capacity = _GROWTH * self._capacity
-        larger = new_state(table.game.policy, table.setting.n_arms, capacity)
+        larger = new_state(shared.game.policy, shared.setting.n_arms, capacity)
         arrays = []
         kept = flatten(self._state).values()
-        for new, old, axis in zip(flatten(larger).values(), kept, table.axes, strict=True):
+        for new, old, axis in zip(flatten(larger).values(), kept, shared.axes, strict=True):
             many = np.repeat(np.expand_dims(new, axis), left.size, axis)
             corner = np.take(device.get(old, stream), left, axis)
             many[tuple(slice(0, size) for size in corner.shape)] = corner
             arrays.append(many)
         state = unflatten(larger, iter(arrays))
         state.full[:] = 0
-        pairs = zip(self._board, table.board, strict=True)
+        pairs = zip(self._board, shared.board, strict=True)
         board = [np.take(device.get(each, stream), left, runs_axis(first)) for each, first in pairs]
         runs, regret = (device.get(each, stream)[left] for each in self._on_device)
-        self._waiting.append(_Waiting(capacity, table.bytes_with(larger), self._rows[left], state, board, runs, regret))
+        self._waiting.append(_Waiting(capacity, shared.bytes_with(larger), self._rows[left], state, board, runs, regret))
 
     def _resume(self) -> None:
         """Move waiting runs to the device, as many as fit."""
-        device, table, stream = self._device, self._table, self._stream
+        device, shared, stream = self._device, self._shared, self._stream
         del self._state, self._board, self._on_device  # which belong to runs that are finished or waiting
         these = self._waiting.pop()
-        if table.room(these.bytes_per_run) < these.rows.size:
+        if shared.room(these.bytes_per_run) < these.rows.size:
             device.free_all()
-        room = int(min(table.room(these.bytes_per_run), these.rows.size))
+        room = int(min(shared.room(these.bytes_per_run), these.rows.size))
         if room == 0:
-            raise table.no_room(these.bytes_per_run)
+            raise shared.no_room(these.bytes_per_run)
         if room < these.rows.size:
             self._waiting.append(self._part(these, slice(room, None)))
             these = self._part(these, slice(room))
@@ -270,11 +270,11 @@ class _Batch:
         self._on_device = device.put(these.runs, stream), device.put(these.regret, stream)
 
     def _part(self, waiting: _Waiting, part: slice) -> _Waiting:
-        table, arrays = self._table, flatten(waiting.state).values()
-        pairs = zip(waiting.board, table.board, strict=True)
+        shared, arrays = self._shared, flatten(waiting.state).values()
+        pairs = zip(waiting.board, shared.board, strict=True)
         return waiting._replace(
             rows=waiting.rows[part],
-            state=unflatten(waiting.state, (_cut(each, axis, part) for each, axis in zip(arrays, table.axes, strict=True))),
+            state=unflatten(waiting.state, (_cut(each, axis, part) for each, axis in zip(arrays, shared.axes, strict=True))),
             board=[_cut(each, runs_axis(first), part) for each, first in pairs],
             runs=waiting.runs[part],
             regret=waiting.regret[part],
