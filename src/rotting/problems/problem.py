@@ -405,7 +405,12 @@ class Problem:
             )
 
     def arm_table(self, i: int, horizon: int) -> Means:
-        """Return the checked table of arm `i` alone."""
+        """Return the checked table of arm `i` alone.
+
+        Example:
+            >>> Problem.rested([[0.5, 0.2], [0.4, 0.4]]).arm_table(1, horizon=2).pull_values
+            array([0.4])
+        """
         try:
             table = self.arms[i].means(horizon)
             low, high = mean_bounds(table, 0, horizon)
