@@ -32,7 +32,7 @@ from rotting.problems.noise import Noise
 
 
 class _Options(NamedTuple):
-    """What the name of a compiled function says beside its digest."""
+    """The options in the name of a compiled function, beside its digest."""
 
     allocates: bool
     checked: bool
@@ -43,7 +43,7 @@ _lock = threading.RLock()
 
 
 def indices_checked() -> bool | None:
-    """Return whether NUMBA_BOUNDSCHECK has all indices checked or none, or None if it is not set."""
+    """Return whether NUMBA_BOUNDSCHECK turns all checks of indices on or off; None if it is not set."""
     always: Any = getattr(numba.config, "BOUNDSCHECK", None)
     return None if always is None else bool(always)
 
@@ -119,7 +119,7 @@ def compiled_for(
 
 
 def draw_error(noise: Noise) -> KernelError | None:
-    """Return why `draw` does not compile by itself, or that it returns no number; None if nothing is wrong with it."""
+    """Return the error of a `draw` that does not compile or returns no number; None if it is right."""
     made: Any = compiled(noise.draw)
     types: Any = (numba.float64, numba.typeof(noise.scale), *[numba.int64] * 4)
     try:

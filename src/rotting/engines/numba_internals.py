@@ -1,4 +1,4 @@
-"""Everything that the library uses of Numba beyond its public interface.
+"""Everything that the library uses of Numba beyond its public API.
 
 The public `numba.njit` is enough to play every game. Some private parts of Numba save time:
 
