@@ -123,7 +123,7 @@ def test_two_classes_of_one_name_are_refused_and_a_new_definition_of_one_is_not(
     monkeypatch.setitem(defined, "one-name", define("Mine"))
     for other in (("Other",), ("Mine", "elsewhere")):
         with pytest.raises(
-            InvalidValueError, match="^name must be that of one policy, got 'one-name' for Mine of __main__ and "
+            InvalidValueError, match="^name must be unique among policies, got 'one-name' for Mine of __main__ and "
         ):
             define(*other)
     again = define("Mine")

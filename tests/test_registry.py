@@ -65,7 +65,9 @@ print([name for name in sys.modules if name.startswith("rotting.policies")])
 
 def test_a_name_of_the_library_is_taken_before_its_policy_is_loaded() -> None:
     done = subprocess.run([sys.executable, "-c", UNLOADED], capture_output=True, text=True, check=True, timeout=120)
-    message = "name must be that of one policy, got 'raw-ucb' for the policy of rotting.policies.raw_ucb and Mine of __main__"
+    message = (
+        "name must be unique among policies, got 'raw-ucb' for the policy of rotting.policies.raw_ucb and Mine of __main__"
+    )
     assert done.stdout.splitlines() == [message, "[]"]
 
 

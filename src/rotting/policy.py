@@ -293,11 +293,11 @@ class Policy:
         known = defined.get(cls.name, cls)
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             both = " and ".join(f"{each.__qualname__} of {each.__module__}" for each in (known, cls))
-            raise InvalidValueError("name", "be that of one policy", cls.name, hint=f" for {both}")
+            raise InvalidValueError("name", "be unique among policies", cls.name, hint=f" for {both}")
         taken = _library_names().get(cls.name, cls.__module__)
         if taken != cls.__module__:
             here = f"{cls.__qualname__} of {cls.__module__}"
-            raise InvalidValueError("name", "be that of one policy", cls.name, hint=f" for the policy of {taken} and {here}")
+            raise InvalidValueError("name", "be unique among policies", cls.name, hint=f" for the policy of {taken} and {here}")
         defined[cls.name] = cls
 
     def __init__(self, *args: float | str, **kwargs: float | str) -> None:

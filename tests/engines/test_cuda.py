@@ -71,7 +71,7 @@ def test_means_by_a_function_are_played_and_what_is_not_is_told() -> None:
     same, told = on_simulated_gpu("unsupported_features")
     assert same
     lacks = ["a record of every round", "a new problem in every run", "late rewards", "arms that come, leave or recover"]
-    assert told == [f"engine='cuda' plays no games with {each}; engine='threads' plays on the CPU" for each in lacks]
+    assert told == [f"engine='cuda' does not support {each}; engine='threads' plays on the CPU" for each in lacks]
 
 
 @pytest.mark.parametrize("policy", examples(), ids=lambda policy: policy.name)

@@ -325,7 +325,7 @@ def test_another_version_on_a_worker_is_told(client: Any, monkeypatch: pytest.Mo
 
 
 def test_a_scheduler_that_does_not_answer_is_told() -> None:
-    with pytest.raises(EngineError, match=r"scheduler must be one that answers within 0\.2 s, got 'tcp://127\.0\.0\.1:1': "):
+    with pytest.raises(EngineError, match=r"scheduler must answer within 0\.2 s, got 'tcp://127\.0\.0\.1:1': "):
         connect("tcp://127.0.0.1:1", timeout=0.2)
 
 
@@ -429,7 +429,9 @@ def test_a_cluster_that_is_gone_is_told(client: Any) -> None:
     playing = Dask(client).play(cut(game(2_000), 500), bar())
     next(playing)
     client.cancel([distributed.Future(key, client) for key in scheduled(client)], force=True)
-    with pytest.raises(EngineError, match="the cluster must live to the end of the games, but lost one: FutureCancelledError"):
+    with pytest.raises(
+        EngineError, match="the cluster must run until the games are finished, but cancelled a future: FutureCancelledError"
+    ):
         list(playing)
 
 

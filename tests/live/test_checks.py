@@ -325,7 +325,7 @@ def test_propensities_must_sum_to_one() -> None:
 
 def test_a_name_that_is_taken_is_refused() -> None:
     with pytest.raises(
-        ValueError, match="^name must be that of one policy, got 'ucb1' for UCB1 of rotting.policies.ucb1 and Mine of "
+        ValueError, match="^name must be unique among policies, got 'ucb1' for UCB1 of rotting.policies.ucb1 and Mine of "
     ):
         type("Mine", (Policy,), {"name": "ucb1", "kernel": ucb1.UCB1.kernel})
 

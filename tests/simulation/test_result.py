@@ -751,7 +751,7 @@ def test_bounds_that_apply_are_drawn_and_a_loaded_result_asks_for_its_problem(tm
     assert loaded == played
     assert len(loaded.plot(bounds=problem).get_lines()) == 4
     assert len(loaded.plot(bounds=True).get_lines()) == 4
-    with pytest.raises(ValueError, match="bounds must be the problem itself for a result that has none, got True"):
+    with pytest.raises(ValueError, match="bounds must be a Problem, as the result has none, got True"):
         dataclasses.replace(loaded, played=None).plot(bounds=True)
     with pytest.raises(ValueError, match="bounds must be the problem that was played, two-arms\\(L=1\\), got"):
         loaded.plot(bounds=problems.two_arms(L=2.0, horizon=50))
@@ -928,9 +928,9 @@ def test_a_shard_is_not_the_first_runs_and_says_so(tmp_path: Path) -> None:
         (5, {"checkpoints": [7]}, "results must have the same checkpoints, got others"),
         (5, {"problem": problems.two_arms(L=2.0, horizon=40)}, "results must have the same problem, got one of arms "),
         (5, {"horizon": 30}, "results must have the same horizon, got 40 and 30"),
-        (5, {"record": "arms"}, "results must have recorded the same of every round, got nothing and arms"),
+        (5, {"record": "arms"}, "results must have the same records, got nothing and arms"),
         (5, {"policies": registry.make("swa")}, "results of different policies must hold the same runs, got runs 0 to 4 and "),
-        (0, {"policies": registry.make("ucb1")}, "results must have the same policies or different ones, got UCB1"),
+        (0, {"policies": registry.make("ucb1")}, "results must have equal policies or none in common, got UCB1"),
     ],
 )
 def test_results_that_do_not_fit_are_not_merged(first_run: int, more: dict[str, Any], why: str) -> None:

@@ -83,7 +83,7 @@ class Cuda:
 def check_supported(unsupported_feature: str) -> None:
     """Refuse games with a feature that this engine does not support; an empty string is accepted."""
     if unsupported_feature:
-        raise EngineError(f"engine='cuda' plays no games with {unsupported_feature}; {ELSEWHERE}")
+        raise EngineError(f"engine='cuda' does not support {unsupported_feature}; {ELSEWHERE}")
 
 
 class _SharedByRuns:

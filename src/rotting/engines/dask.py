@@ -74,7 +74,7 @@ def connect(address: str | None = None, timeout: float | None = None, workers: i
         return Dask(distributed.Client(address, **limit), own=True)
     except (OSError, ValueError) as error:  # a time-out is an OSError
         within = "" if timeout is None else f" within {timeout:g} s"
-        raise EngineError(f"scheduler must be one that answers{within}, got {address!r}: {_first_line(error)}") from error
+        raise EngineError(f"scheduler must answer{within}, got {address!r}: {_first_line(error)}") from error
 
 
 def _client_of_this_machine(workers: int | None) -> Any:
@@ -327,9 +327,13 @@ class _PendingFutures:
         try:
             played: Played = future.result()
         except distributed.KilledWorker as error:
-            raise EngineError(f"workers must live to the end of a task, but several died in the same: {error}") from error
+            raise EngineError(
+                f"workers must run until a task is finished, but several died in the same task: {error}"
+            ) from error
         except FutureCancelledError as error:
-            raise EngineError(f"the cluster must live to the end of the games, but lost one: {_first_line(error)}") from error
+            raise EngineError(
+                f"the cluster must run until the games are finished, but cancelled a future: {_first_line(error)}"
+            ) from error
         return played
 
     def close(self) -> None:

@@ -27,7 +27,9 @@ def new_state(policy: "Policy", n_arms: int, capacity: int) -> Any:
     with naming_owner(policy):
         check_state(state)
         if policy.kernel.enlarge is not None and "full" not in state._fields:
-            raise KernelError("a state that can be enlarged must have a field `full`, which says when it must be, got none")
+            raise KernelError(
+                "a state that can be enlarged must have a field `full`, which `update` sets if there is no room, got none"
+            )
     return state
 
 

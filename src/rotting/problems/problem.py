@@ -91,7 +91,10 @@ class Problem:
         formulas = {each.mu for each in self.arms if isinstance(each, Formula)}
         if formulas and (len(formulas) > 1 or not all(isinstance(each, Formula) for each in self.arms)):
             raise InvalidValueError(
-                "arms", "all be of one function, as Problem.by_function makes them, or none of any", self.arms, got="others"
+                "arms",
+                "all come from one function, as Problem.by_function makes them, or none of them",
+                self.arms,
+                got="others",
             )
         if self.horizon is None:
             object.__setattr__(self, "horizon", self.max_horizon)

@@ -43,7 +43,7 @@ def _check_same_games(first: "Result", other: "Result") -> None:
         raise InvalidValueError("results", "have the same checkpoints", other.checkpoints, got="others")
     kept, also = (" and ".join(each.recorded) or "nothing" for each in (first, other))
     if kept != also:
-        raise InvalidValueError("results", "have recorded the same of every round", also, got=f"{kept} and {also}")
+        raise InvalidValueError("results", "have the same records", also, got=f"{kept} and {also}")
 
 
 def _same_means(one: "Result", two: "Result") -> bool:
@@ -88,6 +88,6 @@ def _join_policies(results: "Sequence[Result]") -> "Result":
             raise InvalidValueError("results of different policies", "hold the same runs", each.first_run, got=got)
     for policy in policies:
         if others and policies.count(policy) > 1:
-            raise InvalidValueError("results", "have the same policies or different ones", policy, hint=" in two of them")
+            raise InvalidValueError("results", "have equal policies or none in common", policy, hint=" in two of them")
     time = np.concatenate([each.us_per_round for each in results])
     return replace(first, policies=tuple(policies), us_per_round=time, **_joined(results, axis=0))

@@ -58,10 +58,10 @@ def _problem_of_bounds(result: "Result", bounds: bool | Problem) -> Problem | No
     if bounds is False:
         return None
     if "family" in result.problem:
-        raise InvalidValueError("bounds", "be of one problem", bounds, got="a family, whose runs have one each")
+        raise InvalidValueError("bounds", "be of one problem", bounds, got="a family, which has a problem for each run")
     if bounds is True:
         if result.played is None:
-            raise InvalidValueError("bounds", "be the problem itself for a result that has none", bounds)
+            raise InvalidValueError("bounds", "be a Problem, as the result has none", bounds)
         return result.played
     described = json.loads(json.dumps(bounds.describe()))
     if {**described, "name": None} != {**result.problem, "name": None}:  # older versions gave the same problem another name
