@@ -93,14 +93,8 @@ class Night:
 
     def to_json(self) -> dict[str, Any]:
         """Return the night as JSON-able data, with every digit."""
-        return {
-            "number": self.number,
-            "articles": list(self.articles),
-            "timestamps": self.timestamps.tolist(),
-            "probabilities": self.probabilities.tolist(),
-            "traffic": self.traffic.tolist(),
-            "synthetic": self.synthetic,
-        }
+        arrays = {name: getattr(self, name).tolist() for name in ("timestamps", "probabilities", "traffic")}
+        return {"number": self.number, "articles": list(self.articles), **arrays, "synthetic": self.synthetic}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:

@@ -19,18 +19,8 @@ from rotting.report.claims import COLUMNS, Claim, Verdict, standing, stands
 from rotting.report.model import Section, settings_text
 from rotting.report.verdicts import KeptClaim
 
-CLASSES = {
-    Verdict.HOLDS: "holds",
-    Verdict.FAILS: "fails",
-    Verdict.UNDECIDED: "undecided",
-    Verdict.NOT_COMPARABLE: "not-comparable",
-}
-COUNTED = {
-    Verdict.HOLDS: "hold",
-    Verdict.FAILS: "do not hold",
-    Verdict.UNDECIDED: "undecided",
-    Verdict.NOT_COMPARABLE: "not comparable",
-}
+CLASSES = {verdict: verdict.name.lower().replace("_", "-") for verdict in Verdict}  # of the style sheet and the script
+COUNTED = {**{verdict: verdict.value for verdict in Verdict}, Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold"}
 
 # The same hues for a dark page: lighter, and white instead of black.
 DARK_COLOURS = ("#4A9FE8", "#FF7F3A", "#22C795", "#E59BC6", "#F4F4F4", "#F2B134", "#9AD7FA", "#9C9C9C")

@@ -27,7 +27,8 @@ from rotting.simulation.result_tables import TIE
 # small kurtosis tend to have a small spread as well, so intervals of samples that pass this test cover less often than others.
 LEAST_RUNS, RUNS_PER_KURTOSIS = 200, 25
 CAUTIOUS = 0.99  # share of the resamples in the interval of a spread; at least 95 % of such intervals cover
-BEYOND = 20  # smallest expected number of runs beyond a quantile
+QUANTILE = 0.9
+BEYOND = 20  # smallest expected number of runs beyond the quantile
 NO_WIDTH = 1e-12  # a logarithm, or its standard error, below this is 0 up to rounding
 
 Combine = Callable[[Floats], float]
@@ -226,12 +227,12 @@ def relative_spread(values: Floats) -> Interval:
     return _interval_of_log(log, error, degrees, reason)
 
 
-def quantile_ratio(upper: Floats, lower: Floats, probability: float = 0.9) -> Interval:
-    """Return the ratio of a quantile over the runs of `upper` and `lower`.
+def quantile_ratio(upper: Floats, lower: Floats) -> Interval:
+    """Return the ratio of the 90 % quantiles over the runs of `upper` and `lower`.
 
-    The ratio is the geometric mean over the problems. The quantile is the smallest regret that this share of the runs does not
+    The ratio is the geometric mean over the problems. The quantile is the smallest regret that 90 % of the runs do not
     exceed. The interval contains 95 % of the ratios of bootstrap resamples; a jackknife leaves out only a few runs, which
-    hardly moves a quantile. There is no interval unless twenty runs lie beyond the quantile, which takes 200 runs for 90 %.
+    hardly moves a quantile. There is no interval unless twenty runs lie beyond the quantile, which takes 200 runs.
 
     Example:
         >>> runs = np.arange(1.0, 201.0)
@@ -243,7 +244,7 @@ def quantile_ratio(upper: Floats, lower: Floats, probability: float = 0.9) -> In
     order = np.argsort(values, axis=1, kind="stable")
     values = np.take_along_axis(values, order, axis=1)
     # The quantile of a resample is one of the runs near it: runs more than eight standard deviations away are only counted.
-    rank, near = probability * runs, 8 * math.sqrt(probability * (1 - probability) * runs)
+    rank, near = QUANTILE * runs, 8 * math.sqrt(QUANTILE * (1 - QUANTILE) * runs)
     first, last = max(0, math.floor(rank - near)), min(runs, math.ceil(rank + near) + 1)
     below = np.zeros((runs, 2 * problems))
     np.put_along_axis(below, order[:, :first].T, 1.0, axis=0)
@@ -259,7 +260,7 @@ def quantile_ratio(upper: Floats, lower: Floats, probability: float = 0.9) -> In
 
     (whole,) = log_ratio(np.ones((1, runs)))
     ratio = _exp(float(whole))
-    least = math.ceil(BEYOND / min(probability, 1 - probability) - NO_WIDTH)
+    least = math.ceil(BEYOND / (1 - QUANTILE) - NO_WIDTH)
     if runs < least:
         return NoInterval(ratio, f"needs at least {least:,} runs (here {runs:,})")
     logs = np.sort(np.concatenate([log_ratio(times) for times in resamples(runs)]))
