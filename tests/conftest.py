@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if takes_long(item.nodeid):
             item.add_marker(pytest.mark.slow)
-        if INTERPRETED and item.get_closest_marker("slow"):
+        if INTERPRETED and not STRESS and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason="takes long: make test-all runs it, compiled"))
         if item.get_closest_marker("gpu") and "gpu" not in config.option.markexpr:
             item.add_marker(pytest.mark.skip(reason="needs a GPU: make test-gpu"))

@@ -179,6 +179,7 @@ def test_the_same_game_may_be_asked_for_twice(client: Any) -> None:
     assert simulate_all(several, engine=client) == simulate_all(several)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first_rounds", "most"), [(7 * HORIZON, 7), (HORIZON - 1, 1)])  # one run at least
 def test_what_a_worker_has_no_time_for_is_sent_again(first_rounds: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_SECONDS", 1e-9)

@@ -326,6 +326,7 @@ def saved_and_restored(bandit: Bandit, counted: bool) -> Bandit:
     return Bandit.from_state(state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [1, 300])
 @pytest.mark.parametrize("policy", WITH_PRIORS, ids=repr)
 def test_priors_have_room_and_decide_as_in_an_unlimited_state(

@@ -63,7 +63,7 @@ def bad_problems() -> list[Any]:
         (
             lambda: problem([*Problem.by_function(lambda i, t, n: 0.5, 1).arms, Rested(1)]),
             ValueError,
-            "arms must all be of one",
+            "arms must not mix arms of Problem.by_function with other arms",
         ),
         (lambda: rested(good, noise=1.0), TypeError, r"noise must be a noise such as Gaussian\(1.0\), got 1.0"),
         (lambda: rested(good, name=3), TypeError, "name must be a string or None, got 3"),

@@ -57,6 +57,7 @@ def test_killed_services_lose_and_repeat_nothing(tmp_path: Path) -> None:
     assert len(acknowledged(load.calls)) > 20 * KILLS
 
 
+@pytest.mark.slow
 def test_services_that_are_stopped_on_a_slow_disk_lose_and_repeat_nothing(tmp_path: Path) -> None:
     path, port, chance, disk = tmp_path / "songs.rot", free_port(), random.Random(26), tmp_path / "disk.json"
     endings = ["once", "twice", "killed"]
@@ -87,6 +88,7 @@ def test_services_that_are_stopped_on_a_slow_disk_lose_and_repeat_nothing(tmp_pa
         finish(path, port, load.calls)
 
 
+@pytest.mark.slow
 def test_a_stop_during_a_long_sync_saves_nothing_that_is_not_in_the_log(tmp_path: Path) -> None:
     """Requests that wait behind a sync of 13 s, longer than a service waits for them, are in the log or nowhere."""
     path, port, disk = tmp_path / "songs.rot", free_port(), tmp_path / "disk.json"
@@ -181,6 +183,7 @@ def test_a_store_that_lost_the_end_of_its_wal_says_so(tmp_path: Path, name: str)
             assert str(path) in service.said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first_is", ["busy", "quiet"])
 def test_a_writer_that_was_replaced_never_continues_from_what_it_remembers(tmp_path: Path, first_is: str) -> None:
     """Without locks, B takes the store from A and writes. When B has ended, A refuses, or continues exactly from the log."""

@@ -92,7 +92,7 @@ class Problem:
         if formulas and (len(formulas) > 1 or not all(isinstance(each, Formula) for each in self.arms)):
             raise InvalidValueError(
                 "arms",
-                "all come from one function, as Problem.by_function makes them, or none of them",
+                "not mix arms of Problem.by_function with other arms, nor those of two functions",
                 self.arms,
                 got="others",
             )
