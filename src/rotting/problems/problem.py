@@ -94,7 +94,7 @@ class Problem:
                 "arms",
                 "not mix arms of Problem.by_function with other arms, nor those of two functions",
                 self.arms,
-                got="others",
+                got="a mix",
             )
         if self.horizon is None:
             object.__setattr__(self, "horizon", self.max_horizon)
