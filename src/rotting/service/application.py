@@ -25,7 +25,7 @@ from rotting.service.decision_handlers import DecisionHandlers
 from rotting.service.decoding import BodyDecoder, decode_query
 from rotting.service.event_stream import EventStreams
 from rotting.service.metrics import Metrics
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import broken_rule
 from rotting.service.read_handlers import ReadHandlers
 from rotting.service.requests import ByteBudget, Receive, Request, Response, Scope, Send
 from rotting.service.tokens import TokenFile
@@ -153,12 +153,9 @@ class Application:
         if self.host.trouble is not None:
             raise self.host.trouble.with_traceback(None)
         if self._committer.stalled > _STALLED:
-            raise ProblemError(
-                "store-failed",
-                InvalidValueError("a write", f"end within {_STALLED:g} s", None, got="one that is still under way"),
-            )
+            raise broken_rule("store-failed", "a write", f"end within {_STALLED:g} s", got="one that is still running")
         if self._stopping.is_set():
-            raise ProblemError("stopping", InvalidValueError("the service", "be running", None, got="a signal to end"))
+            raise broken_rule("stopping", "the service", "be running", got="a signal to end")
 
     def _measure(self) -> dict[str, float]:
         own = {"requests_running": float(self._transport.running), "commit_stalled_seconds": self._committer.stalled}
@@ -208,7 +205,7 @@ class Application:
             request.body = await self._bodies.read(request, route)
         elif route.body is not None:
             if route.needs_body:
-                raise ProblemError("malformed-json", InvalidValueError("body", "be JSON", None, got="nothing"))
+                raise broken_rule("malformed-json", "body", "be JSON", got="nothing")
             request.body = route.body()
         if route.handler == "watch":
             await self._streams.stream(request, send)

@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from rotting.errors import InvalidValueError, RottingError, StoreError
+from rotting.errors import RottingError, StoreError
 from rotting.live.saved_state import Parts
 from rotting.policy import Policy
 from rotting.service.compiling import CompileReport
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import broken_rule
 from rotting.service.workers import Workers
 from rotting.store.host import Host, Hosted
 from rotting.store.protocol import Payload
@@ -62,7 +62,7 @@ class Bandits:
         """Set when the service starts: returns a future that is done when everything collected so far is written."""
         self._compiling = compiling
         self._workers = Workers("rotting-worker", 4)
-        self._loaders = Workers("rotting-loader", 2)  # separate, so that loading a bandit does not wait for work on others
+        self._loaders = Workers("rotting-loader", 2)  # separate, so that loading does not wait for changes of other bandits
         self._saver = Workers("rotting-snapshots", 1)
         self._loading: dict[str, asyncio.Task[Hosted]] = {}
         self._queues: dict[str, deque[_QueuedChange]] = {}  # changes that wait for a worker thread, by bandit
@@ -71,7 +71,7 @@ class Bandits:
     def check_known(self, name: str) -> None:
         """Refuse the name of a bandit that does not exist."""
         if name not in self.host.metas:
-            raise ProblemError("not-found", InvalidValueError("bandit", "be one that was made", name))
+            raise broken_rule("not-found", "bandit", "exist", name)
 
     async def get(self, name: str) -> Hosted:
         """Return a bandit, and load it first if it is not in memory."""
@@ -85,8 +85,8 @@ class Bandits:
             task.add_done_callback(lambda _: self._loading.pop(name, None))
         return await asyncio.shield(task)
 
-    async def active(self, name: str) -> Hosted:
-        """Return a bandit that is not archived."""
+    async def get_active(self, name: str) -> Hosted:
+        """Return a bandit as `get` does, or refuse an archived one."""
         hosted = self.host.live.get(name) or await self.get(name)
         self._check_usable(hosted, archived=False)
         return hosted
@@ -105,11 +105,11 @@ class Bandits:
     async def make(self, policy: Policy, make: Callable[[], Hosted]) -> bool:
         """Create a bandit in a worker thread, unless another request was faster; return whether it was created."""
 
-        def compiled() -> Hosted:
+        def timed() -> Hosted:
             with self._compiling.timing(policy):
                 return make()
 
-        made = await self._loaders.run(compiled)
+        made = await self._loaders.run(timed)
         return self.host.adopt(made) is made
 
     async def in_thread(self, work: Callable[[], T]) -> T:
@@ -199,7 +199,7 @@ class Bandits:
         """Refuse a bandit that was unloaded or archived while the request waited."""
         self.host.check_current(hosted)
         if hosted.archived and not archived:
-            raise ProblemError("archived", InvalidValueError("bandit", "be active", hosted.name, hint=", which is archived"))
+            raise broken_rule("archived", "bandit", "be active", hosted.name, hint=", which is archived")
 
     def _start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Start a task that continues if the request that waits for it is cancelled."""

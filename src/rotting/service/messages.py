@@ -40,7 +40,7 @@ class NewBandit(Struct, forbid_unknown_fields=True):
     """Names of the arms, without duplicates."""
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
     pending: Literal["shrink", "ignore"] | UnsetType = UNSET
-    """Whether pending decisions count."""
+    """Whether pending decisions shrink the width of an arm's index."""
     max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
     """The most decisions that may be pending; each further decision expires the oldest one."""
 
@@ -282,7 +282,7 @@ class HistoryResponse(Struct):
     width: int
     """Rounds in a bucket."""
     behind: int
-    """Events that were not read yet: ask again."""
+    """The number of events that were not read yet; unless it is 0, send the request again."""
     totals: Totals
     last: LastDecision | None
     plays: list[int]
@@ -323,7 +323,7 @@ class ArmRow(Reason):
     worn: bool
     """Whether it wears out: the mean of its window is below the mean of all its rewards by more than both widths."""
     spark: list[int]
-    """How often it was chosen over time, in a few steps."""
+    """How often it was chosen over time, in at most 40 steps."""
 
 
 class ArmListResponse(Struct):

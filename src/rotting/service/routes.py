@@ -3,6 +3,7 @@
 import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import Meta, Struct
@@ -10,8 +11,7 @@ from msgspec import Meta, Struct
 from rotting.errors import InvalidValueError
 from rotting.service import messages as m
 from rotting.service import pages
-from rotting.service.problem_documents import ProblemError
-from rotting.service.requests import decoded
+from rotting.service.problem_documents import broken_rule
 from rotting.service.tokens import Scope
 
 _NAMES = {"name": re.compile(m.NAME), "arm": re.compile(r"(?s).{1,200}\Z")}
@@ -186,16 +186,8 @@ PAGES: tuple[Route, ...] = tuple(
 
 def problems_of(route: Route) -> list[str]:
     """Return the kinds of problems that a route may respond with."""
-    kinds = [
-        "bad-request",
-        "invalid-value",
-        "too-many-requests",
-        "forbidden",
-        "overloaded",
-        "stopping",
-        "timed-out",
-        *route.problems,
-    ]
+    kinds = ["bad-request", "invalid-value", "too-many-requests", "forbidden", "overloaded", "stopping", "timed-out"]
+    kinds += route.problems
     kinds += ["unauthorized"] if route.scope is not None else []
     kinds += ["malformed-json", "too-large", "too-slow", "unsupported-media-type"] if route.body is not None else []
     kinds += ["store-full", "store-failed"] if route.writes else []
@@ -239,13 +231,9 @@ def match(method: str, path: str) -> tuple[Route, dict[str, str]]:
         route = pattern.routes.get("GET" if method == "HEAD" else method)
         if route is None:
             allowed = ", ".join(sorted({*pattern.routes, *(["HEAD"] if "GET" in pattern.routes else [])}))
-            raise ProblemError(
-                "method-not-allowed",
-                InvalidValueError("method", f"be one of {allowed} here", method, got=method),
-                allow=allowed,
-            )
+            raise broken_rule("method-not-allowed", "method", f"be one of {allowed} here", method, got=method, allow=allowed)
         return route, parameters
-    raise ProblemError("not-found", InvalidValueError("path", "be one of those of /openapi.json", path, got=path[:200]))
+    raise broken_rule("not-found", "path", "be one of those of /openapi.json", path, got=path[:200])
 
 
 def _parameters(pattern: tuple[str, ...], steps: list[str]) -> dict[str, str] | None:
@@ -255,12 +243,12 @@ def _parameters(pattern: tuple[str, ...], steps: list[str]) -> dict[str, str] | 
     for wanted, given in zip(pattern, steps, strict=True):
         if wanted.startswith("{"):
             try:
-                value, name = decoded(given), wanted[1:-1]
+                value = unquote(given, errors="strict")
             except UnicodeDecodeError:
                 return None
             if not value:
                 return None
-            found[name] = value
+            found[wanted[1:-1]] = value
         elif wanted != given:
             return None
     return found

@@ -24,7 +24,7 @@ and remove arms. `read`: read everything. No scope includes another."""
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 _LINE = re.compile(r"(?P<digest>[0-9a-f]{64}) (?P<scopes>[a-z,]+)(?: bandits=(?P<bandits>\S+))? (?P<name>\S.*)")
 _PATTERN = re.compile(r"[A-Za-z0-9._~-]+\*?|\*")
-_KNOWN = 1_000  # Authorization headers whose digest is not computed again
+_CACHED = 1_000  # Authorization headers whose holder is kept, so that their digest is not computed again
 
 _log = logging.getLogger("rotting.service")
 
@@ -64,7 +64,7 @@ def _digest(token: bytes) -> bytes:
 
 
 def checked_scopes(scopes: Iterable[str]) -> list[str]:
-    """Return the scopes in order, without duplicates."""
+    """Return the scopes in the order of `SCOPES`, without duplicates."""
     given = list(scopes)
     for each in given:
         if each not in SCOPES:
@@ -75,11 +75,11 @@ def checked_scopes(scopes: Iterable[str]) -> list[str]:
 
 
 def checked_bandits(bandits: Iterable[str]) -> tuple[str, ...]:
-    """Return names of bandits, or prefixes that end in `*`."""
+    """Return the names of bandits, or prefixes that end in `*`, after a check."""
     given = tuple(bandits)
     for each in given:
         if not _PATTERN.fullmatch(each):
-            raise InvalidValueError("bandits", "be names, or beginnings of names with a * behind", each)
+            raise InvalidValueError("bandits", "be names of bandits, or prefixes that end in *", each)
     return given
 
 
@@ -109,7 +109,7 @@ class Tokens:
 
     def __init__(self, holders: Sequence[tuple[bytes, Holder]]) -> None:
         self._holders = tuple(holders)
-        self._known: dict[bytes, Holder] = {}
+        self._cache: dict[bytes, Holder] = {}
 
     @classmethod
     def load(cls, path: Path) -> "Tokens":
@@ -125,10 +125,9 @@ class Tokens:
             if not line.strip() or line.startswith("#"):
                 continue
             parts = _LINE.fullmatch(line)
-            if parts is None:  # the line is not shown: it may be a token
-                raise InvalidValueError(
-                    f"line {number} of {path}", "be a digest, scopes and a name", None, got="something else"
-                )
+            if parts is None:
+                where, rule = f"line {number} of {path}", "be a digest, scopes and a name"
+                raise InvalidValueError(where, rule, None, got="something else")  # not the line: it may be a token
             scopes = frozenset(checked_scopes(parts["scopes"].split(",")))
             bandits = None if parts["bandits"] is None else checked_bandits(parts["bandits"].split(","))
             found.append((bytes.fromhex(parts["digest"]), Holder(parts["name"], scopes, bandits, parts["digest"])))
@@ -138,7 +137,7 @@ class Tokens:
 
     def holder(self, header: bytes) -> Holder | None:
         """Return the holder of the token in an `Authorization` header, or None; the time taken does not depend on the token."""
-        found = self._known.get(header)
+        found = self._cache.get(header)
         if found is not None:
             return found
         kind, _, token = header.partition(b" ")
@@ -148,8 +147,8 @@ class Tokens:
         for digest, holder in self._holders:
             if hmac.compare_digest(digest, given):
                 found = holder
-        if found is not None and len(self._known) < _KNOWN:
-            self._known[header] = found
+        if found is not None and len(self._cache) < _CACHED:
+            self._cache[header] = found
         return found
 
 
