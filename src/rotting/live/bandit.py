@@ -123,11 +123,7 @@ class Bandit(ArmChanges):
     ) -> tuple[Decision, ...]: ...
 
     def decide(
-        self,
-        arms: Iterable[Hashable] | None = None,
-        count: int | None = None,
-        *,
-        without: Iterable[Hashable] | None = None,
+        self, arms: Iterable[Hashable] | None = None, count: int | None = None, *, without: Iterable[Hashable] | None = None
     ) -> Decision | tuple[Decision, ...]:
         """Choose an arm now; report what it paid with `reward`.
 

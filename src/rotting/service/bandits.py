@@ -38,12 +38,8 @@ class _Change(NamedTuple, Generic[T]):
     note: Callable[[T], Payload] | None
 
 
-class _QueuedChange(NamedTuple):
-    """A change that waits for earlier changes."""
-
-    change: _Change[Any]
-    heavy: bool
-    done: asyncio.Future[Any]
+_Queue = deque[tuple[_Change[Any], bool, asyncio.Future[Any]]]
+"""Changes that wait for earlier ones: each with whether it is heavy, and its future result."""
 
 
 class Bandits:
@@ -65,7 +61,7 @@ class Bandits:
         self._loaders = Workers("rotting-loader", 2)  # separate, so that loading does not wait for changes of other bandits
         self._saver = Workers("rotting-snapshots", 1)
         self._loading: dict[str, asyncio.Task[Hosted]] = {}
-        self._queues: dict[str, deque[_QueuedChange]] = {}  # changes that wait for a worker thread, by bandit
+        self._queues: dict[str, _Queue] = {}  # changes that wait for a worker thread, by bandit
         self._running: set[asyncio.Task[Any]] = set()
 
     def check_known(self, name: str) -> None:
@@ -165,10 +161,10 @@ class Bandits:
         if name not in self._queues:
             self._queues[name] = deque()
             self._start(self._make_queued_changes(name, self._queues[name]))
-        self._queues[name].append(_QueuedChange(change, heavy, done))
+        self._queues[name].append((change, heavy, done))
         return done
 
-    async def _make_queued_changes(self, name: str, queue: deque[_QueuedChange]) -> None:
+    async def _make_queued_changes(self, name: str, queue: _Queue) -> None:
         """Make the queued changes of a bandit in order of arrival, until the queue is empty.
 
         As many as possible are made before the event loop runs again. If it accepted new requests after each change, the queue
@@ -210,8 +206,7 @@ class Bandits:
 
     def _end(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
-        if not task.cancelled():
-            task.exception()  # the request reports the error, unless it was cancelled
+        _retrieve(task)
 
     def save(self, hosted: Hosted) -> None:
         """Save a snapshot of a bandit in the background."""

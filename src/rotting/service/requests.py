@@ -41,24 +41,6 @@ class ClientGoneError(Exception):
 class Request:
     """A request. Its body is None until it is read and decoded."""
 
-    __slots__ = (
-        "_head",
-        "_receive",
-        "body",
-        "body_read",
-        "has_body",
-        "headers",
-        "holder",
-        "is_stream",
-        "method",
-        "parameters",
-        "path",
-        "peer",
-        "query",
-        "query_string",
-        "timed_out",
-    )
-
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
         self.method: str = scope["method"]

@@ -104,36 +104,42 @@ def new_token(path: Path, name: str, scopes: Sequence[str], bandits: Sequence[st
     return token
 
 
-class Tokens:
-    """Tokens, looked up by the header that carries them."""
+def _load(path: Path) -> list[tuple[bytes, Holder]]:
+    """Return the digests and holders in a token file; empty lines and lines that begin with # are skipped."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        raise PathMissingError(f"no such token file: {path}; `rotting token {path}` makes one") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidValueError("token file", "be a text file that can be read", path, hint=f": {error}") from error
+    found = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        parts = _LINE.fullmatch(line)
+        if parts is None:
+            where, rule = f"line {number} of {path}", "be a digest, scopes and a name"
+            raise InvalidValueError(where, rule, None, got="something else")  # not the line: it may be a token
+        scopes = frozenset(checked_scopes(parts["scopes"].split(",")))
+        bandits = None if parts["bandits"] is None else checked_bandits(parts["bandits"].split(","))
+        found.append((bytes.fromhex(parts["digest"]), Holder(parts["name"], scopes, bandits, parts["digest"])))
+    if not found:
+        raise InvalidValueError("token file", "hold at least one token", path)
+    return found
 
-    def __init__(self, holders: Sequence[tuple[bytes, Holder]]) -> None:
-        self._holders = tuple(holders)
-        self._cache: dict[bytes, Holder] = {}
 
-    @classmethod
-    def load(cls, path: Path) -> "Tokens":
-        """Read a token file; empty lines and lines that begin with # are skipped."""
-        try:
-            lines = path.read_text("utf-8").splitlines()
-        except FileNotFoundError:
-            raise PathMissingError(f"no such token file: {path}; `rotting token {path}` makes one") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidValueError("token file", "be a text file that can be read", path, hint=f": {error}") from error
-        found = []
-        for number, line in enumerate(lines, 1):
-            if not line.strip() or line.startswith("#"):
-                continue
-            parts = _LINE.fullmatch(line)
-            if parts is None:
-                where, rule = f"line {number} of {path}", "be a digest, scopes and a name"
-                raise InvalidValueError(where, rule, None, got="something else")  # not the line: it may be a token
-            scopes = frozenset(checked_scopes(parts["scopes"].split(",")))
-            bandits = None if parts["bandits"] is None else checked_bandits(parts["bandits"].split(","))
-            found.append((bytes.fromhex(parts["digest"]), Holder(parts["name"], scopes, bandits, parts["digest"])))
-        if not found:
-            raise InvalidValueError("token file", "hold at least one token", path)
-        return cls(found)
+class TokenFile:
+    """The tokens of a file that may change while the service runs.
+
+    Args:
+        path: the token file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp = self._read_stamp()
+        self._holders = _load(path)
+        self._cache: dict[bytes, Holder] = {}  # by Authorization header
 
     def holder(self, header: bytes) -> Holder | None:
         """Return the holder of the token in an `Authorization` header, or None; the time taken does not depend on the token."""
@@ -151,24 +157,8 @@ class Tokens:
             self._cache[header] = found
         return found
 
-
-class TokenFile:
-    """The tokens of a file that may change while the service runs.
-
-    Args:
-        path: the token file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._seen = self._stamp()
-        self._tokens = Tokens.load(path)
-
-    def holder(self, header: bytes) -> Holder | None:
-        """Return the holder of the token in an `Authorization` header, or None."""
-        return self._tokens.holder(header)
-
-    def _stamp(self) -> tuple[int, ...]:
+    def _read_stamp(self) -> tuple[int, ...]:
+        """Return numbers that change with the file."""
         try:
             found = self._path.stat()
         except OSError:
@@ -177,16 +167,17 @@ class TokenFile:
 
     def reload_if_changed(self) -> None:
         """Reload the file if it has changed."""
-        stamp = self._stamp()
-        if stamp != self._seen:
-            self._seen = stamp
+        stamp = self._read_stamp()
+        if stamp != self._stamp:
+            self._stamp = stamp
             self.reload()
 
     def reload(self) -> None:
         """Reload the file; if it cannot be read, keep the tokens and log the reason."""
         try:
-            self._tokens = Tokens.load(self._path)
+            self._holders = _load(self._path)
         except RottingError as error:
             _log.error("the token file was not reloaded: %s", error)
         else:
+            self._cache = {}
             _log.warning("the token file was reloaded")
