@@ -182,6 +182,7 @@ PAGES: tuple[Route, ...] = tuple(
     for path, page in pages.FILES.items()
 )
 """The files of the dashboard, which are not part of the API."""
+ALL = (*ROUTES, *PAGES)
 
 
 def problems_of(route: Route) -> list[str]:
@@ -202,7 +203,7 @@ class _Pattern(NamedTuple):
 
 def _patterns() -> list[_Pattern]:
     found: dict[str, _Pattern] = {}
-    for route in (*ROUTES, *PAGES):
+    for route in ALL:
         pattern = found.setdefault(route.path, _Pattern(tuple(route.path.split("/")), {}))
         pattern.routes[route.method] = route
     return list(found.values())
