@@ -51,11 +51,8 @@ class Chooser:
             learner.learn_all(*self.early.to_learn())
         return learner
 
-    def _current(self) -> Learner:
-        """Return the learner that decides. A copy with early rewards is kept until the next reward if choices are pure."""
-        if not self.early.number:
-            self._with_early = None
-            return self.learner
+    def _learner_with_early(self) -> Learner:
+        """Return a copy of the learner with the early rewards; it is kept until the next reward if choices are pure."""
         versions = (self.learner.version, self.early.version)
         if self._with_early is None or self._versions != versions or not self.learner.choice_is_pure:
             self._with_early, self._versions = self.trial(), versions
@@ -64,7 +61,7 @@ class Chooser:
     def choose(self, t: int, key: int, among: Ints | Complement | Page, explained: bool) -> Chosen:
         """Choose one of the slots `among` in round t; `explained`: with its propensity and the reason."""
         pending = self.pending
-        learner = self._current() if self.early.number else self.learner
+        learner = self._learner_with_early() if self.early.number else self.learner
         can_hide = learner is self.learner or learner.choice_is_pure
         draws = self._propensity is None and not learner.uses_propensity  # without writing the propensity into the state
         if not pending.waiting and type(among) is not Page and not (draws and explained):

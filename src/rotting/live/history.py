@@ -38,7 +38,7 @@ class History(NamedTuple):
     which: Ints  # [row] the position of its arm in `arms`
     rewards: Floats  # [row]
     propensities: Floats | None  # [row]
-    is_text: bool  # whether arms are strings that CSV stands for other values with
+    is_text: bool  # whether arms are text that may stand for other values, as in CSV
 
     def where_first(self, k: int) -> str:
         """Return where arm number k appears first, for an error message."""
@@ -49,23 +49,23 @@ def _place(row: int, column: str) -> str:
     return f"row {row} (from 0), column {column!r}"
 
 
-def read(history: object, name: str | None, rule: NumberRule, divides: Policy | None) -> History:
+def read(history: object, name: str | None, rule: NumberRule, dividing: Policy | None) -> History:
     """Return the rows of a history, whose numbers are checked.
 
     Args:
         history: as for `Bandit.learn`.
         name: the name of the bandit in a log.
         rule: the rule for rewards.
-        divides: the policy, if it divides rewards by propensities; None if it does not.
+        dividing: the policy if it divides rewards by propensities, otherwise None.
     """
     columns, is_text = _columns(history, name)
-    wanted = ["arm", "reward", *(["propensity"] if divides else [])]
+    wanted = ["arm", "reward", *(["propensity"] if dividing else [])]
     if missing := [each for each in wanted if each not in columns]:
-        why = f", since {divides!r} divides each reward by its propensity" if missing == ["propensity"] else ""
+        why = f", since {dividing!r} divides each reward by its propensity" if missing == ["propensity"] else ""
         raise InvalidValueError("history", f"have a column {missing[0]!r}{why}", list(columns))
     arms = _to_list("arm", columns["arm"])
     rewards = _numbers("reward", columns["reward"], rule, is_text)
-    propensities = _numbers("propensity", columns["propensity"], _PROPENSITIES, is_text) if divides else None
+    propensities = _numbers("propensity", columns["propensity"], _PROPENSITIES, is_text) if dividing else None
     for column, values in (("reward", rewards), ("propensity", propensities)):
         if values is not None and values.size != len(arms):
             got = f"{len(arms)} in 'arm', {values.size} in {column!r}"

@@ -256,9 +256,7 @@ def send_with_retries(
 ) -> Generator[Step, StepResult, T]:
     """Yield the steps of a call until it succeeds or fails for good, and return its result.
 
-    Before attempt k + 1 (k = 1, 2, ...) there is a pause of `min(5, 0.25 * 2**k)` seconds times a random factor from [0.5, 1],
-    or as long as the `Retry-After` header asks for if that is longer. If the pause would not end before the deadline, the call
-    fails at once. The last step of a call that fails may be to clean up.
+    `Client` documents the pauses between attempts. The last step of a call that fails may be to clean up.
 
     Example:
         >>> call = Call(Request("GET", "/livez", None, {}), lambda data: data["status"])

@@ -141,5 +141,5 @@ def _error_response(request: Request, error: Exception) -> Response:
         problem = ProblemError("invalid-value", error)
     else:
         _log.error("%s %s failed", request.method, request.path, exc_info=error)
-        problem = ProblemError("internal", f"something went wrong: {type(error).__name__}; see the log of the service")
+        problem = ProblemError("internal", f"the service failed: {type(error).__name__}; see its log")
     return Response(problem.body(), problem.status, tuple(problem.headers), _PROBLEM)
