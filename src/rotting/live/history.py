@@ -168,13 +168,7 @@ def _number(name: str, row: int, value: object, rule: NumberRule, is_text: bool)
 
 
 def match_arms(history: History, arms: Arms, unknown: UnknownArms) -> tuple[History, list[Hashable]]:
-    """Return the rows to learn, and the arms that must be added first.
-
-    Args:
-        history: the rows that were read.
-        arms: the arms of the bandit.
-        unknown: what to do with rows of other arms, as for `Bandit.learn`.
-    """
+    """Return the rows to learn, and the arms that must be added first; `unknown` is as for `Bandit.learn`."""
     if unknown not in get_args(UnknownArms):
         raise InvalidValueError("unknown", "be 'refuse', 'add' or 'skip'", unknown)
     named: list[Any] = history.arms

@@ -23,11 +23,7 @@ EXPORTED = frozenset({"number", "epoch", "bandit", "event"})
 
 
 def rewards_of(events: Iterable[Event]) -> Columns:
-    """Return the arm, the reward and the propensity of every decision that has a reward, in the order of the decisions.
-
-    Args:
-        events: all events of one bandit, in their order.
-    """
+    """Return the arm, reward and propensity of each decision with a reward, in order, given all events of one bandit."""
     arms: list[Hashable] = []
     rewards: list[float | None] = []
     propensities: list[float | None] = []
@@ -99,27 +95,18 @@ class FileContent(NamedTuple):
 
 def _csv_columns(path: Path) -> Columns:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=True)
         try:
-            names = next(reader)
-            columns: list[list[str]] = [[] for _ in names]
-            for k, row in enumerate(reader):
-                if len(row) != len(names):
-                    raise InvalidValueError(f"row {k} (from 0) of {path}", f"have {len(names)} values", len(row))
-                for column, value in zip(columns, row, strict=True):
-                    column.append(value)
-        except (StopIteration, UnicodeDecodeError, csv.Error) as error:
+            names, *rows = csv.reader(file, strict=True)
+        except (ValueError, csv.Error) as error:  # the file is empty, or no text
             raise InvalidValueError("history", "be a table in CSV, with the names of its columns first", path) from error
-    return dict(zip(names, columns, strict=True))
+    for k, row in enumerate(rows):
+        if len(row) != len(names):
+            raise InvalidValueError(f"row {k} (from 0) of {path}", f"have {len(names)} values", len(row))
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
 def read_file(path: str | PathLike[str], name: str | None) -> FileContent:
-    """Return the columns of a file of rewards.
-
-    Args:
-        path: a file that ends in .csv or .parquet, or a store.
-        name: the name of a bandit in the store.
-    """
+    """Return the columns of a .csv or .parquet file, or the rewards of the bandit `name` in a store."""
     file = Path(path)
     if not file.is_file():
         raise PathMissingError(f"no such file: {file}")

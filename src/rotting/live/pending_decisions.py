@@ -154,16 +154,8 @@ def _better(one: Entrant, other: Entrant) -> Entrant:
 def compete(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, waiting: Ints) -> tuple[int, float]:
     """Let the waiting arms compete with the arm that the policy chose.
 
-    Returns the arm that wins, or -1 if no arm has a reward, and its index, which only counts if a waiting arm wins.
-
-    Args:
-        p: parameters of the policy.
-        s: its state.
-        t: round.
-        arms: available arms.
-        counts: of all slots.
-        chosen: the arm that the policy chose, or -1 if all arms wait.
-        waiting: the waiting arms in increasing order; overwritten.
+    Returns the arm that wins, or -1 if no arm has a reward, and its index, which only counts if a waiting arm wins. `chosen` is
+    -1 if all of the available arms wait. `waiting` is in increasing order, and is overwritten.
     """
     best, leader, bare = _NOBODY, Leader(-math.inf, _NOBODY, _NOBODY), 0
     k, is_due = 0, chosen >= 0
@@ -211,12 +203,7 @@ class Choice(NamedTuple):
 
 
 class PendingDecisions:
-    """The number of pending decisions and of rewards of each slot, and the rule for the next choice.
-
-    Args:
-        learner: the policy with its state.
-        shrink: whether pending decisions change the next choice.
-    """
+    """Counts the pending decisions and the rewards of each slot; if `shrink`, they change the next choice by the rule above."""
 
     def __init__(self, learner: Learner, shrink: bool) -> None:
         self.pending = [0] * learner.n_slots  # decisions of each slot without a reward

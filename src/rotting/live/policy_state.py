@@ -96,9 +96,7 @@ _PIECE = 3 * 8_192  # bytes encoded at a time: a multiple of three, so that base
 def to_json(state: Any, pause: Callable[[], None] = lambda: None) -> dict[str, Any]:
     """Return the arrays as JSON-able data under their dotted names, bit for bit: little-endian bytes in base 64.
 
-    Args:
-        state: the state; it is not changed.
-        pause: called between small pieces of work, so that other threads can run.
+    `pause` is called between small pieces of work, so that other threads can run.
     """
     return {
         name: {"dtype": str(array.dtype), "shape": list(array.shape), "data": "".join(_base64(array, pause))}

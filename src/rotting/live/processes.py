@@ -64,11 +64,7 @@ class RecordingLock:
 
 
 class ShutLock:
-    """The lock of a bandit that cannot be used in this process.
-
-    Args:
-        reason: the message of the error that every call raises.
-    """
+    """The lock of a bandit that cannot be used in this process: every call raises an error with this reason."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason

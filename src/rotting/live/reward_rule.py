@@ -11,11 +11,7 @@ from rotting.policy import Policy, how_to_accept
 
 
 class RewardRule:
-    """The rule for the rewards of a policy.
-
-    Args:
-        policy: the policy; every reward must be in its `reward_range`.
-    """
+    """The rule for the rewards of a policy: they must be in its `reward_range`."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy

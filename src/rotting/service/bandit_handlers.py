@@ -21,11 +21,7 @@ _MANY_ARMS = 2_000  # showing or changing a bandit with more arms takes long eno
 
 
 class BanditHandlers:
-    """Handlers for bandits and their arms.
-
-    Args:
-        bandits: the bandits.
-    """
+    """Handlers for bandits and their arms."""
 
     def __init__(self, bandits: Bandits) -> None:
         self._bandits, self._host = bandits, bandits.host

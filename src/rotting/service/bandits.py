@@ -46,10 +46,6 @@ class Bandits:
     """The bandits of a host, for handlers on the event loop.
 
     Slow work runs in a worker thread; only requests for the same bandit wait for it.
-
-    Args:
-        host: the bandits.
-        compiling: reports which policies were compiled.
     """
 
     def __init__(self, host: Host, compiling: CompileReport) -> None:

@@ -31,23 +31,14 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class Limits(NamedTuple):
-    """Limits on connections.
+    """Limits on connections."""
 
-    Args:
-        connections: most connections at the same time.
-        per_client: most connections of one address at the same time; trusted proxies may have any number.
-        head_bytes: most bytes of the request line and the headers.
-        head_seconds: most seconds until the head of a request is complete, from its first byte or the start of the connection.
-        idle_seconds: most seconds between two requests.
-        write_seconds: most seconds for which a client may not read any of a pending response.
-    """
-
-    connections: int = 1_024
-    per_client: int = 256
-    head_bytes: int = 65_536
-    head_seconds: float = 10.0
-    idle_seconds: float = 75.0
-    write_seconds: float = 20.0
+    connections: int = 1_024  # at the same time
+    per_client: int = 256  # connections of one address at the same time
+    head_bytes: int = 65_536  # of the request line and the headers
+    head_seconds: float = 10.0  # until the head of a request is complete, from its first byte or the start of the connection
+    idle_seconds: float = 75.0  # between two requests
+    write_seconds: float = 20.0  # for which a client reads nothing of a response that waits for it
 
 
 def parse_networks(addresses: Iterable[str]) -> tuple[Network, ...]:
@@ -62,12 +53,7 @@ def parse_networks(addresses: Iterable[str]) -> tuple[Network, ...]:
 
 
 class ConnectionGuard:
-    """All connections of a server, and the limits they share.
-
-    Args:
-        limits: the limits.
-        proxies: networks of trusted proxies.
-    """
+    """All connections of a server, and the limits they share; trusted proxies may have any number of connections."""
 
     def __init__(self, limits: Limits, proxies: Iterable[Network] = ()) -> None:
         self.limits = limits

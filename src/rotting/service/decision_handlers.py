@@ -21,12 +21,7 @@ _MANY_DECISIONS = 20  # making or expiring more decisions does, too
 
 
 class DecisionHandlers:
-    """Handlers for decisions and their rewards.
-
-    Args:
-        bandits: the bandits.
-        metrics: counts decisions and rewards.
-    """
+    """Handlers for decisions and their rewards, which the metrics count."""
 
     def __init__(self, bandits: Bandits, metrics: Metrics) -> None:
         self._bandits, self._host, self._metrics = bandits, bandits.host, metrics

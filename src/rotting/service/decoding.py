@@ -15,12 +15,9 @@ from rotting.service.routes import Route
 
 
 class BodyDecoder:
-    """Reads the bodies of requests, within limits on their size and on the memory for all of them.
+    """Reads the bodies of requests, of at most `max_body` bytes each, and decodes large ones with `in_thread`.
 
-    Args:
-        max_body: bytes of one body.
-        memory: for all bodies that are being read or decoded.
-        in_thread: runs the decoding of a large body in a worker thread.
+    All bodies that are being read or decoded share the memory.
     """
 
     def __init__(self, max_body: int, memory: ByteBudget, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:

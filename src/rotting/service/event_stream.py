@@ -12,14 +12,7 @@ from rotting.service.requests import Request, Send, start_stream
 
 
 class EventStreams:
-    """Streams of events, one for each client that watches.
-
-    Args:
-        bandits: the bandits.
-        broadcast: the source of events.
-        admission: checks the token of each client while the stream lasts.
-        stopping: set when the service stops.
-    """
+    """Streams the events of a broadcast to clients until they disconnect, their token is revoked, or `stopping` is set."""
 
     def __init__(self, bandits: Bandits, broadcast: Broadcast, admission: Admission, stopping: asyncio.Event) -> None:
         self._bandits, self._broadcast, self._admission, self._stopping = bandits, broadcast, admission, stopping

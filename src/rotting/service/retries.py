@@ -69,33 +69,20 @@ class Interrupted(NamedTuple):
 
 
 class Call(NamedTuple, Generic[T]):
-    """A request, and how to read its response.
-
-    Args:
-        request: the request; sending it twice has the same effect as sending it once.
-        parse: makes the result from the JSON of the response, or returns the next call if several are needed.
-        missing_is_done: whether status 404 to a second attempt means that the first attempt did the work.
-        cleanup: the call to make if the caller gives up while the service may have carried out the request.
-    """
+    """A request, and how to read its response. Sending the request twice has the same effect as sending it once."""
 
     request: Request
-    parse: "Callable[[Any], T | Call[T]]"
-    missing_is_done: bool = False
-    cleanup: "Call[Any] | None" = None
+    parse: "Callable[[Any], T | Call[T]]"  # makes the result from the JSON of the response, or returns the next call
+    missing_is_done: bool = False  # whether status 404 to a second attempt means that the first attempt did the work
+    cleanup: "Call[Any] | None" = None  # made if the caller gives up while the service may have carried out the request
 
 
 class Limits(NamedTuple):
-    """How long and how often to try.
+    """How long and how often to try."""
 
-    Args:
-        timeout: seconds for each attempt.
-        retries: attempts after the first one, for each request.
-        deadline: seconds for the call as a whole, pauses included; None for no limit.
-    """
-
-    timeout: float
-    retries: int
-    deadline: float | None
+    timeout: float  # seconds for each attempt
+    retries: int  # attempts after the first one, for each request
+    deadline: float | None  # seconds for the call as a whole, pauses included; None for no limit
 
 
 class Send(NamedTuple):

@@ -69,39 +69,22 @@ class EventsQuery(Struct, forbid_unknown_fields=True):
 
 
 class Route(NamedTuple):
-    """A method and a path, and how to respond to them.
-
-    Args:
-        method: GET, PUT, POST or DELETE.
-        path: with parameters in braces.
-        handler: the name of the handler.
-        summary: one line for the OpenAPI document.
-        scope: the scope that a token needs; None if no token is needed.
-        body: the type of the request body; None if there must be none.
-        needs_body: whether the request must have a body.
-        query: the type of the query; None if there must be none.
-        response: the type of the response body, or its content type.
-        statuses: statuses of successful responses.
-        problems: kinds of problems, besides those that every route has.
-        writes: whether the response waits until changes are written.
-        conditional: whether the header If-Match is checked.
-        max_body: the most bytes of the request body.
-    """
+    """A method and a path, and how to respond to them."""
 
     method: str
-    path: str
-    handler: str
-    summary: str
-    scope: Scope | None
-    body: Any = None
-    needs_body: bool = True
-    query: Any = None
-    response: Any = None
-    statuses: tuple[int, ...] = (200,)
-    problems: tuple[str, ...] = ()
-    writes: bool = False
-    conditional: bool = False
-    max_body: int = 1 << 19
+    path: str  # with parameters in braces
+    handler: str  # the name of the method that responds
+    summary: str  # one line for the OpenAPI document
+    scope: Scope | None  # that a token needs; None if no token is needed
+    body: Any = None  # the type of the request body; None if there must be none
+    needs_body: bool = True  # whether the request must have a body
+    query: Any = None  # the type of the query; None if there must be none
+    response: Any = None  # the type of the response body, or its content type
+    statuses: tuple[int, ...] = (200,)  # of successful responses
+    problems: tuple[str, ...] = ()  # kinds of problems, besides those that every route has
+    writes: bool = False  # whether the response waits until changes are written
+    conditional: bool = False  # whether the header If-Match is checked
+    max_body: int = 1 << 19  # most bytes of the request body
 
 
 _LISTS_OF_ARMS = 4 << 20  # bytes of a body that may list 100,000 arms

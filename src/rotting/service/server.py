@@ -29,34 +29,19 @@ _GARBAGE = 10_000  # new objects before Python looks for cycles: a request makes
 
 
 class Settings(NamedTuple):
-    """Settings of the service.
+    """Settings of the service; those from `durability` to `access_log` are arguments of `Application`."""
 
-    Args:
-        host: the address to listen on; only this machine can reach the default.
-        port: the port to listen on; 0 for any free port.
-        token_file: the tokens of the clients; without it, the host must be a loopback address.
-        durability: where a change is stored before the response is sent, as for `rotting.open`.
-        create: create the store if it is missing.
-        rate: most requests per second of each token, or of each address without tokens; None for no limit.
-        deadline: seconds after which a request gets status 503.
-        max_body: the most bytes of a request body.
-        access_log: the file to which a line is appended for each request; `-` is standard error.
-        tls: files of the certificate and of its key, for HTTPS.
-        proxies: addresses or networks of proxies whose X-Forwarded-For is trusted.
-        limits: limits on connections.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    token_file: str | PathLike[str] | None = None
+    host: str = "127.0.0.1"  # the address to listen on; only this machine can reach the default
+    port: int = 8000  # 0 for any free port
+    token_file: str | PathLike[str] | None = None  # tokens of the clients; without it, the host must be a loopback address
     durability: Durability = "disk"
     create: bool = True
     rate: float | None = None
     deadline: float = 30.0
     max_body: int = 4 << 20
     access_log: str | None = None
-    tls: tuple[str, str] | None = None
-    proxies: tuple[str, ...] = ()
+    tls: tuple[str, str] | None = None  # files of the certificate and of its key, for HTTPS
+    proxies: tuple[str, ...] = ()  # addresses or networks of proxies whose X-Forwarded-For is trusted
     limits: Limits = Limits()
 
 

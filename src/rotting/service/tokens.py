@@ -30,19 +30,12 @@ _log = logging.getLogger("rotting.service")
 
 
 class Holder(NamedTuple):
-    """The holder of a token.
+    """The holder of a token."""
 
-    Args:
-        name: the name of the token.
-        scopes: its scopes.
-        bandits: names of bandits, or prefixes that end in `*`; None for all bandits.
-        key: the digest of the token, since two tokens may have the same name.
-    """
-
-    name: str
+    name: str  # of the token
     scopes: frozenset[str]
-    bandits: tuple[str, ...] | None = None
-    key: str = ""
+    bandits: tuple[str, ...] | None = None  # names, or prefixes that end in `*`; None for all bandits
+    key: str = ""  # the digest of the token, since two tokens may have the same name
 
     def may_use(self, bandit: str) -> bool:
         """Return whether the token is for a bandit.
@@ -129,11 +122,7 @@ def _load(path: Path) -> list[tuple[bytes, Holder]]:
 
 
 class TokenFile:
-    """The tokens of a file that may change while the service runs.
-
-    Args:
-        path: the token file.
-    """
+    """The tokens of a file that may change while the service runs."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -13,12 +13,7 @@ _QUEUE = 64  # jobs of one kind that run or wait
 
 
 class Workers:
-    """Threads for slow work. Jobs above a limit are refused; a job that is cancelled before it starts is dropped.
-
-    Args:
-        name: the name of the threads.
-        threads: the number of threads.
-    """
+    """Threads for slow work. Jobs above a limit are refused; a job that is cancelled before it starts is dropped."""
 
     def __init__(self, name: str, threads: int) -> None:
         self._pool = ThreadPoolExecutor(threads, name)
