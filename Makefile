@@ -85,7 +85,7 @@ imports: $(READY)  ## Imports point one way
 # documentation and what starts many processes without, what plays whole reports with.
 ONLY_INTERPRETED := tests/adapters tests/benchmarks tests/service tests/store tests/tools \
   $(addprefix tests/live/test_,arms.py bad_input.py decisions.py events.py history.py learner.py logs.py order_of_learning.py \
-  processes.py reporting.py) $(addprefix tests/simulation/test_,comparisons.py result.py trajectory.py)
+  missing_zeros.py processes.py) $(addprefix tests/simulation/test_,comparisons.py result.py trajectory.py)
 ONLY_COMPILED := tests/cli tests/datasets tests/display tests/docs tests/experiments tests/report tests/test_limit.py
 REPRESENTATIVE := tests/engines/test_threads.py tests/policies/test_equality.py tests/simulation/test_unchanged_games.py
 

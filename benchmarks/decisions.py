@@ -28,7 +28,7 @@ class _Before:
         bandit = rotting.Bandit(policy, arms=range(n_arms))
         learner = bandit._state.learner
         self._functions, self._policy, self._state = learner._functions, policy, learner.state
-        self._may_be_full, self._is_own, self._weighs = learner._may_be_full, learner.is_own, learner.weighs
+        self._may_be_full, self._is_own, self._weighs = learner._may_be_full, learner.is_trusted, learner.uses_propensity
         self._key, self._slots, self._slot_of = bandit._state.key, bandit._state.arms.slots, bandit._state.arms.active
         self._names, self._max_rounds, self._range = (
             bandit._state.arms.names,

@@ -20,7 +20,7 @@ from rotting.kernels.policy_slots import choose, explain, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.learner import FIRST_CAPACITY, Learner
-from rotting.live.pending_decisions import Counts, PendingDecisions, counts_for, is_new, join, list_asked, waiting_rule, waits
+from rotting.live.pending_decisions import Counts, PendingDecisions, compete, is_new, shrinks_width, split_waiting
 from rotting.parts.tournament import MANY
 from rotting.policy import Kernel, Policy
 
@@ -137,7 +137,7 @@ def _without_index(
     p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
 ) -> tuple[int, float, int]:
     """Choose one of `arms` by a policy that draws, or has no index; as `_by_index` does, but arms without rewards only wait."""
-    n = list_asked(counts, arms, new_first, asked)
+    n = split_waiting(counts, arms, False, new_first, asked)
     if n == 0:
         return _fewest(counts, arms), math.nan, 0
     return _choose_of(p, s, t, key, asked[:n]), math.nan, n
@@ -161,13 +161,13 @@ def _by_index(
         new_first: whether the policy chooses new arms before others.
         asked: as long as `arms`; it is written to.
     """
-    n = list_asked(counts, arms, new_first, asked)
+    n = split_waiting(counts, arms, True, new_first, asked)
     chosen = -1
     if n > 0:
         chosen = _choose_of(p, s, t, key, asked[:n])
         if n == arms.size or is_new(counts, chosen):
             return chosen, math.nan, n
-    slot, value = join(p, s, t, arms, counts, chosen, asked[n:])
+    slot, value = compete(p, s, t, arms, counts, chosen, asked[n:])
     if slot < 0:
         return _fewest(counts, arms), math.nan, 0
     if slot == chosen:
@@ -179,7 +179,7 @@ def _by_index(
 
 def _rule(kernel: Kernel, has_index: bool) -> Callable[..., tuple[int, float, int]]:
     """Return the whole rule around the functions of a kernel: `_by_index` or `_without_index`."""
-    parts: dict[Any, Any] = {choose: kernel.choose, admit: kernel.admit or _admit_any, waits: waiting_rule(has_index)}
+    parts: dict[Any, Any] = {choose: kernel.choose, admit: kernel.admit or _admit_any}
     return bind(_by_index, {**parts, explain: kernel.explain}) if has_index else bind(_without_index, parts)
 
 
@@ -415,15 +415,15 @@ Counted = Callable[[bool, int, int], bool]
 
 
 @functools.cache
-def bound_play(policy: Policy, counting: bool, counted: Counted = counts_for) -> Callable[..., bool]:
+def bound_play(policy: Policy, counting: bool, counted: Counted = shrinks_width) -> Callable[..., bool]:
     """Return the loop for a policy, which counts decisions under way or does not."""
     kernel, learner = policy.kernel, Learner.new(policy, 1)
     under_way = PendingDecisions(learner, counting)
-    weighs = learner.weighs
+    weighs = learner.uses_propensity
     parts: dict[Any, Any] = {
         update: kernel.update,
         forget: kernel.forget or _forget_nothing,
-        decide: _rule(kernel, under_way.by_index) if under_way.counts else bind(_decide_alone, {choose: kernel.choose}),
+        decide: _rule(kernel, under_way.by_index) if under_way.has_rule else bind(_decide_alone, {choose: kernel.choose}),
         choose: kernel.choose,
         drawn_with: _drawn_with if weighs else _drawn_with_1,
         put_back: _put_back if weighs else _put_back_nothing,
@@ -431,13 +431,13 @@ def bound_play(policy: Policy, counting: bool, counted: Counted = counts_for) ->
     }
     if kernel.enlarge is not None:
         parts[is_full] = state_is_full
-    if counted is not counts_for:
-        parts[counts_for] = counted
+    if counted is not shrinks_width:
+        parts[shrinks_width] = counted
     return bind(play, parts)
 
 
 def choices(
-    policy: Policy, counting: bool, chance: Chance, n_arms: int, swapped: int, seed: int, counted: Counted = counts_for
+    policy: Policy, counting: bool, chance: Chance, n_arms: int, swapped: int, seed: int, counted: Counted = shrinks_width
 ) -> Ints:
     """Return the number of the arm that is chosen in each round, as a bandit with this seed would choose it.
 

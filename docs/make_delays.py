@@ -24,7 +24,7 @@ from rotting.display.pictures import picture_bytes
 from rotting.display.plots import draw_figure
 from rotting.kernels.binding import digest, plain_function
 from rotting.live.bandit import Bandit
-from rotting.live.pending_decisions import counts_for
+from rotting.live.pending_decisions import shrinks_width
 from rotting.policy import Policy
 from rotting.registry import make
 
@@ -72,8 +72,8 @@ def counted_with_few_rewards(leads: bool, pending: int, rewards: int) -> bool:
 
 
 COUNTED: dict[Rule, Counted] = {
-    "shrink": counts_for,
-    "ignore": counts_for,  # which is not asked
+    "shrink": shrinks_width,
+    "ignore": shrinks_width,  # which is not asked
     "everywhere": counted_everywhere,
     "few rewards": counted_with_few_rewards,
 }

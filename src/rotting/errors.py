@@ -1,35 +1,35 @@
 """Every exception and warning of the library, in one tree.
 
-    RottingError                     caught alone, it catches all of them
+    RottingError                     the base class of all exceptions
     |-- InvalidArgumentError         a value breaks a rule; it has `field`, `rule` and `value`, and its message names them
     |   |-- InvalidValueError        a ValueError: the value is of the right type
-    |   |   `-- PathExistsError      a FileExistsError too: something is there already, and nothing is overwritten
+    |   |   `-- PathExistsError      also a FileExistsError: the path exists, and nothing is overwritten
     |   `-- InvalidTypeError         a TypeError: the value is of the wrong type
-    |-- KernelError                  a TypeError: a function of a policy or a noise does what compiled code may not
-    |   `-- KernelIndexError         an IndexError too: it reads or writes outside an array
+    |-- KernelError                  a TypeError: a function of a policy or a noise does what compiled code cannot do
+    |   `-- KernelIndexError         also an IndexError: it reads or writes outside an array
     |-- EngineError                  a RuntimeError: an engine cannot play here: no GPU, no scheduler, too little memory
     |-- CheckError                   an AssertionError: `check_policy` or `check_noise` found a broken rule
-    |-- PathMissingError             a FileNotFoundError: what should be read is not there
-    |   `-- MissingDataError         a data file that people fetch themselves; the message says where to get it
+    |-- PathMissingError             a FileNotFoundError: there is no such file or folder
+    |   `-- MissingDataError         a data file that users download themselves; the message says where to get it
     |-- MissingExtraError            an ImportError: an optional dependency is not installed; the message says which
-    |-- ServiceError                 an OSError: a service fails, is busy, answers something else than documented
-    |   |-- ServiceDeniedError       a PermissionError: the token is missing, not known, or for something else
-    |   `-- ServiceUnreachableError  a ConnectionError: no answer after all retries, or before the deadline
-    `-- StoreError                   an OSError: something is wrong with the file in which events are kept
-        |-- NotAStoreError           another program's file, or none that can be a store
-        |-- StoreFormatError         written by a newer or an older version of the library
-        |-- StoreDamagedError        not what was written: it is not used, and not repaired by guessing
-        |-- StoreLockedError         a BlockingIOError: another writer has it
-        |-- StoreReadOnlyError       a PermissionError: it cannot be written to, or was opened for reading
-        |-- StoreFullError           the disk or the write-ahead log is full: nothing was written, and can be tried again
+    |-- ServiceError                 an OSError: a service failed, is busy, or sent a response that is not as documented
+    |   |-- ServiceDeniedError       a PermissionError: the token is missing, unknown, or lacks the scope
+    |   `-- ServiceUnreachableError  a ConnectionError: no response after all retries, or before the deadline
+    `-- StoreError                   an OSError: something is wrong with the file in which events are stored
+        |-- NotAStoreError           the file is not a store
+        |-- StoreFormatError         the store was written by a newer or an older version of the library
+        |-- StoreDamagedError        the store does not hold what was written; it is neither used nor repaired
+        |-- StoreLockedError         a BlockingIOError: another writer uses the store
+        |-- StoreReadOnlyError       a PermissionError: the store cannot be written to, or was opened for reading
+        |-- StoreFullError           the disk or the write-ahead log is full: nothing was written; it can be tried again
         `-- StoreFailedError         a write failed, or the store is closed: it must be opened again
 
-    RottingWarning                   a UserWarning: the work goes on, but something should be known
+    RottingWarning                   a UserWarning: the base class of all warnings
     |-- DataWarning                  about a data file that was read
-    |-- AxesWarning                  a table of means seems to have its axes exchanged
+    |-- AxesWarning                  a table of means seems to have its axes swapped
     `-- RewardsWarning               rewards of decisions seem to be missing
 
-Each is also the exception of Python's own that one would expect, so `except ValueError` works as it always did.
+Each is also the built-in exception that one would expect, so `except ValueError` works.
 
 >>> import rotting
 >>> try:
@@ -75,11 +75,11 @@ __all__ = [
 
 
 class RottingError(Exception):
-    """The base of all exceptions of the library."""
+    """The base class of all exceptions of the library."""
 
 
 def brief(value: object) -> str:
-    """Return the value for an error message, cut if it is long; a path is shown whole.
+    """Return the `repr` of a value for an error message, shortened if it is long; paths are shown in full.
 
     Example:
         >>> brief(list(range(1000)))
@@ -95,15 +95,15 @@ def brief(value: object) -> str:
 
 
 class InvalidArgumentError(RottingError):
-    """A value breaks a rule; the message is made from the field, the rule and the value.
+    """A value breaks a rule. The message is made from the field, the rule and the value.
 
     Args:
         field: the name of the parameter, field or file that the rule is about.
         rule: what must hold, beginning with a verb: `be a positive finite number`.
         value: the value that breaks the rule. If it cannot be pickled, a pickled error has its text instead.
-        got: how the message shows the value; default: its `repr`, cut if it is long.
-        hint: what follows the value in the message, with its punctuation: `; did you mean 'fewa'?`.
-        where: the place of the value, with which the message begins, such as `row 3`.
+        got: how the message shows the value; default: its `repr`, shortened if it is long.
+        hint: text after the value in the message, with its punctuation: `; did you mean 'fewa'?`.
+        where: the place of the value, such as `row 3`; the message begins with it.
 
     Example:
         >>> error = InvalidValueError("alpha", "be a positive finite number", -1)
@@ -126,7 +126,7 @@ class InvalidArgumentError(RottingError):
         super().__init__(f"{place}{field} must {rule}, got {self.got}{hint}")
 
     def replace(self, field: str | None = None, hint: str | None = None, where: str | None = None) -> Self:
-        """Return the same error with another field, such as its name in HTTP, or another hint or place."""
+        """Return the same error with another field, hint or place."""
         return type(self)(
             self.field if field is None else field,
             self.rule,
@@ -147,19 +147,19 @@ class InvalidArgumentError(RottingError):
 
 
 class InvalidValueError(InvalidArgumentError, ValueError):
-    """A value breaks a rule."""
+    """A value of the right type breaks a rule."""
 
 
 class PathExistsError(InvalidValueError, FileExistsError):
-    """Something is there already, and nothing is overwritten."""
+    """A path exists, and nothing is overwritten."""
 
 
 class InvalidTypeError(InvalidArgumentError, TypeError):
-    """A value is of a wrong type."""
+    """A value is of the wrong type."""
 
 
 class KernelError(RottingError, TypeError):
-    """A function of a policy or of a noise does what compiled code may not; the message says where, and what."""
+    """A function of a policy or of a noise does what compiled code cannot do; the message says where, and what."""
 
 
 class KernelIndexError(KernelError, IndexError):
@@ -175,11 +175,11 @@ class CheckError(RottingError, AssertionError):
 
 
 class PathMissingError(RottingError, FileNotFoundError):
-    """What should be read is not there."""
+    """There is no such file or folder."""
 
 
 class MissingDataError(PathMissingError):
-    """A data file is not there; the message says which, where it was looked for, and where to get it."""
+    """A data file is missing; the message says which, where it was looked for, and where to get it."""
 
 
 class MissingExtraError(RottingError, ImportError):
@@ -187,29 +187,29 @@ class MissingExtraError(RottingError, ImportError):
 
 
 class ServiceError(RottingError, OSError):
-    """A service is too busy, fails, or answers something else than documented; or the client is closed."""
+    """A service failed, is too busy, or sent a response that is not as documented; or the client is closed."""
 
 
 class ServiceDeniedError(ServiceError, PermissionError):
-    """A service refuses the token, or asks for one."""
+    """A service refused the token, or needs one."""
 
 
 class ServiceUnreachableError(ServiceError, ConnectionError):
-    """A service gave no answer after all retries, or before the deadline; the message says what was heard last."""
+    """A service did not respond after all retries, or before the deadline; the message has the last failure."""
 
 
 class StoreError(RottingError, OSError):
-    """Something is wrong with the file in which events are kept.
+    """Something is wrong with the file in which events are stored.
 
     Args:
-        reason: what is wrong, as the rest of a sentence that begins with the file; it does not name the file.
+        reason: what is wrong, as the rest of a sentence that begins with the path; it does not name the file.
         path: the file. The message is `path` and then `reason`.
 
     Example:
         >>> error = StoreFailedError("is closed: open it again", "/data/songs.rot")
         >>> print(error)
         /data/songs.rot is closed: open it again
-        >>> error.reason  # for clients of a service, who should not learn where its files are
+        >>> error.reason  # for clients of a service, which should not learn where its files are
         'is closed: open it again'
     """
 
@@ -219,57 +219,57 @@ class StoreError(RottingError, OSError):
 
 
 class NotAStoreError(StoreError):
-    """A file that is no store: another program's, an empty one, a folder."""
+    """The file is not a store: it belongs to another program, is empty, or is a folder."""
 
 
 class StoreFormatError(StoreError):
-    """A store of a format that this version of the library does not read; the message says which one it is."""
+    """The format of the store is one that this version of the library does not read; the message says which."""
 
 
 class StoreDamagedError(StoreError):
-    """A store that does not hold what was written; the message says where."""
+    """The store does not hold what was written; the message says where."""
 
 
 class StoreLockedError(StoreError, BlockingIOError):
-    """A store that another writer has, or has taken over."""
+    """Another writer uses the store, or has taken it over."""
 
 
 class StoreReadOnlyError(StoreError, PermissionError):
-    """A store that cannot be written to, or that was opened for reading."""
+    """The store cannot be written to, or was opened for reading."""
 
 
 class StoreFullError(StoreError):
     """There is no room: nothing was written, and the same can be tried again.
 
-    The disk is full, or a reader keeps the write-ahead log from being reset, which has grown to its limit.
+    The disk is full, or the write-ahead log has grown to its limit because a reader keeps it from being reset.
     """
 
 
 class StoreFailedError(StoreError):
-    """A store that cannot go on, since a write failed or since it is closed; it must be opened again."""
+    """A write failed, or the store is closed: it must be opened again."""
 
 
 class RottingWarning(UserWarning):
-    """The work goes on, but something should be known."""
+    """The base class of all warnings of the library."""
 
 
 class DataWarning(RottingWarning):
-    """A data file was read, but something about it should be known."""
+    """A data file was read, but something in it looks wrong."""
 
 
 class AxesWarning(RottingWarning):
-    """A table of means has far more arms than rounds: its axes seem to be exchanged."""
+    """A table of means has far more arms than rounds: its axes seem to be swapped."""
 
 
 class RewardsWarning(RottingWarning):
-    """Rewards of decisions seem to be missing, or come later than is waited for.
+    """Rewards of decisions seem to be missing, or come after their decisions have expired.
 
     Example:
         >>> import warnings
         >>> import rotting
         >>> bandit = rotting.Bandit(rotting.UCB1(), arms=["jazz", "rock"], max_pending=2)
-        >>> with warnings.catch_warnings(record=True, action="always") as told:
+        >>> with warnings.catch_warnings(record=True, action="always") as caught:
         ...     decisions = [bandit.decide() for _ in range(3)]
-        >>> print(told[0].category.__name__, told[0].message)
+        >>> print(caught[0].category.__name__, caught[0].message)
         RewardsWarning max_pending reached: 2 decisions have no reward yet; each new decision now expires the oldest one
     """

@@ -76,7 +76,7 @@ def test_an_episode_is_a_run_of_any_problem(each: Problem) -> None:
 
 def test_arms_that_come_and_leave_are_refused() -> None:
     visited = Problem([Rested(0.5), Visiting(Rested(0.8), first=3)], horizon=9)
-    with pytest.raises(errors.InvalidValueError, match="problem must have arms that are always there, as actions are, got"):
+    with pytest.raises(errors.InvalidValueError, match="problem must have arms that are always present, as actions are, got"):
         Environment(visited)
 
 

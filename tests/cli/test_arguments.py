@@ -46,7 +46,7 @@ def test_a_range_of_a_parameter_is_a_policy_for_each_value(capsys: pytest.Captur
         ("1..2", "policy 'ucb1:sigma=1..2': sigma must be a value or low..high/count, got '1..2'"),
         ("1..x/3", "policy 'ucb1:sigma=1..x/3': sigma must be a value or low..high/count, got '1..x/3'"),
         ("1..2/0", "policy 'ucb1:sigma=1..2/0': sigma must have a count of 2 or more in low..high/count, got 0"),
-        ("0..2/3", "policy 'ucb1:sigma=0.0': sigma must be a positive finite number"),
+        ("0..2/3", "policy 'ucb1:sigma=0..2/3': sigma must be a positive finite number"),
     ],
 )
 def test_a_range_that_is_none_is_told(text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,11 +5,11 @@ import argparse
 import pytest
 
 from rotting.cli.arguments import UserError
-from rotting.cli.parsers import Command, Parser, raw
+from rotting.cli.parsers import Commands, Parser, help_formatter
 
 
 def test_a_refusal_is_one_line_and_no_exit() -> None:
-    parser = Parser(prog="rotting", formatter_class=raw)
+    parser = Parser(prog="rotting", formatter_class=help_formatter)
     parser.add_argument("--runs", type=int)
     with pytest.raises(UserError) as caught:
         parser.parse_args(["--runs", "many"])
@@ -21,10 +21,10 @@ def test_commands_are_added_with_what_they_run() -> None:
         del arguments
 
     parser = Parser(prog="rotting")
-    command = Command(parser)
-    command("play", run, "Play a game").add_argument("--rounds")
-    command("stop", run, "Stop", "At once.")
-    assert command.names == ["play", "stop"]
+    commands = Commands(parser)
+    commands.add("play", run, "Play a game").add_argument("--rounds")
+    commands.add("stop", run, "Stop", "At once.")
+    assert commands.names == ["play", "stop"]
     assert parser.parse_args(["play", "--rounds", "3"]).run is run
     with pytest.raises(UserError, match="unrecognized arguments: --round 3"):
         parser.parse_args(["play", "--round", "3"])  # no abbreviations

@@ -112,7 +112,7 @@ def test_control_c_says_what_is_kept_and_the_same_command_goes_on() -> None:
         (
             ["--fresh"],
             KeyboardInterrupt(),
-            "games played anew and older ones are kept in '{keep}'. Run it without --fresh to use both",
+            "new games and older ones are kept in '{keep}'. Run it without --fresh to use both",
         ),
         (
             ["--fresh"],

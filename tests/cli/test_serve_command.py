@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rotting.cli import main
-from rotting.service.tokens import Tokens
+from rotting.service.tokens import TokenFile
 
 NO_TOKENS = (
     "host must be an address of this machine alone, such as 127.0.0.1, as long as there are no tokens, got '0.0.0.0'; "
@@ -46,7 +46,7 @@ def test_a_token_is_printed_once_and_kept_as_a_digest(tmp_path: Path, capsys: py
     token = printed.out.strip()
     assert token not in printed.err
     assert token not in file.read_text()
-    holder = Tokens.load(file).holder(f"Bearer {token}".encode())
+    holder = TokenFile(file).holder(f"Bearer {token}".encode())
     assert holder is not None
     assert holder.scopes == {"read", "decide"}
     assert main(["token", str(file), "--scopes", "all"]) == 2

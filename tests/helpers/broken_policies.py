@@ -457,9 +457,9 @@ SOUND = [
 ]
 """What the others are made of: each keeps every rule."""
 
-_USED_AGAIN = "an arm in the place of one that was removed must be as new"
+_USED_AGAIN = "an arm in the slot of a removed one must be as new"
 _UNUSED = "to forget an arm that was never pulled must change nothing"
-_MEAN = "the mean that explain tells must grow with the rewards of its arm"
+_MEAN = "the mean that explain returns must grow with the rewards of its arm"
 _OTHERS = "to forget an arm must change no mean and no window of another arm"
 _OUTSIDE = "what a policy writes must be in its state"
 _CHANCES = "propensities must be those of `choose`"
@@ -511,7 +511,7 @@ BROKEN = {
     made("counts-outside", init, choose, count_outside, explain): _OUTSIDE,
     made("counts-in-a-default", init, choose, count_in_a_default, explain): _OUTSIDE,
     made("explains-negated", init, choose, update, explain_negated): (
-        "the arm that is chosen must have the largest index that explain tells"
+        "the chosen arm must have the largest index that explain returns"
     ),
     made("for-capacity", init_for_capacity, choose, update): "a small state must be the corner of a large one",
     made("counts-alone", init, choose, count_alone, explain): _MEAN,

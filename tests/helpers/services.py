@@ -76,7 +76,7 @@ class Running:
 
     @property
     def host(self) -> Host:
-        return self.service.bandits
+        return self.service.application.host
 
     def client(self, token: str | None = None) -> Client:
         self._clients.append(Client(self.port, token))

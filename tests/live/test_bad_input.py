@@ -83,8 +83,8 @@ MASKS: dict[str, Verb] = {
 OTHERS: list[tuple[Callable[[Any, str], Any], type[RottingError], str]] = [
     (lambda b, i: b.decide(count=0), InvalidValueError, "count must be a whole number, 1 or more, got 0"),
     (lambda b, i: b.decide(count=-1), InvalidValueError, "count must be a whole number, 1 or more, got -1"),
-    (lambda b, i: b.decide(count=3), InvalidValueError, "count must be at most 2, the arms there are to choose from, got 3"),
-    (lambda b, i: b.decide(["a"], count=2), InvalidValueError, "count must be at most 1, the arms there are to choose from"),
+    (lambda b, i: b.decide(count=3), InvalidValueError, "count must be at most 2, the number of available arms, got 3"),
+    (lambda b, i: b.decide(["a"], count=2), InvalidValueError, "count must be at most 1, the number of available arms"),
     (lambda b, i: b.decide(count=True), InvalidTypeError, "count must be a whole number, 1 or more, got True"),
     (lambda b, i: b.decide(count="2"), InvalidTypeError, "count must be a whole number, 1 or more, got '2'"),
     (lambda b, i: b.decide(count=1.5), InvalidValueError, "count must be a whole number, 1 or more, got 1.5"),
@@ -288,5 +288,5 @@ def test_a_page_is_no_longer_than_what_is_waited_for() -> None:
     bandit = Bandit(make("ucb1"), arms=range(5), max_pending=3)
     with pytest.raises(InvalidValueError, match="count must be at most 3, max_pending, got 4"):
         bandit.decide(count=4)
-    with pytest.raises(InvalidValueError, match="count must be at most 2, the arms there are to choose from, got 4"):
+    with pytest.raises(InvalidValueError, match="count must be at most 2, the number of available arms, got 4"):
         bandit.decide(arms=[0, 1], count=4)

@@ -445,7 +445,7 @@ def test_a_bandit_that_is_restored_otherwise_is_caught(monkeypatch: pytest.Monke
     """By one that is restored without what it learned."""
     policy = broken()
     monkeypatch.setattr(Bandit, "from_state", lambda state: Bandit(policy, [each["arm"] for each in state["arms"]], seed=3))
-    with pytest.raises(CheckError, match=r"save, restore and go on must equal not stopping \(round 12\d\)"):
+    with pytest.raises(CheckError, match=r"a bandit that was saved and restored must decide as the original \(round 12\d\)"):
         check_policy(policy)
 
 

@@ -296,7 +296,7 @@ def test_a_choice_has_room_before_any_reward_comes() -> None:
 
 # --- Priors: rewards without rounds, for which there must be room, too --------------------------------------------------------
 
-WITH_PRIORS = [policy for policy in PLAYED if not Bandit(policy, [0])._state.learner.weighs]
+WITH_PRIORS = [policy for policy in PLAYED if not Bandit(policy, [0])._state.learner.uses_propensity]
 
 
 def with_prior(policy: Policy, weight: int) -> Bandit:

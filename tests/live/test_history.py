@@ -41,7 +41,7 @@ def taught(policy: Policy, n: int) -> tuple[Bandit, list[tuple[Any, ...]]]:
     """A bandit that was updated row by row, and the rows, with propensities."""
     bandit, history = Bandit(policy, arms=ARMS, seed=8), []
     for arm, reward in rows(n):
-        history.append((arm, reward, bandit.propensities()[arm]) if bandit._state.learner.weighs else (arm, reward))
+        history.append((arm, reward, bandit.propensities()[arm]) if bandit._state.learner.uses_propensity else (arm, reward))
         bandit.update(arm, reward)
     return bandit, history
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.live.ledger import Answers, EarlyRewards
+from rotting.live.ledger import ClosedDecisions, EarlyRewards
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.booleans()), max_size=120))
@@ -29,7 +29,7 @@ def test_early_rewards_are_a_sorted_list(steps: list[tuple[int, bool]]) -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 255, 256, 257, 600])
 def test_the_last_answers_are_kept_and_no_others(most: int) -> None:
-    answers, model = Answers(most), OrderedDict[str, float | None]()
+    answers, model = ClosedDecisions(most), OrderedDict[str, float | None]()
     for k in range(1_500):
         key, answer = f"{k:x}", None if k % 7 == 0 else k / 2
         answers.add(key, answer)
@@ -42,11 +42,11 @@ def test_the_last_answers_are_kept_and_no_others(most: int) -> None:
             assert found == ((model[f"{near:x}"],) if near >= 0 and f"{near:x}" in model else None)
         if k % 100 == 0:
             assert list(answers) == list(model.items())
-            assert list(Answers(most, answers)) == list(answers)
+            assert list(ClosedDecisions(most, answers)) == list(answers)
 
 
 def test_a_copy_of_answers_is_independent() -> None:
-    answers = Answers(300, ((str(k), 1.0) for k in range(400)))
+    answers = ClosedDecisions(300, ((str(k), 1.0) for k in range(400)))
     twin, before = answers.copy(), list(answers)
     answers.add("one", 0.5)
     twin.add("other", None)

@@ -42,7 +42,7 @@ def lived(path: Path, policy: Policy, name: str = "bandit") -> None:
             if k == 20:
                 bandit.forget("jazz")  # and all rewards with it
                 bandit.add_arm("jazz")
-        if not bandit._state.learner.weighs:
+        if not bandit._state.learner.uses_propensity:
             bandit.update(7, 0.5)
         for decision in open_ones:
             bandit.expire(decision.id)
@@ -63,7 +63,7 @@ def test_what_is_learned_of_a_log_is_what_its_bandit_knew(policy: Policy, tmp_pa
         known, now = old.explain(), bandit.explain()
     assert learned == sum(each.pulls for each in known.values()) > 20
     assert {arm: each.pulls for arm, each in now.items()} == {arm: each.pulls for arm, each in known.items()}
-    if not bandit._state.learner.weighs:
+    if not bandit._state.learner.uses_propensity:
         assert [now[arm].mean for arm in ARMS] == pytest.approx([known[arm].mean for arm in ARMS])
 
 

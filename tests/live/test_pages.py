@@ -57,7 +57,7 @@ def play(data: st.DataObject, bandit: Bandit, steps: int) -> None:
         elif verb == "reward" and owed:
             pairs = [(owed.pop(number % len(owed)).id, (number % 5) / 4) for _ in range(min(number, len(owed)))]
             bandit.reward_many(pairs)
-        elif verb == "learn" and not bandit._state.learner.weighs:
+        elif verb == "learn" and not bandit._state.learner.uses_propensity:
             bandit.learn([(arm, (k % 7) / 8) for k, arm in enumerate(bandit.arms)])
         elif verb == "retire" and len(bandit.arms) > 40:
             bandit.retire(bandit.arms[number % len(bandit.arms)])

@@ -54,7 +54,7 @@ def test_expiring_decisions_let_early_rewards_take_their_turn() -> None:
 
 def test_a_preview_is_refused_as_a_decision_is() -> None:
     bandit = Bandit(make("ucb1"), ["a", "b"])
-    with pytest.raises(InvalidValueError, match="count must be at most 2, the arms there are to choose from, got 3"):
+    with pytest.raises(InvalidValueError, match="count must be at most 2, the number of available arms, got 3"):
         bandit.preview(count=3)
     with pytest.raises(InvalidValueError, match="without must leave at least one arm"):
         bandit.preview(without=["a", "b"])

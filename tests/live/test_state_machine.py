@@ -383,7 +383,7 @@ class BanditMachine(RuleBasedStateMachine):
         assert (self.bandit.rounds, list(self.bandit.arms)) == (self.model.rounds, self.model.arms)
         assert self.bandit.pending == sum(each.status == "open" for each in self.model.in_flight())
         assert len(self.bandit._state.ledger.entries) <= MAX_PENDING
-        assert len(self.bandit._state.ledger.answers) <= MAX_PENDING
+        assert len(self.bandit._state.ledger.closed) <= MAX_PENDING
         for arm, reason in self.bandit.explain().items():
             slot = self.model.slot_of(arm)
             assert (reason.pulls, reason.pending) == (self.model.known(slot), self.model.pending(slot))

@@ -214,7 +214,7 @@ def test_infinite_and_unknown_numbers_are_nan(port: int, name: str) -> None:
 
 def test_what_is_refused_names_the_field_the_rule_and_the_value(port: int, name: str) -> None:
     with rotting.Client(at(port)) as client:
-        with pytest.raises(InvalidValueError, match=r"^bandit must be one that was made, got 'nobody'$"):
+        with pytest.raises(InvalidValueError, match=r"^bandit must exist, got 'nobody'$"):
             client.bandit("nobody").decide()
         client.create(name, rotting.UCB1(), arms=ARMS)
         with pytest.raises(InvalidValueError, match=r"^arms must name arms of the bandit, got \"blues\"$"):

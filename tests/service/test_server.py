@@ -19,7 +19,7 @@ import pytest
 
 from rotting.errors import InvalidValueError
 from rotting.service.admission import is_loopback
-from rotting.service.server import Service, Settings, bound
+from rotting.service.server import Service, Settings, bind_sockets
 from rotting.store.sqlite import SQLiteStore
 from tests.conftest import STRESS
 from tests.helpers.command import process
@@ -227,9 +227,9 @@ def test_a_bind_to_other_machines_needs_tokens(tmp_path: Path) -> None:
         with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine alone.*got '"):
             Service(tmp_path / "songs.rot", Settings(host=host), print)
     with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine, got '127.0.0.1.invalid': "):
-        bound("127.0.0.1.invalid", 0)
+        bind_sockets("127.0.0.1.invalid", 0)
     with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine, got '192.0.2.1': "):
-        bound("192.0.2.1", 0)  # an address that nobody has
+        bind_sockets("192.0.2.1", 0)  # an address that nobody has
     assert list(tmp_path.iterdir()) == []
     for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
         assert is_loopback(host)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rotting.errors import InvalidValueError, PathMissingError
-from rotting.service.tokens import Tokens, new_token
+from rotting.service.tokens import TokenFile, new_token
 
 
 def test_a_token_is_known_by_its_digest_alone(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_a_token_is_known_by_its_digest_alone(tmp_path: Path) -> None:
     assert second not in text
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     file.write_text(f"# of the shop\n\n{text}")
-    tokens = Tokens.load(file)
+    tokens = TokenFile(file)
     holder = tokens.holder(f"Bearer {first}".encode())
     assert holder is not None
     assert (holder.name, holder.scopes) == ("web shop", frozenset({"decide", "reward"}))
@@ -49,11 +49,11 @@ def test_names_are_one_line(tmp_path: Path, name: str) -> None:
 def test_a_file_that_holds_something_else_is_refused_without_showing_it(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     with pytest.raises(PathMissingError, match="^no such token file: "):
-        Tokens.load(file)
+        TokenFile(file)
     file.write_text("# nothing\n")
     with pytest.raises(InvalidValueError, match="^token file must hold at least one token, got "):
-        Tokens.load(file)
+        TokenFile(file)
     file.write_text("rot_secret read me\n")
     with pytest.raises(InvalidValueError, match="^line 1 of .* must be a digest, scopes and a name") as caught:
-        Tokens.load(file)
+        TokenFile(file)
     assert "rot_secret" not in str(caught.value)

@@ -1,8 +1,8 @@
-"""Problems and policies in other libraries: Gymnasium's environments and agents, River's bandits.
+"""Problems and policies for other libraries: environments and agents for Gymnasium, bandit policies for River.
 
 - `Environment(problem)` is a Gymnasium environment, which `river.bandit.evaluate` plays, too. Extra `rotting[gymnasium]`.
-- `Agent(policy, env)` lets a policy play any environment whose actions are arms.
-- `RiverPolicy(policy)` is one of River's bandit policies. Extra `rotting[river]`.
+- `Agent(policy, env)` lets a policy play any environment with a finite number of actions.
+- `RiverPolicy(policy)` is a bandit policy for River. Extra `rotting[river]`.
 """
 
 import importlib
@@ -21,7 +21,7 @@ __all__ = ["Agent", "Environment", "RiverPolicy"]
 _HOMES = {"Agent": "agent", "Environment": "environment", "RiverPolicy": "river_policy"}
 _EXTRAS = {"Environment": "gymnasium", "RiverPolicy": "river"}
 
-if not TYPE_CHECKING:  # type checkers know the names, and would take any for one
+if not TYPE_CHECKING:  # with it, type checkers would accept any name
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:

@@ -1,4 +1,4 @@
-"""A policy as an agent of Gymnasium: acts, and learns from the reward."""
+"""An agent for Gymnasium environments that acts by a policy."""
 
 from typing import Any, Protocol
 
@@ -8,7 +8,7 @@ from rotting.policy import Policy
 
 
 class Env(Protocol):
-    """What an agent needs of an environment: a finite number of actions, and Gymnasium's two methods."""
+    """An environment for an agent: a finite number of actions, and Gymnasium's two methods."""
 
     action_space: Any
 
@@ -20,13 +20,13 @@ class Env(Protocol):
 
 
 class Agent:
-    """A policy that plays an environment with a finite number of actions; what it observes does not matter to it.
+    """A policy that plays an environment with a finite number of actions. It ignores observations.
 
-    On an `Environment`, a policy that draws no random numbers plays run r of `simulate` in episode r, exactly.
+    On an `Environment`, a policy that draws no random numbers plays exactly run r of `simulate` in episode r.
 
     Args:
-        policy: any policy but an oracle.
-        env: an environment of Gymnasium whose `action_space` is `Discrete`.
+        policy: any policy except an oracle.
+        env: a Gymnasium environment whose `action_space` is `Discrete`.
         seed: seed of the policy's own randomness.
 
     Example:
@@ -53,7 +53,7 @@ class Agent:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, as if nothing had been learned."""
+        """Forget everything that was learned."""
         self._bandit = Bandit(self.policy, self._actions, self._seed)
 
     def act(self, observation: object = None) -> int:
@@ -66,11 +66,11 @@ class Agent:
         self._bandit.update(int(action), float(reward))
 
     def play(self, seed: int | None = None, options: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Forget, play an episode, and return the last `info`.
+        """Forget everything, play an episode, and return its last `info`.
 
         Args:
-            seed: of the environment, as its `reset` takes it.
-            options: the same.
+            seed: passed to the environment's `reset`.
+            options: passed to the environment's `reset`.
         """
         self.forget()
         observation, info = self.env.reset(seed=seed, options=options)

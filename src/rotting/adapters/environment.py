@@ -34,22 +34,22 @@ def _count(m: Any, b: Board, i: int, t: int) -> None:
 
 @cache
 def _functions(extensions: Extensions) -> dict[str, Any]:
-    """Return what a step is made of, for a problem of these extensions."""
+    """Return the functions of a step, for a problem with these extensions."""
     return dict(bind_all({"begin": _begin, "mean": _mean, "count": _count}, extensions.on_means))
 
 
 class Environment(gymnasium.Env[Any, Any]):
-    """A problem that Gymnasium's and River's loops can play. An episode is truncated after the last round.
+    """A problem as a Gymnasium environment, which River's loops can play, too. An episode is truncated after the last round.
 
     Episode r after `reset(seed=s)` is run r of `simulate(seed=s)`: its rewards, its means and its regret, bit for bit. The
-    first `reset` begins run 0, every other the next run; `reset(options={"run": r})` begins run r. There is nothing to
-    observe: the observation is always 0. `info` holds `regret` (cumulative pseudo-regret), `mean` (of the arm that was pulled),
-    `round` and `run`; `reference` says what regret is measured against.
+    first `reset` begins run 0, and each later one the next run; `reset(options={"run": r})` begins run r. The observation is
+    always 0. `info` holds `regret` (cumulative pseudo-regret), `mean` (of the arm that was pulled), `round` and `run`. The
+    attribute `reference` says what regret is measured against.
 
     Args:
-        problem: what is played, without delays, and with arms that are always there.
-        horizon: rounds of an episode; the problem's own if it has one.
-        seed: what rewards are drawn from until `reset` is given another one.
+        problem: a problem without delays, whose arms are always present.
+        horizon: rounds of an episode; default: the problem's own horizon.
+        seed: seed of the rewards until `reset` gets another one.
 
     Example:
         >>> import rotting
@@ -69,7 +69,7 @@ class Environment(gymnasium.Env[Any, Any]):
         if problem.delay is not None:
             raise InvalidValueError("problem", "have no delay, as an environment pays at once", problem.delay)
         if any(isinstance(arm, Visiting) for arm in problem.arms):
-            raise InvalidValueError("problem", "have arms that are always there, as actions are", problem)
+            raise InvalidValueError("problem", "have arms that are always present, as actions are", problem)
         self.problem = problem
         self.horizon = problem.resolve_horizon(horizon)
         self.action_space = gymnasium.spaces.Discrete(problem.n_arms)
@@ -82,26 +82,23 @@ class Environment(gymnasium.Env[Any, Any]):
         self._round = self.horizon
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
-        """Begin a run: the next one, the first of another seed, or the one that `options["run"]` names."""
+        """Begin a run: the next one, run 0 of another seed, or the one in `options["run"]`."""
         super().reset(seed=seed)
         if seed is not None:
             self._seed, self._run = nonnegative_int("seed", seed), -1
-        asked = (options or {}).get("run", self._run + 1)
-        self._run = run_number("run", asked)
+        self._run = run_number("run", (options or {}).get("run", self._run + 1))
         self._key = derive_key(self._seed, "noise")
         self._board = _functions(self._extensions)["begin"](self._means, np.zeros(self.problem.n_arms, np.int64), self.horizon)
         self._round, self._collected = 0, (0.0, 0.0)
         return 0, {"round": 0, "run": self._run, "regret": 0.0}
 
     def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Pull an arm; return the observation, the reward, False, whether this was the last round, and what is known of it."""
-        arm = self._checked(action)
-        if self._round >= self.horizon:
-            raise InvalidValueError(
-                "step", "come after a reset and before the end", self._round + 1, got=f"round {self._round + 1}"
-            )
-        self._round += 1
-        t, m, b, noise = self._round, self._means, self._board, self.problem.noise
+        """Pull an arm; return the observation, the reward, False, whether this was the last round, and `info`."""
+        arm, t = self._checked(action), self._round + 1
+        if t > self.horizon:
+            raise InvalidValueError("step", "come after a reset and before the end", t, got=f"round {t}")
+        self._round = t
+        m, b, noise = self._means, self._board, self.problem.noise
         functions = _functions(self._extensions)
         mean = float(functions["mean"](m, b, arm, t))
         clock = t - 1 if m.on_rounds[arm] else int(b.pulls[arm])
@@ -113,7 +110,7 @@ class Environment(gymnasium.Env[Any, Any]):
 
     def _checked(self, action: object) -> int:
         if isinstance(action, np.ndarray) and action.ndim == 0:
-            action = action.item()  # some agents return these
+            action = action.item()  # some agents return zero-dimensional arrays
         arms = self.problem.n_arms
         if isinstance(action, bool) or not isinstance(action, int | np.integer) or not 0 <= action < arms:
             raise InvalidValueError("action", f"be an arm, a whole number from 0 to {arms - 1}", action)

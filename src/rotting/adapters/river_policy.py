@@ -1,4 +1,4 @@
-"""A policy as one of River's bandit policies."""
+"""A policy as a bandit policy for River."""
 
 from typing import Any
 
@@ -6,21 +6,21 @@ from river.bandit.base import ArmID
 from river.bandit.base import Policy as RiverBandit
 
 from rotting.common.rules import nonnegative_int
-from rotting.errors import InvalidTypeError
 from rotting.live.bandit import Bandit
+from rotting.live.state import check_learner
 from rotting.policy import Policy
 
 
 class RiverPolicy(RiverBandit):
-    """A policy with River's verbs, for `river.bandit.evaluate` and for River's own loops. Arms may come and go.
+    """A policy with River's methods, for `river.bandit.evaluate` and for River's own loops. Arms may come and go.
 
-    An `Environment` is what `river.bandit.evaluate` plays; on it, a policy that draws no random numbers makes the choices that
-    it makes in `simulate`.
+    If `river.bandit.evaluate` plays an `Environment`, a policy that draws no random numbers makes the same choices as in
+    `simulate`.
 
     Args:
-        policy: any policy but an oracle.
+        policy: any policy except an oracle.
         reward_obj: River's statistic of an arm's rewards, for `ranking`; a mean by default.
-        burn_in: pulls of each arm before the policy decides. The policies here try every arm by themselves.
+        burn_in: pulls of each arm before the policy decides. The policies of this library try every arm by themselves.
         seed: seed of the policy's own randomness.
 
     Example:
@@ -34,17 +34,14 @@ class RiverPolicy(RiverBandit):
     """
 
     def __init__(self, policy: Policy, reward_obj: Any = None, burn_in: int = 0, seed: int = 0) -> None:
-        if not isinstance(policy, Policy):
-            raise InvalidTypeError("policy", "be a policy such as RAWUCB(alpha=1.4)", policy)
-        if policy.sees_means:
-            raise InvalidTypeError("policy", "be a learner", policy, hint=", which needs the true means; use it in simulate")
+        check_learner(policy)
         super().__init__(reward_obj=reward_obj, burn_in=nonnegative_int("burn_in", burn_in))
         self.policy = policy
         self.seed = nonnegative_int("seed", seed)
         self._bandit: Bandit | None = None  # made when the arms are known
 
-    def _known(self, arms: list[ArmID]) -> Bandit:
-        """Return the bandit, which knows these arms among others."""
+    def _bandit_with(self, arms: list[ArmID]) -> Bandit:
+        """Return the bandit, after adding those of these arms that it does not have."""
         if self._bandit is None:
             self._bandit = Bandit(self.policy, arms, self.seed)
         known = {*self._bandit.arms}
@@ -54,11 +51,11 @@ class RiverPolicy(RiverBandit):
         return self._bandit
 
     def _pull(self, arm_ids: list[ArmID]) -> ArmID:
-        arm: Any = self._known(list(arm_ids)).pull(arm_ids)
+        arm: Any = self._bandit_with(list(arm_ids)).pull(arm_ids)
         return arm  # type: ignore[no-any-return]
 
     def update(self, arm_id: ArmID, *reward_args: Any, **reward_kwargs: Any) -> None:
         """Learn what an arm paid."""
         reward = reward_args[0] if reward_args else next(iter(reward_kwargs.values()))
-        self._known([arm_id]).update(arm_id, reward)
+        self._bandit_with([arm_id]).update(arm_id, reward)
         super().update(arm_id, *reward_args, **reward_kwargs)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Arguments of the command line: policies, problems, noises and paths."""
+"""Parses arguments of the command line: policies, problems, noises, engines and paths."""
 
 import argparse
 import inspect
@@ -35,8 +35,8 @@ class UserError(Exception):
 
 
 @contextmanager
-def refusing(where: str = "") -> Iterator[None]:
-    """Turn the library's errors about an argument into a `UserError`."""
+def user_errors(where: str = "") -> Iterator[None]:
+    """Turn the library's errors about an argument into a `UserError`; its message begins with `where`."""
     try:
         yield
     except (TypeError, ValueError, FileExistsError, EngineError, MissingExtraError) as error:
@@ -44,17 +44,17 @@ def refusing(where: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def refusing_store() -> Iterator[None]:
-    """Turn errors about a file that cannot be used as a store into a `UserError`; damaged files and failures stay errors."""
+def user_errors_of_store() -> Iterator[None]:
+    """Turn errors about a file that cannot be used as a store into a `UserError`, but not damage or failed writes."""
     try:
-        with refusing():
+        with user_errors():
             yield
     except (NotAStoreError, PathMissingError, StoreFormatError, StoreLockedError, StoreReadOnlyError) as error:
         raise UserError(str(error)) from error
 
 
-def value_of(text: str) -> int | float | str:
-    """Return `text` as a number if it is one, else unchanged; the rules of the library check it."""
+def parse_value(text: str) -> int | float | str:
+    """Return `text` as a number if it is one, otherwise unchanged."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -89,36 +89,34 @@ def read_policies(text: str) -> "list[Policy]":
     name, given = _split("policy", text)
     ranges = {key: _range(f"policy {text!r}: ", key, value) for key, value in given.items() if ".." in value}
     grid = itertools.product(*ranges.values())
-    return [read_policy(_written(name, given | dict(zip(ranges, values, strict=True)))) for values in grid]
-
-
-def _written(name: str, given: dict[str, str]) -> str:
-    """Return the text that `_split` splits."""
-    return f"{name}:{','.join(f'{key}={value}' for key, value in given.items())}" if given else name
+    return [_make_policy(text, name, given | dict(zip(ranges, values, strict=True))) for values in grid]
 
 
 def _range(where: str, key: str, text: str) -> list[str]:
     """Return the numbers of `low..high/count`, evenly spaced and including both ends."""
     ends, slash, count = text.partition("/")
-    low, high, many = (value_of(each) for each in (*ends.split("..", 1), count))
-    if not slash or isinstance(low, str) or isinstance(high, str) or not isinstance(many, int):
+    low, high, steps = (parse_value(each) for each in (*ends.split("..", 1), count))
+    if not slash or isinstance(low, str) or isinstance(high, str) or not isinstance(steps, int):
         raise UserError(f"{where}{key} must be a value or low..high/count, got {text!r}")
-    if many < 2:
-        raise UserError(f"{where}{key} must have a count of 2 or more in low..high/count, got {many}")
-    return [repr(round(low + (high - low) * k / (many - 1), 12)) for k in range(many)]
+    if steps < 2:
+        raise UserError(f"{where}{key} must have a count of 2 or more in low..high/count, got {steps}")
+    return [repr(round(low + (high - low) * k / (steps - 1), 12)) for k in range(steps)]
 
 
 def read_policy(text: str) -> "Policy":
     """Return the policy written as `name:key=value`."""
+    return _make_policy(text, *_split("policy", text))
+
+
+def _make_policy(text: str, name: str, given: dict[str, str]) -> "Policy":
     from rotting import registry
 
-    name, given = _split("policy", text)
-    with refusing():
+    with user_errors():
         kind: Any = registry.find(name)
     where = f"policy {text!r}: "
     _check_keys(where, name, given, [each.name for each in kind.parameters()])
-    with refusing(where):
-        policy: Policy = kind(**{key: value_of(value) for key, value in given.items()})
+    with user_errors(where):
+        policy: Policy = kind(**{key: parse_value(value) for key, value in given.items()})
     return policy
 
 
@@ -135,7 +133,7 @@ def read_problem(text: str, horizon: str | None) -> "Problem":
     _check_keys(where, name, given, list(arguments))
     if horizon is not None and "horizon" in arguments:
         given.setdefault("horizon", horizon)
-    with refusing(where):
+    with user_errors(where):
         return problems.make(name, **{key: _argument(arguments[key].annotation, value) for key, value in given.items()})
 
 
@@ -146,8 +144,8 @@ def _argument(kind: Any, text: str) -> Any:
     if kind is Noise:
         return _noise(text)
     if getattr(kind, "__origin__", None) is Sequence:
-        return [value_of(part) for part in text.split("/")]
-    return value_of(text)
+        return [parse_value(part) for part in text.split("/")]
+    return parse_value(text)
 
 
 def known_noises() -> dict[str, "type[Noise]"]:
@@ -164,7 +162,7 @@ def _noise(text: str) -> "Noise":
         raise InvalidValueError("noise", f"be one of {', '.join(known)}", name, hint=suggest(name, known))
     signature = inspect.signature(known[name])
     try:
-        values = signature.bind(*map(value_of, rest)).args
+        values = signature.bind(*map(parse_value, rest)).args
     except TypeError:
         raise InvalidValueError("noise", f"be written {'/'.join([name, *signature.parameters])}", text) from None
     return known[name](*values)
@@ -191,36 +189,36 @@ def read_workers(options: argparse.Namespace) -> int | None:
 
     if options.workers is None:
         return None
-    with refusing():
-        return positive_int("workers", value_of(options.workers))
+    with user_errors():
+        return positive_int("workers", parse_value(options.workers))
 
 
 @contextmanager
 def read_engine(options: argparse.Namespace) -> Iterator[Any]:
-    """Yield the engine, as `simulate` takes it. An engine that cannot be used is refused before any work starts."""
+    """Yield the engine for `simulate`, or raise a `UserError` before any work starts if it cannot be used."""
     if options.scheduler is not None and options.engine != "dask":
         raise UserError(f"scheduler must be given with --engine dask, got --engine {options.engine}")
     from rotting.common.rules import positive
     from rotting.simulation.simulate import default_workers, simulate_all
 
-    with refusing():
-        timeout = positive("timeout", value_of(options.timeout))
+    with user_errors():
+        timeout = positive("timeout", parse_value(options.timeout))
     if options.engine != "dask":
-        with refusing():
-            simulate_all([], progress=False, engine=options.engine)  # raises if the engine cannot be used
+        with user_errors():
+            simulate_all([], progress=False, engine=options.engine)  # no games: only checks that the engine can be used
         yield options.engine
         return
     workers = read_workers(options)
-    with refusing():
+    with user_errors():
         from rotting.engines.dask import connect
 
         engine = connect(options.scheduler, timeout, default_workers() if workers is None else workers)
-    with closing(engine):  # also if the games are refused
+    with closing(engine):
         yield engine
 
 
-def new_place(option: str, text: str) -> Path:
-    """Return a path where nothing exists yet and something can be written; checked before the work starts."""
+def new_path(option: str, text: str) -> Path:
+    """Return a path that does not exist yet and can be written to. This is checked before the work starts."""
     path = Path(text)
     if os.path.lexists(path):
         raise UserError(f"{option} must be new, but '{path}' exists")
@@ -230,13 +228,13 @@ def new_place(option: str, text: str) -> Path:
     return path
 
 
-def new_picture(option: str, text: str) -> Path:
-    """Return a path where a picture can be written, in a format that Matplotlib can draw."""
-    path = new_place(option, text)
+def new_picture_path(option: str, text: str) -> Path:
+    """Return a new path whose suffix is a picture format that Matplotlib can draw."""
+    path = new_path(option, text)
     from rotting.display.pictures import check_suffix
 
     try:
-        with refusing():
+        with user_errors():
             check_suffix(option, path)
     except MissingExtraError as error:
         raise UserError(f"{option}: {error}") from error

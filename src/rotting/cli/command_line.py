@@ -15,7 +15,7 @@ from rotting.cli import (
     theory_command,
 )
 from rotting.cli.arguments import SYNTAX, UserError
-from rotting.cli.parsers import Command, Parser, raw
+from rotting.cli.parsers import Commands, Parser, help_formatter
 from rotting.common.rules import suggest
 from rotting.common.version import __version__
 from rotting.errors import EngineError, MissingExtraError
@@ -40,12 +40,12 @@ Policies and problems are written {SYNTAX}; `rotting list` names them all.
 def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     """Return the parser, and the names of its commands."""
     about = "Multi-armed bandits whose arms wear out: simulate, compare, reproduce."
-    parser = Parser(prog="rotting", description=about, epilog=EXAMPLES, formatter_class=raw, allow_abbrev=False)
+    parser = Parser(prog="rotting", description=about, epilog=EXAMPLES, formatter_class=help_formatter, allow_abbrev=False)
     parser.add_argument("-V", "--version", action="version", version=f"rotting {__version__}")
-    command = Command(parser)
+    commands = Commands(parser)
     for each in (list_command, simulate_command, theory_command, reproduce_command, log_command, backup_command, serve_command):
-        each.add(command)
-    return parser, command.names
+        each.add(commands)
+    return parser, commands.names
 
 
 def _run(arguments: Sequence[str]) -> int:

@@ -6,15 +6,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rotting.cli.arguments import (
-    UserError,
-    known_noises,
-)
+from rotting.cli.arguments import UserError, known_noises
 from rotting.cli.output import json_text
 from rotting.common.rules import suggest
 
 if TYPE_CHECKING:
-    from rotting.cli.parsers import Command
+    from rotting.cli.parsers import Commands
 
 
 class _Entry(NamedTuple):
@@ -117,8 +114,8 @@ def _written(kind: str, entries: list[_Entry]) -> str:
     return "\n".join(lines)
 
 
-def add(command: "Command") -> None:
+def add(commands: "Commands") -> None:
     """Add the command to the parser."""
-    lister = command("list", _list, "List the policies and problems, with their parameters")
+    lister = commands.add("list", _list, "List the policies and problems, with their parameters")
     lister.add_argument("kind", nargs="?", metavar="policies|problems", help="what to list; default: both")
     lister.add_argument("--json", action="store_true", help="print strict JSON")

@@ -1,4 +1,4 @@
-"""`rotting log`: the events that a store keeps."""
+"""`rotting log`: print, export or verify the events of a store."""
 
 import argparse
 import json
@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rotting.cli.arguments import UserError, new_place, refusing, refusing_store, value_of
+from rotting.cli.arguments import UserError, new_path, parse_value, user_errors, user_errors_of_store
 from rotting.errors import MissingExtraError, StoreDamagedError
 
 if TYPE_CHECKING:
-    from rotting.cli.parsers import Command
+    from rotting.cli.parsers import Commands
     from rotting.store.protocol import Event
     from rotting.store.sqlite import SQLiteStore
 
@@ -23,14 +23,14 @@ _EVENT = len("learned_many")  # the longest name
 
 def _log(options: argparse.Namespace) -> None:
     out = None if options.out is None else _new_table("out", options.out)
-    after: Any = value_of(options.after)
+    after: Any = parse_value(options.after)
     if options.verify and (options.bandit is not None or after != 0):
         raise UserError("verify must be given without --bandit and --after: it reads the whole log")
     with _opened(options.file) as store:
         if options.verify:
             _verify(store, options.file)
             return
-        with refusing():
+        with user_errors():
             events = store.read(options.bandit, after)
         if out is not None:
             _export(events, out)
@@ -42,7 +42,7 @@ def _log(options: argparse.Namespace) -> None:
 
 
 def _opened(file: str) -> "SQLiteStore":
-    with refusing_store():
+    with user_errors_of_store():
         from rotting.store.sqlite import SQLiteStore
 
         return SQLiteStore(file, readonly=True)
@@ -69,14 +69,14 @@ def _text(value: object) -> str:
 
 
 def _short(value: object) -> str:
-    """Return JSON, in which a long list is cut to its first values and their number."""
+    """Return JSON, in which a long list is shortened to its first values and their number."""
     if isinstance(value, list) and len(value) > _SHOWN:
         return f"{_text(value[:_SHOWN])[:-1]}, ... {len(value)} in all]"
     return _text(value)
 
 
 def _print(store: "SQLiteStore", events: "Iterable[Event]") -> None:
-    """Print one event per line: common fields in columns, then the others. Lines are cut to the width of a terminal."""
+    """Print one event per line: common fields in columns, then the others. In a terminal, lines are cut to its width."""
     wide = min(20, max((6, *map(len, store.bandits()))))
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(f"{'number':>8} {'epoch':>6}  {'bandit':{wide}}  {'event':{_EVENT}}  {'id':8}".rstrip())
@@ -90,7 +90,7 @@ def _print(store: "SQLiteStore", events: "Iterable[Event]") -> None:
 
 
 def _new_table(name: str, text: str) -> Path:
-    path = new_place(name, text)
+    path = new_path(name, text)
     if path.suffix not in _FORMATS:
         raise UserError(f"{name} must end in one of {', '.join(_FORMATS)}, got {text!r}")
     return path
@@ -132,14 +132,14 @@ def _in_columns(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def add(command: "Command") -> None:
+def add(commands: "Commands") -> None:
     """Add the command to the parser."""
     more = "Another program may be writing to the store; nothing is changed. Ids are shortened; --json prints them in full."
-    log = command("log", _log, "Print, export or verify the events that a store keeps", more)
+    log = commands.add("log", _log, "Print, export or verify the events of a store", more)
     log.add_argument("file", metavar="FILE", help="the store, such as songs.rot")
     log.add_argument("--bandit", metavar="NAME", help="only the events of this bandit; default: of all bandits")
     log.add_argument("--after", default="0", metavar="N", help="only the events after number N; default: 0")
     ways = log.add_mutually_exclusive_group()
-    ways.add_argument("--json", action="store_true", help="strict JSON on standard output, one event a line")
-    ways.add_argument("--out", metavar="FILE.csv|FILE.parquet", help="export the events into a new file")
-    ways.add_argument("--verify", action="store_true", help="check that every event is as it was written, and play them again")
+    ways.add_argument("--json", action="store_true", help="print strict JSON, one event per line")
+    ways.add_argument("--out", metavar="FILE.csv|FILE.parquet", help="export the events to a new file")
+    ways.add_argument("--verify", action="store_true", help="check that no event was changed, and replay every decision")

@@ -8,18 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rotting.cli.arguments import (
-    UserError,
-    add_engine_options,
-    new_place,
-    read_engine,
-    read_workers,
-    refusing,
-)
+from rotting.cli.arguments import UserError, add_engine_options, new_path, read_engine, read_workers, user_errors
 from rotting.cli.output import say
 
 if TYPE_CHECKING:
-    from rotting.cli.parsers import Command
+    from rotting.cli.parsers import Commands
     from rotting.engines.chunk_store import ChunkStore
 
 
@@ -30,15 +23,15 @@ def _reproduce(options: argparse.Namespace) -> None:
     from rotting.report.claims import IN_SHORT, claims_table
 
     began = time.monotonic()
-    with refusing():
+    with user_errors():
         names = [experiments.check_id(name) for name in options.experiment] or experiments.list_experiments()
     default = Path("reproduced", names[0] if len(names) == 1 else options.size)
-    out = new_place("out", str(experiments.free_name(default)) if options.out is None else options.out)
-    _needs_report()
+    out = new_path("out", str(experiments.free_name(default)) if options.out is None else options.out)
+    _check_report_extras()
     workers = read_workers(options)
     store = ChunkStore(cache_folder() / "games", fresh=options.fresh)
-    with read_engine(options) as engine, _saying_where_games_are(store):
-        use = "all are played anew, and replace the older ones" if options.fresh else "a stopped run resumes from there"
+    with read_engine(options) as engine, _interrupt_hint(store):
+        use = "all are played again, and replace the older ones" if options.fresh else "a stopped run resumes from there"
         say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {store.folder}: {use}.")
         finished = experiments.run(names, options.size, workers, options.progress, store, engine)
         about = experiments.about(finished, time.monotonic() - began, store.reused)
@@ -52,29 +45,29 @@ def _reproduce(options: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _saying_where_games_are(store: "ChunkStore") -> Iterator[None]:
-    """Make an interrupt say where finished games are kept, and how to use them."""
+def _interrupt_hint(store: "ChunkStore") -> Iterator[None]:
+    """Add to an interrupt where finished games are kept, and how to use them."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        said = str(stop)  # during the games, `simulate_all` says how many are kept
+        message = str(stop)  # during the games, `simulate_all` says how many are kept
         if store.fresh:
-            said = said or f"games played anew and older ones are kept in '{store.folder}'"
-            raise KeyboardInterrupt(f"{said}. Run it without --fresh to use both") from None
-        said = said or f"finished games are kept in '{store.folder}': run it again to continue from there"
-        raise KeyboardInterrupt(said) from None
+            message = message or f"new games and older ones are kept in '{store.folder}'"
+            raise KeyboardInterrupt(f"{message}. Run it without --fresh to use both") from None
+        message = message or f"finished games are kept in '{store.folder}': run it again to continue from there"
+        raise KeyboardInterrupt(message) from None
 
 
-def _needs_report() -> None:
+def _check_report_extras() -> None:
     """Check that the report can be written, before the games are played."""
     if any(find_spec(name) is None for name in ("matplotlib", "plotly", "polars")):
         raise UserError("a report needs Matplotlib, Plotly and Polars: pip install 'rotting[report]'")
 
 
-def add(command: "Command") -> None:
+def add(commands: "Commands") -> None:
     """Add the command to the parser."""
     more = "Writes a report (report.html), figures, tables and every result into a new folder."
-    reproduce = command("reproduce", _reproduce, "Repeat the experiments of the paper, and check its claims", more)
+    reproduce = commands.add("reproduce", _reproduce, "Repeat the experiments of the paper, and check its claims", more)
     reproduce.add_argument("experiment", nargs="*", help="rested-two-arms, restless-nights, ...; default: all of them")
     sizes = reproduce.add_mutually_exclusive_group()
     quick, full = "few runs, for a few minutes (the default)", "as many runs as in the paper, for hours"
@@ -83,7 +76,6 @@ def add(command: "Command") -> None:
     reproduce.add_argument(
         "--out", metavar="FOLDER", help="new folder for the report; default: the next free name in reproduced/"
     )
-    fresh = "ignore kept games and play all of them again"
-    reproduce.add_argument("--fresh", action="store_true", help=fresh)
+    reproduce.add_argument("--fresh", action="store_true", help="ignore kept games and play all of them again")
     add_engine_options(reproduce)
     reproduce.add_argument("--no-progress", dest="progress", action="store_false", default=True, help="show no progress bar")

@@ -4,11 +4,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rotting.cli.arguments import UserError, refusing, value_of
+from rotting.cli.arguments import UserError, parse_value, user_errors
 from rotting.errors import MissingExtraError, PathMissingError, StoreError
 
 if TYPE_CHECKING:
-    from rotting.cli.parsers import Command
+    from rotting.cli.parsers import Commands
 
 
 def _serve(options: argparse.Namespace) -> None:
@@ -16,9 +16,9 @@ def _serve(options: argparse.Namespace) -> None:
     from rotting.common.rules import POSITIVE, nonnegative_int, option
     from rotting.store.protocol import DURABILITIES
 
-    with refusing():
-        port = nonnegative_int("port", value_of(options.port))
-        rate: Any = None if options.rate is None else POSITIVE.check("rate", value_of(options.rate))
+    with user_errors():
+        port = nonnegative_int("port", parse_value(options.port))
+        rate: Any = None if options.rate is None else POSITIVE.check("rate", parse_value(options.rate))
         option(*DURABILITIES).check("durability", options.durability)
     if port > 65_535:
         raise UserError(f"port must be at most 65535, got {port}")
@@ -38,7 +38,7 @@ def _serve(options: argparse.Namespace) -> None:
             tls=None if options.tls_cert is None else (options.tls_cert, options.tls_key),
             proxies=tuple(options.trusted_proxy),
         )
-        with refusing():
+        with user_errors():
             serve(options.file, settings, say)
     except (MissingExtraError, PathMissingError, StoreError) as error:
         raise UserError(str(error)) from error
@@ -48,19 +48,19 @@ def _token(options: argparse.Namespace) -> None:
     from rotting.cli.output import say
     from rotting.service.tokens import new_token
 
-    with refusing():
+    with user_errors():
         bandits = None if options.bandits is None else options.bandits.split(",")
         print(new_token(Path(options.file), options.name, options.scopes.split(","), bandits))
     say(f"added to {options.file}, which holds the digest only; keep the token: it is shown once")
 
 
-def add(command: "Command") -> None:
+def add(commands: "Commands") -> None:
     """Add the commands to the parser."""
     more = (
         "SIGTERM shuts the service down cleanly; SIGHUP reloads the tokens and reopens the access log. "
         "The OpenAPI document is at /openapi.json."
     )
-    serve = command("serve", _serve, "Serve the bandits of a store over HTTP", more)
+    serve = commands.add("serve", _serve, "Serve the bandits of a store over HTTP", more)
     serve.add_argument("file", metavar="FILE", help="the store, such as songs.rot; it is created if it is missing")
     serve.add_argument("--must-exist", action="store_true", help="refuse to start if the store is missing")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on; default: 127.0.0.1, this machine only")
@@ -80,7 +80,7 @@ def add(command: "Command") -> None:
         default=[],
         help="use the client address in X-Forwarded-For from this proxy",
     )
-    token = command(
+    token = commands.add(
         "token", _token, "Add a token to a token file, and print it", "The file holds the digest of the token only."
     )
     token.add_argument("file", metavar="FILE", help="the token file; it is created if it is missing")

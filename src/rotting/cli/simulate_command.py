@@ -6,36 +6,36 @@ from typing import TYPE_CHECKING, Any
 from rotting.cli.arguments import (
     SYNTAX,
     add_engine_options,
-    new_picture,
-    new_place,
+    new_path,
+    new_picture_path,
+    parse_value,
     read_engine,
     read_policies,
     read_problem,
-    refusing,
-    value_of,
+    user_errors,
 )
 from rotting.cli.output import json_text, say
 
 if TYPE_CHECKING:
-    from rotting.cli.parsers import Command
+    from rotting.cli.parsers import Commands
 
 
 def _simulate(options: argparse.Namespace) -> None:
     policies = [policy for text in options.policy for policy in read_policies(text)]
     problem = read_problem(options.problem, options.horizon)
-    out = None if options.out is None else new_place("out", options.out)
-    plot = None if options.plot is None else new_picture("plot", options.plot)
+    out = None if options.out is None else new_path("out", options.out)
+    plot = None if options.plot is None else new_picture_path("plot", options.plot)
 
     from rotting.simulation.simulate import simulate
 
-    numbers = {name: value_of(getattr(options, name)) for name in ("runs", "seed")}
+    numbers = {name: parse_value(getattr(options, name)) for name in ("runs", "seed")}
     for name in ("horizon", "workers", "first_run"):
         if getattr(options, name) is not None:
-            numbers[name] = value_of(getattr(options, name))
+            numbers[name] = parse_value(getattr(options, name))
     arguments: Any = numbers
-    with read_engine(options) as engine, refusing():
+    with read_engine(options) as engine, user_errors():
         result = simulate(policies, problem, engine=engine, **arguments)
-    # Files first, as the reader may close the pipe early; and print the table even if the disk is full.
+    # Files come first, since the reader of the pipe may close it early. The table is printed even if the disk is full.
     try:
         if out is not None:
             result.save(out)
@@ -47,9 +47,9 @@ def _simulate(options: argparse.Namespace) -> None:
         print(json_text(result.to_json()) if options.json else result.table())
 
 
-def add(command: "Command") -> None:
+def add(commands: "Commands") -> None:
     """Add the command to the parser."""
-    simulate = command("simulate", _simulate, "Let policies play a problem, and compare their regret")
+    simulate = commands.add("simulate", _simulate, "Let policies play a problem, and compare their regret")
     written = f"written {SYNTAX}"
     simulate.add_argument("--problem", default="two-arms", metavar="PROBLEM", help=f"{written}; default: two-arms")
     simulate.add_argument(

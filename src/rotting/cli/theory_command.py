@@ -3,17 +3,11 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from rotting.cli.arguments import (
-    SYNTAX,
-    read_policy,
-    read_problem,
-    refusing,
-    value_of,
-)
+from rotting.cli.arguments import SYNTAX, parse_value, read_policy, read_problem, user_errors
 from rotting.cli.output import json_text
 
 if TYPE_CHECKING:
-    from rotting.cli.parsers import Command
+    from rotting.cli.parsers import Commands
 
 
 def _theory(options: argparse.Namespace) -> None:
@@ -21,8 +15,8 @@ def _theory(options: argparse.Namespace) -> None:
 
     policies = [read_policy(text) for text in options.policy or []]
     problem = read_problem(options.problem, options.horizon)
-    horizon: Any = None if options.horizon is None else value_of(options.horizon)
-    with refusing():
+    horizon: Any = None if options.horizon is None else parse_value(options.horizon)
+    with user_errors():
         known, table = theory.constants(problem, horizon), theory.table(problem, policies or None, horizon)
     if options.json:
         print(json_text({"problem": problem.describe(), "constants": known.to_json(), "theorems": table.rows}))
@@ -30,10 +24,10 @@ def _theory(options: argparse.Namespace) -> None:
         print(table)
 
 
-def add(command: "Command") -> None:
+def add(commands: "Commands") -> None:
     """Add the command to the parser."""
     more = "Prints the constants of the problem, the bound of each theorem at the horizon, or why a theorem does not apply."
-    theory = command("theory", _theory, "Show what the paper proves about a problem", more)
+    theory = commands.add("theory", _theory, "Show what the paper proves about a problem", more)
     theory.add_argument("problem", metavar="PROBLEM", help=f"written {SYNTAX}")
     theory.add_argument(
         "--policy",

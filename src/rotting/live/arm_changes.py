@@ -1,4 +1,4 @@
-"""How the arms of a bandit come and go."""
+"""The methods of a bandit that add and remove arms."""
 
 from collections.abc import Hashable
 from typing import Literal
@@ -12,7 +12,7 @@ _WEIGHT = Rule(f"a whole number from 1 to {MAX_PRIOR_WEIGHT:,}", low=1, high=MAX
 
 
 class ArmChanges(BanditView):
-    """The methods of a bandit that add, retire and forget arms."""
+    """The methods of a bandit that add and remove arms."""
 
     def add_arm(
         self,
@@ -22,21 +22,21 @@ class ArmChanges(BanditView):
     ) -> None:
         """Add an arm. As in the paper, a new arm is explored at the next decision.
 
-        A tuning that depends on the number of arms is computed again; what was learned stays. If a retired arm has this id,
-        everything about it is forgotten: rewards of its pending decisions do not reach the new arm.
+        Parameters that depend on the number of arms are tuned again; what was learned stays. If a retired arm has this id, it
+        is forgotten first: rewards of its pending decisions do not reach the new arm.
 
         Args:
             arm: its id.
             resume: `revive` the retired arm with this id instead of adding a new one.
-            prior: what to assume of a new arm: a mean and a weight up to 10,000, as if it had paid that mean so many times; or
-                "pooled", the mean of all rewards so far, with weight 1. With a prior, the arm is not explored first.
+            prior: a mean and a weight up to 10,000: the new arm starts as if it had paid this mean that many times. "pooled":
+                the mean of all rewards so far, with weight 1. With a prior, the arm is not explored first.
         """
         check_arm(arm)
         with self._guard.lock:
             arms = self._state.arms
             if resume and prior is not None:
                 raise InvalidValueError("prior", "be left out with resume, which keeps what was learned", prior)
-            assumed = None if prior is None else self._checked_prior(prior)
+            checked_prior = None if prior is None else self._checked_prior(prior)
             if arm in arms.active:
                 raise InvalidValueError("arm", "be new", arm, hint=", which is there already")
             if resume and arm not in arms.retired:
@@ -44,14 +44,13 @@ class ArmChanges(BanditView):
             if resume:
                 self._state.revive(arms.names[arms.retired[arm]])
             else:
-                self._state.add(arm, assumed)
+                self._state.add(arm, checked_prior)
 
     def _checked_prior(self, prior: object) -> tuple[float, int]:
         """Return the mean and the weight of a prior."""
-        if self._state.learner.weighs:
-            raise InvalidValueError(
-                "prior", f"be left out for {self.policy!r}, which starts a new arm level with the best", prior
-            )
+        if self._state.learner.uses_propensity:
+            rule = f"be left out for {self.policy!r}, which starts a new arm level with the best"
+            raise InvalidValueError("prior", rule, prior)
         if isinstance(prior, str) and prior == "pooled":
             pending = self._state.pending
             if not pending.number:
@@ -62,21 +61,18 @@ class ArmChanges(BanditView):
         return self._rewards.check(prior[0], "mean"), int(_WEIGHT.check("weight", prior[1]))
 
     def remove_arm(self, arm: Hashable, keep: bool = False) -> None:
-        """Never choose `arm` again: `retire` it, or `forget` it.
+        """Stop choosing `arm`: `retire` it with `keep=True`, otherwise `forget` it.
 
         Args:
             arm: its id.
-            keep: keep its statistics, for `add_arm(arm, resume=True)`.
+            keep: keep what was learned about it, for `add_arm(arm, resume=True)`.
         """
         with self._guard.lock:
             self._state.arms.known(arm)
-            if keep:
-                self.retire(arm)
-            else:
-                self.forget(arm)
+            (self.retire if keep else self.forget)(arm)
 
     def retire(self, arm: Hashable) -> None:
-        """Do not choose `arm` any more, but keep what was learned, for `revive`; rewards of pending decisions still reach it.
+        """Stop choosing `arm`, but keep what was learned about it for `revive`. Its pending decisions can still be rewarded.
 
         Args:
             arm: its id.
@@ -88,7 +84,7 @@ class ArmChanges(BanditView):
             self._state.retire(arm)
 
     def revive(self, arm: Hashable) -> None:
-        """Make `arm`, which was retired, available again, with what was learned about it.
+        """Choose a retired arm again, with what was learned about it.
 
         Args:
             arm: its id.
@@ -96,10 +92,9 @@ class ArmChanges(BanditView):
         self.add_arm(arm, resume=True)
 
     def forget(self, arm: Hashable) -> None:
-        """Forget everything about `arm`, active or retired; a reward of one of its pending decisions will be `expired`.
+        """Forget everything about `arm`, active or retired. Rewards of its pending decisions will be "expired".
 
-        The id may be used again, for a new arm, which such a reward does not reach. To let the rewards of pending decisions
-        count, `retire` the arm first.
+        The id may be used again for a new arm, which these rewards do not reach. To let them count, `retire` the arm first.
 
         Args:
             arm: its id.

@@ -16,22 +16,21 @@ from rotting.common.arrays import Ints
 from rotting.common.rules import suggest
 from rotting.errors import InvalidTypeError, InvalidValueError, brief
 
-_NAMED = 6  # arms in an error message
-_BITS = 4_096  # of a number: Python refuses to write numbers that are much longer
-_DEPTH = 50  # of tuples in tuples: JSON readers refuse what is nested much deeper
+_SHOWN = 6  # arms in an error message
+_MAX_BITS = 4_096  # of a number: Python refuses to print numbers that are much longer
+_MAX_DEPTH = 50  # of tuples in tuples: JSON parsers refuse values that are nested much deeper
 MAX_PRIOR_WEIGHT = 10_000
 """The largest weight of a `prior`: adding the arm learns that many rewards, one by one."""
-_MANY = 1_000  # listed arms from which on an array sorts them faster than a set
-_SEARCHED = 500  # arms among which a misspelt one is looked for: it takes a millisecond
+_MANY = 1_000  # slots: sorting more of them is faster with an array than with a set
+_SEARCHED = 500  # a misspelt arm gets a suggestion if there are at most so many arms: searching them takes a millisecond
 
 
-def check_arm(arm: object, depth: int = _DEPTH) -> Hashable:
+def check_arm(arm: object, depth: int = _MAX_DEPTH) -> Hashable:
     """Check the id of an arm: a str, int, float, bool or None, or a tuple of these, which JSON can store and a dict look up."""
     if isinstance(arm, tuple):
         if depth == 0:
-            raise InvalidValueError(
-                "arm", f"be nested at most {_DEPTH} tuples deep, so that JSON can carry it", arm, got="more"
-            )
+            rule = f"be nested at most {_MAX_DEPTH} tuples deep, so that JSON can carry it"
+            raise InvalidValueError("arm", rule, arm, got="more")
         for part in arm:
             check_arm(part, depth - 1)
         return arm
@@ -39,11 +38,10 @@ def check_arm(arm: object, depth: int = _DEPTH) -> Hashable:
         if not arm.isascii() and any("\ud800" <= each <= "\udfff" for each in arm):
             raise InvalidValueError("arm", "be a string of whole characters, so that JSON can carry it", arm)
         return arm
-    if type(arm) is int and arm.bit_length() > _BITS:
-        raise InvalidValueError("arm", f"be a whole number of at most {_BITS} bits", arm, got=f"one of {arm.bit_length()} bits")
-    if arm is None or type(arm) in {int, bool}:
-        return arm
-    if type(arm) is float and math.isfinite(arm):
+    if type(arm) is int and arm.bit_length() > _MAX_BITS:
+        bits = arm.bit_length()
+        raise InvalidValueError("arm", f"be a whole number of at most {_MAX_BITS} bits", arm, got=f"one of {bits} bits")
+    if arm is None or type(arm) in {int, bool} or (type(arm) is float and math.isfinite(arm)):
         return arm
     raise InvalidTypeError("arm", "be a string, a number, None or a tuple of these, so that JSON can carry it", arm)
 
@@ -73,7 +71,7 @@ NOTHING: frozenset[int] = frozenset()
 
 @final
 class Complement:
-    """All active arms except a few. The slots are listed on demand only, since that takes time for every arm."""
+    """All active arms except a few hidden ones. Its slots are listed on demand only, which takes time for every arm."""
 
     __slots__ = ("_slots", "every", "hidden", "size")
 
@@ -92,7 +90,7 @@ class Complement:
         return self._slots
 
     def kept(self, slots: Ints) -> Ints:
-        """Return the given slots that belong to this set, in increasing order."""
+        """Return those of the given slots that belong to this set, in increasing order."""
         slots = np.sort(slots)
         places = np.minimum(np.searchsorted(self.every, slots), self.every.size - 1)
         left: Ints = slots[self.every[places] == slots]
@@ -113,11 +111,11 @@ def to_slots(among: Ints | HasSlots) -> Ints:
 
 
 class Arms:
-    """Which arm is in which slot."""
+    """The slot of each arm."""
 
     def __init__(self, names: Iterable[object]) -> None:
         check_iterable(names)
-        self.names: list[Hashable] = [check_arm(arm) for arm in names]  # of each slot; meaningless for a free one
+        self.names: list[Hashable] = [check_arm(arm) for arm in names]  # the id in each slot; meaningless for a free slot
         if not self.names:
             raise InvalidValueError("arms", "hold at least one arm", self.names, got="none")
         self.active = {arm: slot for slot, arm in enumerate(self.names)}
@@ -142,24 +140,18 @@ class Arms:
         return arms
 
     def set_slots(self, slots: Ints) -> None:
-        """Set the slots of the active arms. Each change makes a new array: callers keep the old one."""
+        """Set the slots of the active arms. Every change makes a new array, since callers keep the old one."""
         self.slots = slots
-        self._mask: tuple[object, object, Ints | Complement] = (
-            None,
-            None,
-            slots,
-        )  # the last `arms` and `without` that were tuples, and what `available` returned
-
-    def _place(self, slot: int) -> int:
-        return int(np.searchsorted(self.slots, slot))
+        # The last arguments of `available` that were tuples or None, and what it returned.
+        self._last_available: tuple[object, object, Ints | Complement] = (None, None, slots)
 
     def _activate(self, arm: Hashable, slot: int) -> None:
         self.active[arm] = slot
-        self.set_slots(np.insert(self.slots, self._place(slot), slot))
+        self.set_slots(np.insert(self.slots, int(np.searchsorted(self.slots, slot)), slot))
 
     def _deactivate(self, arm: Hashable) -> int:
         slot = self.active.pop(arm)
-        self.set_slots(np.delete(self.slots, self._place(slot)))
+        self.set_slots(np.delete(self.slots, int(np.searchsorted(self.slots, slot))))
         return slot
 
     def known(self, arm: Hashable, retired: bool = False) -> int:
@@ -171,16 +163,17 @@ class Arms:
         except TypeError:  # not hashable
             slot = None
         if slot is None:
-            raise InvalidValueError("arm", f"be one of {self._names_for_error()}", arm, hint=self._hint(arm))
+            raise InvalidValueError("arm", f"be one of {self._names_for_error()}", arm, hint=self._suggestion(arm))
         return slot
 
-    def _known_all(self, arms: Iterable[Hashable]) -> list[int]:
-        """Return the slots of active arms."""
+    def _active_slots(self, arms: Iterable[Hashable], retired: bool = False) -> list[int]:
+        """Return the slots of active arms; with `retired`, retired arms are allowed and skipped."""
         given = tuple(arms)
         try:
             return [*map(self.active.__getitem__, given)]
-        except (KeyError, TypeError):
-            return [*map(self.known, given)]  # raises the error that names the unknown arm
+        except (KeyError, TypeError):  # one by one: an unknown arm raises the error that names it
+            found, skipped = [self.known(arm, retired) for arm in given], {*self.retired.values()}
+            return [slot for slot in found if slot not in skipped]
 
     def _sorted(self, slots: list[int], hidden: frozenset[int]) -> Ints:
         """Return the distinct slots that are not hidden, in increasing order."""
@@ -191,20 +184,12 @@ class Arms:
         here[list(hidden)] = False
         return np.flatnonzero(here)
 
-    def _hidden(self, arms: Iterable[Hashable]) -> frozenset[int]:
-        """Return the slots of these arms, without the retired ones, which are never chosen anyway."""
-        given = tuple(arms)
-        try:
-            return frozenset(map(self.active.__getitem__, given))
-        except (KeyError, TypeError):
-            return frozenset({self.known(arm, retired=True) for arm in given}.difference(self.retired.values()))
-
     def _names_for_error(self) -> str:
         """Return the active arms for an error message: the first few, and how many others there are."""
-        names, more = [brief(arm) for arm in islice(self.active, _NAMED)], len(self.active) - _NAMED
-        return ", ".join(names) if more <= 0 else f"{', '.join(names)} and {more} others"
+        names, more = ", ".join(brief(arm) for arm in islice(self.active, _SHOWN)), len(self.active) - _SHOWN
+        return names if more <= 0 else f"{names} and {more} others"
 
-    def _hint(self, arm: Hashable) -> str:
+    def _suggestion(self, arm: Hashable) -> str:
         if not isinstance(arm, str) or len(self.active) > _SEARCHED:
             return ""
         return suggest(arm, [each for each in self.active if isinstance(each, str)])
@@ -213,26 +198,26 @@ class Arms:
         """Return the slots of `arms` (None: of all active arms) except those of `without`, in increasing order."""
         if without is None and arms is None:
             return self.slots
-        known = self._mask  # a tuple cannot change, so the slots that were found for it are still right
-        if arms is known[0] and without is known[1]:
-            return known[2]
+        last = self._last_available  # a tuple cannot change, so the slots that were found for it are still right
+        if arms is last[0] and without is last[1]:
+            return last[2]
         hidden = NOTHING
         if without is not None:
             check_iterable(without, "without")
-            hidden = self._hidden(without)
+            hidden = frozenset(self._active_slots(without, retired=True))
         found: Ints | Complement
         if arms is None:
             found = Complement(self.slots, hidden) if hidden else self.slots
         else:
             check_iterable(arms)
-            listed = self._known_all(arms)
+            listed = self._active_slots(arms)
             if not listed:
                 raise InvalidValueError("arms", "hold at least one arm", listed, got="none")
             found = self._sorted(listed, hidden)
         if not found.size:
             raise InvalidValueError("without", "leave at least one arm to choose from", without, got=f"all {len(hidden)}")
         if all(each is None or type(each) is tuple for each in (arms, without)):
-            self._mask = (arms, without, found)
+            self._last_available = (arms, without, found)
         return found
 
     def describe(self, slots: "Ints | Complement") -> tuple[list[Hashable] | None, list[Hashable] | None]:
@@ -249,13 +234,8 @@ class Arms:
         if len(self.active) == 1 and arm in self.active:
             raise InvalidValueError("arm", "not be the last one", arm)
 
-    @property
-    def has_free(self) -> bool:
-        """Whether there is a free slot for a new arm."""
-        return bool(self.free)
-
     def add(self, arm: Hashable) -> int:
-        """Put a new arm into the lowest free slot, or into one more."""
+        """Put a new arm into the lowest free slot, or into one more; return the slot."""
         slot = heapq.heappop(self.free) if self.free else len(self.names)
         if slot == len(self.names):
             self.names.append(arm)
@@ -264,7 +244,7 @@ class Arms:
         return slot
 
     def retire(self, arm: Hashable) -> None:
-        """Retire an active arm: it keeps its slot, and is not chosen any more."""
+        """Retire an active arm: it keeps its slot and is no longer chosen."""
         self.retired[arm] = self._deactivate(arm)
 
     def revive(self, arm: Hashable) -> None:

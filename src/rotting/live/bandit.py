@@ -1,4 +1,4 @@
-"""A policy inside a user's program: named arms that come and go, rewards that come late, twice or never, a state to save."""
+"""`Bandit`: a policy in a user's program, with named arms that come and go, late rewards, and a state that can be saved."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable
@@ -8,7 +8,7 @@ from rotting.common.rules import nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, brief
 from rotting.live.arm_changes import ArmChanges
 from rotting.live.decisions import Decision, Outcome, id_of
-from rotting.live.history import Numbers, Unknown, read, settle_arms
+from rotting.live.history import NumberRule, UnknownArms, match_arms, read
 from rotting.live.pages import Page
 from rotting.live.processes import Guard
 from rotting.live.saved_state import restore
@@ -27,36 +27,35 @@ def _check_pair(pair: object) -> tuple[object, object]:
 
 
 class Bandit(ArmChanges):
-    """A policy that decides live: `decide` on an arm, and `reward` the decision.
+    """A policy that decides live: `decide` returns an arm, and `reward` reports what it paid.
 
         decision = bandit.decide()              # an arm, and an id
-        bandit.reward(decision.id, 1.0)         # now or much later, in any order; twice does no harm
+        bandit.reward(decision.id, 1.0)         # now or much later, in any order; sending it twice does no harm
 
-    `pull` and `update` are the simple form of the same, for rewards that come one after the other.
+    `pull` and `update` are the simple form, without ids, for rewards that come one after the other.
 
     **Report rewards of 0, too.** A decision without a reward stays pending; it does not count as 0. A program that reports only
     clicks teaches the bandit that all arms are equally good. `expire` ends decisions whose reward will never come, `cancel`
     those that were never shown.
 
-    No horizon is needed, unless the policy is tuned to one: the state grows with the rounds. A round is a decision, or an
-    update without one (`learn` replays past rewards). The rewards of one arm are learned in the order of its decisions. A
-    reward that comes early counts at once, and takes its place when those before it have come; a policy that divides by the
-    probability of the draw learns each reward when it comes, with the probability of its own decision. All methods may be
-    called from several threads.
+    No horizon is needed, unless the policy is tuned to one: the state grows with the rounds. A round is a decision, or a reward
+    without one (`learn` replays past rewards). The rewards of one arm are learned in the order of its decisions. A reward that
+    comes before those of older decisions counts at once, and is put in order when they come. A policy that divides rewards by
+    propensities learns each reward when it comes, with the propensity of its own decision.
 
-    A copy (`copy`, `deepcopy`, `pickle`) is an independent bandit, with the same random numbers to come. In a forked process a
-    bandit goes on by itself, with its own random numbers.
+    All methods may be called from several threads. A copy (`copy`, `deepcopy`, `pickle`) is an independent bandit that will
+    draw the same random numbers. A forked process has its own copy, with its own random numbers.
 
     Args:
         policy: any policy except an oracle.
         arms: ids of the arms: strings, numbers, None or tuples of these, each once, at least one.
         seed: seed of the policy's own randomness.
-        pending: "shrink": pending decisions shrink the width of an arm's index as if their rewards had come, except for the
-            leader of the arms that compete, once it has as many rewards; so no arm is chosen again and again before its first
-            rewards come. "ignore": pending decisions do not count. docs/delays.md has the rule, and what either costs.
+        pending: "shrink": pending decisions shrink the width of an arm's index as if their rewards had come, so that no arm is
+            chosen again and again before its first rewards come. "ignore": pending decisions change nothing. docs/delays.md has
+            the exact rule, and measures both.
         max_pending: the most decisions that are pending, or whose reward waits for that of an older decision of the same arm.
-            One more expires the oldest, without a reward. As many rewards are remembered; a second reward for an older id is
-            `unknown`.
+            Each further decision expires the oldest one. As many rewards are remembered: a second reward for an older id is
+            "unknown".
 
     Example:
         >>> from rotting.policies.eff_raw_ucb import EffRAWUCB
@@ -85,7 +84,7 @@ class Bandit(ArmChanges):
 
     @classmethod
     def holding(cls, guard: Guard, warn: Callable[[str], object] | None = None) -> Self:
-        """Return a bandit over a state that was made or restored before.
+        """Return a bandit that holds an existing state.
 
         Args:
             guard: the state, and the lock for it.
@@ -97,7 +96,7 @@ class Bandit(ArmChanges):
 
     @classmethod
     def from_state(cls, state: Any) -> "Bandit":
-        """Return the bandit that `get_state` described; it decides as the original would have.
+        """Return the bandit that `get_state` saved; it decides as the original would.
 
         Example:
             >>> from rotting.policies.uniform import Uniform
@@ -109,7 +108,7 @@ class Bandit(ArmChanges):
         return Bandit.holding(Guard(restore(state)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Bandit.from_state, (self.get_state(),)  # so a copy, also in another process, is an independent bandit
+        return Bandit.from_state, (self.get_state(),)  # so that a copy, even in another process, is independent
 
     # --- Decisions --------------------------------------------------------------------------------------------------------
 
@@ -124,23 +123,19 @@ class Bandit(ArmChanges):
     ) -> tuple[Decision, ...]: ...
 
     def decide(
-        self,
-        arms: Iterable[Hashable] | None = None,
-        count: int | None = None,
-        *,
-        without: Iterable[Hashable] | None = None,
+        self, arms: Iterable[Hashable] | None = None, count: int | None = None, *, without: Iterable[Hashable] | None = None
     ) -> Decision | tuple[Decision, ...]:
-        """Choose an arm now; `reward` answers the decision later.
+        """Choose an arm now; report what it paid with `reward`.
 
-        With a `count`, choose so many distinct arms for one page, best first: one after the other, each without those before
-        it. Each is a decision and a round of its own, with its own reward. Its propensity is the probability of that arm at
-        that place, given those before it; the propensity of the page is their product.
+        With a `count`, choose that many distinct arms for one page, best first, each without the arms before it. Each is a
+        decision and a round of its own, with its own reward. Its propensity is the probability of the arm at its place, given
+        the arms before it; the propensity of the page is their product.
 
         Args:
             arms: the arms available this time; all by default.
             count: how many arms to choose.
-            without: arms that are not available this time, also if they are among `arms`. With many arms, leaving out a few is
-                much faster than listing all others. A tuple that is passed again is not looked up again.
+            without: arms that are not available this time, even if they are among `arms`. With many arms, leaving out a few is
+                much faster than listing all others. Passing the same tuple again is faster, too.
 
         Example:
             >>> from rotting.policies.uniform import Uniform
@@ -173,9 +168,7 @@ class Bandit(ArmChanges):
         return tuple(made)
 
     def pull(self, arms: Iterable[Hashable] | None = None, *, without: Iterable[Hashable] | None = None) -> Hashable:
-        """Return the arm to play now: the simple form of `decide`, to be answered with `update`.
-
-        **Report rewards of 0, too**, as for `decide`.
+        """Return the arm to play now: the simple form of `decide`. Report what it paid with `update`, even if that is 0.
 
         Args:
             arms: the arms available this time; all by default.
@@ -195,17 +188,15 @@ class Bandit(ArmChanges):
     # --- Rewards ----------------------------------------------------------------------------------------------------------
 
     def reward(self, id: str | Decision, reward: float) -> Outcome:  # noqa: A002 - as in `Decision`
-        """Learn what a decision paid, and return the outcome.
+        """Learn what a decision paid, and return the outcome. **Report rewards of 0, too**.
 
         "applied": the reward counts. "duplicate": the decision already has this reward; nothing changes. "conflict": the
         decision already has another reward, which stays. "unknown": there is no such decision, or its reward came too long ago
         to be remembered. "expired": the decision was cancelled or has expired, or its arm was forgotten.
 
-        **Report rewards of 0, too**: a decision without a reward stays pending.
-
         Args:
             id: the decision, or its id.
-            reward: a finite number. True and False are refused: they are rarely meant as a reward.
+            reward: a finite number. True and False are refused, since they are rarely meant as a reward.
         """
         rule, state = self._rewards, self._state
         value = reward if type(reward) is float and rule.least <= reward <= rule.most else rule.check(reward)
@@ -217,7 +208,7 @@ class Bandit(ArmChanges):
         return outcome
 
     def reward_many(self, rewards: Iterable[tuple[str | Decision, float]]) -> list[Outcome]:
-        """Learn what many decisions paid, in this order, and return the outcomes. If one reward is refused, none is learned.
+        """Learn what many decisions paid, in this order, and return the outcomes. If one reward is invalid, none is learned.
 
         Args:
             rewards: pairs of a decision, or its id, and a reward, as for `reward`.
@@ -238,14 +229,14 @@ class Bandit(ArmChanges):
         return outcomes
 
     def update(self, arm: Hashable, reward: float) -> None:
-        """Learn that `arm` paid `reward`: the simple form of `reward`.
+        """Learn that `arm` paid `reward`: the simple form of `reward`. **Report rewards of 0, too**.
 
-        The reward answers the oldest decision of the arm that has none; if there is no such decision, it is a round of its own.
-        A retired arm can still be updated. **Report rewards of 0, too.**
+        The reward goes to the oldest decision of the arm that has none. If there is none, it is a round of its own. A retired
+        arm can still be updated.
 
-        If an arm was forgotten and a new arm has its id, the rewards of the old arm's pulls come first: nothing is learned from
-        them. `expire` stops waiting for them. Where ids are used again and rewards get lost, use `decide` and `reward`, which
-        tell the arms apart.
+        If an arm was forgotten and a new arm has its id, the rewards of the old arm's pulls are expected first, and nothing is
+        learned from them; `expire` stops waiting for them. If ids are used again and rewards get lost, use `decide` and
+        `reward`, which tell the two arms apart.
 
         Args:
             arm: its id.
@@ -265,24 +256,22 @@ class Bandit(ArmChanges):
         if state.warnings:
             self._warn()
 
-    def learn(self, history: object, *, unknown: Unknown = "refuse", name: str | None = None) -> int:
-        """Learn many past rewards at once, for a warm start, and return how many. If one row is refused, none is learned.
+    def learn(self, history: object, *, unknown: UnknownArms = "refuse", name: str | None = None) -> int:
+        """Learn many past rewards at once, for a warm start, and return how many. If one row is invalid, none is learned.
 
-        This is as if `update` were called for each row, in this order, while no decision is open: each row is a round of its
-        own, and answers no open decision. A million rows take a second or less; other threads wait while the rows are learned,
-        but not while they are read.
+        Each row is a round of its own, as if `update` were called for each row, in this order, while no decision is pending. A
+        million rows take a second or less. Other threads wait while the rows are learned, but not while they are read.
 
-        A policy that divides rewards by the probability of their draw, such as Exp3, must know that probability: the history
-        needs a column `propensity`, which other policies do not read.
+        A policy that divides rewards by propensities, such as Exp3, needs a column `propensity`; other policies ignore it.
 
         Args:
-            history: a data frame of pandas or Polars, or a mapping, with the columns `arm` and `reward`; pairs of an arm and a
-                reward, or triples with a propensity; the path of such a table in a `.csv` or `.parquet` file, also as
-                `rotting log` exports it; or the path of a store, whose rewards are learned in the order of their decisions,
-                except for those of forgotten arms. The oldest come first; errors count rows from 0.
+            history: the oldest reward first: a data frame of pandas or Polars, or a mapping, with the columns `arm` and
+                `reward`; pairs of an arm and a reward, or triples with a propensity; the path of a `.csv` or `.parquet` file
+                with these columns or exported by `rotting log`; or the path of a store, whose rewards are learned in the order
+                of their decisions, except for those of forgotten arms. Errors count rows from 0.
             unknown: what to do with arms that the bandit does not have: "refuse" the history, "add" them in the order in
                 which they appear, or "skip" their rows.
-            name: which bandit of a log; it may be left out if there is only one.
+            name: the name of the bandit in a log; it may be left out if there is only one.
 
         Example:
             >>> from rotting.policies.ucb1 import UCB1
@@ -294,11 +283,12 @@ class Bandit(ArmChanges):
             >>> bandit.explain()["a"].mean, bandit.arms, bandit.rounds
             (0.5, ('a', 'b', 'c'), 5)
         """
-        state = self._state
-        rule = Numbers(self._rewards.check, self._rewards.least, self._rewards.most)
-        given = read(history, name, rule, repr(self.policy) if state.learner.weighs else "")
+        state, rule = self._state, self._rewards
+        given = read(
+            history, name, NumberRule(rule.check, rule.least, rule.most), self.policy if state.learner.uses_propensity else None
+        )
         with self._guard.lock:
-            rows, new = settle_arms(given, state.arms, unknown)
+            rows, new = match_arms(given, state.arms, unknown)
             if state.rounds + rows.which.size > state.max_rounds:
                 state.refuse_round(state.rounds + rows.which.size)
             for arm in new:
@@ -309,9 +299,9 @@ class Bandit(ArmChanges):
     # --- Decisions without a reward ---------------------------------------------------------------------------------------
 
     def cancel(self, id: str | Decision) -> Outcome:  # noqa: A002
-        """End a decision that was never shown, as if it had not been made; only the number of its round stays used.
+        """End a decision that was never shown, as if it had not been made, except that its round stays counted.
 
-        Returns "applied"; or "conflict" if it was rewarded, "expired" if it had ended before, "unknown" as `reward` does.
+        Returns "applied", "conflict" if it has a reward, "expired" if it has ended before, or "unknown".
 
         Args:
             id: the decision, or its id.
@@ -322,7 +312,7 @@ class Bandit(ArmChanges):
     def _end(self, id: str, event: str, value: float | None) -> Outcome:  # noqa: A002
         entry = self._state.ledger.find_open(id)
         if entry is None:
-            return self._state.ledger.remembered(id, math.nan)
+            return self._state.ledger.outcome_if_not_open(id, math.nan)
         self._state.end(entry, event, value)
         return "applied"
 
@@ -340,17 +330,16 @@ class Bandit(ArmChanges):
         missing: float | Literal["drop"] = "drop",
         limit: int | None = None,
     ) -> Outcome | int:
-        """End a decision that was shown and will get no reward, or all decisions that are older than some rounds.
+        """End a decision that was shown and will get no reward, or all decisions older than some rounds.
 
-        A reward that comes afterwards is `expired`. An arm that wears out with its pulls has worn: its next reward is that of
-        one pull later, whether this one is learned or not.
+        A reward that comes afterwards is "expired". An arm that wears out with its pulls has worn by this one all the same.
 
-        Returns the outcome, as `cancel` does; with `older_than_rounds`, how many decisions ended.
+        Returns the outcome, as `cancel` does; with `older_than_rounds`, the number of decisions that ended.
 
         Args:
             id: the decision, or its id; or
-            older_than_rounds: end all decisions that were made more than so many rounds ago.
-            missing: "drop": learn nothing; or the reward to learn instead, such as 0.0 if no answer means no click.
+            older_than_rounds: end all decisions that were made more than this many rounds ago.
+            missing: "drop" to learn nothing, or the reward to learn instead, such as 0.0 if silence means no click.
             limit: with `older_than_rounds`, end at most this many decisions, the oldest first. To end many without keeping
                 other threads waiting, repeat the call until fewer than `limit` have ended.
 
@@ -362,8 +351,8 @@ class Bandit(ArmChanges):
             (1, 'expired', 0.0)
         """
         if (id is None) == (older_than_rounds is None):
-            both = f"id={brief(id)}, older_than_rounds={brief(older_than_rounds)}"
-            raise InvalidTypeError("id or older_than_rounds", "be given, and not both", (id, older_than_rounds), got=both)
+            got = f"id={brief(id)}, older_than_rounds={brief(older_than_rounds)}"
+            raise InvalidTypeError("id or older_than_rounds", "be given, and not both", (id, older_than_rounds), got=got)
         if limit is not None and older_than_rounds is None:
             raise InvalidTypeError("limit", "be given with older_than_rounds only", limit, got=f"limit={brief(limit)}")
         most = None if limit is None else positive_int("limit", limit)

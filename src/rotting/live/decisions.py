@@ -1,4 +1,4 @@
-"""Decisions: what `Bandit.decide` returns, their ids, and the outcomes of their rewards."""
+"""Decisions of a bandit, their ids, and the outcomes of their rewards."""
 
 import os
 from collections.abc import Hashable
@@ -20,15 +20,15 @@ Key = str | int
 
 
 class Decision(NamedTuple):
-    """A choice, to be answered with its reward.
+    """An arm that was chosen, with the id to report its reward under.
 
     Args:
-        id: keep it until the reward comes. It is unique, and cannot be guessed. Methods that take the id of a decision, such as
-            `Bandit.reward`, take the decision itself, too.
+        id: a unique id that cannot be guessed; keep it until the reward comes. Methods that take the id of a decision, such as
+            `Bandit.reward`, also take the decision itself.
         arm: the arm to play.
-        round: the number of the decision, from 1.
+        round: the round of the decision, from 1.
         propensity: the probability with which this arm was chosen.
-        reason: why it was chosen: index, mean, window, width, rewards so far (`pulls`), and pending decisions (`pending`).
+        reason: why it was chosen: its index, mean, window, width, rewards so far (`pulls`), and pending decisions (`pending`).
 
     Example:
         >>> import rotting
@@ -61,9 +61,9 @@ def id_of(decision: object) -> str:
 
 
 class Ids:
-    """Makes ids that cannot be guessed, many at a time: reading the system's random bytes takes longer than a round."""
+    """Makes ids that cannot be guessed, 32 at a time: reading random bytes from the system takes longer than a decision."""
 
-    _SIZE, _MANY = 32, 32  # digits of an id, and ids at a time
+    _SIZE, _MANY = 32, 32  # digits of an id, and ids made at a time
 
     def __init__(self) -> None:
         self._digits, self._place = "", 0

@@ -1,23 +1,23 @@
 """Events: everything that changes a bandit, as plain data.
 
-A bandit's state is the fold of its events: a bandit made with the same policy, arms and seed, to which they are applied in
-their order, has the same state bit for bit. Policy time is the number of the decision, never the clock on the wall. An event is
-a dict of values that JSON can carry:
+A bandit's state is the fold of its events: a new bandit with the same policy, arms and seed, to which the events are applied in
+order, has the same state bit for bit. Time is counted in rounds, never by a clock. An event is a dict of values that JSON can
+carry:
 
 | event | other fields |
 |---|---|
 | `decided` | `id` (the number of the round for a `pull`), `round`, `arm`, `arms`, `without`, `propensity` |
 | `rewarded` | `id`, `reward` |
 | `cancelled` | `id` |
-| `expired` | `id`, `reward`: what is learned in its place, or None |
-| `learned` | `arm`, `reward`: without a decision |
-| `ignored` | `arm`: the reward of a pull of an arm that was forgotten, and whose id is used again |
+| `expired` | `id`, `reward`: the reward that is learned instead, or None |
+| `learned` | `arm`, `reward`: a reward without a decision |
+| `ignored` | `arm`: a reward was dropped, since its pull was of a forgotten arm whose id another arm has now |
 | `learned_many` | `arms`, each once, `which` of them paid, `rewards`, and `propensities` or None: some rows of `Bandit.learn` |
 | `added` | `arm`, `prior`: mean and weight, or None |
 | `retired`, `revived`, `forgotten` | `arm` |
 
-`arms` are those that a decision could choose from, or `without` those that it could not; both are None if it could choose any.
-A propensity that was not asked for is None, unless it is 1 or the policy needs it.
+`arms` lists the arms that a decision could choose from, or `without` those that it could not; both are None if it could choose
+any. `propensity` is None for a `pull` of a policy that draws, unless the policy itself needs it.
 """
 
 from collections.abc import Callable, Hashable
@@ -30,7 +30,7 @@ from rotting.errors import InvalidValueError
 
 Event = dict[str, Any]
 Listener = Callable[[list[Event]], None]
-"""Called with the events of one call of a bandit, in their order, under its lock and before it replies."""
+"""A callback that gets the events of one call of a bandit, in order, while the bandit is locked and before the call returns."""
 
 _FIELDS: dict[str, frozenset[str]] = {
     "decided": frozenset({"id", "round", "arm", "arms", "without", "propensity"}),
@@ -45,13 +45,11 @@ _FIELDS: dict[str, frozenset[str]] = {
     "revived": frozenset({"arm"}),
     "forgotten": frozenset({"arm"}),
 }
-
-
-_MANY = 1_000  # rows of one event, at most
+_MANY = 1_000  # most rows of one event
 
 
 def learned_many(arms: list[Hashable], which: Ints, rewards: Floats, propensities: Floats | None) -> list[Event]:
-    """Return the events of rewards that are learned at once, each of a bounded size.
+    """Return the events for many rewards that are learned at once; each event has at most 1,000 of them.
 
     Example:
         >>> learned_many(["a", "b"], np.array([1, 1]), np.array([0.5, 2.0]), None)
@@ -74,7 +72,7 @@ def learned_many(arms: list[Hashable], which: Ints, rewards: Floats, propensitie
 
 
 def one_by_one(event: Event) -> list[Event]:
-    """Return the event itself, or those that would tell the same row by row: `learned`, each with its propensity.
+    """Return the event itself; for `learned_many`, one `learned` event for each row, with its propensity.
 
     Example:
         >>> one_by_one({"event": "learned_many", "arms": ["b"], "which": [0], "rewards": [0.5], "propensities": None})
@@ -88,7 +86,7 @@ def one_by_one(event: Event) -> list[Event]:
 
 
 def check_event(event: Any) -> tuple[str, Event]:
-    """Return the kind of an event and its other fields, or say that it is none."""
+    """Return the kind of an event and its other fields, or raise an error if it is not an event."""
     data = dict(event) if isinstance(event, dict) else {}
     kind = data.pop("event", None)
     if _FIELDS.get(kind) != frozenset(data):

@@ -1,4 +1,4 @@
-"""Why an arm is chosen, or is not."""
+"""Explanations: the index, mean, window and width of each arm, which decide whether it is chosen."""
 
 from collections.abc import Hashable
 from typing import NamedTuple
@@ -7,12 +7,12 @@ from rotting.display.tables import Column, Table
 
 
 class ArmExplanation(NamedTuple):
-    """Why one arm is or is not chosen; NaN and 0 stand for what the policy does not compute.
+    """Why one arm is or is not chosen; numbers that the policy does not compute are NaN or 0.
 
-    `pulls` are the rewards that were learned, `pending` the decisions whose reward has not come yet.
+    `pulls` is the number of rewards that were learned, `pending` the number of decisions without a reward.
     """
 
-    index: float  # type: ignore[assignment]  # which a tuple has a method for, that nobody needs here
+    index: float  # type: ignore[assignment]  # hides a method of tuples that nobody needs here
     mean: float
     window: int
     width: float
@@ -33,6 +33,6 @@ class Explanation(dict[Hashable, ArmExplanation]):
         def number(name: str) -> Column:
             return Column(name, lambda row: f"{row[name]:.6g}")
 
-        rows = [{"arm": arm, **choice._asdict()} for arm, choice in self.items()]
+        rows = [{"arm": arm, **explanation._asdict()} for arm, explanation in self.items()]
         columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, ArmExplanation._fields))
         return Table((), columns, rows)

@@ -1,4 +1,4 @@
-"""Past rewards, in whatever form a user has them, checked before any of them is learned."""
+"""Reads past rewards in any of the forms that `Bandit.learn` accepts, and checks all of them before any is learned."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -12,14 +12,15 @@ from rotting.common.rules import Rule
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.live.arms import Arms, check_arm
 from rotting.live.logs import EXPORTED, Columns, arms_in_text, exported_rewards, read_file
+from rotting.policy import Policy
 
-Unknown = Literal["refuse", "add", "skip"]
+UnknownArms = Literal["refuse", "add", "skip"]
 _FORMS = "a data frame or a mapping with the columns 'arm' and 'reward', pairs of these, or the path of a file"
 _ROWS = (list, tuple, np.ndarray)
 
 
-class Numbers(NamedTuple):
-    """The rule for a column of numbers: what returns one or refuses it, and which ones it lets pass."""
+class NumberRule(NamedTuple):
+    """The rule for a column of numbers. Numbers from `low` to `high` are valid; `check` raises the error for others."""
 
     check: Callable[[object], float]
     low: float
@@ -27,20 +28,20 @@ class Numbers(NamedTuple):
 
 
 _PROPENSITY = Rule("a probability above 0, at most 1", low=0.0, open_low=True, high=1.0)
-_PROPENSITIES = Numbers(lambda value: _PROPENSITY.check("propensity", value), float(np.nextafter(0.0, 1.0)), 1.0)
+_PROPENSITIES = NumberRule(lambda value: _PROPENSITY.check("propensity", value), float(np.nextafter(0.0, 1.0)), 1.0)
 
 
 class History(NamedTuple):
     """Rewards in their order."""
 
     arms: list[Any]  # each once
-    which: Ints  # [row] the place of its arm in `arms`
+    which: Ints  # [row] the position of its arm in `arms`
     rewards: Floats  # [row]
     propensities: Floats | None  # [row]
-    is_text: bool  # whether arms are what CSV calls them
+    is_text: bool  # whether arms are text that may stand for other values, as in CSV
 
-    def first(self, k: int) -> str:
-        """Tell where an arm appears first."""
+    def where_first(self, k: int) -> str:
+        """Return where arm number k appears first, for an error message."""
         return _place(int(np.flatnonzero(self.which == k)[0]), "arm")
 
 
@@ -48,36 +49,35 @@ def _place(row: int, column: str) -> str:
     return f"row {row} (from 0), column {column!r}"
 
 
-def read(history: object, name: str | None, rule: Numbers, weighs: str) -> History:
+def read(history: object, name: str | None, rule: NumberRule, dividing: Policy | None) -> History:
     """Return the rows of a history, whose numbers are checked.
 
     Args:
         history: as for `Bandit.learn`.
-        name: which bandit of a log.
-        rule: that of rewards.
-        weighs: of a policy that divides rewards by the probability of their draw: what it is called; else empty.
+        name: the name of the bandit in a log.
+        rule: the rule for rewards.
+        dividing: the policy if it divides rewards by propensities, otherwise None.
     """
     columns, is_text = _columns(history, name)
-    wanted = ["arm", "reward", *(["propensity"] if weighs else [])]
+    wanted = ["arm", "reward", *(["propensity"] if dividing else [])]
     if missing := [each for each in wanted if each not in columns]:
-        why = f", since {weighs} divides each reward by the probability of its draw" if missing == ["propensity"] else ""
+        why = f", since {dividing!r} divides each reward by its propensity" if missing == ["propensity"] else ""
         raise InvalidValueError("history", f"have a column {missing[0]!r}{why}", list(columns))
-    arms = _listed("arm", columns["arm"])
+    arms = _to_list("arm", columns["arm"])
     rewards = _numbers("reward", columns["reward"], rule, is_text)
-    propensities = _numbers("propensity", columns["propensity"], _PROPENSITIES, is_text) if weighs else None
+    propensities = _numbers("propensity", columns["propensity"], _PROPENSITIES, is_text) if dividing else None
     for column, values in (("reward", rewards), ("propensity", propensities)):
         if values is not None and values.size != len(arms):
-            raise InvalidValueError(
-                "columns", "have the same length", values.size, got=f"{len(arms)} in 'arm', {values.size} in {column!r}"
-            )
-    found: dict[Any, int] = {}
+            got = f"{len(arms)} in 'arm', {values.size} in {column!r}"
+            raise InvalidValueError("columns", "have the same length", values.size, got=got)
+    numbers: dict[Any, int] = {}
     try:
-        which = np.fromiter((found.setdefault(arm, len(found)) for arm in arms), np.int64, len(arms))
-    except TypeError:  # one is not hashable
+        which = np.fromiter((numbers.setdefault(arm, len(numbers)) for arm in arms), np.int64, len(arms))
+    except TypeError:  # an arm is not hashable
         row = next(k for k, arm in enumerate(arms) if not _is_hashable(arm))
         kinds = "a string, a number, None or a tuple of these"
         raise InvalidTypeError("arm", f"be {kinds}", arms[row], where=_place(row, "arm")) from None
-    return History(list(found), which, rewards, propensities, is_text)
+    return History(list(numbers), which, rewards, propensities, is_text)
 
 
 def _is_hashable(value: object) -> bool:
@@ -89,35 +89,34 @@ def _is_hashable(value: object) -> bool:
 
 
 def _columns(history: object, name: str | None) -> tuple[Mapping[str, Any], bool]:
-    """Return the columns of a history, and whether they come from a file of text."""
+    """Return the columns of a history, and whether they come from a text file."""
     if isinstance(history, str | PathLike):
-        found = read_file(history, name)
-        if found.is_log:
-            return found.columns, False
-        columns, is_text = found.columns, found.is_text
+        columns, is_text, is_log = read_file(history, name)
+        if is_log:
+            return columns, False
     else:
-        named = _named(history)
-        columns, is_text = _paired(history) if named is None else named, False
+        named = _columns_by_name(history)
+        columns, is_text = _columns_of_rows(history) if named is None else named, False
     if EXPORTED.issubset(columns):
-        return exported_rewards({key: _listed(key, values) for key, values in columns.items()}, name), True
+        return exported_rewards({key: _to_list(key, values) for key, values in columns.items()}, name), True
     if name is not None:
         raise InvalidValueError("name", "be left out for a history that is no log", name)
     return columns, is_text
 
 
-def _named(history: Any) -> dict[str, Any] | None:
+def _columns_by_name(history: Any) -> dict[str, Any] | None:
     """Return the columns of a mapping or of any data frame that has `columns`; None if it has none."""
     names = history if isinstance(history, Mapping) else getattr(history, "columns", None)
     if names is None:
         return None
     try:
         return {str(each): history[each] for each in names}
-    except TypeError as error:  # such as a lazy frame
+    except TypeError as error:  # for example from a lazy frame
         raise InvalidTypeError("history", f"be {_FORMS}", history) from error
 
 
-def _paired(history: Any) -> Columns:
-    """Return the columns of pairs of an arm and a reward, or of such with a propensity."""
+def _columns_of_rows(history: Any) -> Columns:
+    """Return the columns of pairs of an arm and a reward, or of triples with a propensity."""
     if isinstance(history, bytes) or not isinstance(history, Iterable):
         raise InvalidTypeError("history", f"be {_FORMS}", history)
     rows, names = list(history), ("arm", "reward", "propensity")
@@ -129,8 +128,8 @@ def _paired(history: Any) -> Columns:
     return {each: [row[k] for row in rows] for k, each in enumerate(names[:width])}
 
 
-def _listed(name: str, column: Any) -> Sequence[Any]:
-    """Return a column as a list of plain values."""
+def _to_list(name: str, column: Any) -> Sequence[Any]:
+    """Return a column as a list of Python values."""
     for method in ("tolist", "to_list"):
         if hasattr(column, method):
             listed: list[Any] = getattr(column, method)()
@@ -140,16 +139,16 @@ def _listed(name: str, column: Any) -> Sequence[Any]:
     return column if isinstance(column, list | tuple) else list(column)
 
 
-def _numbers(name: str, column: Any, rule: Numbers, is_text: bool) -> Floats:
-    """Return a column of numbers, or refuse it for the first value that is none."""
+def _numbers(name: str, column: Any, rule: NumberRule, is_text: bool) -> Floats:
+    """Return a column of numbers, or raise an error for the first value that is not valid."""
     array = column.to_numpy() if hasattr(column, "to_numpy") else column
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
-        values = _listed(name, array)
+        values = _to_list(name, array)
         try:
             array = np.array(values, np.float64) if set(map(type, values)) <= {float, int} else None
         except OverflowError:  # a whole number beyond all floats
             array = None
-        if array is None:  # slower, and each value is looked at
+        if array is None:  # check value by value, which is slower
             return np.array([_number(name, k, each, rule, is_text) for k, each in enumerate(values)], np.float64)
     numbers: Floats = array.astype(np.float64)
     wrong = np.flatnonzero(~((numbers >= rule.low) & (numbers <= rule.high)))
@@ -158,7 +157,7 @@ def _numbers(name: str, column: Any, rule: Numbers, is_text: bool) -> Floats:
     return numbers
 
 
-def _number(name: str, row: int, value: object, rule: Numbers, is_text: bool) -> float:
+def _number(name: str, row: int, value: object, rule: NumberRule, is_text: bool) -> float:
     if is_text and isinstance(value, str):
         with suppress(ValueError):
             value = float(value)
@@ -168,34 +167,28 @@ def _number(name: str, row: int, value: object, rule: Numbers, is_text: bool) ->
         raise error.replace(where=_place(row, name)) from None
 
 
-def settle_arms(history: History, arms: Arms, unknown: Unknown) -> tuple[History, list[Hashable]]:
-    """Return the rows to learn, and the arms that must be added first.
-
-    Args:
-        history: what was read.
-        arms: those of the bandit, active or retired.
-        unknown: what becomes of other arms.
-    """
-    if unknown not in get_args(Unknown):
+def match_arms(history: History, arms: Arms, unknown: UnknownArms) -> tuple[History, list[Hashable]]:
+    """Return the rows to learn, and the arms that must be added first; `unknown` is as for `Bandit.learn`."""
+    if unknown not in get_args(UnknownArms):
         raise InvalidValueError("unknown", "be 'refuse', 'add' or 'skip'", unknown)
     named: list[Any] = history.arms
     if history.is_text:
-        called = arms_in_text([*arms.active, *arms.retired])
-        named = [called.get(each, each) if isinstance(each, str) else each for each in named]
-    strange = [k for k, arm in enumerate(named) if arm not in arms.active and arm not in arms.retired]
-    if strange and unknown == "refuse":
+        by_text = arms_in_text([*arms.active, *arms.retired])
+        named = [by_text.get(each, each) if isinstance(each, str) else each for each in named]
+    new = [k for k, arm in enumerate(named) if arm not in arms.active and arm not in arms.retired]
+    if new and unknown == "refuse":
         try:
-            arms.known(named[strange[0]])
+            arms.known(named[new[0]])
         except InvalidValueError as error:
-            raise error.replace(hint=f"{error.hint}; see `unknown`", where=history.first(strange[0])) from None
-    if strange and unknown == "skip":
-        kept = ~np.isin(history.which, strange)
+            raise error.replace(hint=f"{error.hint}; see `unknown`", where=history.where_first(new[0])) from None
+    if new and unknown == "skip":
+        kept = ~np.isin(history.which, new)
         used, which = np.unique(history.which[kept], return_inverse=True)
         propensities = None if history.propensities is None else history.propensities[kept]
         return History([named[k] for k in used], which, history.rewards[kept], propensities, history.is_text), []
-    for k in strange:
+    for k in new:
         try:
             check_arm(named[k])
         except InvalidArgumentError as error:
-            raise error.replace(where=history.first(k)) from None
-    return history._replace(arms=named), [named[k] for k in strange]
+            raise error.replace(where=history.where_first(k)) from None
+    return history._replace(arms=named), [named[k] for k in new]

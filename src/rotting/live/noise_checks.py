@@ -1,4 +1,4 @@
-"""`check_noise`: does a noise keep the contract? For the noises here and for anybody's own."""
+"""`check_noise`: checks that a noise keeps the contract of noises."""
 
 import json
 import math
@@ -19,11 +19,11 @@ from rotting.live.checks import require
 from rotting.problems.noise import Noise, check_kernel, from_json, no_noise
 
 _MEANS = (-2.5, 0.3, 0.8, 4.0)
-_SMALL = 100.0  # some noises take time in proportion to the mean
-_DRAWS = 20_000  # of each mean
+_LARGEST_END = 100.0  # ends of the range of means that are tried: some noises take time in proportion to the mean
+_DRAWS = 20_000  # for each mean
 _FEW = 500  # draws that are repeated
-_ALARM = 1e-7  # of each mean
-_ERRORS = 8.0  # standard errors
+_ALARM = 1e-7  # the largest probability with which a sound noise is refused, for each mean
+_ERRORS = 8.0  # standard errors that the average may be off
 _ROUNDING = 1e-9
 _KEY = derive_key(0, "check")
 
@@ -34,7 +34,7 @@ def _fill(mean: float, scale: float, keys: Ints, runs: Ints, arms: Ints, clocks:
 
 
 def _sample(fill: Callable[..., None], noise: Noise, mean: float, size: int, **places: Ints) -> Floats:
-    """Return rewards at the places given: arrays of keys, runs, arms or clocks."""
+    """Return rewards for the given keys, runs, arms or clocks, each an array; the others are fixed."""
     out = np.empty(size)
     fixed = {"key": _KEY, "run": 3, "arm": 2, "clock": 5}
     fill(mean, noise.scale, *(places.get(name, np.full(size, value)) for name, value in fixed.items()), out)
@@ -69,20 +69,20 @@ def _check_ranges(noise: Noise) -> None:
 
 
 def _means(noise: Noise) -> list[float]:
-    """Return means to try: some that are common, and the ends where they are small."""
+    """Return the means to try: some common ones, and the ends of the range if they are not too large."""
     least, most = noise.lowest_mean, noise.highest_mean
     inside = [mean for mean in _MEANS if least <= mean <= most]
     if not inside and math.isfinite(least + most):
         inside = [(least + most) / 2]
-    return sorted({*inside, *(float(end) for end in (least, most) if abs(end) <= _SMALL)})
+    return sorted({*inside, *(float(end) for end in (least, most) if abs(end) <= _LARGEST_END)})
 
 
 def farthest(rewards: Floats, mean: float, low: float, high: float) -> float:
     """Return how far the average of independent rewards in [low, high] may be from their mean.
 
-    For a bounded support by the empirical Bernstein inequality (Maurer, Pontil 2009), which holds whatever the distribution: a
-    sound noise is beyond it with a probability below 1e-7. For others it is eight standard errors: beyond it with a probability
-    below 2 exp(-8**2 / 2) < 3e-14 where rewards lie symmetric about their mean (Hoeffding's inequality for their signs), which
+    For a bounded support, this is the empirical Bernstein inequality (Maurer, Pontil 2009), which holds for every distribution:
+    a sound noise exceeds it with a probability below 1e-7. Otherwise it is eight standard errors. A noise that is symmetric
+    about its mean exceeds these with a probability below 2 exp(-8**2 / 2) < 3e-14 (Hoeffding's inequality for the signs), which
     leaves room for skewed ones.
     """
     errors, n = rewards - mean, rewards.size
@@ -98,7 +98,7 @@ def _check_draws(noise: Noise) -> None:
     plain = bind(_fill, {draw: noise.draw})
     with naming_owner(noise):
         digest(noise.draw)  # type: ignore[arg-type]
-    fast = with_readable_errors(noise, plain, compiled(plain, checked=True))  # looks at the code: more causes than in games
+    fast = with_readable_errors(noise, plain, compiled(plain, checked=True))  # `checked` finds more causes of errors
     draw_plain, fill_plain = (with_readable_errors(noise, each, each) for each in (noise.draw, plain))
     few = _everywhere(_FEW)
     for mean in _means(noise):
@@ -107,7 +107,7 @@ def _check_draws(noise: Noise) -> None:
             first, second = (_sample(fill_plain, noise, mean, _FEW, **few) for _ in range(2))
         except KernelError:
             raise
-        except Exception as error:  # noqa: BLE001 (others' code, interpreted, can raise anything)
+        except Exception as error:  # noqa: BLE001 - a user's interpreted code can raise anything
             raise CheckError(f"draw must return a number (mean {mean}: {type(error).__name__}, {error})") from None
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         require("draw must return a number", number, f"mean {mean}: {value!r}")
@@ -117,43 +117,42 @@ def _check_draws(noise: Noise) -> None:
             fast_first = _sample(fast, noise, mean, _FEW, **few)
         except KernelError:
             raise
-        except Exception as error:  # noqa: BLE001 (and the compiler at code that it does not know)
+        except Exception as error:  # noqa: BLE001 - the compiler can raise anything, too
             raise draw_error(noise) or compile_error(plain, noise, error) from None
-        where = np.flatnonzero(~((first == fast_first) | (np.isnan(first) & np.isnan(fast_first))))
-        told = f"mean {mean}: {fast_first[where[0]]!s} against {first[where[0]]!s}" if where.size else ""
+        differs = np.flatnonzero(~((first == fast_first) | (np.isnan(first) & np.isnan(fast_first))))
+        where = f"mean {mean}: {fast_first[differs[0]]!s} against {first[differs[0]]!s}" if differs.size else ""
         if np.allclose(fast_first, first, rtol=_ROUNDING, equal_nan=True):
-            told += "; take functions from `math`, NumPy's may round otherwise"
-        require("draw must pay the same compiled and interpreted", where.size == 0, told)
+            where += "; take functions from `math`, NumPy's may round otherwise"
+        require("draw must pay the same compiled and interpreted", differs.size == 0, where)
 
         rewards = _sample(fast, noise, mean, _DRAWS, **_everywhere(_DRAWS))
         bad = rewards[~(np.isfinite(rewards) & (low <= rewards) & (rewards <= high))]
-        told = f"mean {mean}: {bad[0]!s} is not in [{low}, {high}]" if bad.size else ""
-        require("draw must pay finite rewards in the support", bad.size == 0, told)
+        where = f"mean {mean}: {bad[0]!s} is not in [{low}, {high}]" if bad.size else ""
+        require("draw must pay finite rewards in the support", bad.size == 0, where)
         _check_places(fast, noise, mean, rewards)
         off = abs(float(rewards.mean()) - mean)
-        told = f"mean {mean}: {_DRAWS} rewards average {rewards.mean():.6g}"
-        require("the mean of the rewards must be the mean that draw is given", off <= farthest(rewards, mean, low, high), told)
+        where = f"mean {mean}: {_DRAWS} rewards average {rewards.mean():.6g}"
+        require("the mean of the rewards must be the mean that draw is given", off <= farthest(rewards, mean, low, high), where)
 
 
 def _check_places(fill: Callable[..., None], noise: Noise, mean: float, rewards: Floats) -> None:
-    """A draw that forgets one of its arguments pays the same again and again."""
+    """Check that draws depend on every argument: a draw that ignores one returns the same reward again and again."""
     if np.unique(rewards, return_counts=True)[1].max() > 0.9 * rewards.size:
-        return  # by chance, 500 rewards could be alike
+        return  # then 500 rewards could be equal by chance
     for name in ("key", "run", "arm", "clock"):
-        alone = _sample(fill, noise, mean, _FEW, **{name: np.arange(_FEW)})
-        require(
-            "draw must give key, run, arm and clock to its random numbers", np.unique(alone).size > 1, f"{name} is not used"
-        )
+        varied = _sample(fill, noise, mean, _FEW, **{name: np.arange(_FEW)})
+        rule = "draw must give key, run, arm and clock to its random numbers"
+        require(rule, np.unique(varied).size > 1, f"{name} is not used")
 
 
 def check_noise(noise: Noise) -> None:
-    """Raise `CheckError` if `noise` breaks the contract of a noise; return in silence if it keeps it.
+    """Raise a `CheckError` if `noise` breaks the contract of a noise.
 
     It checks that the noise is a value (a frozen dataclass that can be hashed and survives JSON), that it has a `draw` and a
-    `scale` that is a number, that the means it accepts lie in its support, and for several means that `draw` pays the same
-    compiled and interpreted, depends on its arguments and on nothing else, stays in the support, and pays the mean it is given.
-    The last is a statistical test of 20,000 rewards for each mean: it finds an error of 6 % of a standard deviation, and is
-    wrong about fewer than one sound noise in a million, unless rewards are without bounds and very skewed.
+    `scale` that is a number, and that the means it accepts lie in its support. For several means it checks that `draw` returns
+    the same compiled and interpreted, depends on all of its arguments and on nothing else, stays in the support, and has the
+    mean that it is given. The last is a statistical test of 20,000 rewards for each mean: it finds an error of 6 % of a
+    standard deviation, and refuses fewer than one sound noise in a million, unless rewards are unbounded and very skewed.
 
     Args:
         noise: the noise to check.

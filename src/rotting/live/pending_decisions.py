@@ -1,25 +1,26 @@
 """Pending decisions: how decisions that have no reward yet change the next choice.
 
-A policy knows rewards only. Between a decision and its reward nothing changes for the policy, so it would choose the same arm
-again and again. With `pending="shrink"`, pending decisions therefore shrink the width of an arm's index:
+A policy learns from rewards only. Between a decision and its reward nothing changes for the policy, so it would choose the same
+arm again and again. With `pending="shrink"`, pending decisions therefore shrink the width of an arm's index:
 
 - No arm is chosen a second time before every arm has been chosen once.
-- The policy chooses among the arms without pending decisions. The arms with pending decisions then join, with the index that
-  they would have if their pending decisions had paid what the window paid: `mean + width sqrt(h / (h + pending))`, where h is
-  the length of the window.
+- The policy chooses among the arms without pending decisions. The arms with pending decisions (the waiting arms) then compete
+  with its choice. Each has the index that it would have if its pending decisions had paid what its window paid: `mean + width
+  sqrt(h / (h + pending))`, where h is the length of the window.
 - The leader keeps the policy's own index once it has at least as many rewards as pending decisions: it is chosen because it is
   good, not in order to learn about it. The leader is the arm with the highest mean among those that compete: the arms with
   pending decisions, and the arm that the policy chose. No other arm can win, so no other mean has to be computed.
 - An arm without any reward gets the mean of the arms' means, plus the width of a window as long as its pending decisions:
-  `level / sqrt(pending)`, where `level = width sqrt(h)` is that of the best of the other arms.
+  `level / sqrt(pending)`, where `level = width sqrt(h)` is taken from the best of the other arms.
 - The arm with the largest index wins, the lowest slot on a tie. If no arm has a reward, the arm with the fewest pending
   decisions wins.
 
 A policy that draws, or that has no index, chooses among the arms that have a reward or were never chosen, as long as there are
-any. A policy that divides rewards by propensities learns each reward when it comes and needs no rule, nor does `Uniform`, which
-gives no reason for its choices. docs/delays.md measures what this rule saves, and what other rules would.
+any. Two kinds of policies need no rule: those that divide rewards by propensities, which learn each reward when it comes, and
+`Uniform`. docs/delays.md measures the regret that this rule saves, and compares it with other rules.
 """
 
+import copy
 import math
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,43 +31,29 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled, guarded_for
 from rotting.errors import KernelError
-from rotting.kernels.binding import bind, slot
+from rotting.kernels.binding import bind
 from rotting.kernels.policy_slots import explain
 from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
 from rotting.live.learner import Learner
 from rotting.parts.tournament import MANY
 from rotting.policy import Reason
 
-_FEW = 30  # times as many arms as waiting ones: from there on, hiding the waiting ones is faster than listing the others
+_FEW = 30  # with this many times as many arms as waiting ones, hiding the waiting ones is faster than listing the others
 
 
 # --- The rule, compiled around a policy's `explain` ---------------------------------------------------------------------------
 
 
 class Counts(NamedTuple):
-    """What the rule knows of each slot."""
+    """The counts of each slot that the rule reads."""
 
     pending: Ints  # [K] decisions without a reward
     rewards: Ints  # [K]
 
 
-@slot
-def waits(pending: int, rewards: int) -> bool:
-    """Slot: whether the policy does not choose among arms with so many pending decisions and rewards."""
-    raise NotImplementedError
-
-
-def _waits_with_index(pending: int, rewards: int) -> bool:
-    return True
-
-
-def _waits_without_index(pending: int, rewards: int) -> bool:
-    return rewards == 0
-
-
-def waiting_rule(has_index: bool) -> Callable[[int, int], bool]:
-    """Return the function for `waits`."""
-    return _waits_with_index if has_index else _waits_without_index
+def _waits(counts: Counts, i: int, by_index: bool) -> bool:
+    """Return whether an arm waits: it has pending decisions, and competes by its index or has no reward."""
+    return bool(counts.pending[i] != 0 and (by_index or counts.rewards[i] == 0))
 
 
 def is_new(counts: Counts, i: int) -> bool:
@@ -74,29 +61,29 @@ def is_new(counts: Counts, i: int) -> bool:
     return bool(counts.pending[i] == 0 and counts.rewards[i] == 0)
 
 
-def list_asked(counts: Counts, arms: Ints, new_first: bool, asked: Ints) -> int:
-    """Write the arms that the policy chooses from to `asked`, the waiting arms behind them, and return how many come first.
+def split_waiting(counts: Counts, arms: Ints, by_index: bool, new_first: bool, out: Ints) -> int:
+    """Write to `out` first the arms that the policy chooses from, then the waiting arms; return the number of the first.
 
     The policy chooses from the arms that do not wait. If some arms are new and some wait, a policy that does not choose new
     arms first by itself (`new_first`) chooses from the new arms only.
     """
     n, new = 0, 0
     for i in arms:
-        if counts.pending[i] == 0 or not waits(counts.pending[i], counts.rewards[i]):
-            asked[n] = i
+        if not _waits(counts, i, by_index):
+            out[n] = i
             n += 1
             new += is_new(counts, i)
     place = n
     for i in arms:
-        if counts.pending[i] != 0 and waits(counts.pending[i], counts.rewards[i]):
-            asked[place] = i
+        if _waits(counts, i, by_index):
+            out[place] = i
             place += 1
     if new_first or new == 0 or n == arms.size:
         return n
     n = 0
     for i in arms:
         if is_new(counts, i):
-            asked[n] = i
+            out[n] = i
             n += 1
     return n
 
@@ -109,18 +96,18 @@ def _level(reason: Reason) -> float:
     return _width(reason) * math.sqrt(reason.window)
 
 
-def counts_for(leads: bool, pending: int, rewards: int) -> bool:
+def shrinks_width(leads: bool, pending: int, rewards: int) -> bool:
     """Return whether the pending decisions of an arm shrink its width."""
     return not leads or rewards < pending
 
 
 def pending_index(reason: Reason, pending: int) -> float:
-    """Return the index of an arm as if its pending decisions had paid what its window did."""
+    """Return the index of an arm as if its pending decisions had paid what its window paid."""
     return reason.mean + _width(reason) * math.sqrt(reason.window / (reason.window + pending))
 
 
 def _mean_of_means(p: Any, s: Any, t: int, arms: Ints) -> float:
-    """Return the average of the means of the arms that have one."""
+    """Return the mean of the means of the arms that have rewards."""
     total, number = 0.0, 0
     for i in arms:
         reason = explain(p, s, t, arms, i)
@@ -135,21 +122,21 @@ class Entrant(NamedTuple):
 
     slot: int
     value: float  # its index
-    level: float  # width sqrt(h) of its index
+    level: float  # its width times sqrt(h)
 
 
 class Leader(NamedTuple):
-    """The competing arm with the highest mean, the lowest slot on a tie."""
+    """The competing arm with the highest mean so far, the lowest slot on a tie."""
 
     mean: float
-    leads: Entrant
-    follows: Entrant  # what the arm is once another one has a higher mean
+    leads: Entrant  # the arm if it stays the leader
+    follows: Entrant  # the arm if another one has a higher mean
 
 
 def _entrant(reason: Reason, i: int, leads: bool, pending: int, rewards: int) -> Entrant:
     """Return an arm with the index that it competes with."""
     value = reason.value
-    if pending > 0 and counts_for(leads, pending, rewards):
+    if pending > 0 and shrinks_width(leads, pending, rewards):
         value = pending_index(reason, pending)
     return Entrant(i, value, _level(reason))
 
@@ -164,24 +151,16 @@ def _better(one: Entrant, other: Entrant) -> Entrant:
     return one
 
 
-def join(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, waiting: Ints) -> tuple[int, float]:
-    """Let the waiting arms compete with the one that the policy chose.
+def compete(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, waiting: Ints) -> tuple[int, float]:
+    """Let the waiting arms compete with the arm that the policy chose.
 
-    Return the arm that wins and, if it is not the chosen one, its index; -1 if no arm has a reward.
-
-    Args:
-        p: parameters of the policy.
-        s: its state.
-        t: round.
-        arms: available arms.
-        counts: of all slots.
-        chosen: the arm that the policy chose, or -1 if all arms wait.
-        waiting: the waiting arms in increasing order; overwritten.
+    Returns the arm that wins, or -1 if no arm has a reward, and its index, which only counts if a waiting arm wins. `chosen` is
+    -1 if all of the available arms wait. `waiting` is in increasing order, and is overwritten.
     """
     best, leader, bare = _NOBODY, Leader(-math.inf, _NOBODY, _NOBODY), 0
     k, is_due = 0, chosen >= 0
     while k < waiting.size or is_due:
-        if is_due and (k == waiting.size or chosen < waiting[k]):  # all in the order of their slots
+        if is_due and (k == waiting.size or chosen < waiting[k]):  # in the order of the slots
             i, is_due = chosen, False
         else:
             i, k = int(waiting[k]), k + 1
@@ -194,7 +173,7 @@ def join(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, waitin
             best = _better(best, entrant)
         elif i == chosen:
             return chosen, math.nan
-        else:  # no reward, or none that the policy still knows
+        else:  # the arm has no reward, or none that the policy still remembers
             waiting[bare] = i
             bare += 1
     best = _better(best, leader.leads)
@@ -211,73 +190,68 @@ def join(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, waitin
 class Candidates(NamedTuple):
     """The arms of a choice."""
 
-    asked: Ints  # the arms that the policy chooses from, or an array that stands for them
-    waiting: Ints  # the arms with pending decisions, which join
+    offered: Ints  # the arms that the policy chooses from, or an array that stands for them (`Learner.hide`)
+    waiting: Ints  # the arms with pending decisions, which compete with its choice
 
 
 class Choice(NamedTuple):
-    """What was chosen, and why."""
+    """A slot that was chosen."""
 
     slot: int
-    joined: float | None  # the index with which a waiting arm won
-    asked: Ints | None  # the arms that the policy chose from, if it did
+    waiting_index: float | None  # the index with which a waiting arm won
+    offered: Ints | None  # the arms that the policy chose from; None if it did not choose
 
 
 class PendingDecisions:
-    """The pending decisions and the rewards of each slot, and the rule for the next choice.
+    """Counts the pending decisions and the rewards of each slot; if `shrink`, they change the next choice by the rule above."""
 
-    Args:
-        learner: the policy with its state.
-        counts: whether pending decisions count at all.
-    """
-
-    def __init__(self, learner: Learner, counts: bool) -> None:
+    def __init__(self, learner: Learner, shrink: bool) -> None:
         self.pending = [0] * learner.n_slots  # decisions of each slot without a reward
         self.rewards = [0] * learner.n_slots
-        self.total, self.number = 0.0, 0  # of all rewards
+        self.total, self.number = 0.0, 0  # sum and number of all rewards
         self.waiting: set[int] = set()
         """Slots that the policy does not choose from; if there are none, the policy chooses alone."""
-        self.counted = Counts(*(np.zeros(learner.n_slots, np.int64) for _ in Counts._fields))  # the same for compiled code,
-        self.stale: set[int] = set()  # except for these slots: as long as the policy chooses alone, nothing reads them
+        # The same counts for compiled code, except for stale slots: as long as the policy chooses alone, nothing reads them.
+        self.arrays = Counts(*(np.zeros(learner.n_slots, np.int64) for _ in Counts._fields))
+        self.stale: set[int] = set()
         self.new_first = learner.policy.first_pulls
         p = learner.policy.params
         clips = learner.policy.reward_range is None and hasattr(p, "low") and hasattr(p, "high")
         self._least: float = p.low if clips else -math.inf
         self._most: float = p.high if clips else math.inf
-        self.counts = counts and learner.explains and not learner.weighs
-        self.by_index = self.counts and learner.policy.has_index
-        self._list_asked = compiled(bind(list_asked, {waits: waiting_rule(self.by_index)})) if self.counts else None
-        if self._list_asked is not None:
-            self._list_asked(self._known, np.zeros(1, np.int64), True, np.zeros(1, np.int64))  # compiles now, not later
-        self._join: Callable[..., tuple[int, float]] | None = None
+        self.has_rule = shrink and learner.explains and not learner.uses_propensity
+        self.by_index = self.has_rule and learner.policy.has_index
+        self._split = compiled(split_waiting) if self.has_rule else None
+        if self._split is not None:
+            self._split(self._counts, np.zeros(1, np.int64), True, True, np.zeros(1, np.int64))  # compiles now, not later
+        self._compete: Callable[..., tuple[int, float]] | None = None
         if self.by_index:
             with suppress(KernelError):  # reported when the policy chooses
-                self._join = self._compiled_join(learner)
+                self._compete = self._compiled_compete(learner)
 
-    def _compiled_join(self, learner: Learner) -> Callable[..., tuple[int, float]]:
+    def _compiled_compete(self, learner: Learner) -> Callable[..., tuple[int, float]]:
         policy, arms = learner.policy, np.zeros(1, np.int64)
-        bound = bind(join, {explain: policy.kernel.explain})
-        return guarded_for(bound, policy, policy.params, learner.state, 1, arms, self._known, 0, arms, allocates=True)
+        bound = bind(compete, {explain: policy.kernel.explain})
+        return guarded_for(bound, policy, policy.params, learner.state, 1, arms, self._counts, 0, arms, allocates=True)
 
     @property
-    def _known(self) -> Counts:
-        """The counts of each slot, up to date."""
+    def _counts(self) -> Counts:
+        """The counts of each slot as arrays."""
         for i in self.stale:
-            self.counted.pending[i], self.counted.rewards[i] = self.pending[i], self.rewards[i]
+            self.arrays.pending[i], self.arrays.rewards[i] = self.pending[i], self.rewards[i]
         self.stale.clear()
-        return self.counted
+        return self.arrays
 
     def copy(self) -> "PendingDecisions":
         """Return an independent copy."""
-        twin = PendingDecisions.__new__(PendingDecisions)
-        vars(twin).update(vars(self))
+        twin = copy.copy(self)
         twin.pending, twin.rewards, twin.waiting = self.pending.copy(), self.rewards.copy(), self.waiting.copy()
-        twin.counted, twin.stale = Counts(*(each.copy() for each in self.counted)), self.stale.copy()
+        twin.arrays, twin.stale = Counts(*(each.copy() for each in self.arrays)), self.stale.copy()
         return twin
 
-    def refresh(self, slot: int) -> None:
+    def _refresh(self, slot: int) -> None:
         """Update what depends on the counts of a slot, after they have changed."""
-        if not self.counts:
+        if not self.has_rule:
             return
         self.stale.add(slot)
         if self.pending[slot] > 0 and (self.by_index or self.rewards[slot] == 0):
@@ -288,12 +262,12 @@ class PendingDecisions:
     def restore(self, slot: int, rewards: int) -> None:
         """Set the number of rewards of a slot, from a saved state."""
         self.rewards[slot] = rewards
-        self.refresh(slot)
+        self._refresh(slot)
 
     def decided(self, slot: int) -> None:
         """Count a decision."""
         self.pending[slot] += 1
-        if self.counts:  # as `refresh` does, without the call
+        if self.has_rule:  # as `_refresh` does, without the call
             self.stale.add(slot)
             if self.by_index or self.rewards[slot] == 0:
                 self.waiting.add(slot)
@@ -301,86 +275,83 @@ class PendingDecisions:
     def ended(self, slot: int) -> None:
         """Count a decision that ended without a reward."""
         self.pending[slot] -= 1
-        self.refresh(slot)
+        self._refresh(slot)
 
     def learned(self, slot: int, reward: float, was_decided: bool) -> None:
-        """Count a reward, of a decision or without one."""
+        """Count a reward; `was_decided`: it belongs to a decision, which is no longer pending."""
         self.pending[slot] -= was_decided
         self.rewards[slot] += 1
         self.total += reward if self._least <= reward <= self._most else min(max(reward, self._least), self._most)
         self.number += 1
-        if self.counts:  # as `refresh` does, without the call
+        if self.has_rule:  # as `_refresh` does, without the call
             self.stale.add(slot)
             if self.pending[slot] == 0 or not self.by_index:
                 self.waiting.discard(slot)
 
     def learned_all(self, slots: Ints, rewards: Floats) -> None:
-        """Count rewards without a decision, as `learned` does one after the other."""
+        """Count rewards without a decision, as `learned` would one after the other."""
         numbers = np.bincount(slots)
         for i in np.flatnonzero(numbers).tolist():
             self.rewards[i] += int(numbers[i])
-            self.refresh(i)
+            self._refresh(i)
         sums = np.add.accumulate(np.concatenate([[self.total], np.clip(rewards, self._least, self._most)]))
         self.total, self.number = float(sums[-1]), self.number + rewards.size
 
     def add_slot(self) -> None:
-        """Count for one more slot."""
+        """Add a slot with counts of zero."""
         self.pending.append(0)
         self.rewards.append(0)
-        self.counted = Counts(*(np.append(each, 0) for each in self.counted))
+        self.arrays = Counts(*(np.append(each, 0) for each in self.arrays))
 
     def forget(self, slot: int) -> None:
-        """Count from zero for the next arm in a slot."""
+        """Set the counts of a slot to zero, for the next arm in it."""
         self.pending[slot], self.rewards[slot] = 0, 0
-        self.refresh(slot)
+        self._refresh(slot)
 
     def candidates(self, arms: Ints) -> Candidates:
         """Return the arms that the policy chooses from, and the waiting ones."""
-        if not self.waiting or self._list_asked is None:
+        if not self.waiting or self._split is None:
             return Candidates(arms, arms[:0])
         listed = np.empty_like(arms)
-        n = self._list_asked(self._known, arms, self.new_first, listed)
+        n = self._split(self._counts, arms, self.by_index, self.new_first, listed)
         return Candidates(arms, arms[:0]) if n == arms.size else Candidates(listed[:n], listed[n:])
 
-    def _candidates_of_many(self, learner: Learner, among: Complement) -> Candidates | None:
-        """Return the candidates of many arms without listing them, if the learner can hide the waiting ones."""
-        if among.every.size < MANY + _FEW * len(self.waiting) or not (self.by_index and self.new_first):
-            return None
-        waiting = among.kept(np.fromiter(self.waiting, np.int64, len(self.waiting)))
-        asked = learner.hide(among.every, among.hidden.union(waiting.tolist()))
-        return None if asked is None else Candidates(asked, waiting)
-
     def find_candidates(self, learner: Learner, among: Ints | Complement) -> Candidates:
-        """Return what `candidates` does, in the fastest way."""
-        found = self._candidates_of_many(learner, among if isinstance(among, Complement) else Complement(among, NOTHING))
-        return self.candidates(to_slots(among)) if found is None else found
+        """Return what `candidates` returns; of many arms, without listing them if the learner can hide the waiting ones."""
+        available = among if isinstance(among, Complement) else Complement(among, NOTHING)
+        if available.every.size >= MANY + _FEW * len(self.waiting) and self.by_index and self.new_first:
+            waiting = available.kept(np.fromiter(self.waiting, np.int64, len(self.waiting)))
+            offered = learner.hide(available.every, available.hidden.union(waiting.tolist()))
+            if offered is not None:
+                return Candidates(offered, waiting)
+        return self.candidates(available.slots)
 
     def choose(self, learner: Learner, t: int, key: int, among: Ints | Complement) -> Choice:
         """Choose one of the arms `among` in round t."""
         return self.choose_from(self.find_candidates(learner, among), learner, t, key, among)
 
     def choose_from(self, candidates: Candidates, learner: Learner, t: int, key: int, among: Ints | HasSlots) -> Choice:
-        """Choose one of the arms `among` in round t, given its candidates."""
-        asked, waiting = candidates
-        chosen = learner.choose(t, key, asked) if asked.size else -1
-        if waiting.size == 0 or (chosen >= 0 and (not self.by_index or is_new(self._known, chosen))):
-            return Choice(chosen, None, asked)
+        """Choose one of the arms `among` in round t, given the candidates among them."""
+        offered, waiting = candidates
+        chosen = learner.choose(t, key, offered) if offered.size else -1
+        if waiting.size == 0 or (chosen >= 0 and (not self.by_index or is_new(self._counts, chosen))):
+            return Choice(chosen, None, offered)
         arms = to_slots(among)
         slot, value = -1, math.nan
         if self.by_index:
-            if self._join is None:
-                self._join = self._compiled_join(learner)
-            slot, value = learner.ask(self._join, t, arms, self._known, chosen, waiting)
-        if slot < 0:
-            return Choice(int(arms[np.argmin(self._known.pending[arms])]), None, None)  # the fewest, the lowest on a tie
-        return Choice(chosen, None, asked) if slot == chosen else Choice(int(slot), float(value), arms)
+            if self._compete is None:
+                self._compete = self._compiled_compete(learner)
+            slot, value = learner.call(self._compete, t, arms, self._counts, chosen, waiting)
+        if slot < 0:  # no arm has a reward: the fewest pending decisions, the lowest slot on a tie
+            return Choice(int(arms[np.argmin(self._counts.pending[arms])]), None, None)
+        return Choice(chosen, None, offered) if slot == chosen else Choice(int(slot), float(value), arms)
 
     def probabilities(self, learner: Learner, t: int, key: int, arms: Ints) -> Floats:
-        """Return the probability of each of `arms` in round t; it changes the learner's state."""
-        out, asked = np.zeros(arms.size), arms if self.by_index else self.candidates(arms).asked
-        drawn = learner.probabilities(t, asked) if asked.size else None
+        """Return the probability of each of `arms` in round t. This changes the learner's state."""
+        out, offered = np.zeros(arms.size), arms if self.by_index else self.candidates(arms).offered
+        drawn = learner.probabilities(t, offered) if offered.size else None
         if drawn is None:
             out[np.searchsorted(arms, self.choose(learner, t, key, arms).slot)] = 1.0
         else:
-            out[np.searchsorted(arms, asked)] = drawn
+            out[np.searchsorted(arms, offered)] = drawn
         return out

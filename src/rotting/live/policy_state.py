@@ -1,8 +1,8 @@
-"""Policy states as data: grown, given a fresh arm, written as JSON and read back, without knowing the policy.
+"""Functions on the state of any policy: grow it, reset one arm, write it as JSON and read it back.
 
 A state is a NamedTuple of arrays, or of NamedTuples of arrays (`kernels/nested.py`). Calling `init` with other sizes shows
 which arrays have an axis of arms (always the first). A smaller state is the leading corner of a larger one, except for what is
-tuned to the number of arms (`Kernel.tune`). Nothing else is needed.
+tuned to the number of arms (`Kernel.tune`). Nothing else needs to be known about the policy.
 """
 
 import base64
@@ -16,29 +16,29 @@ from rotting.engines.compile import guarded_for
 from rotting.errors import InvalidValueError
 from rotting.kernels.mistakes import is_own_work, with_readable_errors
 from rotting.kernels.nested import flatten, unflatten
-from rotting.kernels.nested import new_state as new_state  # noqa: PLC0414 - found here with what else a state can do
+from rotting.kernels.nested import new_state as new_state  # noqa: PLC0414 - part of this module's interface
 from rotting.policy import Policy, small_capacity
 
-_MANY = 1_000  # arms from which on it pays to compile what is called when arms come and go
+_MANY = 1_000  # arms: with more, compiling the functions that add and remove arms pays
 
 
 def first_capacity(policy: Policy, n_arms: int, rounds: int) -> int:
-    """Return the capacity of a new state for so many rounds, as far as it depends on them."""
+    """Return the capacity of a new state for so many rounds; a policy that can `enlarge` its state starts small."""
     return rounds if policy.kernel.enlarge is None else small_capacity(n_arms, rounds)
 
 
 def arrays(state: Any) -> list[Any]:
-    """Return the arrays of a state, those one level down included."""
+    """Return all arrays of a state, including those of nested NamedTuples."""
     return list(flatten(state).values())
 
 
 def copy(state: Any) -> Any:
-    """Return a state of its own with the same content."""
+    """Return an independent copy of a state."""
     return unflatten(state, (array.copy() for array in arrays(state)))
 
 
 def grow(policy: Policy, state: Any, n_arms: int, capacity: int) -> Any:
-    """Return a state of a larger size that has seen what `state` has, tuned to its number of arms."""
+    """Return a larger state with the content of `state`, tuned to its number of arms."""
     larger = new_state(policy, n_arms, capacity)
     for old, new in zip(arrays(state), arrays(larger), strict=True):
         new[tuple(slice(0, size) for size in old.shape)] = old
@@ -49,9 +49,9 @@ def grow(policy: Policy, state: Any, n_arms: int, capacity: int) -> Any:
 
 
 def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments: Any) -> None:
-    """Call a function that looks at every arm, when arms come and go: interpreted, unless they are many.
+    """Call a function that reads every arm: compiled if there are many arms, otherwise interpreted.
 
-    Functions of others are always interpreted, in which they may do what does not compile.
+    Functions from outside the library are always interpreted: these ones need not compile.
     """
     if n_arms >= _MANY and is_own_work(function):
         guarded_for(function, policy, *arguments, allocates=True)(*arguments)
@@ -66,7 +66,7 @@ def _tune(policy: Policy, state: Any) -> None:
 
 
 def set_present(policy: Policy, state: Any, arms: Ints) -> None:
-    """Tell the state which arms are there, if it asks for that."""
+    """Write which arms are present into the state, if it has a field for it."""
     if "presence" in state._fields:
         state.presence.here[:] = 0
         state.presence.here[arms] = 1
@@ -75,31 +75,28 @@ def set_present(policy: Policy, state: Any, arms: Ints) -> None:
 
 
 def has_arm_axis(policy: Policy) -> list[bool]:
-    """Tell for each array of the policy's state whether its first axis is the arms."""
+    """Return for each array of the policy's state whether its first axis is the arms."""
     one, two = new_state(policy, 1, 1), new_state(policy, 2, 1)
     return [a.shape != b.shape for a, b in zip(arrays(one), arrays(two), strict=True)]
 
 
 def forget_arm(policy: Policy, state: Any, arm: int, capacity: int) -> None:
     """Make one arm of the state as if it had never been pulled."""
-    forget = policy.kernel.forget
-    rows = [array for array, by_arm in zip(arrays(state), has_arm_axis(policy), strict=True) if by_arm]
+    fresh, forget = arrays(new_state(policy, 1, capacity)), policy.kernel.forget
+    by_arm = [pair for *pair, is_by_arm in zip(arrays(state), fresh, has_arm_axis(policy), strict=True) if is_by_arm]
     if forget is not None:
-        _call(policy, forget, len(rows[0]) if rows else 1, policy.params, state, arm)
-    fresh = zip(arrays(new_state(policy, 1, capacity)), has_arm_axis(policy), strict=True)
-    for array, new in zip(rows, (each for each, by_arm in fresh if by_arm), strict=True):
+        _call(policy, forget, len(by_arm[0][0]) if by_arm else 1, policy.params, state, arm)
+    for array, new in by_arm:
         array[arm] = new[0]
 
 
-_PIECE = 3 * 8_192  # bytes: a multiple of three, so that each piece of base 64 is whole
+_PIECE = 3 * 8_192  # bytes encoded at a time: a multiple of three, so that base 64 needs no padding between pieces
 
 
 def to_json(state: Any, pause: Callable[[], None] = lambda: None) -> dict[str, Any]:
     """Return the arrays as JSON-able data under their dotted names, bit for bit: little-endian bytes in base 64.
 
-    Args:
-        state: it is not changed.
-        pause: called between small pieces of work.
+    `pause` is called between small pieces of work, so that other threads can run.
     """
     return {
         name: {"dtype": str(array.dtype), "shape": list(array.shape), "data": "".join(_base64(array, pause))}
@@ -115,7 +112,7 @@ def _base64(array: Any, pause: Callable[[], None]) -> Iterator[str]:
 
 
 def from_json(policy: Policy, data: Any, n_arms: int, capacity: int) -> Any:
-    """Return the state that `to_json` wrote, or say what does not fit."""
+    """Return the state that `to_json` wrote, or raise an error that names the array that does not fit."""
     state = new_state(policy, n_arms, capacity)
     named = flatten(state)
     if not isinstance(data, dict) or set(data) != set(named):
@@ -123,12 +120,8 @@ def from_json(policy: Policy, data: Any, n_arms: int, capacity: int) -> Any:
     for name, array in named.items():
         item = data[name]
         if item.get("dtype") != str(array.dtype) or item.get("shape") != list(array.shape):
-            raise InvalidValueError(
-                f"state.{name}",
-                f"be {array.dtype} of shape {list(array.shape)}",
-                item,
-                got=f"{item.get('dtype')} of shape {item.get('shape')}",
-            )
+            rule, got = f"be {array.dtype} of shape {list(array.shape)}", f"{item.get('dtype')} of shape {item.get('shape')}"
+            raise InvalidValueError(f"state.{name}", rule, item, got=got)
         raw = base64.b64decode(item["data"], validate=True)
         if len(raw) != array.nbytes:
             raise InvalidValueError(f"state.{name}", f"hold {array.nbytes} bytes", len(raw))

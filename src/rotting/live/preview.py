@@ -12,17 +12,17 @@ from rotting.live.pages import Page
 
 
 class Preview(NamedTuple):
-    """Copies of what decides the next page of a bandit."""
+    """Copies of everything that decides the next page of a bandit."""
 
     chooser: Chooser
     key: int
     rounds: int
     names: list[Hashable]
-    free: int  # decisions for which there is room before the oldest expires
-    expiries: list[Expiry]  # what expires then, oldest first
+    free: int  # the number of decisions that can be made before the oldest expires
+    expiries: list[Expiry]  # the decisions that expire after that, oldest first
 
     def decisions(self, among: Ints | Complement, count: int) -> tuple[Decision, ...]:
-        """Return the decisions of the page; it changes the copies."""
+        """Return the decisions of the page. This changes the copies."""
         page, free, expiries = Page(among, self.chooser.pending), self.free, iter(self.expiries)
         made: list[Decision] = []
         for t in range(self.rounds + 1, self.rounds + count + 1):
@@ -36,7 +36,7 @@ class Preview(NamedTuple):
         return tuple(made)
 
     def _expire(self, expiry: Expiry, rounds: int, page: Page) -> int:
-        """End a decision, and return how many places become free."""
+        """End a decision; return how many places become free."""
         chooser, slot = self.chooser, expiry.slot
         chooser.pending.ended(slot)
         page.recount(slot)

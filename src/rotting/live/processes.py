@@ -1,9 +1,9 @@
-"""The locks of bandits: in forked processes, and for bandits whose events are recorded.
+"""The locks of bandits: for bandits whose events are recorded, and for forked processes.
 
-A forked child has a copy of every bandit, perhaps in the middle of a change that another thread of the parent is making, and
-with the random numbers that the parent will draw, too. So a fork waits until no bandit is being changed. In the child, each
-bandit gets a new lock and its own random numbers. A bandit that is still being changed after a second refuses to work in the
-child. A recorded bandit (`rotting.open`) belongs to the process that opened it, and refuses to work in the child as well.
+A forked child has a copy of every bandit. The copy could be in the middle of a change that another thread of the parent is
+making, and would draw the same random numbers as the parent. So a fork waits until no bandit is being changed. In the child,
+each bandit gets a new lock and its own random numbers. A bandit that is still being changed after a second cannot be used in
+the child. Nor can a recorded bandit (`rotting.open`), which belongs to the process that opened it.
 """
 
 import os
@@ -24,13 +24,12 @@ if TYPE_CHECKING:
 class RecordingLock:
     """The lock of a recorded bandit: when it is released, the events since it was acquired are passed to a listener.
 
-    If the listener fails, the bandit is ahead of its record. Then the lock is shut: every later call is refused, and so is
-    every call that waits for the lock, even if it would change nothing. A reward that was not recorded must not be called a
-    duplicate.
+    If the listener fails, the bandit is ahead of its record. Then the lock is shut: it refuses every later call and every call
+    that waits for it, even calls that change nothing, since a reward that was not recorded must not be reported as a duplicate.
 
     Args:
         state: the state whose events are recorded.
-        listener: called with them.
+        listener: called with the events.
     """
 
     def __init__(self, state: BanditState, listener: Listener) -> None:
@@ -65,11 +64,7 @@ class RecordingLock:
 
 
 class ShutLock:
-    """The lock of a bandit that cannot be used in this process.
-
-    Args:
-        reason: the message of the error that every call raises.
-    """
+    """The lock of a bandit that cannot be used in this process: every call raises an error with this reason."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -86,7 +81,7 @@ class Guard:
 
     Args:
         state: the state of a bandit.
-        listener: called with the events of each change before the lock is released; None if nobody keeps a record.
+        listener: called with the events of each change before the lock is released; None if they are not recorded.
     """
 
     def __init__(self, state: BanditState, listener: Listener | None = None) -> None:
@@ -102,7 +97,7 @@ class Guard:
             self._recording.shut(reason)
 
     def after_fork(self, is_whole: bool) -> None:
-        """Prepare the bandit for the forked child; `is_whole`: it was not being changed."""
+        """Prepare the bandit for the forked child; `is_whole`: no thread was changing it."""
         self.ids = Ids()
         if self._recording is not None:
             self.lock = ShutLock("the bandit belongs to the process that opened it: open it again in this one")
@@ -118,29 +113,29 @@ _forking = threading.Lock()  # one fork at a time
 _held: dict[int, Any] = {}  # the locks that the fork holds, by the guard's id()
 
 
-def _hold_all() -> None:
+def _before_fork() -> None:
     _forking.acquire()
     for guard in list(_guards):
         lock: Any = guard.lock
-        if hasattr(lock, "acquire") and lock.acquire(timeout=_PATIENCE):  # the others refuse to work in the child anyway
+        if hasattr(lock, "acquire") and lock.acquire(timeout=_PATIENCE):  # bandits with other locks cannot be used in the child
             _held[id(guard)] = lock
 
 
-def _release_all() -> None:
+def _after_fork_in_parent() -> None:
     for lock in _held.values():
         lock.release()
     _held.clear()
     _forking.release()
 
 
-def _ready_all() -> None:
-    global _forking  # noqa: PLW0603 - the parent's is held
+def _after_fork_in_child() -> None:
+    global _forking  # noqa: PLW0603 - the child inherits the parent's lock, which is held
     for guard in list(_guards):
         guard.after_fork(id(guard) in _held)
     _held.clear()
     _forking = threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):  # where processes can be forked
+if hasattr(os, "register_at_fork"):  # not on Windows
     _register: Callable[..., None] = os.register_at_fork
-    _register(before=_hold_all, after_in_parent=_release_all, after_in_child=_ready_all)
+    _register(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

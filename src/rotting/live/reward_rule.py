@@ -1,4 +1,4 @@
-"""Which rewards a bandit accepts: finite numbers, in the range that its policy declares."""
+"""The rule for rewards: finite numbers, in the range that the policy declares."""
 
 import math
 import numbers
@@ -11,11 +11,7 @@ from rotting.policy import Policy, how_to_accept
 
 
 class RewardRule:
-    """The rule for the rewards of a policy.
-
-    Args:
-        policy: its `reward_range` must hold every reward.
-    """
+    """The rule for the rewards of a policy: they must be in its `reward_range`."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -25,7 +21,7 @@ class RewardRule:
 
     @property
     def middle(self) -> float:
-        """A reward that is accepted."""
+        """A reward that `check` accepts."""
         low, high = (each if math.isfinite(each) else 0.0 for each in (self.low, self.high))
         return (low + high) / 2.0
 
@@ -45,7 +41,7 @@ class RewardRule:
 
 def _check_number(reward: object, name: str) -> float:
     if type(reward) is not float and (isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real)):
-        raise InvalidTypeError(name, "be a finite number", reward, hint=_instead(reward))
+        raise InvalidTypeError(name, "be a finite number", reward, hint=_hint(reward))
     try:
         value = float(reward)
     except OverflowError:
@@ -55,8 +51,8 @@ def _check_number(reward: object, name: str) -> float:
     return value
 
 
-def _instead(reward: object) -> str:
-    """Return what to pass instead of a value that is nearly a reward."""
+def _hint(reward: object) -> str:
+    """Return a hint for a value that could be converted to a reward."""
     if isinstance(reward, bool | np.bool_):
         return "; pass 1.0 or 0.0 if that is the reward"
     return "; write float(reward)" if hasattr(reward, "__float__") else ""

@@ -1,7 +1,7 @@
-"""The state of a bandit: the fold of its events, without locks, clocks or files.
+"""The state of a bandit: a fold of its events, without locks, clocks or files.
 
-Two states that were made alike and had the same events applied are equal bit for bit. Every bandit holds one: `Bandit` in
-memory, and the bandits of `rotting.store` with a record of the events.
+Two states with the same beginning and the same events are equal bit for bit. Every bandit holds one: `Bandit` in memory, and
+the bandits of `rotting.store` with a log of the events.
 """
 
 import sys
@@ -21,34 +21,42 @@ from rotting.live.events import Event, check_event, learned_many
 from rotting.live.explanations import ArmExplanation
 from rotting.live.learner import Learner
 from rotting.live.ledger import Entry, Ledger, Orphans
+from rotting.live.missing_zeros import MissingZeros
 from rotting.live.pages import Page
 from rotting.live.pending_decisions import PendingDecisions
-from rotting.live.reporting import Reporting
 from rotting.policy import Policy
 
 PendingRule = Literal["shrink", "ignore"]
 MAX_PENDING = 10_000
 
 
+def check_learner(policy: object) -> None:
+    """Check that `policy` is a policy that learns from rewards."""
+    if not isinstance(policy, Policy):
+        raise InvalidTypeError("policy", "be a policy such as EffRAWUCB(alpha=1.4)", policy)
+    if policy.sees_means:
+        raise InvalidTypeError("policy", "be a learner", policy, hint=", which needs the true means; use it in simulate")
+
+
 class Redecision(NamedTuple):
-    """A recorded decision, and what the policy chooses today in its place."""
+    """The arm of a recorded decision, and the arm that the policy chooses today in its place."""
 
     recorded: Hashable
     chosen: Hashable
 
     @property
     def differs(self) -> bool:
-        """Whether the policy chooses another arm than it did."""
+        """Whether the policy chooses another arm today."""
         return self.recorded != self.chosen
 
 
 class BanditState:
-    """The policy, its arms, what it learned, and the decisions that have no reward yet.
+    """The policy, its arms, what it learned, and the decisions without a reward.
 
-    Each change is a method, named after the verb, which records the change as an event (see `rotting.live.events`) if somebody
-    keeps a record. `apply` makes the change that a recorded event describes.
+    Each method that changes the state is named after the verb of `Bandit`. It appends an event (see `rotting.live.events`) to
+    `events` unless that is None. `apply` makes the change that a recorded event describes.
 
-    `new` makes one, `rotting.live.saved_state` writes it as JSON and reads it back.
+    `new` makes a state; `rotting.live.saved_state` writes it as JSON and reads it back.
     """
 
     def __init__(
@@ -59,11 +67,11 @@ class BanditState:
         self.pending = PendingDecisions(learner, pending_rule == "shrink")
         self.chooser = Chooser(learner, self.pending, ledger.early_rewards)
         self.max_rounds = sys.maxsize if self.policy.max_rounds is None else self.policy.max_rounds
-        self.reporting = Reporting()
+        self.missing_zeros = MissingZeros()
         self.events: list[Event] | None = None
-        """The events since they were last taken, if somebody keeps a record; else None."""
+        """The events that the listener has not got yet; None if there is no listener."""
         self.warnings: list[str] = []
-        """What the user should be told, and was not told yet."""
+        """The warnings that were not issued yet."""
         self._warned_full = False
 
     @classmethod
@@ -76,10 +84,7 @@ class BanditState:
         max_pending: int = MAX_PENDING,
     ) -> "BanditState":
         """Return the state before the first event; the arguments are those of `Bandit`."""
-        if not isinstance(policy, Policy):
-            raise InvalidTypeError("policy", "be a policy such as EffRAWUCB(alpha=1.4)", policy)
-        if policy.sees_means:
-            raise InvalidTypeError("policy", "be a learner", policy, hint=", which needs the true means; use it in simulate")
+        check_learner(policy)
         if pending not in ("shrink", "ignore"):
             raise InvalidValueError("pending", "be 'shrink' or 'ignore'", pending)
         names = Arms(arms)
@@ -94,14 +99,14 @@ class BanditState:
         return len(self.ledger.entries) - self.ledger.early
 
     def apply(self, event: Event) -> Redecision | None:
-        """Apply a recorded event. For a decision, return it with what the policy chooses today; only `verify` compares them.
+        """Apply a recorded event. For a decision, return its arm and the one that the policy chooses today, for `verify`.
 
-        The record is trusted, so that a store opens after an upgrade that changes decisions. The policy's `choose` is still
+        The log is trusted, so that a store opens after an upgrade that changes decisions. The policy's `choose` is still
         called, with the arguments of that time, because it may write into the policy's state (a propensity, a counter, the arm
-        of a batch). Its answer is dropped: the recorded arm counts, with the recorded propensity. If the two differ, the policy
-        sees what it also sees when pending decisions overrule its choice, or when a reward comes without a decision: an arm
-        that it did not choose last is updated. Every policy in a bandit must be able to handle that. A policy that divides by
-        propensities is given the recorded one with the reward; where the record has none, 1.
+        of a batch). Its result is dropped: the recorded arm counts, with the recorded propensity. If the two arms differ, the
+        policy must learn the reward of an arm that it did not choose last. Every policy can: the same happens when a pending
+        decision overrules its choice, and when a reward comes without a decision. A policy that divides by propensities gets
+        the recorded one with the reward, or 1 if none was recorded.
         """
         kind, data = check_event(event)
         if kind == "decided":
@@ -109,7 +114,7 @@ class BanditState:
         if kind in {"rewarded", "cancelled", "expired"}:
             entry = self.ledger.find_open(data["id"])
             if entry is None:
-                raise InvalidValueError("event", "be about a decision that is open", event)
+                raise InvalidValueError("event", "be about an open decision", event)
             if kind == "rewarded":
                 self.reward(entry.key, data["reward"])
             else:
@@ -136,33 +141,28 @@ class BanditState:
         if self.ledger.is_full:
             self._expire_oldest(None)
         chosen, _, _ = self.chooser.choose(t, self.key, among, False)
-        if propensity is None and self.learner.weighs:
+        if propensity is None and self.learner.uses_propensity:
             propensity = 1.0
         self.rounds = t
         self.ledger.add(Entry(data["id"], slot, t, propensity))
         self.pending.decided(slot)
-        if self.events is not None:
-            self.events.append({"event": "decided", **data})
+        self._record("decided", **data)
         return Redecision(arm, self.arms.names[chosen])
 
     # --- Decisions --------------------------------------------------------------------------------------------------------
 
     def refuse_round(self, rounds: int) -> NoReturn:
-        """Raise the error of a policy that is not tuned for so many rounds."""
-        raise InvalidValueError(
-            "round",
-            f"be at most {self.max_rounds}, the horizon that {self.policy!r} is tuned for",
-            rounds,
-            got=f"round {rounds}",
-            hint="; rotting.doubling(policy) plays without a horizon",
-        )
+        """Raise the error of a policy that is not tuned for this many rounds."""
+        rule = f"be at most {self.max_rounds}, the horizon that {self.policy!r} is tuned for"
+        hint = "; rotting.doubling(policy) plays without a horizon"
+        raise InvalidValueError("round", rule, rounds, got=f"round {rounds}", hint=hint)
 
-    def decide(self, among: Ints | Complement | Page, key: Key, wanted: bool) -> tuple[Entry, ArmExplanation | None]:
-        """Choose one of the slots `among`; `wanted`: with its propensity and the reason."""
+    def decide(self, among: Ints | Complement | Page, key: Key, explained: bool) -> tuple[Entry, ArmExplanation | None]:
+        """Choose one of the slots `among`; `explained`: with its propensity and the reason."""
         ledger, t = self.ledger, self.rounds + 1
         if len(ledger.entries) >= ledger.max_pending:
             self._expire_oldest(among if type(among) is Page else None)
-        slot, propensity, reason = self.chooser.choose(t, self.key, among, wanted)
+        slot, propensity, reason = self.chooser.choose(t, self.key, among, explained)
         entry = Entry(key, slot, t, propensity)
         self.rounds = t
         ledger.add(entry)
@@ -194,9 +194,9 @@ class BanditState:
         ledger, learner = self.ledger, self.learner
         entry = ledger.entries.get(key)
         if entry is None or entry.reward is not None:
-            return ledger.remembered(key, value)
+            return ledger.outcome_if_not_open(key, value)
         slot = entry.slot
-        if slot in ledger.alone or learner.weighs or ledger.is_first(entry):
+        if slot in ledger.single or learner.uses_propensity or ledger.is_first(entry):
             learner.learn(self.rounds, slot, value, entry.propensity)
             ledger.close(entry, value)
         else:
@@ -206,18 +206,14 @@ class BanditState:
             self.events.append({"event": "rewarded", "id": key, "reward": value})
         if ledger.early:
             self._settle(slot)
-        reporting = self.reporting
-        if not reporting.told:
-            delay, by_id, waiting = self.rounds - entry.round, type(key) is str, len(ledger.entries) - ledger.early
-            if reporting.note(value, delay, by_id, waiting):
-                self._warn_missing_zeros()
+        if not self.missing_zeros.done:
+            delay, by_id = self.rounds - entry.round, type(key) is str
+            if self.missing_zeros.add_reward(value, delay, by_id, self.n_pending):
+                self.warnings.append(
+                    f"no reward was 0 so far, and {self.n_pending} decisions have none: a decision that paid nothing must be "
+                    f"rewarded with 0, else all arms look good"
+                )
         return "applied"
-
-    def _warn_missing_zeros(self) -> None:
-        self.warnings.append(
-            f"no reward was 0 so far, and {self.n_pending} decisions have none: a decision that paid nothing must be "
-            f"rewarded with 0, else all arms look good"
-        )
 
     def _settle(self, slot: int) -> None:
         """Learn the early rewards of a slot whose turn has come."""
@@ -227,56 +223,54 @@ class BanditState:
             if entry is None or entry.reward is None:
                 return
             self.learner.learn(self.rounds, slot, entry.reward)
-            ledger.close(entry, entry.answer)
+            ledger.close(entry, entry.final_reward)
 
     def end(self, entry: Entry, event: str, value: float | None) -> None:
-        """End an open decision ("cancelled" or "expired") without its reward, and learn `value` instead if it is not None."""
+        """End an open decision (`event`: "cancelled" or "expired") without its reward; learn `value` instead unless None."""
         slot, ledger = entry.slot, self.ledger
         if value is not None:
-            if self.learner.weighs or ledger.is_first(entry):
+            if self.learner.uses_propensity or ledger.is_first(entry):
                 self.learner.learn(self.rounds, slot, value, entry.propensity)
                 ledger.close(entry, None)
             else:
-                ledger.hold(entry, value, self.rounds, lapsed=True)
+                ledger.hold(entry, value, self.rounds, expired=True)
             self.pending.learned(slot, value, True)
-            self.reporting.told = self.reporting.told or value == 0.0
+            self.missing_zeros.done = self.missing_zeros.done or value == 0.0
         else:
             ledger.close(entry, None)
             self.pending.ended(slot)
-        if self.events is not None:
-            self.events.append({"event": event, "id": entry.key, **({"reward": value} if event == "expired" else {})})
+        self._record(event, id=entry.key, **({"reward": value} if event == "expired" else {}))
         if ledger.early:
             self._settle(slot)
 
     # --- Rewards without a decision ---------------------------------------------------------------------------------------
 
     def learn(self, arm: Hashable, value: float) -> None:
-        """Learn a reward without a decision: a round of its own."""
+        """Learn a reward without a decision, in a round of its own."""
         slot, rounds = self.arms.known(arm, retired=True), self.rounds + 1
-        weighs = self.learner.weighs
-        if weighs and arm not in self.arms.active:
+        uses_propensity = self.learner.uses_propensity
+        if uses_propensity and arm not in self.arms.active:
             raise InvalidValueError("arm", "have been pulled, or be one that may be", arm, hint=", which was removed")
         if rounds > self.max_rounds:
             self.refuse_round(rounds)
         propensity = None
-        if weighs:  # a choice changes the state, so copies of it are asked
+        if uses_propensity:  # computed on copies, since a choice changes the state
             chances = self.pending.copy().probabilities(self.chooser.trial(), rounds, self.key, self.arms.slots)
             propensity = float(chances[np.searchsorted(self.arms.slots, slot)])
         self.learner.learn(rounds, slot, value, propensity)
         self.rounds = rounds
         self.pending.learned(slot, value, False)
-        if self.events is not None:
-            self.events.append({"event": "learned", "arm": self.arms.names[slot], "reward": value})
+        self._record("learned", arm=self.arms.names[slot], reward=value)
 
     def ignore(self, arm: Hashable) -> None:
-        """Drop the reward of a pull of an arm that was forgotten, and whose id another arm has now."""
+        """Drop the reward of a pull of a forgotten arm, whose id another arm has now."""
         if arm not in self.orphans:
             raise InvalidValueError("event", "be about a pull of an arm that was forgotten", arm)
         self.orphans.take(arm)
         self._record("ignored", arm=arm)
 
     def learn_many(self, arms: list[Hashable], which: Ints, rewards: Floats, propensities: Floats | None) -> None:
-        """Learn rewards without a decision, a round each; `which` holds the place of each reward's arm in `arms`."""
+        """Learn rewards without a decision, each in a round of its own; `which` has the positions of their arms in `arms`."""
         places = [self.arms.known(arm, retired=True) for arm in arms]
         slots = np.array(places, np.int64)[which]
         last = self.rounds + which.size
@@ -295,10 +289,10 @@ class BanditState:
             self.events.append({"event": event, **more})
 
     def add(self, arm: Hashable, prior: tuple[float, int] | None) -> None:
-        """Add an arm, with a mean and a weight to begin with, or None."""
+        """Add an arm; the prior is a mean and a weight."""
         if arm in self.arms.retired:
-            self._forget(arm)  # part of adding: no event of its own
-        if not self.arms.has_free:
+            self._forget(arm)  # part of adding, without an event of its own
+        if not self.arms.free:
             self.learner.add_slot()
             self.pending.add_slot()
         slot = self.arms.add(arm)
@@ -324,13 +318,13 @@ class BanditState:
         self._record("revived", arm=arm)
 
     def forget(self, arm: Hashable) -> None:
-        """Forget an arm, its decisions and all that was learned about it."""
+        """Forget an arm, its decisions and everything learned about it."""
         self._forget(arm)
         self._record("forgotten", arm=arm)
 
     def _forget(self, arm: Hashable) -> None:
         slot = self.arms.forget(arm)
-        entries = self.ledger.of(slot)
+        entries = self.ledger.entries_of(slot)
         self.orphans.add(arm, [each.key for each in entries if isinstance(each.key, int) and each.reward is None])
         for entry in entries:
             self.ledger.close(entry, None)

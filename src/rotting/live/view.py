@@ -1,4 +1,4 @@
-"""What can be asked of a bandit, without changing it."""
+"""The methods of a bandit that change nothing."""
 
 import warnings
 from collections.abc import Callable, Hashable, Iterable
@@ -21,7 +21,7 @@ from rotting.policy import Policy
 
 
 class BanditView:
-    """A state that several threads may use, and the methods that only read it.
+    """The methods of a bandit that only read its state. They may be called from several threads.
 
     Args:
         guard: the state, and the lock for it.
@@ -45,7 +45,7 @@ class BanditView:
 
     @property
     def rounds(self) -> int:
-        """Rounds played so far: the paper's t - 1."""
+        """The number of rounds played so far: the paper's t - 1."""
         return self._state.rounds
 
     @property
@@ -57,11 +57,11 @@ class BanditView:
         return f"Bandit({self.policy!r}, arms={list(self.arms)!r}, rounds={self.rounds})"
 
     def _warn(self) -> None:
-        """Issue the warnings of the state, after the lock is released: a warning may be an error."""
-        waiting = self._state.warnings
-        while waiting:
+        """Issue the warnings of the state. The lock must be released, since Python may turn a warning into an exception."""
+        messages = self._state.warnings
+        while messages:
             with suppress(IndexError):  # another thread has issued it meanwhile
-                message = waiting.pop()
+                message = messages.pop()
                 if self._warn_with is None:
                     warnings.warn(message, RewardsWarning, stacklevel=3)
                 else:
@@ -70,13 +70,13 @@ class BanditView:
     def _available_for(
         self, count: int, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None
     ) -> Ints | Complement:
-        """Return the slots to choose from, if `count` decisions can be made among them."""
+        """Return the slots to choose from, or raise an error if they do not suffice for `count` decisions."""
         state = self._state
         among = state.arms.available(arms, without)
         most = min(among.size, state.ledger.max_pending)
         if count > most:
-            what = "the arms there are to choose from" if most == among.size else "max_pending"
-            raise InvalidValueError("count", f"be at most {most}, {what}", count)
+            limit = "the number of available arms" if most == among.size else "max_pending"
+            raise InvalidValueError("count", f"be at most {most}, {limit}", count)
         if state.rounds + count > state.max_rounds:
             state.refuse_round(state.rounds + count)
         return among
@@ -84,17 +84,17 @@ class BanditView:
     def preview(
         self, arms: Iterable[Hashable] | None = None, count: int = 1, *, without: Iterable[Hashable] | None = None
     ) -> tuple[Decision, ...]:
-        """Return the decisions that `decide` would make now, without making them: nothing changes, and their ids are "".
+        """Return the decisions that `decide` would make now, without making them. Their ids are "".
 
-        The preview is exact as long as nothing else happens to the bandit: also for a policy that draws, and also if
-        `max_pending` is reached, where deciding would expire the oldest decisions. It works on a copy of what was learned, so
-        its cost depends on the number of arms, and not on the number of pending decisions. Other threads wait only while that
+        The preview is exact as long as nothing else happens to the bandit, even for a policy that draws, and even if
+        `max_pending` is reached, so that deciding would expire the oldest decisions. It works on a copy of the policy's state:
+        its cost depends on the number of arms, not on the number of pending decisions, and other threads wait only while the
         copy is made. Over HTTP, the bandits of a `Client` do the same with `decide(dry_run=True)`.
 
         Args:
             arms: the arms available this time; all by default.
             count: how many distinct arms to choose.
-            without: arms that are not available this time, also if they are among `arms`.
+            without: arms that are not available this time, even if they are among `arms`.
 
         Example:
             >>> import rotting
@@ -117,10 +117,10 @@ class BanditView:
     def propensities(self, arms: Iterable[Hashable] | None = None) -> dict[Hashable, float]:
         """Return the probability with which the next decision would choose each arm.
 
-        To log it with a decision, take `Decision.propensity`: between two calls, another thread may decide.
+        To log the propensity of a decision, use `Decision.propensity`: between two calls, another thread may decide.
 
         Args:
-            arms: the arms available; all by default.
+            arms: the available arms; all by default.
 
         Example:
             >>> import rotting
@@ -129,18 +129,17 @@ class BanditView:
         """
         with self._guard.lock:
             state = self._state
-            among, t = state.arms.available(arms), state.rounds + 1
-            available = to_slots(among)
-            trial, pending = state.chooser.trial(), state.pending.copy()  # a choice changes the state
+            available, t = to_slots(state.arms.available(arms)), state.rounds + 1
+            trial, pending = state.chooser.trial(), state.pending.copy()  # copies, since a choice changes the state
             names = [state.arms.names[slot] for slot in available]
         out = pending.probabilities(trial, t, state.key, available)
         return dict(zip(names, out.tolist(), strict=True))
 
     def explain(self) -> Explanation:
-        """Return for each arm what decides whether it is chosen next: index, mean, window, width, rewards, pending decisions.
+        """Return the index, mean, window, width, rewards and pending decisions of each arm, for the next decision.
 
         The index is the policy's own. Without pending decisions, the arm with the largest index is chosen next. With
-        `pending="shrink"`, pending decisions narrow the widths: the `reason` of a `Decision` has the index that counted.
+        `pending="shrink"`, pending decisions shrink the widths; the `reason` of a `Decision` has the index that was used.
 
         Example:
             >>> import rotting
@@ -152,16 +151,16 @@ class BanditView:
         with self._guard.lock:
             state = self._state
             slots, t = state.arms.slots, state.rounds + 1
-            trial, pending = state.chooser.trial(), state.pending  # a copy: explaining may change the state
+            trial, pending = state.chooser.trial(), state.pending  # a copy, since explaining may change the state
             rows = [(state.arms.names[i], int(i), pending.rewards[i], pending.pending[i]) for i in slots]
         explanation = Explanation()
-        for arm, slot, pulls, waiting in rows:
+        for arm, slot, *counts in rows:
             index, mean, window, width = trial.explain(t, slots, slot)
-            explanation[arm] = ArmExplanation(float(index), float(mean), int(window), float(width), pulls, waiting)
+            explanation[arm] = ArmExplanation(float(index), float(mean), int(window), float(width), *counts)
         return explanation
 
     def warm_up(self) -> None:
-        """Run everything that decides and learns once, on a copy, so that the first users do not wait for the compiler."""
+        """Call every function of the policy once, on a copy of its state, so that no later call waits for the compiler."""
         with self._guard.lock:
             state = self._state
             trial, pending, t = state.learner.copy(), state.pending.copy(), state.rounds + 1

@@ -5,8 +5,7 @@ import math
 import time
 from functools import lru_cache
 
-from rotting.errors import InvalidValueError
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import broken_rule
 from rotting.service.rates import Rates
 from rotting.service.requests import Request
 from rotting.service.routes import Route
@@ -48,27 +47,24 @@ class Admission:
         self._wrong = Rates(_WRONG_TOKENS)
 
     def check(self, request: Request, route: Route, bandit: str | None) -> None:
-        """Check the caller's scope and rate limit."""
+        """Check the Host and Origin headers, the caller's scope, and the rate limit."""
         host, caller = request.headers.get(b"host", b""), request.peer
         if self._tokens is None:
             if not _names_this_machine(host):  # DNS rebinding: a page of another site may use its own name for this machine
                 rule = "be localhost or a loopback address without tokens"
-                raise ProblemError("forbidden", InvalidValueError("Host", rule, host.decode("latin-1")))
+                raise broken_rule("forbidden", "Host", rule, host.decode("latin-1"))
         elif route.scope is not None:
             holder = self._holder(request, self._tokens)
             _check_scope(holder, route, bandit)
             request.holder, caller = holder, holder.key
         origin = request.headers.get(b"origin")
         if origin is not None and origin.partition(b"://")[2] != host:
-            raise ProblemError("forbidden", InvalidValueError("Origin", "be this service", origin.decode("latin-1")))
+            raise broken_rule("forbidden", "Origin", "be this service", origin.decode("latin-1"))
         if self._rates is not None and route.scope is not None:
             wait = self._rates.wait(caller, time.monotonic())
             if wait > 0.0:
-                raise ProblemError(
-                    "too-many-requests",
-                    InvalidValueError("requests", "be fewer", None, got=f"one {wait:.3g} s too early"),
-                    retry_after=str(min(60, math.ceil(wait))),
-                )
+                got, seconds = f"one {wait:.3g} s too early", str(min(60, math.ceil(wait)))
+                raise broken_rule("too-many-requests", "requests", "be fewer", got=got, retry_after=seconds)
 
     def still_admits(self, request: Request) -> bool:
         """Return whether the token of a request that was admitted is still valid."""
@@ -80,21 +76,15 @@ class Admission:
         if holder is not None:
             return holder
         if header is not None and self._wrong.wait(request.peer, time.monotonic()) > 0.0:
-            raise ProblemError(
-                "too-many-requests",
-                InvalidValueError("wrong tokens", "be few", None, got="too many from this address"),
-                retry_after="1",
-            )
-        why = "no token" if header is None else "one that is not known"
-        error = InvalidValueError("Authorization", "be Bearer and a token of this service", None, got=why)
-        raise ProblemError("unauthorized", error, www_authenticate="Bearer")
+            got = "too many from this address"
+            raise broken_rule("too-many-requests", "wrong tokens", "be few", got=got, retry_after="1")
+        got, rule = "no token" if header is None else "an unknown one", "be Bearer and a token of this service"
+        raise broken_rule("unauthorized", "Authorization", rule, got=got, www_authenticate="Bearer")
 
 
 def _check_scope(holder: Holder, route: Route, bandit: str | None) -> None:
     if route.scope not in holder.scopes:
-        scopes = ", ".join(sorted(holder.scopes))
-        raise ProblemError(
-            "forbidden", InvalidValueError("scope", f"be {route.scope} for this", None, got=f"a token for {scopes}")
-        )
+        got = f"a token for {', '.join(sorted(holder.scopes))}"
+        raise broken_rule("forbidden", "scope", f"be {route.scope} for this", got=got)
     if bandit is not None and not holder.may_use(bandit):
-        raise ProblemError("forbidden", InvalidValueError("bandit", "be one that the token is for", bandit))
+        raise broken_rule("forbidden", "bandit", "be one that the token is for", bandit)

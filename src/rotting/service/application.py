@@ -25,7 +25,7 @@ from rotting.service.decision_handlers import DecisionHandlers
 from rotting.service.decoding import BodyDecoder, decode_query
 from rotting.service.event_stream import EventStreams
 from rotting.service.metrics import Metrics
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import broken_rule
 from rotting.service.read_handlers import ReadHandlers
 from rotting.service.requests import ByteBudget, Receive, Request, Response, Scope, Send
 from rotting.service.tokens import TokenFile
@@ -86,17 +86,14 @@ class Application:
         self._transport = Transport(
             self._respond, deadline, ByteBudget(_MEMORY), self._metrics, self._access_log, self._stopping
         )
-        self._handlers = self._bind_handlers()
+        decisions = DecisionHandlers(self._bandits, self._metrics)
+        self._readers = ReadHandlers(self._bandits, self._metrics, decisions.latest, self._check_ready, self._read_gauges)
+        groups, names = (BanditHandlers(self._bandits), decisions, self._readers), {each.handler for each in routes.ALL}
+        self._handlers: dict[str, Callable[[Request], Awaitable[Response]]] = {
+            name: getattr(group, name) for name in names for group in groups if hasattr(group, name)
+        }
         self._committer: Committer
         self._ticking: asyncio.Task[None]
-
-    def _bind_handlers(self) -> dict[str, Callable[[Request], Awaitable[Response]]]:
-        """Return the handler of each route, by name."""
-        decisions = DecisionHandlers(self._bandits, self._metrics)
-        self._readers = ReadHandlers(self._bandits, self._metrics, decisions.latest, self._check_ready, self._measure)
-        groups = (BanditHandlers(self._bandits), decisions, self._readers)
-        names = {route.handler for route in (*routes.ROUTES, *routes.PAGES) if route.handler != "watch"}
-        return {name: getattr(group, name) for name in names for group in groups if hasattr(group, name)}
 
     # --- Start and stop ---------------------------------------------------------------------------------------------------
 
@@ -137,6 +134,7 @@ class Application:
                 _log.error("the access log was not reopened: %s", error)
 
     async def _tick(self) -> None:
+        """Check deadlines and the token file, and write the access log, twice per second."""
         while True:
             await asyncio.sleep(_TICK)
             try:
@@ -153,14 +151,11 @@ class Application:
         if self.host.trouble is not None:
             raise self.host.trouble.with_traceback(None)
         if self._committer.stalled > _STALLED:
-            raise ProblemError(
-                "store-failed",
-                InvalidValueError("a write", f"end within {_STALLED:g} s", None, got="one that is still under way"),
-            )
+            raise broken_rule("store-failed", "a write", f"end within {_STALLED:g} s", got="one that is still running")
         if self._stopping.is_set():
-            raise ProblemError("stopping", InvalidValueError("the service", "be running", None, got="a signal to end"))
+            raise broken_rule("stopping", "the service", "be running", got="a signal to end")
 
-    def _measure(self) -> dict[str, float]:
+    def _read_gauges(self) -> dict[str, float]:
         own = {"requests_running": float(self._transport.running), "commit_stalled_seconds": self._committer.stalled}
         return own | {name: read() for name, read in self.gauges.items()}
 
@@ -179,12 +174,12 @@ class Application:
         if scope["type"] == "http":
             await self._transport.run(Request(scope, receive), send)
         elif scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._run_lifespan(receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
 
-    async def _live(self, receive: Receive, send: Send) -> None:
-        """Start and stop with the server."""
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
+        """Start and stop with the server, by the lifespan events of ASGI."""
         await receive()
         await self.__aenter__()
         await send({"type": "lifespan.startup.complete"})
@@ -208,7 +203,7 @@ class Application:
             request.body = await self._bodies.read(request, route)
         elif route.body is not None:
             if route.needs_body:
-                raise ProblemError("malformed-json", InvalidValueError("body", "be JSON", None, got="nothing"))
+                raise broken_rule("malformed-json", "body", "be JSON", got="nothing")
             request.body = route.body()
         if route.handler == "watch":
             await self._streams.stream(request, send)

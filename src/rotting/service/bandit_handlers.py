@@ -8,23 +8,20 @@ import msgspec
 
 from rotting import registry
 from rotting.errors import InvalidArgumentError, InvalidValueError
+from rotting.live.state import MAX_PENDING
 from rotting.policy import Policy
 from rotting.service import messages as m
 from rotting.service.bandits import Bandits
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import broken_rule
 from rotting.service.requests import Request, Response
 from rotting.store.host import Hosted
 from rotting.store.records import digest
 
-_MANY_ARMS = 2_000  # a bandit with more arms is shown and changed in a worker thread
+_MANY_ARMS = 2_000  # showing or changing a bandit with more arms takes long enough for a worker thread
 
 
 class BanditHandlers:
-    """Handlers for bandits and their arms.
-
-    Args:
-        bandits: the bandits.
-    """
+    """Handlers for bandits and their arms."""
 
     def __init__(self, bandits: Bandits) -> None:
         self._bandits, self._host = bandits, bandits.host
@@ -53,8 +50,7 @@ class BanditHandlers:
             policy, lambda: self._host.make(name, policy, arms, **options)
         )
         if not is_new and not await self._bandits.in_thread(lambda: self._host.is_same(name, policy, arms, options)):
-            error = InvalidValueError("bandit", "be new or made with the same arguments", name, hint=", which is not")
-            raise ProblemError("bandit-differs", error)
+            raise broken_rule("bandit-differs", "bandit", "be new or have the same arguments", name, hint=", which has others")
         return await self._shown(await self._bandits.get(name), 201 if is_new else 200)
 
     def _arguments(self, request: Request) -> dict[str, Any]:
@@ -64,18 +60,19 @@ class BanditHandlers:
         }
         template = given.pop("like", None)
         if template is not None and (template not in self._host.metas or not request.holder.may_use(template)):
-            raise ProblemError("not-found", InvalidValueError("like", "be a bandit that was made", template))
+            raise broken_rule("not-found", "like", "be an existing bandit", template)
         known = {} if template is None else self._host.metas[template]
         params = given.pop("params", known.get("policy", {}).get("params", {}) if "policy" not in given else {})
-        word = given.pop("policy", known.get("policy", {}).get("policy"))
-        if word is None:
+        policy_name = given.pop("policy", known.get("policy", {}).get("policy"))
+        if policy_name is None:
             raise InvalidValueError("policy", "be the name of a policy, or like must be given", None, got="neither")
-        policy = _policy(word, params)
+        policy = _policy(policy_name, params)
         arms = given.pop("arms", known.get("arms"))
         if arms is None:
             raise InvalidValueError("arms", "be the names of the arms, or like must be given", None, got="neither")
         options: dict[str, Any] = {name: known[name] for name in ("seed", "pending", "max_pending") if name in known}
-        return {"seed": 0, "pending": "shrink", "max_pending": 10_000, **options, **given, "policy": policy, "arms": arms}
+        defaults = {"seed": 0, "pending": "shrink", "max_pending": MAX_PENDING}
+        return {**defaults, **options, **given, "policy": policy, "arms": arms}
 
     async def show_bandit(self, request: Request) -> Response:
         """Show a bandit."""
@@ -93,7 +90,7 @@ class BanditHandlers:
 
     async def put_arm(self, request: Request) -> Response:
         """Add an arm, or bring back a retired one."""
-        hosted, arm, asked = await self._bandits.active(request.parameters["name"]), request.parameters["arm"], request.body
+        hosted, arm, asked = await self._bandits.get_active(request.parameters["name"]), request.parameters["arm"], request.body
 
         def work() -> Response:
             _check_revision(hosted, request)
@@ -108,30 +105,30 @@ class BanditHandlers:
 
     async def delete_arm(self, request: Request) -> Response:
         """Remove an arm."""
-        hosted, arm = await self._bandits.active(request.parameters["name"]), request.parameters["arm"]
+        hosted, arm = await self._bandits.get_active(request.parameters["name"]), request.parameters["arm"]
         keep = request.query.keep
 
         def work() -> Response:
             _check_revision(hosted, request)
             active = hosted.is_active(arm)
             if not active and (keep or not hosted.is_retired(arm)):
-                raise ProblemError("not-found", InvalidValueError("arm", f"be one of the bandit {hosted.name!r}", arm))
+                raise broken_rule("not-found", "arm", f"be one of the bandit {hosted.name!r}", arm)
             if active and hosted.n_arms == 1:
-                raise ProblemError("last-arm", InvalidValueError("arm", "not be the last one", arm))
+                raise broken_rule("last-arm", "arm", "not be the last one", arm)
             (hosted.bandit.retire if keep else hosted.bandit.forget)(arm)
             return _show_arms(hosted)
 
         return await self._bandits.change(hosted, work, heavy=hosted.n_arms > _MANY_ARMS)
 
 
-def _policy(word: str, params: dict[str, float | str]) -> Policy:
-    kind = registry.find(word)
-    known = [each.name for each in kind.parameters()]
-    for name in params:
-        if name not in known:
-            raise InvalidValueError("params", f"be among {', '.join(known) or 'none'} for {word}", name)
+def _policy(name: str, params: dict[str, float | str]) -> Policy:
+    policy_class = registry.find(name)
+    known = [each.name for each in policy_class.parameters()]
+    for key in params:
+        if key not in known:
+            raise InvalidValueError("params", f"be among {', '.join(known) or 'none'} for {name}", key)
     try:
-        return kind(**params)
+        return policy_class(**params)
     except InvalidArgumentError as error:
         raise error.replace(field=f"params.{error.field}") from error
 
@@ -148,11 +145,8 @@ def _check_revision(hosted: Hosted, request: Request) -> None:
         return
     found = _revision(hosted)
     if found not in {each.strip() for each in wanted.split(b",")}:
-        given = wanted.decode("latin-1")
-        raise ProblemError(
-            "arms-changed",
-            InvalidValueError("If-Match", f"be {found.decode()}, the revision of the arms", given, got=given[:60]),
-        )
+        given, rule = wanted.decode("latin-1"), f"be {found.decode()}, the revision of the arms"
+        raise broken_rule("arms-changed", "If-Match", rule, given, got=given[:60])
 
 
 def _show(hosted: Hosted, status: int) -> Response:

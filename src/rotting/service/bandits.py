@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from rotting.errors import InvalidValueError, RottingError, StoreError
+from rotting.errors import RottingError, StoreError
 from rotting.live.saved_state import Parts
 from rotting.policy import Policy
 from rotting.service.compiling import CompileReport
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import broken_rule
 from rotting.service.workers import Workers
 from rotting.store.host import Host, Hosted
 from rotting.store.protocol import Payload
@@ -38,22 +38,14 @@ class _Change(NamedTuple, Generic[T]):
     note: Callable[[T], Payload] | None
 
 
-class _QueuedChange(NamedTuple):
-    """A change that waits for earlier changes."""
-
-    change: _Change[Any]
-    heavy: bool
-    done: asyncio.Future[Any]
+_Queue = deque[tuple[_Change[Any], bool, asyncio.Future[Any]]]
+"""Changes that wait for earlier ones: each with whether it is heavy, and its future result."""
 
 
 class Bandits:
     """The bandits of a host, for handlers on the event loop.
 
     Slow work runs in a worker thread; only requests for the same bandit wait for it.
-
-    Args:
-        host: the bandits.
-        compiling: reports which policies were compiled.
     """
 
     def __init__(self, host: Host, compiling: CompileReport) -> None:
@@ -62,16 +54,16 @@ class Bandits:
         """Set when the service starts: returns a future that is done when everything collected so far is written."""
         self._compiling = compiling
         self._workers = Workers("rotting-worker", 4)
-        self._loaders = Workers("rotting-loader", 2)  # separate, so that loading a bandit does not wait for work on others
+        self._loaders = Workers("rotting-loader", 2)  # separate, so that loading does not wait for changes of other bandits
         self._saver = Workers("rotting-snapshots", 1)
         self._loading: dict[str, asyncio.Task[Hosted]] = {}
-        self._queues: dict[str, deque[_QueuedChange]] = {}  # changes that wait for a worker thread, by bandit
+        self._queues: dict[str, _Queue] = {}  # changes that wait for a worker thread, by bandit
         self._running: set[asyncio.Task[Any]] = set()
 
     def check_known(self, name: str) -> None:
         """Refuse the name of a bandit that does not exist."""
         if name not in self.host.metas:
-            raise ProblemError("not-found", InvalidValueError("bandit", "be one that was made", name))
+            raise broken_rule("not-found", "bandit", "exist", name)
 
     async def get(self, name: str) -> Hosted:
         """Return a bandit, and load it first if it is not in memory."""
@@ -85,8 +77,8 @@ class Bandits:
             task.add_done_callback(lambda _: self._loading.pop(name, None))
         return await asyncio.shield(task)
 
-    async def active(self, name: str) -> Hosted:
-        """Return a bandit that is not archived."""
+    async def get_active(self, name: str) -> Hosted:
+        """Return a bandit as `get` does, or refuse an archived one."""
         hosted = self.host.live.get(name) or await self.get(name)
         self._check_usable(hosted, archived=False)
         return hosted
@@ -105,11 +97,11 @@ class Bandits:
     async def make(self, policy: Policy, make: Callable[[], Hosted]) -> bool:
         """Create a bandit in a worker thread, unless another request was faster; return whether it was created."""
 
-        def compiled() -> Hosted:
+        def timed() -> Hosted:
             with self._compiling.timing(policy):
                 return make()
 
-        made = await self._loaders.run(compiled)
+        made = await self._loaders.run(timed)
         return self.host.adopt(made) is made
 
     async def in_thread(self, work: Callable[[], T]) -> T:
@@ -165,10 +157,10 @@ class Bandits:
         if name not in self._queues:
             self._queues[name] = deque()
             self._start(self._make_queued_changes(name, self._queues[name]))
-        self._queues[name].append(_QueuedChange(change, heavy, done))
+        self._queues[name].append((change, heavy, done))
         return done
 
-    async def _make_queued_changes(self, name: str, queue: deque[_QueuedChange]) -> None:
+    async def _make_queued_changes(self, name: str, queue: _Queue) -> None:
         """Make the queued changes of a bandit in order of arrival, until the queue is empty.
 
         As many as possible are made before the event loop runs again. If it accepted new requests after each change, the queue
@@ -199,7 +191,7 @@ class Bandits:
         """Refuse a bandit that was unloaded or archived while the request waited."""
         self.host.check_current(hosted)
         if hosted.archived and not archived:
-            raise ProblemError("archived", InvalidValueError("bandit", "be active", hosted.name, hint=", which is archived"))
+            raise broken_rule("archived", "bandit", "be active", hosted.name, hint=", which is archived")
 
     def _start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Start a task that continues if the request that waits for it is cancelled."""
@@ -210,8 +202,7 @@ class Bandits:
 
     def _end(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
-        if not task.cancelled():
-            task.exception()  # the request reports the error, unless it was cancelled
+        _retrieve(task)
 
     def save(self, hosted: Hosted) -> None:
         """Save a snapshot of a bandit in the background."""

@@ -26,6 +26,8 @@ except ImportError as error:
     raise MissingExtraError("the client needs httpx: pip install 'rotting[service]'") from error
 
 T = TypeVar("T")
+Names = Iterable[str] | None
+"""Names of arms."""
 HTTP = TypeVar("HTTP", httpx.Client, httpx.AsyncClient)
 
 _BLOCKING_CLEANUP = Limits(timeout=1.0, retries=0, deadline=1.0)  # the caller waits for it
@@ -38,31 +40,19 @@ class RemoteBandit(BanditMethods, Blocking):
 
     @overload
     def decide(
-        self,
-        arms: Iterable[str] | None = None,
-        count: None = None,
-        *,
-        without: Iterable[str] | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
+        self, arms: Names = None, count: None = None, *, without: Names = None, key: str | None = None, dry_run: bool = False
     ) -> Decision: ...
     @overload
     def decide(
-        self,
-        arms: Iterable[str] | None = None,
-        *,
-        count: int,
-        without: Iterable[str] | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
+        self, arms: Names = None, *, count: int, without: Names = None, key: str | None = None, dry_run: bool = False
     ) -> tuple[Decision, ...]: ...
 
     def decide(
         self,
-        arms: Iterable[str] | None = None,
+        arms: Names = None,
         count: int | None = None,
         *,
-        without: Iterable[str] | None = None,
+        without: Names = None,
         key: str | None = None,
         dry_run: bool = False,
     ) -> Decision | tuple[Decision, ...]:
@@ -85,31 +75,19 @@ class AsyncRemoteBandit(BanditMethods, Awaited):
 
     @overload
     async def decide(
-        self,
-        arms: Iterable[str] | None = None,
-        count: None = None,
-        *,
-        without: Iterable[str] | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
+        self, arms: Names = None, count: None = None, *, without: Names = None, key: str | None = None, dry_run: bool = False
     ) -> Decision: ...
     @overload
     async def decide(
-        self,
-        arms: Iterable[str] | None = None,
-        *,
-        count: int,
-        without: Iterable[str] | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
+        self, arms: Names = None, *, count: int, without: Names = None, key: str | None = None, dry_run: bool = False
     ) -> tuple[Decision, ...]: ...
 
     async def decide(
         self,
-        arms: Iterable[str] | None = None,
+        arms: Names = None,
         count: int | None = None,
         *,
-        without: Iterable[str] | None = None,
+        without: Names = None,
         key: str | None = None,
         dry_run: bool = False,
     ) -> Decision | tuple[Decision, ...]:

@@ -10,10 +10,11 @@ import ipaddress
 import time
 from collections import Counter
 from collections.abc import Iterable
+from http import HTTPStatus
 from typing import Any, ClassVar, NamedTuple, cast
 
 from rotting.errors import InvalidValueError, MissingExtraError
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import ProblemError, broken_rule
 
 try:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -21,32 +22,23 @@ except ImportError as error:
     raise MissingExtraError("the service needs uvicorn and httptools: pip install 'rotting[service]'") from error
 
 _PIECE = 4_096  # bytes parsed at a time, since a client may pipeline many requests
-_MAX_PIPELINED = 16  # requests of a connection that wait for their turn; what follows them is not parsed yet
+_MAX_PIPELINED = 16  # requests of a connection that wait for their turn; bytes after them are not parsed yet
 _MAX_TRAILERS = 8_192  # bytes
 _MAX_BACKLOG = 1 << 20  # bytes received while earlier requests are still running
-_JOINED = 16_384  # bytes from which on a part of a response is sent at once
+_SENT_AT_ONCE = 16_384  # bytes: a smaller part of a response waits for the next part
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class Limits(NamedTuple):
-    """Limits on connections.
+    """Limits on connections."""
 
-    Args:
-        connections: at the same time.
-        per_client: connections of one address at the same time; trusted proxies may have any number.
-        head_bytes: of the request line and the headers.
-        head_seconds: until the head of a request is complete, from its first byte or from the start of the connection.
-        idle_seconds: between two requests.
-        write_seconds: that a client may take without reading any of a pending response.
-    """
-
-    connections: int = 1_024
-    per_client: int = 256
-    head_bytes: int = 65_536
-    head_seconds: float = 10.0
-    idle_seconds: float = 75.0
-    write_seconds: float = 20.0
+    connections: int = 1_024  # at the same time
+    per_client: int = 256  # connections of one address at the same time
+    head_bytes: int = 65_536  # of the request line and the headers
+    head_seconds: float = 10.0  # until the head of a request is complete, from its first byte or the start of the connection
+    idle_seconds: float = 75.0  # between two requests
+    write_seconds: float = 20.0  # for which a client reads nothing of a response that waits for it
 
 
 def parse_networks(addresses: Iterable[str]) -> tuple[Network, ...]:
@@ -61,12 +53,7 @@ def parse_networks(addresses: Iterable[str]) -> tuple[Network, ...]:
 
 
 class ConnectionGuard:
-    """All connections of a server, and the limits they share.
-
-    Args:
-        limits: the limits.
-        proxies: networks of trusted proxies.
-    """
+    """All connections of a server, and the limits they share; trusted proxies may have any number of connections."""
 
     def __init__(self, limits: Limits, proxies: Iterable[Network] = ()) -> None:
         self.limits = limits
@@ -98,11 +85,10 @@ class ConnectionGuard:
 
     def _drop_idle(self, address: str | None) -> bool:
         """Close the connection that has been idle for longest, of one client or of all; return whether there was one."""
+        self.refused += 1
         idle = [each for each in self._connections if each.idle_since is not None and address in {None, each.address}]
         if not idle:
-            self.refused += 1
             return False
-        self.refused += 1
         oldest = min(idle, key=lambda each: cast("float", each.idle_since))
         self.release(oldest)
         oldest.transport.abort()
@@ -157,7 +143,7 @@ class _JoiningTransport:
         if not self._parts:
             self._loop.call_soon(self._flush)
         self._parts.append(data)
-        if len(data) >= _JOINED:  # so that the transport notices in time that the client does not read
+        if len(data) >= _SENT_AT_ONCE:  # so that the transport notices in time that the client does not read
             self._flush()
 
     def _flush(self) -> None:
@@ -191,8 +177,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if not self.guard.admit(self):
             limits = self.guard.limits
             rule = f"be at most {limits.connections}, and {limits.per_client} per client"
-            error = InvalidValueError("connections", rule, None, got="one more")
-            self._refuse(ProblemError("overloaded", error, retry_after="1"))
+            self._refuse(broken_rule("overloaded", "connections", rule, got="one more", retry_after="1"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release the connection."""
@@ -216,12 +201,13 @@ class GuardedProtocol(HttpToolsProtocol):
             (b"connection", b"close"),
         ]
         head = b"".join(b"%b: %b\r\n" % header for header in headers)
-        self.transport.write(b"HTTP/1.1 %b\r\n%b\r\n%b" % (problem.status_line.encode(), head, body))
+        phrase = HTTPStatus(problem.status).phrase.encode()
+        self.transport.write(b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (problem.status, phrase, head, body))
         self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         """Send a problem document for a request that is not HTTP."""
-        self._refuse(ProblemError("bad-request", InvalidValueError("request", "be HTTP/1.1", None, got="something else")))
+        self._refuse(broken_rule("bad-request", "request", "be HTTP/1.1", got="something else"))
 
     # --- Reading ----------------------------------------------------------------------------------------------------------
 
@@ -243,8 +229,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._head_bytes += len(data)
             if self._head_bytes > self.guard.limits.head_bytes:
                 rule = f"be at most {self.guard.limits.head_bytes} bytes"
-                error = InvalidValueError("head of the request", rule, None, got="more")
-                self._refuse(ProblemError("headers-too-large", error))
+                self._refuse(broken_rule("headers-too-large", "head of the request", rule, got="more"))
                 return
         super().data_received(data)
 
@@ -260,9 +245,9 @@ class GuardedProtocol(HttpToolsProtocol):
             self._parse(data[start : start + _PIECE])
 
     def on_headers_complete(self) -> None:
-        """Hand the request over; what the parser calls headers from now on are trailers."""
+        """Start the request. Headers that the parser reports from now on are trailers."""
         super().on_headers_complete()
-        if self.parser.should_upgrade():  # to a protocol that is not spoken here: this request is the last one
+        if self.parser.should_upgrade():  # to a protocol that this server does not speak: this request is the last one
             self.cycle.keep_alive = False
         self.headers = _Trailers()
         self._in_head, self._head_bytes, self._waiting_since = False, 0, None
@@ -275,7 +260,7 @@ class GuardedProtocol(HttpToolsProtocol):
     # --- Writing ----------------------------------------------------------------------------------------------------------
 
     def on_response_complete(self) -> None:
-        """Go on with the requests that were sent ahead, or wait for the next one."""
+        """Parse the next pipelined requests, or wait for the next request."""
         super().on_response_complete()
         if self._backlog and not self.transport.is_closing():
             data, self._backlog = self._backlog, b""
@@ -284,12 +269,12 @@ class GuardedProtocol(HttpToolsProtocol):
             self._waiting_since = time.monotonic()
 
     def pause_writing(self) -> None:
-        """Note since when the client has not been reading."""
+        """Record when the client stopped reading."""
         self._paused_since = time.monotonic()
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """Note that the client reads on."""
+        """Record that the client reads again."""
         self._paused_since = None
         super().resume_writing()
 
@@ -308,7 +293,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return False  # the request before it is still running
         if self._head_bytes:
             rule = f"be complete within {limits.head_seconds:g} s"
-            self._refuse(ProblemError("too-slow", InvalidValueError("head of the request", rule, None, got="a part of it")))
+            self._refuse(broken_rule("too-slow", "head of the request", rule, got="a part of it"))
         else:
             self.transport.abort()
         return True

@@ -3,7 +3,6 @@
 import functools
 import json
 import math
-from collections.abc import Hashable, Sequence
 from typing import Any
 
 from rotting.errors import InvalidValueError
@@ -12,22 +11,17 @@ from rotting.service import messages as m
 from rotting.service import overview
 from rotting.service.bandits import Bandits
 from rotting.service.metrics import Metrics
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import broken_rule
 from rotting.service.requests import Request, Response
 from rotting.store.host import Hosted
 from rotting.store.records import digest
 
-_MANY_NAMED = 200  # a request that names more arms is checked in a worker thread
-_MANY_DECISIONS = 20  # more decisions are made, or expired, in a worker thread
+_MANY_NAMED = 200  # checking a request that names more arms takes long enough for a worker thread
+_MANY_DECISIONS = 20  # making or expiring more decisions does, too
 
 
 class DecisionHandlers:
-    """Handlers for decisions and their rewards.
-
-    Args:
-        bandits: the bandits.
-        metrics: counts decisions and rewards.
-    """
+    """Handlers for decisions and their rewards, which the metrics count."""
 
     def __init__(self, bandits: Bandits, metrics: Metrics) -> None:
         self._bandits, self._host, self._metrics = bandits, bandits.host, metrics
@@ -36,7 +30,7 @@ class DecisionHandlers:
 
     async def decide(self, request: Request) -> Response:
         """Choose one arm, or several."""
-        hosted, wanted = await self._bandits.active(request.parameters["name"]), request.body
+        hosted, wanted = await self._bandits.get_active(request.parameters["name"]), request.body
         named = len(wanted.arms or ()) + len(wanted.without or ())
         if named > _MANY_NAMED:
             await self._bandits.in_thread(lambda: _check_arms(hosted, wanted))
@@ -47,13 +41,13 @@ class DecisionHandlers:
         key, heavy = wanted.idempotency_key, wanted.count > _MANY_DECISIONS or named > _MANY_NAMED
         made: list[dict[str, Any]] = []  # stays empty if the key was used before
         work = functools.partial(_decide, hosted, wanted, made)
-        if key is None:
-            content = await self._bandits.change(hosted, work, heavy=heavy)
-        else:
+        before = None
+        note = None
+        if key is not None:
             body = await self._bandits.in_thread(lambda: _request_digest(wanted)) if heavy else _request_digest(wanted)
             before = functools.partial(self._decided_before, hosted, key, body)
             note = functools.partial(_note_of_key, key, body)
-            content = await self._bandits.change(hosted, work, heavy=heavy, before=before, note=note)
+        content = await self._bandits.change(hosted, work, heavy=heavy, before=before, note=note)
         if made:
             self.latest[hosted.name] = made[-1]
             self._metrics.tally(hosted.name).decided(made[0]["round"], wanted.count)
@@ -75,25 +69,26 @@ class DecisionHandlers:
             return None
         shown = m.encode(key).decode()
         if note.get("cancelled"):
-            raise ProblemError("key-cancelled", InvalidValueError("idempotency_key", "not be cancelled", key, got=shown))
+            raise broken_rule("key-cancelled", "idempotency_key", "not be cancelled", key, got=shown)
         if note["body"] != body:
-            raise ProblemError("key-reused", InvalidValueError("idempotency_key", "be new for another request", key, got=shown))
+            raise broken_rule("key-reused", "idempotency_key", "be new for another request", key, got=shown)
         return m.encode({"decisions": _noted_decisions(note)})
 
     async def reward(self, request: Request) -> Response:
         """Apply the rewards of decisions."""
-        hosted, rewards = await self._bandits.active(request.parameters["name"]), request.body
-        pairs = [(each.id, each.reward) for each in rewards]
-        _check_range(hosted, [each.reward for each in rewards])
+        hosted = await self._bandits.get_active(request.parameters["name"])
+        pairs = [(each.id, each.reward) for each in request.body]
+        for place, (_, reward) in enumerate(pairs):
+            _check_range(hosted, reward, f"[{place}].reward")
         outcomes = await self._bandits.change(hosted, lambda: hosted.bandit.reward_many(pairs))
         tally = self._metrics.tally(hosted.name)
         for (_, reward), outcome in zip(pairs, outcomes, strict=True):
             tally.rewarded(outcome, reward)
-        return _results([each.id for each in rewards], outcomes)
+        return _results([key for key, _ in pairs], outcomes)
 
     async def cancel(self, request: Request) -> Response:
         """Cancel decisions that were never shown."""
-        hosted, wanted = await self._bandits.active(request.parameters["name"]), request.body
+        hosted, wanted = await self._bandits.get_active(request.parameters["name"]), request.body
         if (wanted.ids is None) == (wanted.keys is None):
             raise InvalidValueError("ids", "be given, or keys", None, got="both or none")
         if wanted.keys is not None:
@@ -124,12 +119,12 @@ class DecisionHandlers:
 
     async def expire(self, request: Request) -> Response:
         """Expire decisions that will get no reward."""
-        hosted, wanted = await self._bandits.active(request.parameters["name"]), request.body
+        hosted, wanted = await self._bandits.get_active(request.parameters["name"]), request.body
         if (wanted.ids is None) == (wanted.older_than_rounds is None):
             raise InvalidValueError("ids", "be given, or older_than_rounds", None, got="both or none")
         bandit, missing = hosted.bandit, wanted.missing
         if missing != "drop":
-            _check_range(hosted, [missing], "missing")
+            _check_range(hosted, missing, "missing")
         if wanted.ids is None:
             limit = wanted.limit
             ended = await self._bandits.change(
@@ -186,34 +181,25 @@ def _check_arms(hosted: Hosted, wanted: m.DecisionRequest) -> None:
     """Refuse arms that the bandit does not have; a retired arm may be left out of the choice."""
     for arm in wanted.arms or ():
         if not hosted.is_active(arm):
-            raise InvalidValueError("arms", "name arms of the bandit", arm, got=_shown_arm(arm))
+            raise InvalidValueError("arms", "name arms of the bandit", arm, got=m.encode(arm).decode()[:60])
+    left_out = set(wanted.without or ())
     for arm in wanted.without or ():
         if not (hosted.is_active(arm) or hosted.is_retired(arm)):
-            raise InvalidValueError("without", "name arms of the bandit", arm, got=_shown_arm(arm))
-    if wanted.without and _leaves_out_all(hosted, wanted):
+            raise InvalidValueError("without", "name arms of the bandit", arm, got=m.encode(arm).decode()[:60])
+    if wanted.arms is None:
+        leaves_none = sum(map(hosted.is_active, left_out)) >= hosted.n_arms
+    else:
+        leaves_none = left_out.issuperset(wanted.arms)
+    if leaves_none:
         raise InvalidValueError("without", "leave an arm to choose", wanted.without, got="all of them")
 
 
-def _leaves_out_all(hosted: Hosted, wanted: m.DecisionRequest) -> bool:
-    left_out = set(wanted.without or ())
-    if wanted.arms is not None:
-        return left_out.issuperset(wanted.arms)
-    return sum(hosted.is_active(arm) for arm in left_out) >= hosted.n_arms
-
-
-def _shown_arm(arm: Hashable) -> str:
-    return m.encode(arm).decode()[:60]
-
-
-def _check_range(hosted: Hosted, rewards: Sequence[float], field: str | None = None) -> None:
+def _check_range(hosted: Hosted, reward: float, field: str) -> None:
     """Refuse a reward outside the range that the policy declares."""
     policy = hosted.bandit.policy
     low, high = policy.reward_range or (-math.inf, math.inf)
-    for place, reward in enumerate(rewards):
-        if not low <= reward <= high:
-            name = f"[{place}].reward" if field is None else field
-            rule = f"be in [{low!r}, {high!r}], the range that {policy!r} declares"
-            raise InvalidValueError(name, rule, reward)
+    if not low <= reward <= high:
+        raise InvalidValueError(field, f"be in [{low!r}, {high!r}], the range that {policy!r} declares", reward)
 
 
 def _results(ids: list[str], outcomes: list[Outcome]) -> Response:

@@ -9,18 +9,15 @@ import msgspec
 from rotting.errors import InvalidValueError
 from rotting.service import messages as m
 from rotting.service import routes
-from rotting.service.problem_documents import ProblemError, of_body
+from rotting.service.problem_documents import broken_rule, of_body
 from rotting.service.requests import JSON, LARGE_BODY, ByteBudget, Request
 from rotting.service.routes import Route
 
 
 class BodyDecoder:
-    """Reads the bodies of requests, within limits on their size and on the memory for all of them.
+    """Reads the bodies of requests, of at most `max_body` bytes each, and decodes large ones with `in_thread`.
 
-    Args:
-        max_body: bytes of one body.
-        memory: for all bodies that are being read or decoded.
-        in_thread: runs the decoding of a large body in a worker thread.
+    All bodies that are being read or decoded share the memory.
     """
 
     def __init__(self, max_body: int, memory: ByteBudget, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:
@@ -30,11 +27,10 @@ class BodyDecoder:
     async def read(self, request: Request, route: Route) -> Any:
         """Return the decoded body."""
         if route.body is None:
-            raise ProblemError("bad-request", InvalidValueError("body", "be left out here", None, got="one"))
+            raise broken_rule("bad-request", "body", "be left out here", got="one")
         kind = request.headers.get(b"content-type", b"")
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
-            error = InvalidValueError("Content-Type", "be application/json", kind.decode("latin-1"))
-            raise ProblemError("unsupported-media-type", error)
+            raise broken_rule("unsupported-media-type", "Content-Type", "be application/json", kind.decode("latin-1"))
         limit = min(route.max_body, self._max_body)
         request.check_body_length(limit)
         body = b""
@@ -65,7 +61,7 @@ def decode_query(request: Request, route: Route) -> Any:
     try:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
     except ValueError as error:
-        raise ProblemError("bad-request", InvalidValueError("query", "be name=value&name=value", text[:60])) from error
+        raise broken_rule("bad-request", "query", "be name=value&name=value", text[:60]) from error
     if len(dict(pairs)) < len(pairs):
         raise InvalidValueError("query", "have each name once", text[:60])
     try:

@@ -4,23 +4,15 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rotting.errors import InvalidValueError
 from rotting.service.admission import Admission
 from rotting.service.bandits import Bandits
 from rotting.service.broadcast import MAX_READERS, Broadcast, Reader
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import broken_rule
 from rotting.service.requests import Request, Send, start_stream
 
 
 class EventStreams:
-    """Streams of events, one for each client that watches.
-
-    Args:
-        bandits: the bandits.
-        broadcast: the source of events.
-        admission: checks the token of each client while the stream lasts.
-        stopping: set when the service stops.
-    """
+    """Streams the events of a broadcast to clients until they disconnect, their token is revoked, or `stopping` is set."""
 
     def __init__(self, bandits: Bandits, broadcast: Broadcast, admission: Admission, stopping: asyncio.Event) -> None:
         self._bandits, self._broadcast, self._admission, self._stopping = bandits, broadcast, admission, stopping
@@ -29,18 +21,12 @@ class EventStreams:
         """Send events as they happen, until the client disconnects or the service stops."""
         bandit, readers = request.query.bandit, self._broadcast.readers
         if request.holder.bandits is not None and (bandit is None or not request.holder.may_use(bandit)):
-            raise ProblemError(
-                "forbidden",
-                InvalidValueError("query", "name a bandit that the token is for", bandit, hint="; add ?bandit=NAME"),
-            )
+            raise broken_rule("forbidden", "query", "name a bandit that the token is for", bandit, hint="; add ?bandit=NAME")
         if bandit is not None:
             self._bandits.check_known(bandit)
         if len(readers) >= MAX_READERS:
-            raise ProblemError(
-                "too-many-requests",
-                InvalidValueError("readers", f"be at most {MAX_READERS}", None, got="one more"),
-                retry_after="10",
-            )
+            rule = f"be at most {MAX_READERS}"
+            raise broken_rule("too-many-requests", "readers", rule, got="one more", retry_after="10")
         request.is_stream = True
         await start_stream(send)
         if request.method != "HEAD":

@@ -30,17 +30,13 @@ _Reward = Annotated[float, Meta(ge=-1e100, le=1e100)]
 class NewBandit(Struct, forbid_unknown_fields=True):
     """A bandit to create. Fields that are left out come from the bandit `like`, or are the defaults of `rotting.Bandit`."""
 
-    like: _Name | UnsetType = UNSET
-    """An existing bandit that serves as a template."""
+    like: _Name | UnsetType = UNSET  # an existing bandit that serves as a template
     policy: Annotated[str, Meta(max_length=100)] | UnsetType = UNSET
     """The name of a policy, as `rotting list policies` prints it, such as `eff-raw-ucb`."""
-    params: dict[str, float | str] | UnsetType = UNSET
-    """Parameters of the policy."""
-    arms: _Arms | UnsetType = UNSET
-    """Names of the arms, without duplicates."""
+    params: dict[str, float | str] | UnsetType = UNSET  # parameters of the policy
+    arms: _Arms | UnsetType = UNSET  # names of the arms, without duplicates
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
-    pending: Literal["shrink", "ignore"] | UnsetType = UNSET
-    """Whether pending decisions count."""
+    pending: Literal["shrink", "ignore"] | UnsetType = UNSET  # whether pending decisions shrink the width of an arm's index
     max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
     """The most decisions that may be pending; each further decision expires the oldest one."""
 
@@ -57,10 +53,8 @@ class BanditResponse(Struct):
     archived: bool
     rounds: int
     pending: int
-    arms: list[Any]
-    """The arms that can be chosen."""
-    retired: list[Any]
-    """The arms that were removed but whose rewards are kept."""
+    arms: list[Any]  # the arms that can be chosen
+    retired: list[Any]  # the arms that were removed but whose rewards are kept
 
 
 class BanditRow(Struct):
@@ -70,16 +64,14 @@ class BanditRow(Struct):
     policy: str
     params: dict[str, float | str]
     archived: bool
-    loaded: bool
-    """Whether the bandit is in memory; otherwise it is loaded when it is used."""
+    loaded: bool  # whether the bandit is in memory; otherwise it is loaded when it is used
 
 
 class BanditsResponse(Struct):
     """Bandits in the order of their names."""
 
     bandits: list[BanditRow]
-    next: str | None
-    """The `after` of the next page; null on the last page."""
+    next: str | None  # the `after` of the next page; null on the last page
 
 
 class ArchiveResponse(Struct):
@@ -95,16 +87,12 @@ class ArchiveResponse(Struct):
 class DecisionRequest(Struct, forbid_unknown_fields=True):
     """What to decide. Every field may be left out, and so may the body."""
 
-    count: Annotated[int, Meta(ge=1, le=MAX_COUNT)] = 1
-    """How many different arms to choose."""
-    arms: _Arms | None = None
-    """The arms to choose from; all by default."""
-    without: Annotated[list[_Arm], Meta(max_length=100_000)] | None = None
-    """Arms not to choose."""
+    count: Annotated[int, Meta(ge=1, le=MAX_COUNT)] = 1  # how many different arms to choose
+    arms: _Arms | None = None  # the arms to choose from; all by default
+    without: Annotated[list[_Arm], Meta(max_length=100_000)] | None = None  # arms not to choose
     idempotency_key: _IdempotencyKey | None = None
     """Repeating a request with the same key returns the same decisions, at any time; another request with it is refused."""
-    dry_run: bool = False
-    """Return what would be decided and change nothing; the ids are null."""
+    dry_run: bool = False  # return what would be decided and change nothing; the ids are null
 
 
 class Reason(Struct):
@@ -114,20 +102,16 @@ class Reason(Struct):
     mean: float | None
     window: int
     width: float | None
-    pulls: int
-    """Rewards so far."""
-    pending: int
-    """Decisions without a reward."""
+    pulls: int  # rewards so far
+    pending: int  # decisions without a reward
 
 
 class Decision(Struct):
     """A decision that waits for its reward."""
 
-    id: str | None
-    """Identifies the decision when its reward is sent; null after a dry run."""
+    id: str | None  # identifies the decision when its reward is sent; null after a dry run
     arm: Any
-    propensity: float
-    """The probability with which this arm was chosen."""
+    propensity: float  # the probability with which this arm was chosen
     round: int
     reason: Reason
 
@@ -174,10 +158,8 @@ class ExpirationRequest(Struct, forbid_unknown_fields=True):
 
     ids: _Ids | None = None
     older_than_rounds: Annotated[int, Meta(ge=0, le=2**53)] | None = None
-    missing: Literal["drop"] | _Reward = "drop"
-    """`drop` learns nothing; a number is learned as the reward."""
-    limit: Annotated[int, Meta(ge=1, le=MAX_EXPIRED)] = MAX_EXPIRED
-    """The most decisions to expire by age, the oldest first."""
+    missing: Literal["drop"] | _Reward = "drop"  # `drop` learns nothing; a number is learned as the reward
+    limit: Annotated[int, Meta(ge=1, le=MAX_EXPIRED)] = MAX_EXPIRED  # the most decisions to expire by age, the oldest first
 
 
 class ExpirationResponse(Struct):
@@ -185,8 +167,7 @@ class ExpirationResponse(Struct):
 
     results: list[Result]
     expired: int
-    more: bool = False
-    """Whether decisions older than `older_than_rounds` may be left: send the same request again."""
+    more: bool = False  # whether decisions older than `older_than_rounds` may be left: send the same request again
 
 
 # --- Arms -------------------------------------------------------------------------------------------------------------------
@@ -195,8 +176,7 @@ class ExpirationResponse(Struct):
 class ArmRequest(Struct, forbid_unknown_fields=True):
     """How to add an arm. The body may be left out."""
 
-    resume: bool = False
-    """Choose a retired arm again, with the rewards it had."""
+    resume: bool = False  # choose a retired arm again, with the rewards it had
     prior: tuple[float, Annotated[int, Meta(ge=1, le=MAX_PRIOR_WEIGHT)]] | Literal["pooled"] | None = None
     """What to assume about a new arm: a mean and a weight."""
 
@@ -217,8 +197,7 @@ class ArmReason(Reason):
 class ExplainResponse(Struct):
     """The numbers of every arm for the next decision."""
 
-    round: int
-    """The next round."""
+    round: int  # the next round
     arms: list[ArmReason]
 
 
@@ -237,8 +216,7 @@ class LogResponse(Struct):
     """Events of a bandit, in order."""
 
     events: list[LogEvent]
-    next: int
-    """The `after` of the next page."""
+    next: int  # the `after` of the next page
 
 
 class LastDecision(Struct):
@@ -257,52 +235,40 @@ class Totals(Struct):
 
     decisions: int
     rewards: int
-    mean: float | None
-    """The mean reward."""
-    waiting: int
-    """Decisions without a reward so far."""
-    lost: int
-    """Decisions that ended without a reward."""
+    mean: float | None  # the mean reward
+    waiting: int  # decisions without a reward so far
+    lost: int  # decisions that ended without a reward
 
 
 class ArmHistory(Struct):
     """One arm, for each bucket."""
 
     arm: Any
-    plays: list[int]
-    """How often the arm was chosen."""
-    mean: list[float | None]
-    """Its mean reward; null where it has no reward."""
+    plays: list[int]  # how often the arm was chosen
+    mean: list[float | None]  # its mean reward; null where it has no reward
 
 
 class HistoryResponse(Struct):
     """Choices and rewards over time, in buckets of equally many rounds. A reward counts in the bucket of its decision."""
 
     rounds: int
-    width: int
-    """Rounds in a bucket."""
-    behind: int
-    """Events that were not read yet: ask again."""
+    width: int  # rounds in a bucket
+    behind: int  # the number of events that were not read yet; unless it is 0, send the request again
     totals: Totals
     last: LastDecision | None
-    plays: list[int]
-    """Decisions, for each bucket; the following lists have one number for each bucket too."""
+    plays: list[int]  # decisions, for each bucket; the following lists have one number for each bucket too
     rewards: list[int]
     lost: list[int]
-    mean: list[float | None]
-    """The mean reward."""
+    mean: list[float | None]  # the mean reward
     squares: list[float]
     """The sum of squared differences from the mean; divided by the number of rewards minus one, it is their variance."""
     lowest_reward: float | None
     """The smallest possible reward, as the policy declares it; otherwise 0 if no reward was negative; otherwise null."""
     highest_reward: float | None
     """The largest possible reward, as the policy declares it; otherwise 1 if all rewards were in [0, 1]; otherwise null."""
-    binary: bool
-    """Whether all rewards so far were 0 or 1, as for clicks."""
-    arms: list[ArmHistory]
-    """The arms that were chosen most."""
-    others: int
-    """How many other arms were chosen."""
+    binary: bool  # whether all rewards so far were 0 or 1, as for clicks
+    arms: list[ArmHistory]  # the arms that were chosen most
+    others: int  # how many other arms were chosen
     other_plays: list[int]
 
 
@@ -311,19 +277,13 @@ class ArmRow(Reason):
 
     arm: Any
     retired: bool
-    plays: int
-    """How often the arm was chosen."""
-    share: float | None
-    """Its share of the latest decisions."""
-    rewards: int
-    """Its rewards in the log."""
-    overall: float | None
-    """The mean of all its rewards."""
+    plays: int  # how often the arm was chosen
+    share: float | None  # its share of the latest decisions
+    rewards: int  # its rewards in the log
+    overall: float | None  # the mean of all its rewards
     lost: int
-    worn: bool
-    """Whether it wears out: the mean of its window is below the mean of all its rewards by more than both widths."""
-    spark: list[int]
-    """How often it was chosen over time, in a few steps."""
+    worn: bool  # whether it wears out: the mean of its window is below the mean of all its rewards by more than both widths
+    spark: list[int]  # how often it was chosen over time, in at most 40 steps
 
 
 class ArmListResponse(Struct):
@@ -331,16 +291,11 @@ class ArmListResponse(Struct):
 
     arms: list[ArmRow]
     total: int
-    matching: int
-    """How many arms have the search text in their name."""
-    worn: int
-    """How many of all arms wear out."""
-    newest: int
-    """How many decisions the shares are computed from."""
-    low: float | None
-    """The smallest mean or index of all arms."""
-    high: float | None
-    """The largest mean or index of all arms."""
+    matching: int  # how many arms have the search text in their name
+    worn: int  # how many of all arms wear out
+    newest: int  # how many decisions the shares are computed from
+    low: float | None  # the smallest mean or index of all arms
+    high: float | None  # the largest mean or index of all arms
 
 
 class HealthResponse(Struct):

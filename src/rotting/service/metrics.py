@@ -80,10 +80,9 @@ class Tally:
         return mean(now - _HOUR, now), mean(now - 2 * _HOUR, now - _HOUR)
 
     def age(self, oldest: int | None) -> float:
-        """Return the age of a round in seconds; rounds of earlier processes count as old as the first round of this one.
+        """Return the age of the oldest pending round in seconds; 0.0 if there is none.
 
-        Args:
-            oldest: the number of the round, or None if no decision is pending.
+        Rounds of earlier processes count as old as the first round of this one.
         """
         if oldest is None:
             self._rounds.clear()
@@ -123,11 +122,7 @@ class Metrics:
         return found
 
     async def text(self, gauges: Mapping[str, float]) -> bytes:
-        """Return the metrics in the format of Prometheus. The event loop serves other requests in between.
-
-        Args:
-            gauges: metrics of the server itself, by name.
-        """
+        """Return the metrics, and gauges of the server, for Prometheus. The event loop serves other requests in between."""
         families = {name: [f"# HELP {name} {what}\n# TYPE {name} {kind}\n"] for name, (kind, what) in _FAMILIES.items()}
         shown = sorted(list(self.tallies)[-_SHOWN:])
         for number, name in enumerate(shown):

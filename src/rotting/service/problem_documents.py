@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from http import HTTPStatus
+from contextlib import suppress
 from typing import Any
 
 from rotting.errors import InvalidArgumentError, InvalidValueError, MissingExtraError, brief
@@ -16,32 +16,32 @@ except ImportError as error:
 KINDS: dict[str, tuple[int, str]] = {
     "bad-request": (400, "The request cannot be understood"),
     "malformed-json": (400, "The body is not JSON"),
-    "unauthorized": (401, "A token is needed"),
+    "unauthorized": (401, "A valid token is required"),
     "forbidden": (403, "This is not allowed"),
-    "not-found": (404, "There is no such thing"),
+    "not-found": (404, "The bandit, arm or path does not exist"),
     "method-not-allowed": (405, "The method is not allowed here"),
     "too-slow": (408, "The request did not arrive in time"),
-    "bandit-differs": (409, "There is another bandit of this name"),
+    "bandit-differs": (409, "Another bandit has this name"),
     "key-reused": (409, "The idempotency key was used for another request"),
     "key-cancelled": (409, "The idempotency key was cancelled"),
     "archived": (409, "The bandit is archived"),
     "last-arm": (409, "The last arm cannot be removed"),
-    "arms-changed": (412, "The arms are not those that If-Match names"),
+    "arms-changed": (412, "The arms have changed since the revision in If-Match"),
     "too-large": (413, "The body is too large"),
     "unsupported-media-type": (415, "The body must be application/json"),
     "invalid-value": (422, "A value breaks a rule"),
     "too-many-requests": (429, "Too many requests"),
     "headers-too-large": (431, "The headers are too large"),
-    "internal": (500, "Something went wrong here"),
+    "internal": (500, "The service failed"),
     "overloaded": (503, "The service is too busy"),
     "timed-out": (503, "The request took too long"),
     "stopping": (503, "The service is shutting down"),
     "store-failed": (503, "The store cannot be used now"),
-    "store-full": (507, "The store has no room"),
+    "store-full": (507, "The store is full"),
 }
 """Each kind of problem, with its status and its title."""
 
-_EXPLAINED = 1 << 18  # bytes of a body that are parsed again to say which value is wrong
+_EXPLAINED = 1 << 18  # longer bodies are not parsed again to say which value is wrong
 _PLACE = re.compile(r"(?P<what>.*) - at `(?P<path>\$.*)`", re.DOTALL)
 _STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<number>\d+)\]|\[\.\.\.\]")
 _TYPES = {"str": "a string", "int": "a whole number", "float": "a finite number", "bool": "true or false", "null": "null"}
@@ -59,17 +59,17 @@ class ProblemDocument(msgspec.Struct, omit_defaults=True):
     field: str | None = None
     rule: str | None = None
     value: str | None = None
-    """The value, cut if it is long."""
+    """The value, shortened if it is long."""
     hint: str | None = None
     """The end of the detail, after the value: `; did you mean 'fewa'?`."""
 
 
 class ProblemError(Exception):
-    """A request that is refused.
+    """A request is refused, with a problem document as the response.
 
     Args:
         kind: one of `KINDS`.
-        reason: the error about a field of the request, or a sentence where no field is at fault.
+        reason: the error about a field of the request, or a sentence if no field is at fault.
         headers: headers of the response, with underscores for hyphens.
     """
 
@@ -84,17 +84,11 @@ class ProblemError(Exception):
         """The status of the response."""
         return KINDS[self.kind][0]
 
-    @property
-    def status_line(self) -> str:
-        """The status with its phrase, such as `404 Not Found`."""
-        return f"{self.status} {HTTPStatus(self.status).phrase}"
-
     def body(self) -> bytes:
         """Return the document.
 
         Example:
-            >>> problem = ProblemError("invalid-value", InvalidValueError("count", "be 1 or more", 0))
-            >>> document = json.loads(problem.body())
+            >>> document = json.loads(broken_rule("invalid-value", "count", "be 1 or more", 0).body())
             >>> document["status"], document["field"], document["rule"], document["value"]
             (422, 'count', 'be 1 or more', '0')
         """
@@ -107,13 +101,20 @@ class ProblemError(Exception):
         return msgspec.json.encode(document)
 
 
+def broken_rule(
+    kind: str, field: str, rule: str, value: object = None, *, got: str | None = None, hint: str = "", **headers: str
+) -> ProblemError:
+    """Return the problem that a field breaks a rule; the arguments are those of `ProblemError` and `InvalidValueError`."""
+    return ProblemError(kind, InvalidValueError(field, rule, value, got, hint), **headers)
+
+
 def _sendable(text: str) -> str:
-    """Return a text in which half a character, which cannot be sent, is escaped."""
+    """Return a text in which unpaired surrogates, which UTF-8 cannot encode, are escaped."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def _shown(value: object) -> str:
-    """Return a value as JSON, cut if it is long."""
+    """Return a value as JSON, shortened if it is long."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -122,7 +123,7 @@ def _shown(value: object) -> str:
 
 
 def _look_up(data: Any, path: str) -> object:
-    """Return the value at a path such as `$[0].value`, as far as it leads."""
+    """Return the value at a path such as `$[0].value`; if the path does not exist, the last value on the way."""
     for step in _STEP.finditer(path):
         try:
             data = data[int(step["number"])] if step["number"] else data[step["name"]] if step["name"] else data
@@ -132,7 +133,7 @@ def _look_up(data: Any, path: str) -> object:
 
 
 def _nonfinite(data: Any, path: str = "") -> tuple[str, float] | None:
-    """Return the place and the value of the first number that JSON does not have."""
+    """Return the place and the value of the first NaN or infinite number, which JSON does not allow."""
     if isinstance(data, float) and not math.isfinite(data):
         return path, data
     steps = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
@@ -144,36 +145,32 @@ def _nonfinite(data: Any, path: str = "") -> tuple[str, float] | None:
 
 
 def _parsed(body: bytes) -> Any:
-    """Return a body as Python reads it, to explain what is wrong with it; None if that would take long."""
-    if len(body) > _EXPLAINED:
-        return None
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
+    """Return a body as Python's lenient parser reads it, to explain what is wrong; None if it is too long or not JSON."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(body) if len(body) <= _EXPLAINED else None
+    return None
 
 
 def of_body(error: Exception, body: bytes, whole: str = "body") -> ProblemError:
-    """Return the problem with a body, or with another `whole`, that could not be decoded."""
+    """Return the problem with a body, or with the query (`whole`), that could not be decoded."""
     if not isinstance(error, msgspec.ValidationError):
         found = _nonfinite(_parsed(body))
         if found is not None:
             place, number = found
             word = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
-            error = InvalidValueError(place.lstrip(".") or "body", "be a finite number", number, got=word)
-            return ProblemError("invalid-value", error)
-        return ProblemError("malformed-json", InvalidValueError("body", "be JSON", body[:100], hint=f": {error}"))
+            return broken_rule("invalid-value", place.lstrip(".") or "body", "be a finite number", number, got=word)
+        return broken_rule("malformed-json", "body", "be JSON", body[:100], hint=f": {error}")
     parts = _PLACE.fullmatch(str(error))
     what, path = (parts["what"], parts["path"]) if parts else (str(error), "$")
     place = path.removeprefix("$").removeprefix(".") or whole
     data = _parsed(body)
     value = body[:100] if data is None else _look_up(data, path)
     got = brief(value) if data is None else _shown(value)
-    return ProblemError("invalid-value", InvalidValueError(place, _rule(what), value, got=got))
+    return broken_rule("invalid-value", place, _rule(what), value, got=got)
 
 
 def _rule(what: str) -> str:
-    """Return the rule that a message of the decoder means."""
+    """Return the rule that is broken, given the message of the decoder."""
     missing = re.fullmatch(r"Object missing required field `(.+)`", what)
     if missing:
         return f"have the field {missing[1]!r}"

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-_MAX_CALLERS = 10_000  # the callers that are forgotten first are those that made no request for longest
+_MAX_CALLERS = 10_000  # with more, the caller whose last request is oldest is forgotten
 
 
 class Rates:
@@ -22,7 +22,7 @@ class Rates:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and the time of that count
 
     def wait(self, caller: str, now: float) -> float:
-        """Return how many seconds a caller must wait; if 0.0, its request is counted."""
+        """Count a request and return 0.0, or return how many seconds the caller must wait."""
         full = max(1.0, self._rate)
         left, since = self._buckets.pop(caller, (full, now))
         left = min(full, left + (now - since) * self._rate)

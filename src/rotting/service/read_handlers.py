@@ -5,12 +5,11 @@ from typing import Any
 
 import msgspec
 
-from rotting.errors import InvalidValueError
 from rotting.service import messages as m
 from rotting.service import openapi, overview, pages
 from rotting.service.bandits import Bandits
 from rotting.service.metrics import Metrics
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import broken_rule
 from rotting.service.requests import TEXT, Request, Response
 from rotting.service.reward_buckets import RewardBucketsCache
 from rotting.service.workers import Workers
@@ -40,7 +39,7 @@ class ReadHandlers:
     ) -> None:
         self._bandits, self._host, self._metrics = bandits, bandits.host, metrics
         self._latest, self._check_ready, self._gauges = latest, check_ready, gauges
-        self._dashboard_workers = Workers("rotting-dashboard", 1)  # so that the dashboard delays nothing but itself
+        self._dashboard_workers = Workers("rotting-dashboard", 1)  # separate, so that the dashboard does not delay decisions
         self._reward_buckets = RewardBucketsCache(self._host)
         self._openapi = m.encode(openapi.document())
 
@@ -93,10 +92,8 @@ class ReadHandlers:
 
         def read() -> bytes:
             found = self._host.read(name, query.after, query.limit, _PAGE_BYTES)
-            rows = [
-                {"number": number, "epoch": epoch, "payload": msgspec.Raw(payload)} for number, epoch, payload in found.rows
-            ]
-            return m.encode({"events": rows, "next": found.last})
+            events = [{"number": n, "epoch": epoch, "payload": msgspec.Raw(payload)} for n, epoch, payload in found.rows]
+            return m.encode({"events": events, "next": found.last})
 
         return Response(await self._bandits.in_thread(read))
 
@@ -112,9 +109,7 @@ class ReadHandlers:
     async def show_metrics(self, request: Request) -> Response:
         """Return the metrics for Prometheus."""
         if request.holder.bandits is not None:
-            raise ProblemError(
-                "forbidden", InvalidValueError("token", "be for all bandits to read the metrics", None, got="one for some")
-            )
+            raise broken_rule("forbidden", "token", "be for all bandits to read the metrics", got="one for some")
         return Response(await self._metrics.text(self._gauges()), content_type=TEXT)
 
     async def show_page(self, request: Request) -> Response:

@@ -1,13 +1,13 @@
 """Requests and responses, and how they are read from and sent over the ASGI interface."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
-from rotting.errors import InvalidValueError
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import broken_rule
 from rotting.service.tokens import ANYBODY
 
 JSON, TEXT, EVENTS = b"application/json", b"text/plain; charset=utf-8", b"text/event-stream"
@@ -20,7 +20,7 @@ LARGE_BODY = 65_536
 """Bytes above which a response counts towards its `ByteBudget`, and a request is decoded in a worker thread."""
 _PIECE = 65_536  # bytes of a response that are sent at once, which limits the buffer for a slow client
 _COMMON = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
-_ONCE = frozenset({b"authorization", b"content-length", b"content-type", b"host", b"if-match", b"origin"})
+_NOT_REPEATED = frozenset({b"authorization", b"content-length", b"content-type", b"host", b"if-match", b"origin"})
 _DRAIN = 4 << 20  # bytes of a refused body that are read and dropped, so that the client can read the response
 _DRAIN_SECONDS = 2.0  # to read and drop a refused body
 
@@ -40,24 +40,6 @@ class ClientGoneError(Exception):
 
 class Request:
     """A request. Its body is None until it is read and decoded."""
-
-    __slots__ = (
-        "_head",
-        "_receive",
-        "body",
-        "body_read",
-        "has_body",
-        "headers",
-        "holder",
-        "is_stream",
-        "method",
-        "parameters",
-        "path",
-        "peer",
-        "query",
-        "query_string",
-        "timed_out",
-    )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
@@ -87,41 +69,38 @@ class Request:
     def check_headers(self) -> None:
         """Refuse a header that must not be repeated, and a body that an upgrade of the protocol hides."""
         if self.has_body and b"upgrade" in self.headers:
-            raise ProblemError(
-                "bad-request", InvalidValueError("Upgrade", "be left out of a request with a body", None, got="both")
-            )
+            raise broken_rule("bad-request", "Upgrade", "be left out of a request with a body", got="both")
         if len(self.headers) == len(self._head):
             return
-        names = [name for name, _ in self._head]  # a proxy may use the first of two headers, and this server the last
-        for name in _ONCE:
-            if names.count(name) > 1:
-                raise ProblemError(
-                    "bad-request",
-                    InvalidValueError(name.decode(), "be sent once", names.count(name), got=f"it {names.count(name)} times"),
-                )
+        sent = Counter(name for name, _ in self._head)  # a proxy may use the first of two headers, and this server the last
+        for name in _NOT_REPEATED:
+            if sent[name] > 1:
+                raise broken_rule("bad-request", name.decode(), "be sent once", sent[name], got=f"it {sent[name]} times")
 
     def check_body_length(self, limit: int) -> None:
         """Refuse a body whose declared length is above the limit."""
         length = self.headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 18:
-            raise ProblemError("bad-request", InvalidValueError("Content-Length", "be a whole number", length[:20]))
+            raise broken_rule("bad-request", "Content-Length", "be a whole number", length[:20])
         if int(length) > limit:
-            raise ProblemError("too-large", InvalidValueError("body", f"be at most {limit} bytes", int(length)))
+            raise broken_rule("too-large", "body", f"be at most {limit} bytes", int(length))
 
     async def read_body(self, limit: int, memory: "ByteBudget") -> bytes:
-        """Read a body of at most `limit` bytes. They are taken from `memory`, and the caller gives them back."""
+        """Read a body of at most `limit` bytes. They are reserved in `memory`; the caller releases them."""
         parts: list[bytes] = []
         size = 0
         try:
-            while not self.body_read:
+            while not self.body_read and size <= limit:
                 part = await self._read_part()
                 memory.take(len(part))
                 size += len(part)
-                _check_size(size, limit)
                 parts.append(part)
         except BaseException:
             memory.give_back(size)
             raise
+        if size > limit:
+            memory.give_back(size)
+            raise broken_rule("too-large", "body", f"be at most {limit} bytes", got="more")
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def _read_part(self) -> bytes:
@@ -150,11 +129,6 @@ class Request:
         """Wait until the client closes the connection."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
-
-
-def _check_size(size: int, limit: int) -> None:
-    if size > limit:
-        raise ProblemError("too-large", InvalidValueError("body", f"be at most {limit} bytes", None, got="more"))
 
 
 def _route_path(scope: Scope) -> str:
@@ -188,11 +162,6 @@ async def start_stream(send: Send) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", EVENTS), *_COMMON]})
 
 
-def decoded(text: str) -> str:
-    """Return a part of a path or of a query without its escapes; raises a `UnicodeDecodeError` if it is not UTF-8."""
-    return unquote(text, errors="strict")
-
-
 class ByteBudget:
     """Limits the bytes of large request and response bodies that are in memory at the same time.
 
@@ -206,11 +175,7 @@ class ByteBudget:
     def take(self, size: int) -> None:
         """Reserve bytes, or refuse the request because the server is too busy."""
         if self._used + size > self._limit:
-            raise ProblemError(
-                "overloaded",
-                InvalidValueError("memory for request and response bodies", "be free", None, got="none"),
-                retry_after="1",
-            )
+            raise broken_rule("overloaded", "memory for request and response bodies", "be free", got="none", retry_after="1")
         self._used += size
 
     def give_back(self, size: int) -> None:

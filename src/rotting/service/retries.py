@@ -69,33 +69,20 @@ class Interrupted(NamedTuple):
 
 
 class Call(NamedTuple, Generic[T]):
-    """A request, and how to read its response.
-
-    Args:
-        request: the request; sending it twice has the same effect as sending it once.
-        parse: makes the result from the JSON of the response, or returns the next call if several are needed.
-        missing_is_done: whether status 404 to a second attempt means that the first attempt did the work.
-        cleanup: the call to make if the caller gives up while the service may have carried out the request.
-    """
+    """A request, and how to read its response. Sending the request twice has the same effect as sending it once."""
 
     request: Request
-    parse: "Callable[[Any], T | Call[T]]"
-    missing_is_done: bool = False
-    cleanup: "Call[Any] | None" = None
+    parse: "Callable[[Any], T | Call[T]]"  # makes the result from the JSON of the response, or returns the next call
+    missing_is_done: bool = False  # whether status 404 to a second attempt means that the first attempt did the work
+    cleanup: "Call[Any] | None" = None  # made if the caller gives up while the service may have carried out the request
 
 
 class Limits(NamedTuple):
-    """How long and how often to try.
+    """How long and how often to try."""
 
-    Args:
-        timeout: seconds for each attempt.
-        retries: attempts after the first one, for each request.
-        deadline: seconds for the call as a whole, pauses included; None for no limit.
-    """
-
-    timeout: float
-    retries: int
-    deadline: float | None
+    timeout: float  # seconds for each attempt
+    retries: int  # attempts after the first one, for each request
+    deadline: float | None  # seconds for the call as a whole, pauses included; None for no limit
 
 
 class Send(NamedTuple):
@@ -256,9 +243,7 @@ def send_with_retries(
 ) -> Generator[Step, StepResult, T]:
     """Yield the steps of a call until it succeeds or fails for good, and return its result.
 
-    Before attempt k + 1 (k = 1, 2, ...) there is a pause of `min(5, 0.25 * 2**k)` seconds times a random factor from [0.5, 1],
-    or as long as the `Retry-After` header asks for if that is longer. If the pause would not end before the deadline, the call
-    fails at once. The last step of a call that fails may be to clean up.
+    `Client` documents the pauses between attempts. The last step of a call that fails may be to clean up.
 
     Example:
         >>> call = Call(Request("GET", "/livez", None, {}), lambda data: data["status"])

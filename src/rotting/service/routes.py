@@ -3,6 +3,7 @@
 import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import Meta, Struct
@@ -10,8 +11,7 @@ from msgspec import Meta, Struct
 from rotting.errors import InvalidValueError
 from rotting.service import messages as m
 from rotting.service import pages
-from rotting.service.problem_documents import ProblemError
-from rotting.service.requests import decoded
+from rotting.service.problem_documents import broken_rule
 from rotting.service.tokens import Scope
 
 _NAMES = {"name": re.compile(m.NAME), "arm": re.compile(r"(?s).{1,200}\Z")}
@@ -69,39 +69,22 @@ class EventsQuery(Struct, forbid_unknown_fields=True):
 
 
 class Route(NamedTuple):
-    """A method and a path, and how to respond to them.
-
-    Args:
-        method: GET, PUT, POST or DELETE.
-        path: with parameters in braces.
-        handler: the name of the handler.
-        summary: one line for the OpenAPI document.
-        scope: the scope that a token needs; None if no token is needed.
-        body: the type of the request body; None if there must be none.
-        needs_body: whether the request must have a body.
-        query: the type of the query; None if there must be none.
-        response: the type of the response body, or its content type.
-        statuses: statuses of successful responses.
-        problems: kinds of problems, besides those that every route has.
-        writes: whether the response waits until changes are written.
-        conditional: whether the header If-Match is checked.
-        max_body: the most bytes of the request body.
-    """
+    """A method and a path, and how to respond to them."""
 
     method: str
-    path: str
-    handler: str
-    summary: str
-    scope: Scope | None
-    body: Any = None
-    needs_body: bool = True
-    query: Any = None
-    response: Any = None
-    statuses: tuple[int, ...] = (200,)
-    problems: tuple[str, ...] = ()
-    writes: bool = False
-    conditional: bool = False
-    max_body: int = 1 << 19
+    path: str  # with parameters in braces
+    handler: str  # the name of the method that responds
+    summary: str  # one line for the OpenAPI document
+    scope: Scope | None  # that a token needs; None if no token is needed
+    body: Any = None  # the type of the request body; None if there must be none
+    needs_body: bool = True  # whether the request must have a body
+    query: Any = None  # the type of the query; None if there must be none
+    response: Any = None  # the type of the response body, or its content type
+    statuses: tuple[int, ...] = (200,)  # of successful responses
+    problems: tuple[str, ...] = ()  # kinds of problems, besides those that every route has
+    writes: bool = False  # whether the response waits until changes are written
+    conditional: bool = False  # whether the header If-Match is checked
+    max_body: int = 1 << 19  # most bytes of the request body
 
 
 _LISTS_OF_ARMS = 4 << 20  # bytes of a body that may list 100,000 arms
@@ -182,20 +165,13 @@ PAGES: tuple[Route, ...] = tuple(
     for path, page in pages.FILES.items()
 )
 """The files of the dashboard, which are not part of the API."""
+ALL = (*ROUTES, *PAGES)
 
 
 def problems_of(route: Route) -> list[str]:
     """Return the kinds of problems that a route may respond with."""
-    kinds = [
-        "bad-request",
-        "invalid-value",
-        "too-many-requests",
-        "forbidden",
-        "overloaded",
-        "stopping",
-        "timed-out",
-        *route.problems,
-    ]
+    kinds = ["bad-request", "invalid-value", "too-many-requests", "forbidden", "overloaded", "stopping", "timed-out"]
+    kinds += route.problems
     kinds += ["unauthorized"] if route.scope is not None else []
     kinds += ["malformed-json", "too-large", "too-slow", "unsupported-media-type"] if route.body is not None else []
     kinds += ["store-full", "store-failed"] if route.writes else []
@@ -210,7 +186,7 @@ class _Pattern(NamedTuple):
 
 def _patterns() -> list[_Pattern]:
     found: dict[str, _Pattern] = {}
-    for route in (*ROUTES, *PAGES):
+    for route in ALL:
         pattern = found.setdefault(route.path, _Pattern(tuple(route.path.split("/")), {}))
         pattern.routes[route.method] = route
     return list(found.values())
@@ -239,13 +215,9 @@ def match(method: str, path: str) -> tuple[Route, dict[str, str]]:
         route = pattern.routes.get("GET" if method == "HEAD" else method)
         if route is None:
             allowed = ", ".join(sorted({*pattern.routes, *(["HEAD"] if "GET" in pattern.routes else [])}))
-            raise ProblemError(
-                "method-not-allowed",
-                InvalidValueError("method", f"be one of {allowed} here", method, got=method),
-                allow=allowed,
-            )
+            raise broken_rule("method-not-allowed", "method", f"be one of {allowed} here", method, got=method, allow=allowed)
         return route, parameters
-    raise ProblemError("not-found", InvalidValueError("path", "be one of those of /openapi.json", path, got=path[:200]))
+    raise broken_rule("not-found", "path", "be one of those of /openapi.json", path, got=path[:200])
 
 
 def _parameters(pattern: tuple[str, ...], steps: list[str]) -> dict[str, str] | None:
@@ -255,12 +227,12 @@ def _parameters(pattern: tuple[str, ...], steps: list[str]) -> dict[str, str] | 
     for wanted, given in zip(pattern, steps, strict=True):
         if wanted.startswith("{"):
             try:
-                value, name = decoded(given), wanted[1:-1]
+                value = unquote(given, errors="strict")
             except UnicodeDecodeError:
                 return None
             if not value:
                 return None
-            found[name] = value
+            found[wanted[1:-1]] = value
         elif wanted != given:
             return None
     return found

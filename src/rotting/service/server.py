@@ -20,49 +20,33 @@ from rotting.registry import from_json as policy_from_json
 from rotting.service.admission import is_loopback
 from rotting.service.application import Application
 from rotting.service.connections import ConnectionGuard, Limits, parse_networks
-from rotting.store.host import Host
 from rotting.store.protocol import Durability
 
-import uvicorn  # isort: skip - after `connections`, which says what to install
+import uvicorn  # isort: skip - after `connections`, whose error says what to install
 
 _DRAIN = 10.0  # seconds that running requests have to end after a signal
 _GARBAGE = 10_000  # new objects before Python looks for cycles: a request makes about a hundred objects and few cycles
 
 
 class Settings(NamedTuple):
-    """Settings of the service.
+    """Settings of the service; those from `durability` to `access_log` are arguments of `Application`."""
 
-    Args:
-        host: the address to listen on; only this machine can reach the default.
-        port: the port to listen on; 0 for any free port.
-        token_file: the tokens of the clients; without it, the host must be a loopback address.
-        durability: where a change is stored before the response is sent, as for `rotting.open`.
-        create: create the store if it is missing.
-        rate: most requests per second of each token, or of each address without tokens; None for no limit.
-        deadline: seconds after which a request gets status 503.
-        max_body: the most bytes of a request body.
-        access_log: the file to which a line is appended for each request; `-` is standard error.
-        tls: files of the certificate and of its key, for HTTPS.
-        proxies: addresses or networks of proxies whose X-Forwarded-For is trusted.
-        limits: limits on connections.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    token_file: str | PathLike[str] | None = None
+    host: str = "127.0.0.1"  # the address to listen on; only this machine can reach the default
+    port: int = 8000  # 0 for any free port
+    token_file: str | PathLike[str] | None = None  # tokens of the clients; without it, the host must be a loopback address
     durability: Durability = "disk"
     create: bool = True
     rate: float | None = None
     deadline: float = 30.0
     max_body: int = 4 << 20
     access_log: str | None = None
-    tls: tuple[str, str] | None = None
-    proxies: tuple[str, ...] = ()
+    tls: tuple[str, str] | None = None  # files of the certificate and of its key, for HTTPS
+    proxies: tuple[str, ...] = ()  # addresses or networks of proxies whose X-Forwarded-For is trusted
     limits: Limits = Limits()
 
 
-def bound(host: str, port: int) -> list[socket.socket]:
-    """Bind a port first, so that a port in use is reported before anything is created or compiled."""
+def bind_sockets(host: str, port: int) -> list[socket.socket]:
+    """Return sockets that are bound to a port of each address of the host."""
     try:
         places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
@@ -90,9 +74,8 @@ def _check_certificate(certificate: str, key: str) -> None:
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
     except OSError as error:
-        raise InvalidValueError(
-            "tls-cert and tls-key", "be a certificate and its key", certificate, hint=f": {error}"
-        ) from error
+        rule = "be a certificate and its key"
+        raise InvalidValueError("tls-cert and tls-key", rule, certificate, hint=f": {error}") from error
 
 
 def compile_policies(application: Application) -> None:
@@ -125,21 +108,17 @@ class Service:
 
     def __init__(self, path: str | PathLike[str], settings: Settings, say: Callable[[str], None]) -> None:
         if settings.token_file is None and not is_loopback(settings.host):
-            raise InvalidValueError(
-                "host",
-                "be an address of this machine alone, such as 127.0.0.1, as long as there are no tokens",
-                settings.host,
-                hint="; see rotting token",
-            )
+            rule = "be an address of this machine alone, such as 127.0.0.1, as long as there are no tokens"
+            raise InvalidValueError("host", rule, settings.host, hint="; see rotting token")
         if settings.proxies and settings.token_file is None:
-            raise InvalidValueError(
-                "token file", "be given with a trusted proxy, which lets other machines in", None, got="none"
-            )
+            rule = "be given with a trusted proxy, which lets other machines in"
+            raise InvalidValueError("token file", rule, None, got="none")
         if settings.tls is not None:
             _check_certificate(*settings.tls)
         self._settings = settings
         self._guard = ConnectionGuard(settings.limits, parse_networks(settings.proxies))
-        self._sockets = bound(settings.host, settings.port)
+        # The port comes first, so that a port in use is reported before anything is created or compiled.
+        self._sockets = bind_sockets(settings.host, settings.port)
         self.port = self._sockets[0].getsockname()[1]
         try:
             self.application = Application(
@@ -161,11 +140,6 @@ class Service:
             "connections_refused": lambda: self._guard.refused,
             "connections_timed_out": lambda: self._guard.timed_out,
         }
-
-    @property
-    def bandits(self) -> Host:
-        """The bandits that are served."""
-        return self.application.host
 
     def _config(self) -> uvicorn.Config:
         certificate, key = self._settings.tls or (None, None)
@@ -223,7 +197,7 @@ def _loop_factory() -> Callable[[], Any] | None:
 def serve(path: str | PathLike[str], settings: Settings, say: Callable[[str], None]) -> None:
     """Serve a store until SIGTERM or SIGINT; raises a `StoreError` if something was not saved."""
     service = Service(path, settings, say)
-    if service.bandits.is_new:
+    if service.application.host.is_new:
         say(f"created {path}, a new store")
     compile_policies(service.application)
     gc.freeze()  # objects that exist now are never garbage
@@ -247,7 +221,8 @@ def serve(path: str | PathLike[str], settings: Settings, say: Callable[[str], No
             shown = f"[{settings.host}]" if ":" in settings.host else settings.host
             who = "without tokens, for this machine only" if settings.token_file is None else "for clients with a token"
             scheme = "http" if settings.tls is None else "https"
-            say(f"serving {len(service.bandits.metas)} bandits of {path} at {scheme}://{shown}:{service.port}, {who}")
+            count = len(service.application.host.metas)
+            say(f"serving {count} bandits of {path} at {scheme}://{shown}:{service.port}, {who}")
 
         await service.run(ready, stop)
         for each in (signal.SIGTERM, signal.SIGINT):  # a second signal must not change how the process ends

@@ -24,25 +24,18 @@ and remove arms. `read`: read everything. No scope includes another."""
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 _LINE = re.compile(r"(?P<digest>[0-9a-f]{64}) (?P<scopes>[a-z,]+)(?: bandits=(?P<bandits>\S+))? (?P<name>\S.*)")
 _PATTERN = re.compile(r"[A-Za-z0-9._~-]+\*?|\*")
-_KNOWN = 1_000  # Authorization headers whose digest is not computed again
+_CACHED = 1_000  # Authorization headers whose holder is kept, so that their digest is not computed again
 
 _log = logging.getLogger("rotting.service")
 
 
 class Holder(NamedTuple):
-    """The holder of a token.
+    """The holder of a token."""
 
-    Args:
-        name: the name of the token.
-        scopes: its scopes.
-        bandits: names of bandits, or prefixes that end in `*`; None for all bandits.
-        key: the digest of the token, since two tokens may have the same name.
-    """
-
-    name: str
+    name: str  # of the token
     scopes: frozenset[str]
-    bandits: tuple[str, ...] | None = None
-    key: str = ""
+    bandits: tuple[str, ...] | None = None  # names, or prefixes that end in `*`; None for all bandits
+    key: str = ""  # the digest of the token, since two tokens may have the same name
 
     def may_use(self, bandit: str) -> bool:
         """Return whether the token is for a bandit.
@@ -64,7 +57,7 @@ def _digest(token: bytes) -> bytes:
 
 
 def checked_scopes(scopes: Iterable[str]) -> list[str]:
-    """Return the scopes in order, without duplicates."""
+    """Return the scopes in the order of `SCOPES`, without duplicates."""
     given = list(scopes)
     for each in given:
         if each not in SCOPES:
@@ -75,11 +68,11 @@ def checked_scopes(scopes: Iterable[str]) -> list[str]:
 
 
 def checked_bandits(bandits: Iterable[str]) -> tuple[str, ...]:
-    """Return names of bandits, or prefixes that end in `*`."""
+    """Return the names of bandits, or prefixes that end in `*`, after a check."""
     given = tuple(bandits)
     for each in given:
         if not _PATTERN.fullmatch(each):
-            raise InvalidValueError("bandits", "be names, or beginnings of names with a * behind", each)
+            raise InvalidValueError("bandits", "be names of bandits, or prefixes that end in *", each)
     return given
 
 
@@ -104,41 +97,42 @@ def new_token(path: Path, name: str, scopes: Sequence[str], bandits: Sequence[st
     return token
 
 
-class Tokens:
-    """Tokens, looked up by the header that carries them."""
+def _load(path: Path) -> list[tuple[bytes, Holder]]:
+    """Return the digests and holders in a token file; empty lines and lines that begin with # are skipped."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        raise PathMissingError(f"no such token file: {path}; `rotting token {path}` makes one") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidValueError("token file", "be a text file that can be read", path, hint=f": {error}") from error
+    found = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        parts = _LINE.fullmatch(line)
+        if parts is None:
+            where, rule = f"line {number} of {path}", "be a digest, scopes and a name"
+            raise InvalidValueError(where, rule, None, got="something else")  # not the line: it may be a token
+        scopes = frozenset(checked_scopes(parts["scopes"].split(",")))
+        bandits = None if parts["bandits"] is None else checked_bandits(parts["bandits"].split(","))
+        found.append((bytes.fromhex(parts["digest"]), Holder(parts["name"], scopes, bandits, parts["digest"])))
+    if not found:
+        raise InvalidValueError("token file", "hold at least one token", path)
+    return found
 
-    def __init__(self, holders: Sequence[tuple[bytes, Holder]]) -> None:
-        self._holders = tuple(holders)
-        self._known: dict[bytes, Holder] = {}
 
-    @classmethod
-    def load(cls, path: Path) -> "Tokens":
-        """Read a token file; empty lines and lines that begin with # are skipped."""
-        try:
-            lines = path.read_text("utf-8").splitlines()
-        except FileNotFoundError:
-            raise PathMissingError(f"no such token file: {path}; `rotting token {path}` makes one") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidValueError("token file", "be a text file that can be read", path, hint=f": {error}") from error
-        found = []
-        for number, line in enumerate(lines, 1):
-            if not line.strip() or line.startswith("#"):
-                continue
-            parts = _LINE.fullmatch(line)
-            if parts is None:  # the line is not shown: it may be a token
-                raise InvalidValueError(
-                    f"line {number} of {path}", "be a digest, scopes and a name", None, got="something else"
-                )
-            scopes = frozenset(checked_scopes(parts["scopes"].split(",")))
-            bandits = None if parts["bandits"] is None else checked_bandits(parts["bandits"].split(","))
-            found.append((bytes.fromhex(parts["digest"]), Holder(parts["name"], scopes, bandits, parts["digest"])))
-        if not found:
-            raise InvalidValueError("token file", "hold at least one token", path)
-        return cls(found)
+class TokenFile:
+    """The tokens of a file that may change while the service runs."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp = self._read_stamp()
+        self._holders = _load(path)
+        self._cache: dict[bytes, Holder] = {}  # by Authorization header
 
     def holder(self, header: bytes) -> Holder | None:
         """Return the holder of the token in an `Authorization` header, or None; the time taken does not depend on the token."""
-        found = self._known.get(header)
+        found = self._cache.get(header)
         if found is not None:
             return found
         kind, _, token = header.partition(b" ")
@@ -148,28 +142,12 @@ class Tokens:
         for digest, holder in self._holders:
             if hmac.compare_digest(digest, given):
                 found = holder
-        if found is not None and len(self._known) < _KNOWN:
-            self._known[header] = found
+        if found is not None and len(self._cache) < _CACHED:
+            self._cache[header] = found
         return found
 
-
-class TokenFile:
-    """The tokens of a file that may change while the service runs.
-
-    Args:
-        path: the token file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._seen = self._stamp()
-        self._tokens = Tokens.load(path)
-
-    def holder(self, header: bytes) -> Holder | None:
-        """Return the holder of the token in an `Authorization` header, or None."""
-        return self._tokens.holder(header)
-
-    def _stamp(self) -> tuple[int, ...]:
+    def _read_stamp(self) -> tuple[int, ...]:
+        """Return numbers that change with the file."""
         try:
             found = self._path.stat()
         except OSError:
@@ -178,16 +156,17 @@ class TokenFile:
 
     def reload_if_changed(self) -> None:
         """Reload the file if it has changed."""
-        stamp = self._stamp()
-        if stamp != self._seen:
-            self._seen = stamp
+        stamp = self._read_stamp()
+        if stamp != self._stamp:
+            self._stamp = stamp
             self.reload()
 
     def reload(self) -> None:
         """Reload the file; if it cannot be read, keep the tokens and log the reason."""
         try:
-            self._tokens = Tokens.load(self._path)
+            self._holders = _load(self._path)
         except RottingError as error:
             _log.error("the token file was not reloaded: %s", error)
         else:
+            self._cache = {}
             _log.warning("the token file was reloaded")

@@ -10,10 +10,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from rotting.errors import InvalidArgumentError, InvalidValueError, StoreError, StoreFullError
+from rotting.errors import InvalidArgumentError, StoreError, StoreFullError
 from rotting.service.access_log import AccessLog
 from rotting.service.metrics import Metrics
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import ProblemError, broken_rule
 from rotting.service.requests import LARGE_BODY, ByteBudget, ClientGoneError, Request, Response, Send, send_response
 
 _log = logging.getLogger("rotting.service")
@@ -26,7 +26,7 @@ Respond = Callable[[Request, Send], Awaitable[Response | None]]
 
 
 class Transport:
-    """The requests that are running.
+    """Runs requests and sends their responses.
 
     Args:
         respond: returns the response to a request, or None if it was sent as a stream.
@@ -58,9 +58,7 @@ class Transport:
     def check_room(self) -> None:
         """Refuse a request if too many are running."""
         if len(self._running) > _MAX_REQUESTS:
-            raise ProblemError(
-                "overloaded", InvalidValueError("requests", "be fewer", None, got="too many at the same time"), retry_after="1"
-            )
+            raise broken_rule("overloaded", "requests", "be fewer", got="too many at the same time", retry_after="1")
 
     def cancel_late_requests(self) -> None:
         """Cancel the requests whose deadline has passed; to be called regularly."""
@@ -100,9 +98,9 @@ class Transport:
                 if request.is_stream or not (request.timed_out or self._stopping.is_set()):
                     raise
                 task.uncancel()
-                response = self._cut_off(request)
+                response = self._cancelled(request)
             except Exception as error:  # noqa: BLE001 - whatever it is, the client must get a response
-                response = _refusal(request, error)
+                response = _error_response(request, error)
             if response is None:
                 return 200
             close = response.status >= 400 and not await request.drop_body()
@@ -117,24 +115,21 @@ class Transport:
         if self._access_log is not None:
             self._access_log.add(request, status, time.monotonic() - began)
 
-    def _cut_off(self, request: Request) -> Response:
+    def _cancelled(self, request: Request) -> Response:
         """Return the response to a request that was cancelled: its deadline has passed, or the server stops."""
+        limit = f"within {self._deadline:g} s"
         if not request.timed_out:
-            stopping = InvalidValueError("the service", "be running", None, got="a signal to end", hint=_MAYBE_DONE)
-            return _refusal(request, ProblemError("stopping", stopping, retry_after="1"))
-        if not request.body_read and request.has_body:
-            return _refusal(
-                request,
-                ProblemError(
-                    "too-slow", InvalidValueError("body", f"arrive within {self._deadline:g} s", None, got="a part of it")
-                ),
+            problem = broken_rule(
+                "stopping", "the service", "be running", got="a signal to end", hint=_MAYBE_DONE, retry_after="1"
             )
-        rule = f"be ready within {self._deadline:g} s"
-        late = InvalidValueError("response", rule, None, got="none", hint=_MAYBE_DONE)
-        return _refusal(request, ProblemError("timed-out", late, retry_after="1"))
+        elif not request.body_read and request.has_body:
+            problem = broken_rule("too-slow", "body", f"arrive {limit}", got="a part of it")
+        else:
+            problem = broken_rule("timed-out", "response", f"be ready {limit}", got="none", hint=_MAYBE_DONE, retry_after="1")
+        return _error_response(request, problem)
 
 
-def _refusal(request: Request, error: Exception) -> Response:
+def _error_response(request: Request, error: Exception) -> Response:
     """Return the response to a request that failed."""
     if isinstance(error, ProblemError):
         problem = error
@@ -146,5 +141,5 @@ def _refusal(request: Request, error: Exception) -> Response:
         problem = ProblemError("invalid-value", error)
     else:
         _log.error("%s %s failed", request.method, request.path, exc_info=error)
-        problem = ProblemError("internal", f"something went wrong: {type(error).__name__}; see the log of the service")
+        problem = ProblemError("internal", f"the service failed: {type(error).__name__}; see its log")
     return Response(problem.body(), problem.status, tuple(problem.headers), _PROBLEM)

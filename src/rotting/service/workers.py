@@ -5,8 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from rotting.errors import InvalidValueError
-from rotting.service.problem_documents import ProblemError
+from rotting.service.problem_documents import broken_rule
 
 T = TypeVar("T")
 
@@ -14,12 +13,7 @@ _QUEUE = 64  # jobs of one kind that run or wait
 
 
 class Workers:
-    """Threads for slow work. Jobs above a limit are refused; a job that is cancelled before it starts is dropped.
-
-    Args:
-        name: the name of the threads.
-        threads: the number of threads.
-    """
+    """Threads for slow work. Jobs above a limit are refused; a job that is cancelled before it starts is dropped."""
 
     def __init__(self, name: str, threads: int) -> None:
         self._pool = ThreadPoolExecutor(threads, name)
@@ -28,11 +22,7 @@ class Workers:
     async def run(self, work: Callable[[], T]) -> T:
         """Run a function in a thread and return its result."""
         if self._jobs >= _QUEUE:
-            raise ProblemError(
-                "overloaded",
-                InvalidValueError("jobs that take long", f"be at most {_QUEUE}", None, got="one more"),
-                retry_after="1",
-            )
+            raise broken_rule("overloaded", "slow jobs", f"be at most {_QUEUE}", got="one more", retry_after="1")
         self._jobs += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rotting.live.bandit import Bandit
-from rotting.live.reporting import Reporting
+from rotting.live.missing_zeros import MissingZeros
 from rotting.registry import make
 
 Step = Callable[[Bandit, int], Any]
@@ -132,11 +132,11 @@ def test_who_stops_to_report_most_is_told_when_most_are_unanswered_for_long() ->
     ("value", "share", "watched"), [(seconds_watched, 1.0, False), (seconds_watched, 0.9, True), (a_click, 1.0, True)]
 )
 def test_who_answered_nearly_all_is_watched_no_more(value: Callable[[int], float], share: float, watched: bool) -> None:
-    reporting = Reporting()
+    watch = MissingZeros()
     for k in range(1, 1_001):
-        assert not reporting.told
-        assert not reporting.note(value(k), 0, True, int((1.0 - share) / share * k))
-    assert reporting.told != watched
+        assert not watch.done
+        assert not watch.add_reward(value(k), 0, True, int((1.0 - share) / share * k))
+    assert watch.done != watched
 
 
 @pytest.mark.parametrize("zero", ["reported", "taken for missing"])
@@ -154,9 +154,9 @@ def test_who_knows_of_zeros_is_not_told(zero: str) -> None:
 
 
 def test_few_answers_tell_nothing() -> None:
-    reporting = Reporting()
-    assert not any(reporting.note(1.0, 0, True, 10_000) for _ in range(7))
-    assert reporting.note(1.0, 0, True, 10_000)
+    watch = MissingZeros()
+    assert not any(watch.add_reward(1.0, 0, True, 10_000) for _ in range(7))
+    assert watch.add_reward(1.0, 0, True, 10_000)
 
 
 def test_it_is_told_once_also_over_a_restart() -> None:
