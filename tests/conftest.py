@@ -1,6 +1,7 @@
 """Settings of the whole suite: deterministic examples, and small sizes when nothing is compiled."""
 
 import os
+import sys
 import time
 
 import hypothesis
@@ -37,6 +38,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="takes long: make test-all runs it, compiled"))
         if item.get_closest_marker("gpu") and "gpu" not in config.option.markexpr:
             item.add_marker(pytest.mark.skip(reason="needs a GPU: make test-gpu"))
+
+
+def pytest_collection_finish() -> None:
+    if "tests.reference.by_name" in sys.modules:  # a test plays against references
+        sys.modules["tests.reference.by_name"].import_references()
 
 
 def pytest_runtest_setup() -> None:

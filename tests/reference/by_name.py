@@ -9,16 +9,27 @@ from collections.abc import Callable
 from typing import Any
 
 from rotting.policy import Policy
+from rotting.registry import list_policies
 from tests.reference import detectors, exponential_weights, forgetting
 from tests.reference.policy import Draws
 from tests.reference.policy import Policy as Reference
 
 
+def _test_module(policy: type[Policy]) -> str:
+    return f"tests.policies.test_{policy.__module__.rpartition('.')[2]}"
+
+
 def naive_class(policy: Policy) -> type[Reference]:
     """Return the slow, obvious version of a policy: the class `Naive` in the policy's test module."""
-    name = type(policy).__module__.rpartition(".")[2]
-    found: type[Reference] = importlib.import_module(f"tests.policies.test_{name}").Naive
+    found: type[Reference] = importlib.import_module(_test_module(type(policy))).Naive
     return found
+
+
+def import_references() -> None:
+    """Import the test modules of all policies: Hypothesis refuses to define tests while it runs one."""
+    for policy in list_policies():
+        if policy.__module__.startswith("rotting.policies."):
+            importlib.import_module(_test_module(policy))
 
 
 def exp3_s_tuning(p: Any, K: int) -> dict[str, Any]:
