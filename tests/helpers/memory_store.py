@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from rotting.common.rules import nonnegative_int
@@ -171,7 +170,7 @@ class MemoryStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def _open(self) -> Medium:

@@ -103,9 +103,9 @@ def test_bandits_and_their_events_are_added_together_or_not_at_all(here: Place) 
         games: tuple[str, dict[str, Any]] = ("games", {})
         with pytest.raises(InvalidValueError, match="bandit must be one of .*, got 'plays'"):
             store.append([("films", {"n": 3}), ("plays", {})], [films, games])
-        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'songs', which is there"):
+        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'songs', which exists"):
             store.append([("films", {"n": 3})], [films, ("songs", {})])
-        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'films', which is there"):
+        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'films', which exists"):
             store.append([], [films, films])
         assert list(store.bandits()) == ["songs"]
         assert store.append([("games", {"n": 3}), ("songs", {"n": 4}), ("films", {"n": 5})], iter([films, games])) == 5
@@ -128,7 +128,7 @@ def test_bad_names_are_refused(here: Place, name: Any) -> None:
 
 def test_a_bandit_is_added_once_and_must_be_there(here: Place) -> None:
     with started(here) as store:
-        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'songs', which is there"):
+        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'songs', which exists"):
             store.add_bandit("songs", {})
         for ask in (store.read, store.snapshots):
             with pytest.raises(InvalidValueError, match="bandit must be one of .'songs'., got 'film'"):

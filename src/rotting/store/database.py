@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rotting.errors import (
@@ -71,7 +70,7 @@ class Database:
 
     def check_usable(self, writing: bool) -> None:
         """Raise an error in a forked process, after a failure, and if a reader should write."""
-        if self.is_inherited:
+        if os.getpid() != self._process:
             raise StoreFailedError("was opened by the parent of this process: open it again", self.path)
         if writing and self.readonly:
             raise StoreReadOnlyError("was opened for reading: it cannot be written to", self.path)
@@ -240,7 +239,7 @@ class _Use:
             database.mutex.release()
             database.check_usable(self._writing)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._database.mutex.release()
         if isinstance(error, _SQLITE_ERRORS):
             raise self._database.translate(error) from error

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from os import PathLike
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from rotting.errors import InvalidValueError, RottingError, StoreFailedError
@@ -85,7 +84,7 @@ class DurableBandit(Bandit):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 

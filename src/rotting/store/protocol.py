@@ -5,7 +5,6 @@ snapshots has lost nothing.
 """
 
 from collections.abc import Iterable, Iterator
-from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 Payload = dict[str, Any]
@@ -94,4 +93,4 @@ class Store(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...

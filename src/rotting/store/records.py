@@ -62,8 +62,8 @@ def _payload_error(what: str, payload: object, error: Exception) -> Exception:
     if isinstance(error, TypeError):
         return InvalidTypeError(what, "be a dict that JSON can carry", payload)
     if isinstance(error, UnicodeEncodeError):
-        return InvalidValueError(what, "hold whole characters only", payload)
-    rule = "finite numbers only" if "compliant" in str(error) else "nothing that holds itself"
+        return InvalidValueError(what, "hold valid Unicode only", payload)
+    rule = "finite numbers only" if "compliant" in str(error) else "no reference to itself"
     return InvalidValueError(what, f"hold {rule}", payload)
 
 
@@ -114,7 +114,7 @@ def check_bandit(name: object, known: Collection[str]) -> None:
 def check_new(name: object, known: Collection[str]) -> str:
     """Check the name of a new bandit, and return it."""
     if check_name(name) in known:
-        raise InvalidValueError("bandit", "be new to the store", name, hint=", which is there")
+        raise InvalidValueError("bandit", "be new to the store", name, hint=", which exists")
     return str(name)
 
 

@@ -17,7 +17,6 @@ What is checked, and when:
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 from rotting.common.rules import option
@@ -210,5 +209,5 @@ class SQLiteStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
