@@ -26,7 +26,7 @@ import apsw  # isort: skip - after `files`, which says what to install
 if TYPE_CHECKING:
     from rotting.store.marks import MarkWriter
 
-_SQLITE_ERRORS = (apsw.Error, UnicodeDecodeError)  # the second for text that is damaged
+_SQLITE_ERRORS = (apsw.Error, UnicodeDecodeError)  # the second if text is damaged
 
 
 class Database:
@@ -69,7 +69,7 @@ class Database:
         return os.getpid() != self._process
 
     def check_usable(self, writing: bool) -> None:
-        """Raise an error in a forked process, after a failure, and if a reader should write."""
+        """Raise an error in a forked child, after a failure, or if a reader is asked to write."""
         if os.getpid() != self._process:
             raise StoreFailedError("was opened by the parent of this process: open it again", self.path)
         if writing and self.readonly:
@@ -91,7 +91,7 @@ class Database:
         """Return the error of the library for an error of SQLite."""
         if not isinstance(error, apsw.IOError):
             return to_store_error(self.path, error)
-        if self.readonly:  # which may try again
+        if self.readonly:  # a reader may try again
             return StoreFailedError(f"could not be read ({error})", self.path)
         # It is unknown what is on the disk. The next writer reads what can be read, and synchronises it.
         if self.mark is not None:
@@ -202,7 +202,7 @@ class Database:
 
     def close(self) -> None:
         """Close all files and release the locks."""
-        with self.snapshot_lock, self.mutex:  # wait for a snapshot that is being saved, which soon meets the failure
+        with self.snapshot_lock, self.mutex:  # a snapshot that is being saved ends first: its next piece fails
             if self._leave_files:
                 self._leave_wal()
             self.file.close()

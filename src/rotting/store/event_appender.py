@@ -20,7 +20,7 @@ _Row = tuple[int, int, int, int, bytes, bytes]  # number, epoch, slot of the ban
 
 
 class EventAppender:
-    """Appends events. It starts after event number `last`, at the last place of each bandit, by slot."""
+    """Appends events after number `last`; `places` has the place of the last event of each bandit, by slot."""
 
     def __init__(self, database: Database, bandits: BanditTable, last: int, digest: bytes, places: dict[int, int]) -> None:
         self._database, self._bandits = database, bandits
@@ -75,7 +75,7 @@ class EventAppender:
         return rows, places
 
     def _commit(self, rows: list[_Row], new: NewBandits) -> None:
-        """Write events and bandits, then the mark. What this object knows of the bandits changes only after the commit."""
+        """Write events and bandits, then the mark. The bandits in memory change only after the commit."""
         if not (rows or new):
             return
         database = self._database

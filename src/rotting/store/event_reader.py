@@ -97,7 +97,7 @@ class EventReader:
             yield self._event(row)
 
     def _read_bandit(self, slot: int, start: int, place: int, due: int) -> Iterator[Event]:
-        """Yield the events of a bandit after number `start` and after `place`; its events must reach place `due`."""
+        """Yield the events of a bandit after number `start`, which follow `place`; there must be events up to place `due`."""
         for row in self._rows(_CHECKED_PAGE, start, slot):
             place, start = place + 1, row.number
             self._check_place(row, place)
@@ -187,5 +187,5 @@ class EventReader:
 
 
 def _place_or_zero(place: object) -> int:
-    """Return a place that was read from the file; 0 if there is none or it is damaged, which does not fit the other places."""
+    """Return a place from the file, or 0 if there is none or it is damaged: 0 then contradicts the other places."""
     return place if isinstance(place, int) else 0

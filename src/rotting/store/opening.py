@@ -67,7 +67,7 @@ def open_writer(database: Database, create: bool) -> Opened:
     opened = _load(database, mark, problem)
     _take_over(database, opened, is_unsynced=mark is not None and mark.sync_failed)
     database.watch_files()
-    # The new mark is intact; but what was lost stays worth reporting.
+    # The new mark replaces one that could not be used; but a loss is still reported.
     return opened if "lost" in opened.mark_problem else opened._replace(mark_problem="")
 
 
@@ -86,7 +86,7 @@ def _read_mark(database: Database) -> tuple[Mark | None, str]:
 
 
 def _load(database: Database, mark: Mark | None, mark_problem: str) -> Opened:
-    """Read what is small, and check that the store is complete."""
+    """Read the id, the bandits and the last event, and check that the store is complete."""
     with database.view():
         store_id, made_by, found = database.row("SELECT id, made_by, digest FROM store")
         if found != digest(store_id, made_by):
