@@ -192,14 +192,14 @@ def stored_snapshots(size: Size) -> list[Finding]:
     what = "K = {:,}: p99.9 of a durable decide while snapshots are written, over its median"
     if NO_STORE:
         return [Finding(what.format(n_arms), None, "at most", 10.0, detail=NO_STORE) for n_arms in _SAVED]
-    from rotting.store import durable  # noqa: PLC0415 - needs the extra
+    from rotting.store import limits  # noqa: PLC0415 - needs the extra
 
-    found, usual = [], durable._SNAPSHOT_EVERY
+    found, usual = [], limits.SNAPSHOT_EVENTS
     try:
         for n_arms in _SAVED:
             spent = {}
             for every in (usual, 1):  # with one at each event, the next begins when the last is written
-                durable._SNAPSHOT_EVERY = every
+                limits.SNAPSHOT_EVENTS = every
                 with (
                     project_folder() as folder,
                     rotting.open(folder / "songs.rot", rotting.EffRAWUCB(), range(n_arms)) as bandit,
@@ -210,7 +210,7 @@ def stored_snapshots(size: Size) -> list[Finding]:
             ratio = _late(spent[1]) / statistics.median(spent[1])
             found.append(Finding(what.format(n_arms), ratio, "at most", 10.0, detail=detail))
     finally:
-        durable._SNAPSHOT_EVERY = usual
+        limits.SNAPSHOT_EVENTS = usual
     return found
 
 

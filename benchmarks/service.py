@@ -102,7 +102,8 @@ def _shares(folder: Path, repeats: int) -> dict[str, float]:
     from rotting.service import messages  # noqa: PLC0415 - an extra
     from rotting.service.decision_handlers import decision_json  # noqa: PLC0415
     from rotting.service.routes import decoders  # noqa: PLC0415
-    from rotting.store.host import Batch, Host  # noqa: PLC0415
+    from rotting.store.host import Host  # noqa: PLC0415
+    from rotting.store.hosted import Batch  # noqa: PLC0415
 
     bandit = rotting.Bandit(rotting.EffRAWUCB(sigma=0.5), arms=_BANDIT["arms"])
 

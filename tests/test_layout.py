@@ -15,6 +15,7 @@ NO_BEHAVIOUR = {
     "common/arrays.py": "names for types of arrays",
     "common/curve_styles.py": "colours and line styles; display/test_plots.py checks that curves differ",
     "common/version.py": "one string; test_package.py compares it with the change log",
+    "store/limits.py": "sizes and times; the tests of the other modules lower them",
     "report/model.py": "data that the page and the writer are tested with",
 }
 """Modules that need no test file, and why."""
@@ -40,6 +41,13 @@ TESTED_WITH = {
     "service/requests.py": "service/test_application.py",
     "service/transport.py": "service/test_application.py",
     "service/workers.py": "service/test_bandits.py",
+    "store/bandit_table.py": "store/test_sqlite.py",
+    "store/database.py": "store/test_sqlite.py",
+    "store/event_appender.py": "store/test_sqlite.py",
+    "store/event_reader.py": "store/test_sqlite.py",
+    "store/hosted.py": "store/test_host.py",
+    "store/reader_pool.py": "store/test_host.py",
+    "store/restoring.py": "store/test_durable.py",
     "store/writers.py": "store/test_upgrades.py",
     "display/heat_maps.py": "simulation/test_study.py",
     "display/panels.py": "display/test_plots.py",

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import rotting
-from rotting.store import durable, sqlite
-from rotting.store.durable import replaying
+from rotting.store import limits
+from rotting.store.snapshots import Snapshots
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 
@@ -29,16 +29,16 @@ class Notes:
     def write(self, *words: object) -> None:
         os.write(self.file, (" ".join(map(str, words)) + "\n").encode())
 
-    def tell(self, doing: str, method: str) -> None:
+    def tell(self, doing: str, owner: type, method: str) -> None:
         """Note when the store does something, and when it has done it."""
-        done = getattr(SQLiteStore, method)
+        done = getattr(owner, method)
 
         def noted(*arguments: Any) -> None:
             self.write("doing", doing)
             done(*arguments)
             self.write("doing", "events")
 
-        setattr(SQLiteStore, method, noted)
+        setattr(owner, method, noted)
 
 
 def live(store: str, path: str, seed: str) -> None:
@@ -46,10 +46,10 @@ def live(store: str, path: str, seed: str) -> None:
     rewarded = [words[1] for words in told if words[0] == "rewarded"]
     unsure = [words[1] for words in told if words[0] == "decided" and words[1] not in {*rewarded}]
     notes, chance = Notes(path), random.Random(seed)
-    durable._SNAPSHOT_EVERY, sqlite._WAL_PAGES, sqlite._PIECE, sqlite._PIECES = 25, 30, 100, 4  # it all happens often
-    notes.tell("a snapshot", "save_snapshot")
-    notes.tell("a copy of the log ahead", "_copy_wal")
-    notes.tell("the end", "close")
+    limits.SNAPSHOT_EVENTS, limits.WAL_PAGES, limits.PIECE_BYTES, limits.PIECES = 25, 30, 100, 4  # it all happens often
+    notes.tell("a snapshot", SQLiteStore, "save_snapshot")
+    notes.tell("a copy of the WAL", Snapshots, "copy_wal")
+    notes.tell("the end", SQLiteStore, "close")
     for k in itertools.count():
         notes.write("doing", "the beginning")
         with rotting.open(store, rotting.EffRAWUCB(sigma=0.5), arms=["a", "b", "c"]) as bandit:
@@ -73,7 +73,7 @@ def live(store: str, path: str, seed: str) -> None:
 def check(store: str, path: str, seed: str) -> None:
     notes = Notes(path)
     with SQLiteStore(store, readonly=seed == "0") as opened:
-        found = verify(opened, replaying(opened))
+        found = verify(opened, replay=True)
     for problem in found.problems:
         notes.write("wrong", problem)
     notes.write("checked", found.events)

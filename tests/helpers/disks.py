@@ -25,6 +25,7 @@ class Disk(apsw.VFS):
         self.full = False
         self.reads_fail = False
         self.reads, self.syncs = 0, 0
+        self.sync_flags: set[int] = set()
         self.below = apsw.vfs_names()[0]
         super().__init__("failing-disk", self.below, makedefault=True)
 
@@ -81,6 +82,7 @@ class _File(apsw.VFSFile):
             raise apsw.IOError
         super().xSync(flags)
         self.disk.syncs += 1
+        self.disk.sync_flags.add(flags)
         image = self.disk.on_disk[self.name]
         for offset, data in written:
             image.extend(bytes(max(0, offset + len(data) - len(image))))

@@ -15,9 +15,9 @@ from typing import Any
 import apsw
 
 from rotting.store import open_files
-from rotting.store.memory import Medium, MemoryStore
-from rotting.store.protocol import DURABILITIES, Durability, Store
+from rotting.store.protocol import DURABILITIES, Durability, Snapshot, Store
 from rotting.store.sqlite import SQLiteStore
+from tests.helpers.memory_store import Medium, MemoryStore
 
 
 class Place(ABC):
@@ -100,12 +100,29 @@ def says(store: Store, after: int = 0) -> list[Any]:
     return [event.payload["n"] for event in events]
 
 
+def newest(store: Store, bandit: str) -> Snapshot | None:
+    """The newest intact snapshot of a bandit."""
+    return next(store.snapshots(bandit), None)
+
+
 def sql(path: Path, *statements: str) -> list[Any]:
     """What another program does with the file."""
     connection = apsw.Connection(str(path))
     rows = [row for statement in statements for row in connection.execute(statement)]
     connection.close()
     return rows
+
+
+@contextmanager
+def view_held_open(path: Path) -> Iterator[None]:
+    """A program that reads one view of the file for a long time."""
+    reader = apsw.Connection(str(path))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM events").fetchall()
+    try:
+        yield
+    finally:
+        reader.close()
 
 
 def run(code: str, *arguments: object, **options: Any) -> str:

@@ -12,7 +12,6 @@ import rotting
 from rotting.service.bandits import Bandits
 from rotting.service.committer import Committer
 from rotting.service.compiling import CompileReport
-from rotting.store.durable import replaying
 from rotting.store.host import Host
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
@@ -154,7 +153,7 @@ def test_requests_for_a_bandit_wait_for_all_that_came_before_them(
 
 
 def test_states_are_saved_while_pages_are_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rotting.store.host._SNAPSHOT_EVERY", 20)
+    monkeypatch.setattr("rotting.store.limits.SNAPSHOT_EVENTS", 20)
     path = tmp_path / "songs.rot"
     with running(path) as service:
         client = service.client()
@@ -173,7 +172,7 @@ def test_states_are_saved_while_pages_are_decided(tmp_path: Path, monkeypatch: p
             each.join()
     with SQLiteStore(path, readonly=True) as store:
         assert len(list(store.snapshots("songs"))) == 2
-        assert verify(store, replaying(store)).problems == ()
+        assert verify(store, replay=True).problems == ()
         assert store.last == 10 * (1 + 30 + 2 + 50)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rotting.service import broadcast as broadcast_module
 from rotting.service.broadcast import MAX_READERS, Broadcast
-from rotting.store.host import Batch
+from rotting.store.hosted import Batch
 from tests.helpers.services import SONGS, Client, Running
 
 BANDIT = "/v1/bandits/songs"

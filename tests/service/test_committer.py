@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from rotting.service import committer
-from rotting.store.durable import replaying
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import Disk, failing_disk
@@ -41,7 +40,7 @@ def until(what: Any) -> None:
 def checked(path: Path) -> int:
     """Verify a store and return how many events it has."""
     with SQLiteStore(path, readonly=True) as store:
-        found = verify(store, replaying(store))
+        found = verify(store, replay=True)
     assert found.problems == ()
     return found.events
 

@@ -24,7 +24,6 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from rotting.service.openapi import document
-from rotting.store.durable import replaying
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.conftest import STRESS
@@ -55,7 +54,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         assert client("PUT", "/v1/bandits/songs", SONGS).status == 201
         yield service
     with SQLiteStore(path, readonly=True) as store:
-        assert verify(store, replaying(store)).problems == ()
+        assert verify(store, replay=True).problems == ()
 
 
 def state(service: Running) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from rotting.live.explanations import ArmExplanation
 from rotting.live.processes import Guard
 from rotting.service import reward_buckets
 from rotting.service.reward_buckets import MAX_BUCKETS, RewardBuckets, RewardBucketsCache, is_worn
+from rotting.store.hosted import Batch
 from tests.helpers.services import SONGS, Client, Running, running
 
 
@@ -170,7 +171,7 @@ def test_the_dashboard_does_not_delay_decisions(service: Running, songs: Client,
 
 
 def test_events_that_do_not_fit_together_are_damage(service: Running, songs: Client) -> None:
-    service.host._store.append([("songs", {"event": "rewarded", "id": "nobody's", "reward": 1.0})])
+    service.host.write(Batch(1, events=[("songs", {"event": "rewarded", "id": "nobody's", "reward": 1.0})]))
     response = songs("GET", "/v1/bandits/songs/history")
     assert (response.status, response.body["type"]) == (503, "urn:rotting:problem:store-failed")
     assert "the events of 'songs' up to 1 do not fit together" in response.body["detail"]

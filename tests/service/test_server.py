@@ -24,6 +24,7 @@ from rotting.store.sqlite import SQLiteStore
 from tests.conftest import STRESS
 from tests.helpers.command import process
 from tests.helpers.services import SONGS, Client, free_port, said, serving
+from tests.helpers.stores import newest
 
 KILLS = 200 if STRESS else 4
 BANDIT = "/v1/bandits/songs"
@@ -49,7 +50,7 @@ def test_a_service_starts_and_ends_in_order(tmp_path: Path) -> None:
         assert running.wait(30) == 0
         client.close()
     with SQLiteStore(path, readonly=True) as store:
-        snapshot = store.snapshot("songs")
+        snapshot = newest(store, "songs")
         assert snapshot is not None
         assert snapshot.number == store.last == 1
     with serving(path, port) as running:

@@ -2,19 +2,19 @@
 
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import rotting
+from rotting.common.progress import Progress
 from rotting.errors import InvalidTypeError, PathExistsError, PathMissingError, StoreError, StoreFullError
 from rotting.store import backup as module
+from rotting.store import limits
 from rotting.store.backup import backup
-from rotting.store.durable import replaying
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import numbered, says, sql
+from tests.helpers.stores import newest, numbered, says, sql
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_a_copy_is_the_same_store(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.rot"
     assert backup(path, copy) == 3_000
     with SQLiteStore(path, readonly=True) as old, SQLiteStore(copy) as new:
-        assert (new.id, new.snapshot("songs")) == (old.id, old.snapshot("songs"))
+        assert (new.id, newest(new, "songs")) == (old.id, newest(old, "songs"))
         assert list(new.read()) == list(old.read())
         assert verify(new).problems == ()
         assert new.append(numbered(3_001, 3_001)) == 3_001
@@ -42,7 +42,7 @@ def test_a_copy_is_the_same_store(path: Path, tmp_path: Path) -> None:
 def test_a_copy_has_what_was_acknowledged_when_it_began_and_the_writer_goes_on(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_PAGES", 3)  # many steps, with events between them
+    monkeypatch.setattr(limits, "BACKUP_PAGES", 3)  # many steps, with events between them
     told, done = [3_000], threading.Event()
 
     def write() -> None:
@@ -79,7 +79,7 @@ def test_a_copy_of_a_bandit_decides_as_the_bandit_would_have(tmp_path: Path) -> 
         assert [twin.pull() for _ in range(20)] == later
         assert twin.reward(decision.id, 1.0) == "applied"
     with SQLiteStore(tmp_path / "copy.rot", readonly=True) as store:
-        assert verify(store, replaying(store)).problems == ()
+        assert verify(store, replay=True).problems == ()
 
 
 @pytest.mark.parametrize("target", ["songs.rot", "link.rot", "folder"])
@@ -94,13 +94,13 @@ def test_nothing_is_overwritten(path: Path, tmp_path: Path, target: str) -> None
 
 def test_a_file_that_comes_meanwhile_is_not_overwritten(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "copy.rot"
-    pages = module._copy_pages
 
-    def another(*arguments: Any) -> None:
-        pages(*arguments)
-        copy.write_text("mine")
+    class Meanwhile(Progress):
+        def advance(self, amount: int = 1) -> None:
+            copy.write_text("mine")
+            super().advance(amount)
 
-    monkeypatch.setattr(module, "_copy_pages", another)
+    monkeypatch.setattr(module, "Progress", Meanwhile)
     with pytest.raises(PathExistsError):
         backup(path, copy)
     assert copy.read_text() == "mine"
@@ -115,7 +115,7 @@ def test_what_cannot_be_copied_is_told(path: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidTypeError, match="^copy must be the path of a file, got None$"):
         backup(path, None)  # type: ignore[arg-type]
     (tmp_path / "text.rot").write_text("dear diary\n" * 500)
-    with pytest.raises(StoreError, match="must be a store, but it is no database$"):
+    with pytest.raises(StoreError, match="must be a store, but it is not a database$"):
         backup(tmp_path / "text.rot", tmp_path / "copy.rot")
     assert {each.name for each in tmp_path.iterdir() if each.name.startswith((".", "copy"))} == set()
 

@@ -12,12 +12,11 @@ import pytest
 
 import rotting
 from rotting.errors import StoreError, StoreFailedError, StoreFullError, StoreLockedError
-from rotting.store.durable import replaying
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.conftest import STRESS
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import appending, numbered, says
+from tests.helpers.stores import appending, newest, numbered, says
 
 KILLS = 200 if STRESS else 5
 
@@ -28,7 +27,7 @@ def checked(path: Path, readonly: bool = False) -> list[int]:
         assert verify(store).problems == ()
         said = says(store)
         assert of_songs(store) == said
-        snapshot = store.snapshot("songs") if said else None
+        snapshot = newest(store, "songs") if said else None
         assert snapshot is None or snapshot.state["n"] == snapshot.number <= len(said)
         return said
 
@@ -87,14 +86,14 @@ def test_another_process_has_the_lock_until_it_dies(tmp_path: Path) -> None:
     assert len(checked(path)) >= told
 
 
-def test_a_log_ahead_that_is_cut_anywhere_in_the_last_write_loses_that_write_or_nothing(tmp_path: Path) -> None:
+def test_a_wal_that_is_cut_anywhere_in_the_last_write_loses_that_write_or_nothing(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     with new_store(path, 3) as store:
-        ahead = path.with_name("songs.rot-wal")
-        before = ahead.stat().st_size
+        wal = path.with_name("songs.rot-wal")
+        before = wal.stat().st_size
         store.append(numbered(4, 5))
         twin = copied(path, tmp_path / "cut")
-    log = twin.with_name(ahead.name)
+    log = twin.with_name(wal.name)
     whole = log.read_bytes()
     assert len(whole) > before
     found = set()
@@ -125,7 +124,7 @@ def test_a_file_that_is_cut_anywhere_is_refused_or_whole(tmp_path: Path) -> None
             with SQLiteStore(path, readonly=True) as reader:
                 assert says(reader) == of_songs(reader) == list(range(1, 91))
                 assert list(reader.bandits()) == ["songs"]
-                snapshot = reader.snapshot("songs")
+                snapshot = newest(reader, "songs")
                 assert snapshot is None or snapshot == (90, {"n": 90})
                 outcomes[True] += 1
         except StoreError:
@@ -151,7 +150,7 @@ def test_a_byte_that_flips_is_found_or_does_no_harm(tmp_path: Path) -> None:
             with SQLiteStore(path, readonly=True) as reader:
                 assert says(reader) == of_songs(reader) == list(range(1, 91)), place
                 assert reader.bandits() == {"songs": {}}
-                snapshot = reader.snapshot("songs")
+                snapshot = newest(reader, "songs")
                 assert snapshot is None or snapshot == (90, {"n": 90})
         except StoreError:
             refused += 1
@@ -301,10 +300,10 @@ def test_a_bandit_goes_on_when_a_real_disk_has_room_again(small_disk: Path) -> N
         assert bandit.rounds - len(rewarded) in {0, 1}
         assert bandit.reward(bandit.decide().id, 1.0) == "applied"
     with SQLiteStore(path, readonly=True) as store:
-        assert verify(store, replaying(store)).problems == ()
+        assert verify(store, replay=True).problems == ()
 
 
-def test_the_log_ahead_stays_short_while_somebody_reads_slowly(tmp_path: Path) -> None:
+def test_the_wal_stays_short_while_somebody_reads_slowly(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     with SQLiteStore(path, durability="os") as store, SQLiteStore(path, readonly=True) as reader:
         store.add_bandit("songs", {})

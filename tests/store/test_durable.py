@@ -23,13 +23,15 @@ from rotting.live.bandit import Bandit
 from rotting.live.decisions import Decision
 from rotting.live.processes import Guard
 from rotting.policy import Policy
-from rotting.store import durable
-from rotting.store.durable import DurableBandit, open_in, replaying, resume
-from rotting.store.memory import Medium, MemoryStore
+from rotting.store import limits
+from rotting.store.durable import DurableBandit, open_in
+from rotting.store.restoring import resume
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.disks import failing_disk
+from tests.helpers.memory_store import Medium, MemoryStore
+from tests.helpers.stores import newest
 
 STEPS, KILLS = (2_000, 200) if STRESS else (150, 5)
 POLICIES: list[Policy] = [rotting.EffRAWUCB(sigma=0.5), rotting.Exp3S(gamma=0.1, alpha=0.01)]
@@ -64,7 +66,7 @@ def step(bandit: Bandit, chance: random.Random, owed: list[Decision], old: list[
 @pytest.mark.filterwarnings("ignore::rotting.errors.RewardsWarning")  # it shall overflow
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_a_bandit_is_where_it_was_when_it_is_closed_or_dies(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(durable, "_SNAPSHOT_EVERY", 40)
+    monkeypatch.setattr(limits, "SNAPSHOT_EVENTS", 40)
     medium, chance = Medium(), random.Random(3)
     bandit = open_in(MemoryStore(medium), "songs", policy, ["a", "b", ("c", 1)], seed=5, max_pending=30)
     owed: list[Decision] = []
@@ -85,7 +87,7 @@ def test_a_bandit_is_where_it_was_when_it_is_closed_or_dies(policy: Policy, monk
     assert ends >= 3
     bandit.close()
     reader = MemoryStore(medium, readonly=True)
-    assert verify(reader, replaying(reader)).problems == ()
+    assert verify(reader, replay=True).problems == ()
 
 
 def play(path: Path, **options: Any) -> DurableBandit:
@@ -210,7 +212,7 @@ def test_who_waited_while_a_change_was_not_kept_is_refused(tmp_path: Path, monke
 
 def test_decisions_go_on_while_a_snapshot_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A snapshot waits here until decisions were made meanwhile; closing waits for it."""
-    monkeypatch.setattr(durable, "_SNAPSHOT_EVERY", 3)
+    monkeypatch.setattr(limits, "SNAPSHOT_EVENTS", 3)
     path, decided, numbers = tmp_path / "songs.rot", threading.Event(), []  # type: tuple[Path, threading.Event, list[int]]
     save = SQLiteStore.save_snapshot
 
@@ -228,14 +230,14 @@ def test_decisions_go_on_while_a_snapshot_is_written(tmp_path: Path, monkeypatch
         decided.set()
     assert numbers == [3, 8]  # one at a time, and the last when it was closed
     with SQLiteStore(path, readonly=True) as store:
-        kept = store.snapshot("bandit")
+        kept = newest(store, "bandit")
         assert kept is not None
         assert kept.state == states
-        assert verify(store, replaying(store)).problems == ()
+        assert verify(store, replay=True).problems == ()
 
 
 def test_a_snapshot_that_finds_no_room_harms_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(durable, "_SNAPSHOT_EVERY", 3)
+    monkeypatch.setattr(limits, "SNAPSHOT_EVENTS", 3)
     path = tmp_path / "songs.rot"
 
     def full(*arguments: object) -> None:
@@ -249,11 +251,11 @@ def test_a_snapshot_that_finds_no_room_harms_nothing(tmp_path: Path, monkeypatch
     with play(path) as bandit:
         assert bandit.rounds == 5
     with SQLiteStore(path, readonly=True) as store:
-        assert store.snapshot("bandit") is None
+        assert newest(store, "bandit") is None
     with play(path) as bandit:
         bandit.update("a", 1.0)
     with SQLiteStore(path, readonly=True) as store:
-        kept = store.snapshot("bandit")
+        kept = newest(store, "bandit")
         assert kept is not None
         assert kept.number == 6
 
@@ -335,7 +337,7 @@ def test_threads_that_decide_and_reward_at_once_are_all_kept(tmp_path: Path) -> 
         assert bandit.rounds == 60
         assert {bandit.reward(each, 1.0) for each in rewarded} == {"duplicate"}
     with SQLiteStore(path, readonly=True) as store:
-        assert verify(store, replaying(store)).problems == ()
+        assert verify(store, replay=True).problems == ()
 
 
 def test_a_closed_bandit_says_so(tmp_path: Path) -> None:
@@ -365,7 +367,7 @@ def test_a_choice_that_differs_is_found_when_it_is_played_again(tmp_path: Path) 
     with SQLiteStore(path) as store:
         forged = {**next(store.read()).payload, "id": "y" * 22, "round": 2, "arm": decision.arm}
         store.append([("bandit", forged), ("bandit", forged)])
-        (problem,) = verify(store, replaying(store)).problems
+        (problem,) = verify(store, replay=True).problems
     assert problem.startswith("event 2: the decision of round 2 was 'a', and is 'b' now; epoch 2 was written by rotting ")
 
 
@@ -377,7 +379,7 @@ def test_a_snapshot_that_is_not_the_state_is_found(tmp_path: Path) -> None:
         bandit.update("a", 1.0)
     with SQLiteStore(path) as store:
         store.save_snapshot("bandit", 2, other)
-        assert verify(store, replaying(store)).problems == (
+        assert verify(store, replay=True).problems == (
             "event 2: the snapshot of bandit 'bandit' is not the state that the events up to it make",
         )
 
@@ -403,7 +405,7 @@ def test_a_snapshot_ahead_of_its_log_is_found_wherever_the_log_ends(
     with SQLiteStore(path) as store:
         store.save_snapshot("songs", number, ahead)
         problem = f"event {number}: the snapshot of bandit 'songs' is not the state that the events up to it make"
-        assert verify(store, replaying(store)).problems == (problem,)
+        assert verify(store, replay=True).problems == (problem,)
     assert cli.main(["log", str(path), "--verify"]) == 1
     assert problem in capsys.readouterr().out
 
@@ -412,13 +414,13 @@ def test_every_kept_snapshot_is_compared(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     ahead = two_bandits(path)
     with SQLiteStore(path) as store:
-        kept = store.snapshot("songs")
+        kept = newest(store, "songs")
         assert kept is not None
         store.save_snapshot("songs", 1, ahead)
         store.save_snapshot("songs", 3, kept.state)
         assert [each.number for each in store.snapshots("songs")] == [3, 2]
         store.save_snapshot("songs", 2, ahead)
-        (problem,) = verify(store, replaying(store)).problems
+        (problem,) = verify(store, replay=True).problems
         assert problem.startswith("event 2: the snapshot of bandit 'songs' is not the state")
 
 
@@ -428,7 +430,7 @@ def test_a_snapshot_that_cannot_be_read_back_is_reported_with_the_reason(tmp_pat
         bandit.update("a", 1.0)
     with SQLiteStore(path) as store:
         store.save_snapshot("bandit", 1, {"format": "of tomorrow"})
-        (problem,) = verify(store, replaying(store)).problems
+        (problem,) = verify(store, replay=True).problems
         assert problem.startswith("event 1: the snapshot of bandit 'bandit' cannot be read back: ")
 
 
@@ -480,7 +482,7 @@ def test_a_snapshot_that_the_log_contradicts_is_passed_over(tmp_path: Path, capl
     assert "the snapshot at event 3 is skipped" in caplog.text
 
 
-UNTIL = ("now", "now", "a snapshot", "a copy of the log ahead", "the end", "the beginning")
+UNTIL = ("now", "now", "a snapshot", "a copy of the WAL", "the end", "the beginning")
 
 
 class Nursery:

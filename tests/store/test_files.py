@@ -29,7 +29,7 @@ def other_program_writing_ahead(path: Path) -> None:
 STRANGERS: list[tuple[Callable[[Path], object], str]] = [
     (Path.touch, "it is an empty file"),
     (Path.mkdir, "it is a folder"),
-    (text_file, "it is no database"),
+    (text_file, "it is not a database"),
     (other_program, r"it is another program's database \(application id 0\)"),
     (other_program_writing_ahead, r"it is another program's database \(application id 7\)"),
 ]
@@ -146,7 +146,7 @@ def test_a_file_that_nobody_may_read(folder: Path) -> None:
     path.chmod(0o000)
     folder.chmod(0o777)
     for how in ([], ["readonly"]):
-        assert run(OPEN, path, *how) == f"StoreReadOnlyError {path} cannot be opened for this: unable to open database file\n"
+        assert run(OPEN, path, *how) == f"StoreReadOnlyError {path} cannot be opened: unable to open database file\n"
 
 
 def test_what_is_missing_is_said_in_one_sentence() -> None:

@@ -17,11 +17,12 @@ from rotting.errors import (
     StoreLockedError,
 )
 from rotting.live.saved_state import Parts
-from rotting.store.durable import replaying
-from rotting.store.host import Host, Hosted
+from rotting.store.host import Host
+from rotting.store.hosted import Hosted
+from rotting.store.protocol import Event
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
-from tests.helpers.stores import KINDS, place
+from tests.helpers.stores import KINDS, newest, place
 
 ARMS = ["a", "b", "c"]
 
@@ -48,7 +49,7 @@ def write(host: Host) -> None:
 
 def checked(path: Path) -> int:
     with SQLiteStore(path, readonly=True) as store:
-        found = verify(store, replaying(store))
+        found = verify(store, replay=True)
     assert found.problems == ()
     return found.events
 
@@ -199,8 +200,8 @@ def test_a_state_that_holds_events_which_were_not_written_is_never_saved(tmp_pat
     with pytest.raises(StoreFailedError, match="lacks the last changes, which were not acknowledged"):
         host.close()
     with SQLiteStore(path, readonly=True) as store:
-        assert store.snapshot("songs") is None
-        saved = store.snapshot("more")
+        assert newest(store, "songs") is None
+        saved = newest(store, "more")
         assert saved is not None
         assert saved.state["rounds"] == 1
     assert checked(path) == 8
@@ -248,7 +249,7 @@ def test_a_store_that_was_replaced_or_removed_is_not_made_anew(tmp_path: Path) -
 
 
 def test_a_long_log_gets_a_snapshot_while_bandits_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rotting.store.host._SNAPSHOT_EVERY", 10)
+    monkeypatch.setattr("rotting.store.limits.SNAPSHOT_EVENTS", 10)
     path = tmp_path / "songs.rot"
     host = Host(path)
     hosted = made(host)
@@ -259,7 +260,7 @@ def test_a_long_log_gets_a_snapshot_while_bandits_are_used(tmp_path: Path, monke
     assert host.written(batch) == []  # it is being saved
     host.save_snapshot(hosted, hosted.last_number, Parts.of(hosted.state))
     with SQLiteStore(path, readonly=True) as store:
-        found = store.snapshot("songs")
+        found = newest(store, "songs")
         assert found is not None
         assert (found.number, found.state["rounds"]) == (12, 6)
     host.close()
@@ -290,7 +291,7 @@ def test_notes_are_found_before_and_after_they_are_written(tmp_path: Path) -> No
     host.close()
 
 
-def test_notes_are_held_in_memory_only_until_they_are_written(tmp_path: Path) -> None:
+def test_notes_are_held_in_memory_only_until_they_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "songs.rot"
     host = Host(path)
     hosted = made(host)
@@ -302,8 +303,16 @@ def test_notes_are_held_in_memory_only_until_they_are_written(tmp_path: Path) ->
     host.add_note("songs", "key:7", cancelled=True)
     host.write(batch)
     host.written(batch)
-    assert list(host._notes) == [("songs", "key:7")]
-    found = [host.note("songs", f"key:{number}") for number in (3, 7, 100)]
+    looked_up, note = list[str](), SQLiteStore.note
+
+    def noted(store: SQLiteStore, bandit: str, name: str) -> Event | None:
+        looked_up.append(name)
+        return note(store, bandit, name)
+
+    monkeypatch.setattr(SQLiteStore, "note", noted)
+    keys = {f"key:{number}": host.note("songs", f"key:{number}") for number in range(101)}
+    assert keys.keys() - {*looked_up} == {"key:7", "key:100"}  # one that is not written, and one that is new
+    found = [keys[f"key:{number}"] for number in (3, 7, 100)]
     assert [None if each is None else (each.get("answer"), each.get("cancelled")) for each in found] == [
         ("3", None),
         (None, True),

@@ -12,8 +12,8 @@ import pytest
 
 from rotting.common.progress import Progress
 from rotting.errors import PathMissingError, StoreDamagedError, StoreError, StoreFailedError, StoreLockedError
-from rotting.store import backup, sqlite
-from rotting.store.files import lock
+from rotting.store import backup, limits, opening
+from rotting.store.files import lock_for_writing
 from rotting.store.protocol import Durability
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
@@ -171,9 +171,9 @@ def test_a_store_is_made_only_when_asked_for(tmp_path: Path) -> None:
 def test_a_store_that_vanishes_while_it_is_opened_is_not_made(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def vanish(place: Path) -> object:
         place.unlink()
-        return lock(place)
+        return lock_for_writing(place)
 
-    monkeypatch.setattr(sqlite, "lock", vanish)
+    monkeypatch.setattr(opening, "lock_for_writing", vanish)
     with pytest.raises(PathMissingError):
         SQLiteStore(path, create=False)
     assert not path.exists()
@@ -264,7 +264,7 @@ def test_a_writer_without_its_files_appends_no_more(
     store.check_file()
     store.append(numbered(91, 91))
     store.check_file()
-    monkeypatch.setattr(sqlite, "_CHECK_BYTES", 1)  # in place of waiting for a second
+    monkeypatch.setattr(limits, "CHECK_BYTES", 1)  # in place of waiting for a second
     change(path)
     for use in (
         lambda: store.append(numbered(92, 92)),
@@ -277,7 +277,6 @@ def test_a_writer_without_its_files_appends_no_more(
         with pytest.raises(StoreError) as caught:
             use()
         assert caught.value.reason == reason
-    assert store._last == 91
     store.close()
 
 
@@ -292,7 +291,7 @@ def test_what_goes_into_a_deleted_file_is_never_acknowledged(path: Path) -> None
 
 def test_the_files_are_checked_once_a_second_if_nothing_is_synced(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1_000.0]
-    monkeypatch.setattr("rotting.store.sqlite.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     with SQLiteStore(path, durability="os") as store:
         path.unlink()
         store.append(numbered(91, 91))

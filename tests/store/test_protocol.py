@@ -20,7 +20,7 @@ from rotting.errors import (
 )
 from rotting.store.protocol import Event, Snapshot, Store
 from rotting.store.verify import verify
-from tests.helpers.stores import KINDS, Place, numbered, place, says
+from tests.helpers.stores import KINDS, Place, newest, numbered, place, says
 
 
 @pytest.fixture(params=KINDS)
@@ -103,9 +103,9 @@ def test_bandits_and_their_events_are_added_together_or_not_at_all(here: Place) 
         games: tuple[str, dict[str, Any]] = ("games", {})
         with pytest.raises(InvalidValueError, match="bandit must be one of .*, got 'plays'"):
             store.append([("films", {"n": 3}), ("plays", {})], [films, games])
-        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'songs', which is there"):
+        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'songs', which exists"):
             store.append([("films", {"n": 3})], [films, ("songs", {})])
-        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'films', which is there"):
+        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'films', which exists"):
             store.append([], [films, films])
         assert list(store.bandits()) == ["songs"]
         assert store.append([("games", {"n": 3}), ("songs", {"n": 4}), ("films", {"n": 5})], iter([films, games])) == 5
@@ -128,9 +128,9 @@ def test_bad_names_are_refused(here: Place, name: Any) -> None:
 
 def test_a_bandit_is_added_once_and_must_be_there(here: Place) -> None:
     with started(here) as store:
-        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'songs', which is there"):
+        with pytest.raises(InvalidValueError, match="bandit must be new to the store, got 'songs', which exists"):
             store.add_bandit("songs", {})
-        for ask in (store.read, store.snapshot):
+        for ask in (store.read, store.snapshots):
             with pytest.raises(InvalidValueError, match="bandit must be one of .'songs'., got 'film'"):
                 ask("film")
 
@@ -142,7 +142,7 @@ def test_snapshots_come_newest_first(here: Place) -> None:
         for number in (3, 7):
             store.save_snapshot("songs", number, {"at": number})
         kept = list(store.snapshots("songs"))
-        assert kept[0] == store.snapshot("songs") == Snapshot(7, {"at": 7})
+        assert kept[0] == newest(store, "songs") == Snapshot(7, {"at": 7})
         assert kept[1:] in ([], [Snapshot(3, {"at": 3})])  # a store may keep only the newest
         with pytest.raises(InvalidValueError, match="bandit must be one of .'songs'., got 'film'"):
             store.snapshots("film")
@@ -151,16 +151,16 @@ def test_snapshots_come_newest_first(here: Place) -> None:
 def test_the_newest_snapshot_is_kept(here: Place) -> None:
     with started(here) as store:
         store.add_bandit("films", {})
-        assert store.snapshot("songs") is None
+        assert newest(store, "songs") is None
         store.append(numbered(1, 9))
         store.save_snapshot("songs", 0, {"at": 0})
         for number in (3, 5, 7, 7, 6):
             store.save_snapshot("songs", number, {"at": number})
-        assert store.snapshot("films") is None
+        assert newest(store, "films") is None
         with pytest.raises(InvalidValueError, match="number must be at most 9, the last event, got 10"):
             store.save_snapshot("songs", 10, {})
     with here.open() as store:
-        assert store.snapshot("songs") == Snapshot(7, {"at": 7})
+        assert newest(store, "songs") == Snapshot(7, {"at": 7})
         assert says(store) == list(range(1, 10))
 
 
@@ -287,7 +287,7 @@ def test_threads_may_read_while_others_write(here: Place) -> None:
                     for name in ("songs", "films"):
                         said = [event.payload["n"] for event in store.read(name)]
                         assert said == list(range(len(said)))
-                        snapshot = store.snapshot(name)
+                        snapshot = newest(store, name)
                         assert snapshot is None or snapshot.state["n"] % 20 == 0
                     assert verify(store).problems == ()
             except BaseException as error:  # noqa: BLE001 - the thread that asks is another one
@@ -337,7 +337,7 @@ def test_a_store_does_what_a_list_does(kind: str, script: list[tuple[str, Any]])
             else:
                 store.close()
                 store, epoch = here.open(), epoch + 1
-            assert (store.last, store.epoch, store.snapshot("songs")) == (len(log), epoch, kept)
+            assert (store.last, store.epoch, newest(store, "songs")) == (len(log), epoch, kept)
         assert list(store.read()) == log
         assert verify(store).problems == ()
         store.close()

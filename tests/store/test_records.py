@@ -18,8 +18,8 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     ({"x": {1}}, InvalidTypeError, "payload must be a dict that JSON can carry, got {'x': {1}}"),
     ({"x": b"1"}, InvalidTypeError, "payload must be a dict that JSON can carry, got {'x': b'1'}"),
     ({"x": float("inf")}, InvalidValueError, "payload must hold finite numbers only, got {'x': inf}"),
-    ({"x": "\ud800"}, InvalidValueError, "payload must hold whole characters only, got {'x': '\\ud800'}"),
-    (LOOP, InvalidValueError, "payload must hold nothing that holds itself, got {'self': {...}}"),
+    ({"x": "\ud800"}, InvalidValueError, "payload must hold valid Unicode only, got {'x': '\\ud800'}"),
+    (LOOP, InvalidValueError, "payload must hold no reference to itself, got {'self': {...}}"),
 ]
 
 

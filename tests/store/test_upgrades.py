@@ -10,14 +10,14 @@ import rotting
 from rotting.common.arrays import Floats, Ints
 from rotting.kit import Kernel, Params, Policy
 from rotting.live.saved_state import _digest, restore
-from rotting.store import durable
-from rotting.store.durable import DurableBandit, open_in, replaying
+from rotting.store.durable import DurableBandit, open_in
 from rotting.store.host import Host
-from rotting.store.memory import Medium, MemoryStore
 from rotting.store.protocol import Snapshot
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from rotting.store.writers import Writer
+from tests.helpers.memory_store import Medium, MemoryStore
+from tests.helpers.stores import newest
 
 ARMS = ["a", "b", "c"]
 
@@ -58,8 +58,8 @@ def propensities(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
     out[:] = 1.0 / arms.size
 
 
-def policy_with(chooses: Any) -> Policy:
-    """The same policy by name and parameters, with another `choose`."""
+def upgraded(chooses: Any) -> Policy:
+    """The policy with another `choose`, as after an upgrade of the library: the last definition of its class counts."""
 
     class Turns(Policy):
         name = "turns"
@@ -67,20 +67,6 @@ def policy_with(chooses: Any) -> Policy:
         kernel = Kernel(init, chooses, update, propensities=propensities)
 
     return Turns()
-
-
-@pytest.fixture
-def upgraded(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Call it to change the code of the policy, as an upgrade of the library does."""
-
-    def use(chooses: Any) -> Policy:
-        policy = policy_with(chooses)
-        monkeypatch.setattr(durable, "policy_from_json", lambda data: policy)
-        monkeypatch.setattr("rotting.live.saved_state.policy_from_json", lambda data: policy)
-        monkeypatch.setattr("rotting.store.host.policy_from_json", lambda data: policy)
-        return policy
-
-    return use
 
 
 def play(bandit: DurableBandit, rounds: int) -> list[Any]:
@@ -92,24 +78,24 @@ def play(bandit: DurableBandit, rounds: int) -> list[Any]:
 
 @pytest.mark.parametrize("snapshot", [False, True])
 @pytest.mark.parametrize("crash", [False, True])
-def test_a_store_opens_with_another_code_of_its_policy(crash: bool, snapshot: bool, upgraded: Any) -> None:
+def test_a_store_opens_with_another_code_of_its_policy(crash: bool, snapshot: bool) -> None:
     medium, policy = Medium(), upgraded(choose)
     bandit = open_in(MemoryStore(medium), "songs", policy, ARMS)
     assert play(bandit, 4) == ["a", "b", "c", "a"]
     if snapshot:  # in the middle of the log, so that events follow it
-        medium.snapshots["songs"] = Snapshot(bandit._store.last, bandit.get_state())
+        medium.snapshots["songs"] = Snapshot(len(medium.log), bandit.get_state())
     assert play(bandit, 3) == ["b", "c", "a"]
+    old = restore(bandit.get_state())
     if crash:
         medium.written = False
     else:
         bandit.close()
     if not snapshot:
         medium.snapshots.clear()
-    old = bandit._recorder.state
 
     upgraded(choose_backwards)
     bandit = open_in(MemoryStore(medium), "songs", None, None)
-    state = bandit._recorder.state
+    state = restore(bandit.get_state())
     assert (bandit.rounds, bandit.pending) == (7, 2)
     assert [entry.propensity for entry in state.ledger.entries.values()] == [0.5, 0.5]  # the recorded ones
     for name in ("pulls", "total"):  # what was learned is what the log says, with the recorded arms and propensities
@@ -121,7 +107,7 @@ def test_a_store_opens_with_another_code_of_its_policy(crash: bool, snapshot: bo
     bandit.close()
 
 
-def test_verify_says_which_code_wrote_an_epoch(upgraded: Any) -> None:
+def test_verify_says_which_code_wrote_an_epoch() -> None:
     medium, policy = Medium(), upgraded(choose)
     first = Writer.of(policy)
     with open_in(MemoryStore(medium), "songs", policy, ARMS) as bandit:
@@ -137,7 +123,7 @@ def test_verify_says_which_code_wrote_an_epoch(upgraded: Any) -> None:
     reader = MemoryStore(medium, readonly=True)
     notes = [(event.epoch, event.payload) for event in reader.read() if "note" in event.payload]
     assert notes == [(3, second.to_note())]
-    found = verify(reader, replaying(reader))
+    found = verify(reader, replay=True)
     assert found.problems == ()
     epochs, latest, snapshot, decisions = found.notes
     assert epochs == f"turns: epochs 1-2 were written by {first}"
@@ -146,12 +132,12 @@ def test_verify_says_which_code_wrote_an_epoch(upgraded: Any) -> None:
     share = "3 of 4 decisions of other code would differ today"
     assert decisions == f"bandit 'songs': {share}; first, the decision of round 1 was 'a', and is 'c' now"
     upgraded(choose)
-    found = verify(reader, replaying(reader))
+    found = verify(reader, replay=True)
     assert found.problems == ()
     assert f"turns: epoch 3 was written by {second}" in found.notes
 
 
-def test_a_decision_that_differs_under_the_same_code_is_a_problem(upgraded: Any) -> None:
+def test_a_decision_that_differs_under_the_same_code_is_a_problem() -> None:
     """After other code wrote, from the first snapshot on."""
     medium, policy = Medium(), upgraded(choose)
     with open_in(MemoryStore(medium), "songs", policy, ARMS) as bandit:
@@ -159,7 +145,7 @@ def test_a_decision_that_differs_under_the_same_code_is_a_problem(upgraded: Any)
     upgraded(choose_backwards)
     with open_in(MemoryStore(medium), "songs", None, None) as bandit:
         play(bandit, 1)
-        snapshot = Snapshot(bandit._store.last, bandit.get_state())
+        snapshot = Snapshot(len(medium.log), bandit.get_state())
         play(bandit, 1)
     reader = MemoryStore(medium, readonly=True)
     (last,) = (event for event in reader.read() if event.payload.get("round") == 5)
@@ -170,18 +156,18 @@ def test_a_decision_that_differs_under_the_same_code_is_a_problem(upgraded: Any)
         store.append([*before, ("songs", other)], reader.bandits().items())
     forged.snapshots["songs"] = snapshot
     with MemoryStore(forged, readonly=True) as store:
-        found = verify(store, replaying(store))
+        found = verify(store, replay=True)
     (problem,) = found.problems
     assert problem.startswith(f"event {last.number}: the decision of round 5 was 'c', and is 'b' now; epoch ")
     assert problem.endswith("as this is")
     forged.snapshots.clear()
     with MemoryStore(forged, readonly=True) as store:
-        found = verify(store, replaying(store))
+        found = verify(store, replay=True)
     assert found.problems == ()
     assert "bandit 'songs': 1 of 2 decisions of this code in a state that other code left would differ today" in str(found)
 
 
-def test_a_log_that_does_not_name_its_writer_opens_and_verifies(upgraded: Any) -> None:
+def test_a_log_that_does_not_name_its_writer_opens_and_verifies() -> None:
     medium, policy = Medium(), upgraded(choose)
     with open_in(MemoryStore(medium), "songs", policy, ARMS) as bandit:
         play(bandit, 3)
@@ -195,15 +181,15 @@ def test_a_log_that_does_not_name_its_writer_opens_and_verifies(upgraded: Any) -
         play(bandit, 1)
     reader = MemoryStore(old, readonly=True)
     assert [event.payload["note"] for event in reader.read() if "note" in event.payload] == ["writer"]
-    assert verify(reader, replaying(reader)).problems == ()
+    assert verify(reader, replay=True).problems == ()
     upgraded(choose_backwards)
-    found = verify(reader, replaying(reader))
+    found = verify(reader, replay=True)
     assert found.problems == ()
     assert "turns: epoch 1 was written by an unknown version" in found.notes
     assert len(found.notes) == 5  # two writers, the decisions of each that differ, and a snapshot
 
 
-def test_a_host_names_the_writer_before_its_first_events(tmp_path: Path, upgraded: Any) -> None:
+def test_a_host_names_the_writer_before_its_first_events(tmp_path: Path) -> None:
     path, policy = tmp_path / "songs.rot", upgraded(choose)
     chosen = []
     for code in (choose, choose, choose_backwards):
@@ -233,7 +219,7 @@ def test_a_state_with_a_former_word_is_read_and_verified(tmp_path: Path) -> None
     assert rotting.Bandit.from_state(former).get_state() == state
     with SQLiteStore(path) as store:
         store.save_snapshot("bandit", 1, former)
-        assert verify(store, replaying(store)).problems == ()
+        assert verify(store, replay=True).problems == ()
 
 
 def test_a_snapshot_from_before_updates_were_counted_verifies_and_goes_on(tmp_path: Path) -> None:
@@ -254,10 +240,10 @@ def test_a_snapshot_from_before_updates_were_counted_verifies_and_goes_on(tmp_pa
         state = bandit.get_state()
     assert state["updates"] == 100 + 110 + 2
     with SQLiteStore(path) as store:
-        assert store.snapshot("bandit") == Snapshot(store.last, state)
-        assert verify(store, replaying(store)).problems == ()
+        assert newest(store, "bandit") == Snapshot(store.last, state)
+        assert verify(store, replay=True).problems == ()
         low = {**state, "updates": 111}
         low["digest"] = _digest(low)
         store.save_snapshot("bandit", store.last, low)
-        (problem,) = verify(store, replaying(store)).problems
+        (problem,) = verify(store, replay=True).problems
         assert "is not the state that the events up to it make" in problem

@@ -50,11 +50,10 @@ def _opened(file: str) -> "SQLiteStore":
 
 def _verify(store: "SQLiteStore", file: str) -> None:
     from rotting.common.progress import Progress
-    from rotting.store.durable import replaying
     from rotting.store.verify import verify
 
     with Progress(store.last, "events") as bar:
-        found = verify(store, replaying(store), progress=bar.advance)
+        found = verify(store, replay=True, progress=bar.advance)
     for line in (*found.notes, *found.problems):
         print(line)
     if found.problems:

@@ -30,7 +30,8 @@ from rotting.service.read_handlers import ReadHandlers
 from rotting.service.requests import ByteBudget, Receive, Request, Response, Scope, Send
 from rotting.service.tokens import TokenFile
 from rotting.service.transport import Transport
-from rotting.store.host import Batch, Host, Hosted
+from rotting.store.host import Host
+from rotting.store.hosted import Batch, Hosted
 from rotting.store.protocol import Durability
 
 _log = logging.getLogger("rotting.service")

@@ -14,7 +14,7 @@ from rotting.service import messages as m
 from rotting.service.bandits import Bandits
 from rotting.service.problem_documents import broken_rule
 from rotting.service.requests import Request, Response
-from rotting.store.host import Hosted
+from rotting.store.hosted import Hosted
 from rotting.store.records import digest
 
 _MANY_ARMS = 2_000  # showing or changing a bandit with more arms takes long enough for a worker thread

@@ -13,7 +13,8 @@ from rotting.policy import Policy
 from rotting.service.compiling import CompileReport
 from rotting.service.problem_documents import broken_rule
 from rotting.service.workers import Workers
-from rotting.store.host import Host, Hosted
+from rotting.store.host import Host
+from rotting.store.hosted import Hosted
 from rotting.store.protocol import Payload
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import asyncio
 from collections import Counter, deque
 
 from rotting.service.messages import encode
-from rotting.store.host import Batch
+from rotting.store.hosted import Batch
 from rotting.store.protocol import Payload
 
 MAX_READERS = 100

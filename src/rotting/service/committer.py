@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from rotting.errors import StoreError, StoreFailedError
-from rotting.store.host import Batch, Host, Hosted
+from rotting.store.host import Host
+from rotting.store.hosted import Batch, Hosted
 
 _log = logging.getLogger("rotting.service")
 _RETRY = 1.0  # seconds between two attempts to recover, and between two checks of the file

@@ -13,7 +13,7 @@ from rotting.service.bandits import Bandits
 from rotting.service.metrics import Metrics
 from rotting.service.problem_documents import broken_rule
 from rotting.service.requests import Request, Response
-from rotting.store.host import Hosted
+from rotting.store.hosted import Hosted
 from rotting.store.records import digest
 
 _MANY_NAMED = 200  # checking a request that names more arms takes long enough for a worker thread

@@ -1,5 +1,5 @@
-"""Stores: where the events of live bandits are kept, so that a reply outlives the process that gave it.
+"""Stores: files that keep the events of live bandits, so that a response outlives the process that gave it.
 
-`protocol` says what every store does, `sqlite` keeps one in a file, `memory` one for tests, and `verify` reads a whole log and
-says what is wrong with it.
+`protocol` declares what every store does, `sqlite` keeps a store in a file, `durable` opens one bandit of a store, `host`
+serves all of them, and `verify` checks a whole log.
 """

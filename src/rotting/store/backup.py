@@ -1,7 +1,7 @@
-"""A copy of a store, made while somebody writes.
+"""Copies a store, even while it is written to.
 
-To copy the file with other programs is safe only while the store is closed: what was written last is in the log ahead, beside
-the file.
+Copying the file with another program is safe only while the store is closed: the latest events are in another file, the
+write-ahead log (WAL).
 """
 
 import os
@@ -11,24 +11,23 @@ from pathlib import Path
 from rotting.common.atomic_files import partial_path
 from rotting.common.progress import Progress
 from rotting.errors import PathExistsError, PathMissingError, StoreFailedError
-from rotting.store.files import look, remove, resolved, sync_folder, to_store_error
+from rotting.store import limits
+from rotting.store.files import connect_for_reading, remove_database, resolve, sync_folder, to_store_error
 from rotting.store.open_files import OpenFile
 from rotting.store.sqlite import SQLiteStore
 
 import apsw  # isort: skip - after `files`, which says what to install
 
-_PAGES = 2_000  # that are copied at once
-
 
 def backup(path: str | os.PathLike[str], copy: str | os.PathLike[str], progress: bool | None = None) -> int:
     """Copy a store as it is at one moment; return the number of its last event.
 
-    The writer goes on meanwhile, and its log ahead grows until the copy is there. The copy appears whole and synchronised, or
-    not at all. It has the name of the store and all ids of decisions: go on with one of the two, not with both.
+    Others may write meanwhile; the WAL grows until the copy is complete. The copy is created completely and synchronised to the
+    disk, or not at all. It has the id of the store and the ids of all decisions: continue with one of the two, not with both.
 
     Args:
         path: the store.
-        copy: the new file; nothing is overwritten.
+        copy: the new file; an existing file is not overwritten.
         progress: show a progress bar; by default when standard error is a terminal.
 
     Example:
@@ -41,18 +40,18 @@ def backup(path: str | os.PathLike[str], copy: str | os.PathLike[str], progress:
         2
         >>> folder.cleanup()
     """
-    source, target = resolved(path), resolved(copy, "copy")
+    source, target = resolve(path), resolve(copy, "copy")
     _check_new(target)
     partial = partial_path(target)
     try:
         _copy_pages(source, partial, progress)
-        with SQLiteStore(partial, readonly=True) as store:  # it is one
+        with SQLiteStore(partial, readonly=True) as store:  # which checks the copy
             last = store.last
         _check_new(target)
         partial.rename(target)
         sync_folder(target.parent)
     finally:
-        remove(partial)
+        remove_database(partial)
     return last
 
 
@@ -64,10 +63,10 @@ def _check_new(target: Path) -> None:
 
 
 def _copy_pages(source: Path, target: Path, progress: bool | None) -> None:
-    """Copy all pages of one view of a store."""
-    with closing(OpenFile(source)) as file:  # so that its locks outlive a store of this process that is closed meanwhile
+    """Copy all pages of a store as it is at one moment."""
+    with closing(OpenFile(source)) as file:  # so that its locks remain if a store of this process is closed meanwhile
         try:
-            reader = file.keep(look(source))
+            reader = file.add_connection(connect_for_reading(source))
         except apsw.Error as error:
             raise to_store_error(source, error) from error
         file.attach()
@@ -75,11 +74,11 @@ def _copy_pages(source: Path, target: Path, progress: bool | None) -> None:
             with closing(apsw.Connection(str(target))) as written:
                 written.pragma("journal_mode", "off")  # an unfinished copy is removed
                 reader.execute("BEGIN")
-                pages = reader.pragma("page_count")  # from now on the view is the same
+                pages = reader.pragma("page_count")  # the first read fixes the view
                 with Progress(pages, "pages", show=progress) as bar, written.backup("main", reader, "main") as copying:
                     while not copying.done:
                         left = copying.remaining or pages
-                        copying.step(_PAGES)
+                        copying.step(limits.BACKUP_PAGES)
                         bar.advance(left - copying.remaining)
         except apsw.Error as error:
             if isinstance(error, apsw.FullError | apsw.CantOpenError | apsw.ReadOnlyError):

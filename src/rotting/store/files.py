@@ -1,7 +1,7 @@
-"""The file of a store: made, locked, recognised and opened; and what SQLite says of it, in one sentence.
+"""Creates, locks and opens the file of a store, and translates the errors of SQLite.
 
-SQLite comes with `apsw`, which brings a current one. The one of Python's own `sqlite3` is whatever the system ships: those
-before 3.51.3 can damage a file that is written ahead when one connection writes while another one copies its log back.
+SQLite comes with `apsw`, which brings a current version; Python's own `sqlite3` uses the version that the system ships. Before
+3.51.3, SQLite can damage a file with a write-ahead log (WAL) if one connection writes while another one copies the WAL.
 """
 
 import os
@@ -24,6 +24,7 @@ from rotting.errors import (
     StoreLockedError,
     StoreReadOnlyError,
 )
+from rotting.store import limits
 from rotting.store.records import digest
 
 try:
@@ -33,8 +34,7 @@ except ImportError as error:
 
 APPLICATION_ID = 0x524F5421  # "ROT!"
 FORMAT = 2
-PATIENCE_MS = 5_000  # how long to wait for another connection that is in the way
-# Notes are found by their names: SQLite keeps an index of the events that begin as they do, `{"note":`.
+# Notes are looked up by name: SQLite keeps an index of the payloads that begin with `{"note":`.
 IS_NOTE = "substr(payload, 1, 8) = x'7b226e6f7465223a'"
 NOTE_NAME = "json_extract(CAST(payload AS TEXT), '$.note')"
 _SCHEMA = f"""
@@ -52,68 +52,66 @@ CREATE TABLE snapshots (
 ) STRICT;
 CREATE TABLE pieces (snapshot INTEGER NOT NULL, piece INTEGER NOT NULL, content BLOB NOT NULL, UNIQUE (snapshot, piece)) STRICT;
 INSERT INTO writer VALUES (0, 0, 0);
-"""  # noqa: S608 - no value of a user is in it
+"""  # noqa: S608 - it holds no input of users
 
 
-def resolved(path: object, name: str = "path") -> Path:
-    """Return where a file is, links followed: one store has one lock, whatever it is called by."""
+def resolve(path: object, name: str = "path") -> Path:
+    """Return the path of a file with links followed, so that one store has one lock under all its names."""
     try:
         return Path(os.fspath(path)).resolve()  # type: ignore[call-overload]
-    except (TypeError, ValueError, RuntimeError):  # none, one with a null character, a link to itself
+    except (TypeError, ValueError, RuntimeError):  # not a path, one with a null character, a link to itself
         raise InvalidTypeError(name, "be the path of a file", path) from None
 
 
 def to_store_error(path: Path, error: Exception) -> StoreError:
-    """Return the library's own error for one of SQLite."""
+    """Return the error of the library for an error of SQLite."""
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return StoreLockedError("is locked by another program", path)
     if isinstance(error, apsw.FullError):
         return StoreFullError("cannot grow: the disk is full, and nothing was written", path)
     if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError | apsw.CantOpenError):
-        return StoreReadOnlyError(f"cannot be opened for this: {error}", path)
+        return StoreReadOnlyError(f"cannot be opened: {error}", path)
     if isinstance(error, apsw.NotADBError):
-        return NotAStoreError("must be a store, but it is no database", path)
+        return NotAStoreError("must be a store, but it is not a database", path)
     return StoreDamagedError(f"is damaged: {error}", path)
 
 
-def missing(path: Path) -> Exception:
-    """Return the error for a store that is not there; one whose write-ahead log is there was lost."""
+def missing_file_error(path: Path) -> Exception:
+    """Return the error for a file that does not exist. If its WAL does, the store lost its file."""
     with suppress(OSError):
         if path.with_name(f"{path.name}-wal").stat().st_size > 0:
-            reason = (
-                "is missing, but its -wal file holds events that belong to it: restore the file, or move the -wal file away"
-            )
+            reason = "is missing, but its -wal file holds events: restore the file, or move the -wal file away"
             return StoreDamagedError(reason, path)
     return PathMissingError(f"no such store: {path}")
 
 
-def look(path: Path) -> apsw.Connection:
-    """Open a file for reading, if it is a store."""
+def connect_for_reading(path: Path) -> apsw.Connection:
+    """Open a file for reading; raise an error if it is not a store."""
     if path.is_dir():
         raise NotAStoreError("must be a store, but it is a folder", path)
     try:
         size = path.stat().st_size
     except FileNotFoundError:
-        raise missing(path) from None
-    if size == 0:  # SQLite would take it for a new database, and drop the write-ahead log
+        raise missing_file_error(path) from None
+    if size == 0:  # SQLite would take it for a new database, and delete the WAL
         raise NotAStoreError("must be a store, but it is an empty file", path)
-    connection = open_file(str(path), apsw.SQLITE_OPEN_READONLY)
+    connection = connect(str(path), apsw.SQLITE_OPEN_READONLY)
     try:
         _check_header(path, connection)
     except BaseException as error:
         connection.close(True)
         if not isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError) or path.with_name(f"{path.name}-wal").exists():
             raise
-        # In a folder that cannot be written to there is no room for a write-ahead log: nobody writes, and the file has all.
-        connection = open_file(f"{path.as_uri()}?immutable=1", apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        # In a read-only folder SQLite cannot create a WAL. Nobody else can write there either, so the file is complete.
+        connection = connect(f"{path.as_uri()}?immutable=1", apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         _check_header(path, connection)
     return connection
 
 
-def open_file(name: str, flags: int) -> apsw.Connection:
-    """Open a file that is there, without trusting what is in it."""
+def connect(name: str, flags: int) -> apsw.Connection:
+    """Open a file that exists, without trusting its content."""
     connection = apsw.Connection(name, flags=flags)
-    connection.set_busy_timeout(PATIENCE_MS)
+    connection.set_busy_timeout(limits.BUSY_MS)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     connection.pragma("cell_size_check", 1)
@@ -129,71 +127,72 @@ def _check_header(path: Path, connection: apsw.Connection) -> None:
         raise StoreFormatError(f"has format {version}, of {age} version; rotting {__version__} reads format {FORMAT}", path)
 
 
-def make(path: Path) -> None:
-    """Make an empty store that appears whole or not at all."""
+def create_store(path: Path) -> None:
+    """Create an empty store, completely or not at all."""
     partial = partial_path(path)
     try:
         connection = apsw.Connection(str(partial))
         connection.pragma("journal_mode", "wal")
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", FORMAT)
-        name = secrets.token_hex(16)
+        store_id = secrets.token_hex(16)
         with connection:
             connection.execute(_SCHEMA)
-            connection.execute("INSERT INTO store VALUES (?, ?, ?)", (name, __version__, digest(name, __version__)))
+            row = (store_id, __version__, digest(store_id, __version__))
+            connection.execute("INSERT INTO store VALUES (?, ?, ?)", row)
         connection.close()
         partial.rename(path)
         sync_folder(path.parent)
     finally:
-        remove(partial)
+        remove_database(partial)
 
 
-def empty_wal(connection: apsw.Connection, patience_ms: int) -> bool:
-    """Copy the write-ahead log into the file, synchronised, and truncate it; return whether that was possible.
+def empty_wal(connection: apsw.Connection, timeout_ms: int) -> bool:
+    """Copy the WAL into the file, synchronise the file, and truncate the WAL.
 
-    It is not while a reader has a view of the file that is longer than the patience.
+    Returns False if a reader holds its view of the file longer than the timeout.
     """
-    connection.set_busy_timeout(patience_ms)
+    connection.set_busy_timeout(timeout_ms)
     try:
         ((is_busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     finally:
-        connection.set_busy_timeout(PATIENCE_MS)
+        connection.set_busy_timeout(limits.BUSY_MS)
     return not is_busy
 
 
 def sync_wal(path: Path) -> None:
-    """Synchronise the write-ahead log of a store."""
+    """Synchronise the WAL of a store."""
     try:
-        handle = os.open(path.with_name(f"{path.name}-wal"), os.O_RDWR)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        _sync(path.with_name(f"{path.name}-wal"), os.O_RDWR)
     except OSError as error:
         raise StoreFailedError(f"could not be synchronised ({error.strerror})", path) from error
 
 
-def remove(path: Path) -> None:
-    """Remove a file, and what SQLite keeps beside it."""
-    for each in ("", "-wal", "-shm", "-journal"):
-        path.with_name(path.name + each).unlink(missing_ok=True)
-
-
 def sync_folder(folder: Path) -> None:
-    """Make sure that a new name in a folder outlives a power cut, where folders can be synchronised."""
+    """Make sure that a new name in a folder survives a power cut, on systems that can synchronise folders."""
     if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        _sync(folder, os.O_RDONLY)
 
 
-def lock(path: Path) -> apsw.Connection:
-    """Take the lock of the writer, which the operating system takes back when the process ends, however it ends.
+def _sync(path: Path, flags: int) -> None:
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
-    It is a file of its own, locked by way of SQLite, which knows how on every system. The file stays empty. On Linux the writer
-    also locks the store itself, see `open_files`.
+
+def remove_database(path: Path) -> None:
+    """Remove a file and the files of SQLite beside it."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def lock_for_writing(path: Path) -> apsw.Connection:
+    """Take the lock of the writer and return the connection that holds it. The lock ends with the process at the latest.
+
+    The lock is on an empty file beside the store. SQLite locks it, since it can do so on every system. On Linux the writer also
+    locks the store itself; see `open_files`.
     """
     if not path.parent.is_dir():
         raise PathMissingError(f"no such folder: {path.parent}")

@@ -1,148 +1,44 @@
 """Many durable bandits in one store, for one process that serves them all.
 
-A bandit stays a row of the store until it is used; then it is loaded and kept in memory. Its events are collected in a batch:
-the events of many calls, of any of the bandits, are written in one transaction. A response must wait until the batch that holds
-its events is written (`take`, then `write`, which may run in a worker thread while the next batch collects).
+A bandit is loaded when it is first used, and then stays in memory. Its events are collected in a batch: the events of many
+calls, of any of the bandits, are written in one transaction. A response must wait until the batch with its events is written
+(`take`, then `write`, which may run in a worker thread while the next batch collects).
 
-After a failed write, no bandit in memory may be ahead of the store. So `fail` drops all of them, and `recover` opens the store
+After a failed write, bandits in memory may be ahead of the store. So `fail` drops all of them, and `recover` opens the store
 again and reads everything anew.
 """
 
-import logging
 import os
 import threading
 import time
-from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable
+from contextlib import AbstractContextManager, suppress
 from os import PathLike
 from typing import Any
 
 from rotting.errors import RottingError, StoreError, StoreFailedError, StoreFullError
 from rotting.live.arms import restore_arm
-from rotting.live.bandit import Bandit
-from rotting.live.processes import Guard
 from rotting.live.saved_state import Parts
 from rotting.live.state import BanditState
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
-from rotting.store.durable import describe, resume, with_current_words
-from rotting.store.files import resolved
+from rotting.store import limits
+from rotting.store.event_reader import Contents
+from rotting.store.files import resolve
+from rotting.store.hosted import Batch, Hosted
 from rotting.store.name_filter import NameFilter
 from rotting.store.open_files import OpenFile
 from rotting.store.protocol import Durability, Payload
+from rotting.store.reader_pool import ReaderPool
 from rotting.store.records import check_bandit, check_name
-from rotting.store.sqlite import Contents, SQLiteStore
+from rotting.store.restoring import describe, resume, with_current_words
+from rotting.store.sqlite import SQLiteStore
 from rotting.store.writers import Writer, last_writer
 
 ARCHIVED = "archived"
-"""The name of the note that says that a bandit makes no more decisions."""
+"""The name of the note that marks a bandit as archived: it makes no more decisions."""
 
-_log = logging.getLogger("rotting.service")
-_NAMES = 2_000  # of notes that are read at once
-_SNAPSHOT_EVERY = 100_000  # events of one bandit
-_SAVING = 5.0  # seconds that `close` spends on snapshots; what is not saved is replayed from the log
-
-
-@dataclass
-class Batch:
-    """What one transaction writes."""
-
-    first: int
-    """The number of the first event."""
-    bandits: list[tuple[str, Payload]] = field(default_factory=list)
-    """New bandits: name, and what describes it."""
-    events: list[tuple[str, Payload]] = field(default_factory=list)
-
-    @property
-    def last(self) -> int:
-        """The number of the last event."""
-        return self.first + len(self.events) - 1
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to write."""
-        return not (self.bandits or self.events)
-
-
-class Hosted:
-    """A bandit in use. Only one thread may use `bandit` at a time; `Host.collect` then takes over its events.
-
-    Args:
-        name: its name in the store.
-        state: what the store's events make.
-        meta: its description.
-        generation: which reading of the store it comes from; see `Host.generation`.
-        archived: whether it makes no more decisions.
-        writer: the last writer that the store names; None if it names none.
-        is_new: whether the bandit was made just now, and not loaded.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        state: BanditState,
-        meta: Payload,
-        generation: int,
-        *,
-        archived: bool = False,
-        writer: Writer | None = None,
-        is_new: bool = False,
-    ) -> None:
-        self.name, self.archived, self.meta, self.is_new = name, archived, meta, is_new
-        self.state = state
-        """For reading; changes are made through `bandit`."""
-        self.bandit = Bandit.holding(Guard(state, self._keep_events), self._log_warning)
-        """The bandit. Its callers are elsewhere, so its warnings go to the log of this process."""
-        present = Writer.of(state.policy)
-        self.writer_note = None if writer == present else present.to_note()
-        """The note that must be written before the next event, if the store names another writer."""
-        self.generation = generation
-        self.events: list[Payload] = []
-        """The events that were not collected yet."""
-        self.last_number = 0
-        """The number of its last event that was collected."""
-        self.unsaved = 0
-        """Events since its last snapshot."""
-        self.is_saving = False
-        self.new_notes = NameFilter()
-        """The notes that were added since the bandit was loaded."""
-        self.old_notes: NameFilter | None = None
-        """The notes that were there before; None until they are known."""
-
-    def _keep_events(self, events: list[Payload]) -> None:
-        self.events += events
-
-    def _log_warning(self, message: str) -> None:
-        _log.warning("bandit %s: %s", self.name, message)
-
-    @property
-    def retired(self) -> list[Hashable]:
-        """The arms that are kept but not chosen any more."""
-        return list(self.state.arms.retired)
-
-    @property
-    def n_arms(self) -> int:
-        """How many arms may be chosen."""
-        return len(self.state.arms.active)
-
-    def is_active(self, arm: Hashable) -> bool:
-        """Return whether an arm may be chosen."""
-        return arm in self.state.arms.active
-
-    def is_retired(self, arm: Hashable) -> bool:
-        """Return whether an arm is kept but not chosen any more."""
-        return arm in self.state.arms.retired
-
-    def has_no_note(self, note: str) -> bool:
-        """Return whether it is certain that there is no note of a name; False if the store must be asked."""
-        return self.old_notes is not None and not (self.new_notes.may_have(note) or self.old_notes.may_have(note))
-
-    @property
-    def oldest_round(self) -> int | None:
-        """The round of the oldest pending decision."""
-        oldest = self.state.ledger.oldest()
-        return None if oldest is None else oldest.round
+_SAVE_SECONDS = 5.0  # how long `close` saves snapshots; without one, the next load replays the log
 
 
 class Host:
@@ -153,8 +49,8 @@ class Host:
 
     Args:
         path: the file.
-        durability: what it means that a batch is written, as for `rotting.open`.
-        create: make the file if it is missing; it is never made later.
+        durability: what is safe when a batch is written, as for `rotting.open`.
+        create: create the file if it does not exist; it is never created later.
 
     Example:
         >>> import tempfile
@@ -173,31 +69,29 @@ class Host:
     def __init__(self, path: str | PathLike[str], durability: Durability = "disk", create: bool = True) -> None:
         self._path, self._durability = path, durability
         self.is_new = create and not os.path.lexists(path)
-        """Whether the store was made just now."""
+        """Whether the store was created just now."""
         self._store = SQLiteStore(path, durability=durability, create=create)
-        self._id = self._store.id
-        self._file = OpenFile(resolved(path))
+        self._file = OpenFile(resolve(path))
         try:
             self._file.attach()  # so that no other file can get its inode
         except BaseException:
             self._store.close()
             raise
-        self._note_reader = self._new_reader()  # always open: the event loop must not wait for a new one
-        self._readers: list[SQLiteStore] = []
-        self._readers_lock = threading.Lock()
-        self.metas = self._described()
-        """What describes each bandit, by name, as it was made; also of bandits that are not written yet."""
+        self._readers = ReaderPool(path, self._store.id)
+        self._note_reader = self._readers.new_reader()  # kept open, so that the event loop does not wait for a new one
+        self.metas = self._descriptions()
+        """The description of each bandit, by name; also of bandits that are not written yet."""
         self.live: dict[str, Hosted] = {}
         """The bandits in memory, by name."""
         self.trouble: StoreError | None = None
-        """Why nothing can be written at present; `recover` clears it."""
+        """Why nothing can be written at present; `resume_writing` clears it."""
         self.generation = 0
-        """How often everything was dropped: what was loaded before must not be used."""
+        """How often all bandits were dropped; a bandit of an earlier generation must not be used."""
         self._batch = Batch(self._store.last + 1)
         self._unwritten: set[str] = set()  # bandits that the store does not have yet
-        self._notes: dict[tuple[str, str], Payload] = {}  # those that are not written yet
+        self._notes: dict[tuple[str, str], Payload] = {}  # notes that the store does not have yet
 
-    def _described(self) -> dict[str, Payload]:
+    def _descriptions(self) -> dict[str, Payload]:
         return {name: with_current_words(meta) for name, meta in self._store.bandits().items()}
 
     # --- Bandits ----------------------------------------------------------------------------------------------------------
@@ -218,11 +112,10 @@ class Host:
         state = BanditState.new(policy, arms, seed, **options)
         hosted = Hosted(check_name(name), state, describe(state, seed), generation, writer=Writer.of(policy), is_new=True)
         hosted.bandit.warm_up()
-        hosted.old_notes = NameFilter()
         return hosted
 
     def adopt(self, hosted: Hosted) -> Hosted:
-        """Put a bandit to use and return it, or the one of this name that is in use already."""
+        """Put a bandit to use and return it, or return the bandit of this name that is in use already."""
         name = hosted.name
         if name in self.live:
             return self.live[name]
@@ -230,7 +123,7 @@ class Host:
             raise StoreFailedError(f"got bandit {name!r} from another request meanwhile: try again", self._path)
         if hosted.generation != self.generation:
             raise StoreFailedError("was opened again while the bandit was loaded: try again", self._path)
-        if name not in self.metas:
+        if hosted.is_new:
             self._check_trouble()
             self.metas[name] = hosted.meta
             self._batch.bandits.append((name, hosted.meta))
@@ -241,8 +134,7 @@ class Host:
     def is_same(self, name: str, policy: Policy, arms: list[Hashable], options: dict[str, Any]) -> bool:
         """Return whether a bandit was made with these arguments."""
         meta = self.metas[name]
-        made_with = [restore_arm(arm) for arm in meta["arms"]]
-        same = policy == policy_from_json(meta["policy"]) and arms == made_with
+        same = policy == policy_from_json(meta["policy"]) and arms == [restore_arm(arm) for arm in meta["arms"]]
         return same and all(meta[key] == value for key, value in options.items())
 
     def check_current(self, hosted: Hosted) -> None:
@@ -255,15 +147,28 @@ class Host:
         if self.trouble is not None:
             raise self.trouble.with_traceback(None)
 
+    def archive(self, hosted: Hosted) -> None:
+        """Archive a bandit: it makes no more decisions."""
+        if not hosted.archived:
+            hosted.archived = True
+            self.add_note(hosted.name, ARCHIVED)
+
+    def is_archived(self, name: str) -> bool:
+        """Return whether a bandit makes no more decisions."""
+        hosted = self.live.get(name)
+        return self.note(name, ARCHIVED) is not None if hosted is None else hosted.archived
+
+    # --- Collecting events and notes --------------------------------------------------------------------------------------
+
     def collect(self, hosted: Hosted, note: Payload | None = None) -> None:
-        """Add what happened to a bandit to the batch that is written next.
+        """Add the events of a bandit to the batch that is written next.
 
         Args:
             hosted: the bandit.
-            note: a note to attach to the last event, which is then found by the note's name (field `note`).
+            note: a note to attach to the last event, which can then be looked up by the name of the note (field `note`).
 
         Raises:
-            StoreError: if the bandit was dropped meanwhile; then nothing that happened to it counts.
+            StoreError: if the bandit was dropped meanwhile; then its events are lost.
         """
         self.check_current(hosted)
         events = hosted.events
@@ -287,10 +192,23 @@ class Host:
         """The number of the last event that was collected; it may not be written yet."""
         return self._batch.last
 
-    # --- Notes ------------------------------------------------------------------------------------------------------------
+    def add_note(self, name: str, note: str, **more: Any) -> None:
+        """Add a note of a bandit to the batch, after the events that were collected."""
+        self._check_trouble()
+        payload = {"note": note, **more}
+        self._batch.events.append((name, payload))
+        if name in self.live:
+            self.live[name].last_number = self._batch.last
+        self._remember(name, payload)
+
+    def _remember(self, name: str, note: Payload) -> None:
+        """Keep a note in memory until it is written, so that it can be looked up."""
+        self._notes[name, note["note"]] = note
+        if name in self.live:
+            self.live[name].new_notes.add(note["note"])
 
     def note(self, name: str, note: str) -> Payload | None:
-        """Return the newest note of a bandit with this name; also one that is not written yet."""
+        """Return the newest note of a bandit that has this name, or None; it may not be written yet."""
         found = self._notes.get((name, note))
         if found is not None:
             return found
@@ -303,81 +221,11 @@ class Host:
         event = self._note_reader.note(name, note)
         return None if event is None else event.payload
 
-    def add_note(self, name: str, note: str, **more: Any) -> None:
-        """Add a note of a bandit to the batch, after the events that were collected."""
-        self._check_trouble()
-        payload = {"note": note, **more}
-        self._batch.events.append((name, payload))
-        if name in self.live:
-            self.live[name].last_number = self._batch.last
-        self._remember(name, payload)
+    # --- Reading, in any thread -------------------------------------------------------------------------------------------
 
-    def _remember(self, name: str, note: Payload) -> None:
-        """Remember a note until it is written, so that it can be found."""
-        self._notes[name, note["note"]] = note
-        if name in self.live:
-            self.live[name].new_notes.add(note["note"])
-
-    def learn_notes(self, hosted: Hosted) -> None:
-        """Read the names of all notes of a bandit that was loaded, in a worker thread: new names then need no look-up."""
-        found, after = NameFilter(), ""
-        while True:
-            with self.reader() as reader:
-                names = reader.note_names(hosted.name, after, _NAMES)
-            for name in names:
-                found.add(name)
-            if len(names) < _NAMES:
-                break
-            after = names[-1]
-        hosted.old_notes = found
-
-    def archive(self, hosted: Hosted) -> None:
-        """Archive a bandit: it makes no more decisions."""
-        if not hosted.archived:
-            hosted.archived = True
-            self.add_note(hosted.name, ARCHIVED)
-
-    def is_archived(self, name: str) -> bool:
-        """Return whether a bandit makes no more decisions."""
-        hosted = self.live.get(name)
-        return self.note(name, ARCHIVED) is not None if hosted is None else hosted.archived
-
-    # --- Reading ----------------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def reader(self) -> Iterator[SQLiteStore]:
-        """Lend a reader of the store, in any thread: it sees what is written. A reader that fails is not lent again."""
-        generation = self.generation
-        with self._readers_lock:
-            reader = self._readers.pop() if self._readers else None
-        reader = reader or self._new_reader()
-        try:
-            yield reader
-        except StoreError:
-            reader.close()
-            raise
-        except BaseException:
-            self._give_back(reader, generation)
-            raise
-        else:
-            self._give_back(reader, generation)
-
-    def _new_reader(self) -> SQLiteStore:
-        return self._checked(SQLiteStore(self._path, readonly=True))
-
-    def _checked(self, store: SQLiteStore) -> SQLiteStore:
-        """Return a store that was opened, unless another one has taken the place of the one that is served."""
-        if store.id != self._id:
-            store.close()
-            raise StoreFailedError("is another store than the one that is served: it is not used", self._path)
-        return store
-
-    def _give_back(self, reader: SQLiteStore, generation: int) -> None:
-        with self._readers_lock:
-            if generation == self.generation:
-                self._readers.append(reader)
-                return
-        reader.close()
+    def reader(self) -> AbstractContextManager[SQLiteStore]:
+        """Lend a reader, which sees what is written."""
+        return self._readers.reader()
 
     def read(self, name: str, after: int, limit: int, max_bytes: int) -> Contents:
         """Return events of a bandit after a number, as they are in the file: at least one, and as many as fit `max_bytes`."""
@@ -387,39 +235,36 @@ class Host:
         with self.reader() as reader:
             return reader.contents(name, after, limit, max_bytes, checked=True)
 
+    def learn_notes(self, hosted: Hosted) -> None:
+        """Read the names of all notes of a bandit that was loaded. From then on, most new names need no look-up."""
+        with self.reader() as reader:
+            hosted.old_notes = NameFilter(reader.note_names(hosted.name))
+
     # --- Writing ----------------------------------------------------------------------------------------------------------
 
     def take(self) -> Batch:
-        """Return the batch that was collected, and begin the next one."""
-        batch = self._batch
-        self._batch = Batch(batch.last + 1)
+        """Return the batch that was collected, and start the next one."""
+        batch, self._batch = self._batch, Batch(self._batch.last + 1)
         return batch
 
     def write(self, batch: Batch) -> None:
-        """Write a batch, all of it or nothing. Batches are written in the order in which they were taken."""
+        """Write a batch, all of it or nothing. Batches must be written in the order in which they were taken."""
         self._store.append(batch.events, bandits=batch.bandits)
 
     def written(self, batch: Batch) -> list[Hosted]:
-        """Note that a batch is written; return the bandits whose states should be saved, with `save_snapshot`."""
+        """Forget what was kept until the batch was written; return the bandits whose snapshot is due (`save_snapshot`)."""
         self._unwritten.difference_update(name for name, _ in batch.bandits)
-        if self._notes:
-            self._forget_notes(batch)
+        for name, payload in batch.events if self._notes else ():
+            key = (name, payload.get("note", ""))
+            if key in self._notes and self._notes[key].get("cancelled") == payload.get("cancelled"):  # not replaced since
+                del self._notes[key]
         due = []
         for name in {name for name, _ in batch.events}:
             hosted = self.live.get(name)
-            if hosted is not None and hosted.unsaved >= _SNAPSHOT_EVERY and not hosted.is_saving:
+            if hosted is not None and hosted.unsaved >= limits.SNAPSHOT_EVENTS and not hosted.is_saving:
                 hosted.unsaved, hosted.is_saving = 0, True
                 due.append(hosted)
         return due
-
-    def _forget_notes(self, batch: Batch) -> None:
-        """Leave the notes of a batch to the store, but for those that were replaced meanwhile."""
-        for name, payload in batch.events:
-            note = payload.get("note")
-            if note is not None:
-                kept = self._notes.get((name, note))
-                if kept is not None and kept.get("cancelled") == payload.get("cancelled"):
-                    del self._notes[name, note]
 
     def save_snapshot(self, hosted: Hosted, number: int, parts: Parts) -> None:
         """Save the state of a bandit after the event with a number, which must be written; for a worker thread."""
@@ -430,8 +275,10 @@ class Host:
         """Raise a `StoreError` if the store's file was deleted, replaced or truncated."""
         self._store.check_file()
 
+    # --- Failure, recovery and the end ------------------------------------------------------------------------------------
+
     def fail(self, trouble: StoreError) -> None:
-        """Drop everything in memory after a failed write: some of it is ahead of the store."""
+        """Drop all bandits after a failed write: some of them are ahead of the store."""
         self.trouble = trouble
         for name in self._unwritten:
             del self.metas[name]
@@ -439,48 +286,44 @@ class Host:
         self._batch = Batch(0)
 
     def _drop_all(self) -> None:
-        """Forget everything that was read from the store; what still uses it is refused."""
+        """Forget everything that was read from the store. Dropped bandits that are still in use are refused."""
         self.generation += 1
         self.live.clear()
         self._notes.clear()
         self._unwritten.clear()
-        self._close_readers()
+        self._readers.close()
 
     def recover(self) -> None:
         """Open the store again, or raise an error that says why that is not possible yet.
 
-        It may run in a worker thread, while nothing else is written. Then `resume_writing` ends the trouble.
+        This may run in a worker thread, while nothing else is written. Then `resume_writing` ends the trouble.
         """
         if not isinstance(self.trouble, StoreFullError):
             self._store.close()
-            if not self._file.is_in_place:  # a backup, perhaps, which lacks events that were acknowledged
+            if not self._file.is_in_place:  # it may be a backup, which lacks events that were acknowledged
                 raise StoreFailedError("is not the file that was opened at the start: put that back, or restart", self._path)
-            self._store = self._checked(SQLiteStore(self._path, durability=self._durability, create=False))
+            self._store = self._readers.check_id(SQLiteStore(self._path, durability=self._durability, create=False))
         self._store.check_file()
         self._store.probe()
-        reader, self._note_reader = self._note_reader, self._new_reader()
+        reader, self._note_reader = self._note_reader, self._readers.new_reader()
         reader.close()
 
     def resume_writing(self) -> None:
-        """End the trouble after `recover`: what the store has is what counts, also if it got more of it meanwhile."""
+        """End the trouble after `recover`. Everything is read anew, since a failed batch may have been written after all."""
         self._drop_all()
-        self.metas = self._described()
+        self.metas = self._descriptions()
         self._batch = Batch(self._store.last + 1)
         self.trouble = None
 
     def close(self) -> None:
-        """Save snapshots of the bandits, as far as time allows, and close the store.
-
-        A state that holds events which were never written is not saved. Raises a `StoreError` if something that was collected
-        was not written.
-        """
+        """Save snapshots as far as time allows, and close the store; raise an error if a collected event was not written."""
         try:
             if self.trouble is None:
-                saving = threading.Thread(target=self._save_all, args=(time.monotonic() + _SAVING,), daemon=True)
+                saving = threading.Thread(target=self._save_all, args=(time.monotonic() + _SAVE_SECONDS,), daemon=True)
                 saving.start()
-                saving.join(2.0 * _SAVING)  # one large state may take longer: closing the store then ends it
+                saving.join(2.0 * _SAVE_SECONDS)  # a large state may take longer; then closing the store ends the thread
         finally:
-            self._close_readers()
+            self._readers.close()
             self._note_reader.close()
             self._store.close()
             self._file.close()
@@ -490,16 +333,11 @@ class Host:
             raise StoreFailedError("lacks the last changes, which were not acknowledged", self._path)
 
     def _save_all(self, deadline: float) -> None:
+        """Save the states of all bandits whose events are all written, those with the most events first."""
         written = self._store.last
         unsaved = [each for each in self.live.values() if each.unsaved and not each.events and each.last_number <= written]
-        with suppress(RottingError):  # the log has all events, which is what counts
+        with suppress(RottingError):  # nothing is lost: the log has all events
             for hosted in sorted(unsaved, key=lambda each: -each.unsaved):
                 if time.monotonic() > deadline:
                     return
                 self._store.save_snapshot(hosted.name, hosted.last_number, hosted.bandit.get_state())
-
-    def _close_readers(self) -> None:
-        with self._readers_lock:
-            readers, self._readers = self._readers, []
-        for reader in readers:
-            reader.close()

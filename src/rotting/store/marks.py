@@ -1,8 +1,8 @@
-"""The high-water mark of a store: a small file beside it that says how many events were acknowledged.
+"""The high-water mark of a store: a small file beside it that records how many events were acknowledged.
 
-SQLite ends its write-ahead log at the first frame that is not intact, so a log that was cut off, damaged or removed looks like
-one that was never longer. The mark is written after each commit, in one small write that is not synchronised: it never claims
-more than was committed, and after a power cut it may claim less. A store with fewer events than its mark has lost some.
+SQLite reads its write-ahead log (WAL) up to the first frame that is not intact. So a WAL that was cut off, damaged or removed
+looks like one that was never longer. The mark is written after each commit, in one small write that is not synchronised. It
+never claims more than was committed; after a power cut it may claim less. A store with fewer events than its mark lost some.
 """
 
 import logging
@@ -14,13 +14,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from rotting.errors import StoreDamagedError
 from rotting.store.records import digest
+
+LOSS_UNKNOWN = "it is not known whether acknowledged events are missing"
 
 _log = logging.getLogger("rotting.store")
 _MAGIC = b"ROTMARK1"
-_BODY = struct.Struct("<8s8sQQQQB7x")
-_CRC = struct.Struct("<I")
-_TRIES = 3  # a mark that is read while it is written can be of two moments
+_BODY = struct.Struct("<8s8sQQQQ?7x")  # followed by its CRC, four bytes
+_Fields = tuple[bytes, int, int, int, int, bool]  # of a mark; a plain tuple is made in a fifth of the time
+_TRIES = 3  # a mark that is read while it is written may be half old and half new
 
 
 class Mark(NamedTuple):
@@ -33,19 +36,14 @@ class Mark(NamedTuple):
     bandits: int = 0
     """How many bandits there were then."""
     synced_events: int = 0
-    """The number of the last event that was synchronised to the disk: it also outlives a power cut."""
+    """The number of the last event that was synchronised to the disk, so that it survives a power cut."""
     synced_bandits: int = 0
     sync_failed: bool = False
-    """Whether a commit ended in an I/O error: what can be read from the write-ahead log may not be on the disk."""
-
-
-def owner(store_id: str) -> bytes:
-    """Return what a mark keeps of the id of its store."""
-    return digest(store_id)
+    """Whether a commit ended in an I/O error: what can be read from the WAL may not be on the disk."""
 
 
 def mark_path(path: Path) -> Path:
-    """Return where the mark of a store is."""
+    """Return the path of the mark of a store."""
     return path.with_name(f"{path.name}-mark")
 
 
@@ -53,7 +51,7 @@ def read_mark(path: Path) -> Mark | None:
     """Return the mark of a store, or None if there is none.
 
     Raises:
-        ValueError: it cannot be read, or is not what was written.
+        ValueError: the mark cannot be read, or is not what was written.
     """
     content = b""
     for _ in range(_TRIES):
@@ -71,25 +69,48 @@ def read_mark(path: Path) -> Mark | None:
     raise ValueError("is not what was written")
 
 
+def find_loss(mark: Mark, path: Path, store_id: str, events: int, bandits: int) -> str:
+    """Compare a mark with the number of events and bandits in the store; return a sentence if something is wrong.
+
+    Raises:
+        StoreDamagedError: events or bandits are missing that were synchronised to the disk.
+    """
+    if mark.store != digest(store_id):
+        return f"its -mark file belongs to another store: {LOSS_UNKNOWN}"
+    problem = ""
+    counts = (("events", mark.events, mark.synced_events, events), ("bandits", mark.bandits, mark.synced_bandits, bandits))
+    for what, acknowledged, synced, found in counts:
+        lost = f"lost the last {acknowledged - found} of its {acknowledged} {what}, which were acknowledged"
+        if found < synced:
+            hint = "restore its -wal file or a backup; to go on without them, remove its -mark file"
+            raise StoreDamagedError(f"{lost}: {hint}", path)
+        if found < acknowledged:
+            problem = f'it {lost}, but not synchronised to the disk (durability "os" or "memory")'
+            _log.warning("%s: %s", path, problem)
+    return problem
+
+
+def _encode(fields: _Fields) -> bytes:
+    body = _BODY.pack(_MAGIC, *fields)
+    return body + zlib.crc32(body).to_bytes(4, "little")
+
+
 def _decode(content: bytes) -> Mark | None:
-    if len(content) != _BODY.size + _CRC.size:
+    if len(content) != _BODY.size + 4 or not content.startswith(_MAGIC):
         return None
-    body, crc = content[: _BODY.size], content[_BODY.size :]
-    if not body.startswith(_MAGIC) or _CRC.pack(zlib.crc32(body)) != crc:
-        return None
-    _, store, events, bandits, synced_events, synced_bandits, sync_failed = _BODY.unpack(body)
-    return Mark(store, events, bandits, synced_events, synced_bandits, bool(sync_failed))
+    mark = Mark(*_BODY.unpack(content[:-4])[1:])
+    return mark if _encode(mark) == content else None
 
 
 class MarkWriter:
-    """Writes the mark of a store, of which this process is the writer.
+    """Writes the mark of a store for its writer.
 
-    A mark that cannot be written is logged, once, and otherwise ignored: the events are in the store, and a mark that is too
-    low only means that a loss may go unnoticed.
+    A mark that cannot be written is logged once and otherwise ignored: the events are in the store, and the worst effect of a
+    mark that is too low is that a loss goes unnoticed.
 
     Args:
         path: the store.
-        mark: what is known to be in the store, synchronised.
+        mark: the first mark.
         synced: whether each commit is synchronised to the disk.
 
     Example:
@@ -97,7 +118,7 @@ class MarkWriter:
         >>> folder = tempfile.TemporaryDirectory()
         >>> path = Path(folder.name, "songs.rot")
         >>> path.touch()
-        >>> writer = MarkWriter(path, Mark(owner("id of the store"), 5, 1, 5, 1), synced=False)
+        >>> writer = MarkWriter(path, Mark(digest("id of the store"), 5, 1, 5, 1), synced=False)
         >>> writer.advance(7, 1)
         >>> writer.close()
         >>> mark = read_mark(path)
@@ -107,29 +128,28 @@ class MarkWriter:
     """
 
     def __init__(self, path: Path, mark: Mark, synced: bool) -> None:
-        self._path, self._each_synced = path, synced
-        self._store, self._counts, self._synced_counts, self._sync_failed = mark.store, mark[1:3], mark[3:5], mark.sync_failed
+        self._path, self._synced = path, synced
+        self._fields: _Fields = mark
         self._handle: int | None = None
         try:
             self._handle = os.open(mark_path(path), os.O_RDWR | os.O_CREAT, 0o666)
-            with suppress(OSError):  # whoever may read or write the store may read or write its mark
+            with suppress(OSError):  # the mark gets the permissions of the store
                 mark_path(path).chmod(path.stat().st_mode & 0o777)
-            self._write()
-            os.truncate(mark_path(path), _BODY.size + _CRC.size)  # what may follow is not part of the mark
+            self._write(mark)
+            os.truncate(mark_path(path), _BODY.size + 4)  # an older file may be longer
         except OSError as error:
             self._give_up(error)
 
     def advance(self, events: int, bandits: int) -> None:
-        """Note what a commit that has returned left in the store."""
-        self._counts = (events, bandits)
-        if self._each_synced:
-            self._synced_counts = self._counts
-        self._write()
+        """Write the counts after a commit has returned."""
+        store, _, _, synced_events, synced_bandits, sync_failed = self._fields
+        if self._synced:
+            synced_events, synced_bandits = events, bandits
+        self._write((store, events, bandits, synced_events, synced_bandits, sync_failed))
 
     def note_failed_sync(self) -> None:
-        """Note that a commit ended in an I/O error."""
-        self._sync_failed = True
-        self._write()
+        """Write that a commit ended in an I/O error."""
+        self._write((*self._fields[:5], True))
 
     def close(self) -> None:
         """Close the file. A second call does nothing."""
@@ -138,26 +158,22 @@ class MarkWriter:
             os.close(handle)
 
     def __del__(self) -> None:
-        if not sys.is_finalizing():  # then the operating system closes the files
+        if not sys.is_finalizing():  # at the end of the process, the operating system closes the files
             self.close()
 
-    def _write(self) -> None:
+    def _write(self, fields: _Fields) -> None:
+        self._fields = fields
         if self._handle is None:
             return
-        body = _BODY.pack(_MAGIC, self._store, *self._counts, *self._synced_counts, self._sync_failed)
         try:
-            _write_at_start(self._handle, body + _CRC.pack(zlib.crc32(body)))
+            if sys.platform == "win32":
+                os.lseek(self._handle, 0, os.SEEK_SET)
+                os.write(self._handle, _encode(fields))
+            else:
+                os.pwrite(self._handle, _encode(fields), 0)
         except OSError as error:
             self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
         _log.warning("the high-water mark of %s cannot be written: %s", self._path, error)
         self.close()
-
-
-def _write_at_start(handle: int, content: bytes) -> None:
-    if sys.platform == "win32":
-        os.lseek(handle, 0, os.SEEK_SET)
-        os.write(handle, content)
-    else:
-        os.pwrite(handle, content, 0)

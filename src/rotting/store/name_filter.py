@@ -1,37 +1,40 @@
-"""A filter that knows most names that were never added: a Bloom filter that grows.
+"""A Bloom filter that grows: it recognises most names that were never added.
 
-A store is asked for the note of every idempotency key. Nearly all keys are new, and the filter says so without the store.
+Every idempotency key has to be looked up among the notes of a store. Nearly all keys are new, and the filter saves the look-up.
 """
 
-_FIRST = 1_024  # names that the first part has room for; each part after it has room for eight times as many
+from collections.abc import Iterable
+
+_FIRST = 1_024  # the number of names that the first part has room for; each later part has room for eight times as many
 _GROWTH = 8
-_BITS = 16  # for each name: about one new name in 400 is taken for a known one
-_PROBES = 4  # bits that are set for each name
+_BITS = 16  # per name: about one new name in 400 is taken for a known one
+_PROBES = 4  # the number of bits that are set for each name
 _HALF = (1 << 32) - 1
 
 
 class NameFilter:
-    """Names that were added, of which few bits are kept. It must be used by one thread at a time.
+    """A set of names that keeps only a few bits of each. It must be used by one thread at a time.
 
     Example:
-        >>> names = NameFilter()
-        >>> names.add("key:a")
+        >>> names = NameFilter(["key:a"])
         >>> names.may_have("key:a"), names.may_have("key:b")
         (True, False)
     """
 
     __slots__ = ("_free", "_parts")
 
-    def __init__(self) -> None:
-        self._parts = [_part(_FIRST)]  # the newest, which is the largest, comes first
-        self._free = _FIRST  # names that it still has room for
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._parts = [_new_part(_FIRST)]  # the newest, which is the largest, comes first
+        self._free = _FIRST  # the number of names that it still has room for
+        for name in names:
+            self.add(name)
 
     def add(self, name: str) -> None:
         """Add a name."""
         bits, size = self._parts[0]
         if not self._free:
             self._free = size // _BITS * _GROWTH
-            bits, size = part = _part(self._free)
+            bits, size = part = _new_part(self._free)
             self._parts.insert(0, part)
         self._free -= 1
         code = hash(name)
@@ -55,6 +58,6 @@ class NameFilter:
         return False
 
 
-def _part(names: int) -> tuple[bytearray, int]:
-    """Return the bits of a Bloom filter for so many names, and how many there are."""
+def _new_part(names: int) -> tuple[bytearray, int]:
+    """Return the bits of an empty Bloom filter for a number of names, and the number of bits."""
     return bytearray(names * _BITS // 8), names * _BITS

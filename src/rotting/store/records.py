@@ -1,7 +1,7 @@
-"""Records as bytes, with digests that tell when one of them is not what was written.
+"""Payloads as bytes, the digests that protect them, and checks of arguments that all stores share.
 
-The digest of an event covers the digest of the event before it, and the first one that of the store: an event that was changed,
-lost, moved, or comes from another store breaks the chain.
+The digest of an event covers the digest of the event before it; that of the first event covers the store's id. So an event that
+was changed, lost, moved, or copied from another store breaks the chain.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 
 
 def encode(what: str, payload: Payload) -> bytes:
-    """Return a payload as JSON, or say why it cannot be carried.
+    """Return a payload as JSON, or raise an error that says why JSON cannot represent it.
 
     Example:
         >>> encode("payload", {"arm": "a", "reward": 0.5})
@@ -29,22 +29,22 @@ def encode(what: str, payload: Payload) -> bytes:
         rotting.errors.InvalidValueError: payload must hold finite numbers only, got {'reward': nan}
     """
     if not isinstance(payload, dict):
-        raise _refusal(what, payload, TypeError())
+        raise _payload_error(what, payload, TypeError())
     try:
         return _encode(payload).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise _refusal(what, payload, error) from None
+        raise _payload_error(what, payload, error) from None
 
 
 def encode_in_pieces(what: str, payload: Payload, size: int) -> Iterator[bytes]:
-    """Yield a large payload as JSON in pieces of `size` bytes: other threads have their turn in between.
+    """Yield a large payload as JSON in pieces of `size` bytes; other threads can run between two pieces.
 
     Example:
         >>> list(encode_in_pieces("state", {"arms": ["a", "b"], "rounds": 3}, size=10))
         [b'{"arms": [', b'"a","b"], ', b'"rounds": ', b'3}']
     """
     if not isinstance(payload, dict):
-        raise _refusal(what, payload, TypeError())
+        raise _payload_error(what, payload, TypeError())
     piece = bytearray()
     try:
         for part in text_of(payload, Pauses(), _encode):
@@ -54,28 +54,28 @@ def encode_in_pieces(what: str, payload: Payload, size: int) -> Iterator[bytes]:
                 del piece[:size]
         yield bytes(piece)
     except (TypeError, ValueError, RecursionError) as error:
-        raise _refusal(what, payload, error) from None
+        raise _payload_error(what, payload, error) from None
 
 
-def _refusal(what: str, payload: object, error: Exception) -> Exception:
-    """Return the error that says why a payload cannot be carried."""
+def _payload_error(what: str, payload: object, error: Exception) -> Exception:
+    """Return the error that says why JSON cannot represent a payload."""
     if isinstance(error, TypeError):
         return InvalidTypeError(what, "be a dict that JSON can carry", payload)
     if isinstance(error, UnicodeEncodeError):
-        return InvalidValueError(what, "hold whole characters only", payload)
-    rule = "finite numbers only" if "compliant" in str(error) else "nothing that holds itself"
+        return InvalidValueError(what, "hold valid Unicode only", payload)
+    rule = "finite numbers only" if "compliant" in str(error) else "no reference to itself"
     return InvalidValueError(what, f"hold {rule}", payload)
 
 
 NOTE_FIELDS = frozenset({"note", "body", "answer", "cancelled"})
-"""What a payload holds that is only there to be found again by its name, the value of `note`."""
+"""The fields of a payload that belong to its note; the others belong to the event."""
 
 
 def event_in(payload: Payload) -> Payload | None:
-    """Return the event of a bandit in a payload, or None if the payload is a note alone, which changes no bandit.
+    """Return the event in a payload, or None if the payload is only a note, which changes no bandit.
 
-    A payload whose first field is `note` is found again by that name. It may hold an event, too: a decision is found by its
-    idempotency key.
+    A payload whose first field is `note` can be looked up by the value of that field. It may hold an event as well: a decision
+    is looked up by its idempotency key.
 
     Example:
         >>> event_in({"note": "archived"})
@@ -90,12 +90,12 @@ def event_in(payload: Payload) -> Payload | None:
 
 
 def decode(text: bytes) -> Any:
-    """Return the payload of bytes whose digest was checked."""
+    """Return the payload in some bytes, whose digest must have been checked."""
     return json.loads(text)
 
 
 def digest(*parts: bytes | int | str) -> bytes:
-    """Return eight bytes that stand for the parts, each with its length, so that one part cannot pass for two.
+    """Return a digest of eight bytes. It covers the length of each part, so that one part cannot pass for two.
 
     Example:
         >>> digest("ab", "c") == digest("a", "bc")
@@ -106,28 +106,28 @@ def digest(*parts: bytes | int | str) -> bytes:
 
 
 def check_bandit(name: object, known: Collection[str]) -> None:
-    """Check that a bandit is there; few names of those that are there go into the error."""
+    """Check that a bandit exists; the error lists a few of the existing ones."""
     if name not in known:
         raise InvalidValueError("bandit", f"be one of {brief(sorted(known))}", name)
 
 
 def check_new(name: object, known: Collection[str]) -> str:
-    """Check the name of a bandit that is added."""
+    """Check the name of a new bandit, and return it."""
     if check_name(name) in known:
-        raise InvalidValueError("bandit", "be new to the store", name, hint=", which is there")
+        raise InvalidValueError("bandit", "be new to the store", name, hint=", which exists")
     return str(name)
 
 
 def check_snapshot(number: object, last: int) -> int:
-    """Check that a snapshot stands at an event that is there, or before the first."""
-    place = nonnegative_int("number", number)
-    if place > last:
-        raise InvalidValueError("number", f"be at most {last}, the last event", place)
-    return place
+    """Check that the number of a snapshot is that of an event, or 0, and return it."""
+    checked = nonnegative_int("number", number)
+    if checked > last:
+        raise InvalidValueError("number", f"be at most {last}, the last event", checked)
+    return checked
 
 
 def check_name(name: object) -> str:
-    """Check the name of a bandit."""
+    """Check that a bandit can have this name, and return it."""
     if not isinstance(name, str):
         raise InvalidTypeError("bandit", "be a string that is not empty", name)
     if not name or not name.isprintable():

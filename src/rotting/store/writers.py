@@ -1,7 +1,7 @@
-"""Which version of the library, and which code of a policy, wrote the events of a bandit.
+"""Records which version of the library, and which code of a policy, wrote the events of a bandit.
 
-The description of a bandit names its first writer. Later, the first events of an epoch follow a note that names the writer, if
-it is not the one before. Logs of earlier versions have neither: their writer is unknown until the first note.
+The description of a bandit names its first writer. If a later writer differs from the one before, a note that names it precedes
+its first event. Logs of earlier versions have neither: their writer is unknown until the first note.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from rotting.store.protocol import Payload, Store
 
 @dataclass(frozen=True)
 class Writer:
-    """A version of the library with the code of a policy, as a digest. The digest also depends on the version of Python.
+    """A version of the library and a digest of the code of a policy. The digest also depends on the version of Python.
 
     Example:
         >>> print(Writer("0.1.0", "8c3f"))
@@ -33,7 +33,7 @@ class Writer:
 
     @classmethod
     def of(cls, policy: Policy) -> "Writer":
-        """Return this version of the library with the present code of a policy."""
+        """Return the present version of the library with the present code of a policy."""
         return cls(__version__, _code(policy.kernel))
 
     @classmethod
@@ -65,7 +65,7 @@ def _digest(function: Any) -> str:
         return ""
     try:
         return digest(function)
-    except KernelError:  # it is interpreted, and does what compiled code cannot: its own code has to do
+    except KernelError:  # an interpreted function that cannot be compiled; its own byte code has to suffice
         return hashlib.sha256(repr((function.__code__.co_code, function.__code__.co_names)).encode()).hexdigest()
 
 

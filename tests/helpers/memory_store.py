@@ -1,4 +1,4 @@
-"""A store in memory, for tests: it forgets with the process, and keeps every other promise of a store."""
+"""A store in memory: it forgets with the process, and keeps every other promise of a store."""
 
 import itertools
 import secrets
@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from rotting.common.rules import nonnegative_int
@@ -55,25 +54,25 @@ class MemoryStore:
     """
 
     def __init__(self, medium: Medium | None = None, readonly: bool = False) -> None:
-        self._medium = Medium() if medium is None else medium
+        self.medium = Medium() if medium is None else medium
         self._readonly, self._closed = readonly, False
-        with self._medium.lock:
+        with self.medium.lock:
             if not readonly:
-                if self._medium.written:
+                if self.medium.written:
                     raise StoreLockedError("is locked: another writer has it", "the store")
-                self._medium.epoch += 1
-                self._medium.written = True
-            self._epoch = self._medium.epoch
+                self.medium.epoch += 1
+                self.medium.written = True
+            self._epoch = self.medium.epoch
 
     @property
     def id(self) -> str:
         """The name of this store alone."""
-        return self._medium.id
+        return self.medium.id
 
     @property
     def epoch(self) -> int:
         """The epoch of this writer, or of the latest one."""
-        return self._medium.epoch if self._readonly else self._epoch
+        return self.medium.epoch if self._readonly else self._epoch
 
     @property
     def last(self) -> int:
@@ -151,10 +150,6 @@ class MemoryStore:
         kept = medium.snapshots.get(bandit)
         return iter(() if kept is None else (Snapshot(kept.number, decode(encode("state", kept.state))),))
 
-    def snapshot(self, bandit: str) -> Snapshot | None:
-        """Return the newest snapshot, or None."""
-        return next(self.snapshots(bandit), None)
-
     def flush(self) -> None:
         """Nothing is held back."""
         self._open()
@@ -167,21 +162,21 @@ class MemoryStore:
     def close(self) -> None:
         """Give the medium free."""
         if not (self._closed or self._readonly):
-            with self._medium.lock:
-                if self._medium.epoch == self._epoch:
-                    self._medium.written = False
+            with self.medium.lock:
+                if self.medium.epoch == self._epoch:
+                    self.medium.written = False
         self._closed = True
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def _open(self) -> Medium:
         if self._closed:
             raise StoreFailedError("is closed: open it again", "the store")
-        return self._medium
+        return self.medium
 
     @contextmanager
     def _writing(self) -> Iterator[Medium]:

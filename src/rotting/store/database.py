@@ -1,0 +1,245 @@
+"""The connection to the SQLite file of a store: locking between threads, transactions, errors, and checks of the files."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rotting.errors import (
+    StoreDamagedError,
+    StoreError,
+    StoreFailedError,
+    StoreFullError,
+    StoreLockedError,
+    StoreReadOnlyError,
+)
+from rotting.store import limits
+from rotting.store.files import empty_wal, to_store_error
+from rotting.store.open_files import OpenFile
+from rotting.store.protocol import Durability
+
+import apsw  # isort: skip - after `files`, which says what to install
+
+if TYPE_CHECKING:
+    from rotting.store.marks import MarkWriter
+
+_SQLITE_ERRORS = (apsw.Error, UnicodeDecodeError)  # the second if text is damaged
+
+
+class Database:
+    """The open file of a store.
+
+    After a failure that leaves the content of the disk unknown, or after another writer has taken over, every call raises the
+    same error again: the store must be opened anew.
+
+    Args:
+        path: the file, links followed.
+        readonly: whether this is a reader.
+        durability: what is safe when a commit returns.
+    """
+
+    def __init__(self, path: Path, readonly: bool, durability: Durability) -> None:
+        self.path, self.readonly, self.durability = path, readonly, durability
+        self.connection: apsw.Connection
+        """Set when the store is opened."""
+        self.file = OpenFile(path)
+        self.mark: MarkWriter | None = None
+        self.epoch = 0
+        self.mutex = threading.RLock()
+        self.snapshot_lock = threading.RLock()
+        """Held while a snapshot is saved; it must be acquired before the mutex."""
+        self.failure: StoreError | None = None
+        """Why the store cannot be used any more."""
+        self._process = os.getpid()
+        self._leave_files = False  # whether closing must not change the files
+        self._next_check, self._unchecked_bytes = time.monotonic() + limits.CHECK_SECONDS, 0
+
+    # --- Use by one thread at a time --------------------------------------------------------------------------------------
+
+    def use(self, writing: bool = False) -> "_Use":
+        """Hold the mutex in a `with` block, and translate the errors of SQLite."""
+        return _Use(self, writing)
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether the store was opened by the parent of this process."""
+        return os.getpid() != self._process
+
+    def check_usable(self, writing: bool) -> None:
+        """Raise an error in a forked child, after a failure, or if a reader is asked to write."""
+        if os.getpid() != self._process:
+            raise StoreFailedError("was opened by the parent of this process: open it again", self.path)
+        if writing and self.readonly:
+            raise StoreReadOnlyError("was opened for reading: it cannot be written to", self.path)
+        if self.failure is not None:
+            raise type(self.failure)(self.failure.reason, self.path)
+
+    def fail(self, error: StoreError, leave_files: bool = False) -> None:
+        """Make every later call raise an error; the first error counts.
+
+        Args:
+            error: the error.
+            leave_files: leave the files as they are when the store is closed: they may belong to another writer.
+        """
+        self.failure = self.failure or error
+        self._leave_files = self._leave_files or leave_files
+
+    def translate(self, error: Exception) -> StoreError:
+        """Return the error of the library for an error of SQLite."""
+        if not isinstance(error, apsw.IOError):
+            return to_store_error(self.path, error)
+        if self.readonly:  # a reader may try again
+            return StoreFailedError(f"could not be read ({error})", self.path)
+        # It is unknown what is on the disk. The next writer reads what can be read, and synchronises it.
+        if self.mark is not None:
+            self.mark.note_failed_sync()
+        failure = StoreFailedError(f"could not be read or written ({error}): open it again", self.path)
+        self.fail(failure)
+        return failure
+
+    def damaged(self, what: str) -> StoreDamagedError:
+        """Return the error for damage in the file."""
+        return StoreDamagedError(f"is damaged: {what}", self.path)
+
+    def set_durability(self, connection: apsw.Connection, synchronous: str) -> None:
+        """Set how a connection to the file synchronises what it writes."""
+        connection.pragma("synchronous", synchronous)
+        on_disk = int(self.durability == "disk")
+        connection.pragma("fullfsync", on_disk)  # macOS: through the cache of the drive
+        connection.pragma("checkpoint_fullfsync", on_disk)
+
+    # --- Queries and transactions -----------------------------------------------------------------------------------------
+
+    def rows(self, query: str, values: tuple[object, ...] = ()) -> list[Any]:
+        """Return all rows of a query."""
+        return self.connection.execute(query, values).fetchall()
+
+    def row(self, query: str) -> Any:
+        """Return the first row of a query, which must have one."""
+        row = self.connection.execute(query).fetchone()
+        if row is None:
+            raise self.damaged("a table is empty")
+        return row
+
+    def writer_row(self) -> tuple[int, int, int]:
+        """Return the epoch of the latest writer, and the number of bandits and of events that it counted."""
+        epoch, bandits, last = self.row("SELECT epoch, bandits, last FROM writer")
+        if not all(isinstance(each, int) for each in (epoch, bandits, last)):
+            raise self.damaged("the counts of its writer are not what was written")
+        return epoch, bandits, last
+
+    def write_counts(self, bandits: int, last: int) -> None:
+        """Write the number of bandits and of events, which are checked when the store is opened."""
+        self.connection.execute("UPDATE writer SET bandits = ?, last = ?", (bandits, last))
+
+    def check_epoch(self) -> None:
+        """Raise a `StoreLockedError` if a later writer has taken over."""
+        epoch = self.writer_row()[0]
+        if epoch != self.epoch:
+            reason = f"is locked: the writer of epoch {epoch} has replaced that of epoch {self.epoch}"
+            self.fail(StoreLockedError(reason, self.path), leave_files=True)
+            raise StoreLockedError(reason, self.path)
+
+    @contextmanager
+    def view(self) -> Iterator[None]:
+        """Read one state of the file in the block, even while another process writes."""
+        self.connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._roll_back()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write everything in the block or nothing, and only if no later writer has taken over."""
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            self.check_epoch()
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def _roll_back(self) -> None:
+        if self.connection.in_transaction:
+            with suppress(apsw.Error):
+                self.connection.execute("ROLLBACK")
+
+    # --- The files --------------------------------------------------------------------------------------------------------
+
+    def watch_files(self) -> None:
+        """Remember the files as they are now, for `check_files`."""
+        (page,) = self.row("SELECT rootpage FROM sqlite_schema WHERE name = 'store'")
+        self.file.watch(page, self.connection.pragma("page_size"), is_writer=not self.readonly)
+
+    def check_files(self) -> int:
+        """Raise a `StoreError` if the files at the path are not those that were opened; return the size of the WAL."""
+        try:
+            return self.file.check()
+        except StoreError as error:
+            if not self.readonly:
+                self.fail(error, leave_files=True)
+            raise
+
+    def check_before_writing(self, size: int) -> None:
+        """Check the files from time to time, and that the WAL is not too large, before `size` bytes are written."""
+        self._unchecked_bytes += size
+        now = time.monotonic()
+        if now < self._next_check and self._unchecked_bytes < limits.CHECK_BYTES:
+            return
+        if self.check_files() > limits.WAL_BYTES:
+            with self.file.resetting_wal():
+                is_empty = empty_wal(self.connection, 0)
+            if not is_empty:
+                self._next_check = 0.0  # so that the next write tries again
+                reason = "cannot grow: a reader keeps its write-ahead log from being reset, and nothing was written"
+                raise StoreFullError(reason, self.path)
+        self._next_check, self._unchecked_bytes = now + limits.CHECK_SECONDS, 0
+
+    def close(self) -> None:
+        """Close all files and release the locks."""
+        with self.snapshot_lock, self.mutex:  # a snapshot that is being saved ends first: its next piece fails
+            if self._leave_files:
+                self._leave_wal()
+            self.file.close()
+            if self.mark is not None:
+                self.mark.close()
+
+    def _leave_wal(self) -> None:
+        """Keep SQLite from copying and removing the WAL when the last connection is closed.
+
+        By now it may belong to another writer. But if only the name of the WAL was deleted, its events exist nowhere else: they
+        are copied into the file.
+        """
+        with suppress(apsw.Error, StoreError):
+            if self.file.lost_wal:
+                self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        for connection in self.file.connections:
+            with suppress(apsw.Error):
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+
+
+class _Use:
+    """Holds the mutex of a database. A class, since a generator would take longer than a small query."""
+
+    __slots__ = ("_database", "_writing")
+
+    def __init__(self, database: Database, writing: bool) -> None:
+        self._database, self._writing = database, writing
+
+    def __enter__(self) -> None:
+        database = self._database
+        database.check_usable(self._writing)  # before the mutex, which a thread of the parent process may have held
+        database.mutex.acquire()
+        if database.failure is not None:  # while this thread waited
+            database.mutex.release()
+            database.check_usable(self._writing)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._database.mutex.release()
+        if isinstance(error, _SQLITE_ERRORS):
+            raise self._database.translate(error) from error

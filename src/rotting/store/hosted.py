@@ -1,0 +1,111 @@
+"""A bandit in the memory of a service, and the batch of events that is written next."""
+
+import logging
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from rotting.live.bandit import Bandit
+from rotting.live.processes import Guard
+from rotting.live.state import BanditState
+from rotting.store.name_filter import NameFilter
+from rotting.store.protocol import Payload
+from rotting.store.writers import Writer
+
+_log = logging.getLogger("rotting.service")
+
+
+@dataclass
+class Batch:
+    """The bandits and events that one transaction writes."""
+
+    first: int
+    """The number of the first event."""
+    bandits: list[tuple[str, Payload]] = field(default_factory=list)
+    """The name and the description of each new bandit."""
+    events: list[tuple[str, Payload]] = field(default_factory=list)
+
+    @property
+    def last(self) -> int:
+        """The number of the last event."""
+        return self.first + len(self.events) - 1
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return not (self.bandits or self.events)
+
+
+class Hosted:
+    """A bandit in memory. Only one thread may use `bandit` at a time; `Host.collect` then takes its events.
+
+    Args:
+        name: its name in the store.
+        state: its state.
+        meta: its description.
+        generation: the generation of the host when it was loaded or made.
+        archived: whether it makes no more decisions.
+        writer: the last writer of its events that the store names; None if it names none.
+        is_new: whether the bandit was made just now, and not loaded.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        state: BanditState,
+        meta: Payload,
+        generation: int,
+        *,
+        archived: bool = False,
+        writer: Writer | None = None,
+        is_new: bool = False,
+    ) -> None:
+        self.name, self.meta, self.generation, self.archived, self.is_new = name, meta, generation, archived, is_new
+        self.state = state
+        """For reading; changes are made through `bandit`."""
+        self.events: list[Payload] = []
+        """The events that were not collected yet."""
+        self.bandit = Bandit.holding(Guard(state, self.events.extend), self._log_warning)
+        """The bandit. Its warnings go to the log, since its callers are clients of the service."""
+        present = Writer.of(state.policy)
+        self.writer_note = None if writer == present else present.to_note()
+        """The note that must be written before the next event, if the store names another writer."""
+        self.last_number = 0
+        """The number of its last event that was collected."""
+        self.unsaved = 0
+        """The number of events since its last snapshot."""
+        self.is_saving = False
+        self.new_notes = NameFilter()
+        """The names of the notes that were added since the bandit was loaded."""
+        self.old_notes = NameFilter() if is_new else None
+        """The names of the older notes; None until they are read."""
+
+    def _log_warning(self, message: str) -> None:
+        _log.warning("bandit %s: %s", self.name, message)
+
+    @property
+    def retired(self) -> list[Hashable]:
+        """The arms that are kept but not chosen any more."""
+        return list(self.state.arms.retired)
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms that may be chosen."""
+        return len(self.state.arms.active)
+
+    def is_active(self, arm: Hashable) -> bool:
+        """Return whether an arm may be chosen."""
+        return arm in self.state.arms.active
+
+    def is_retired(self, arm: Hashable) -> bool:
+        """Return whether an arm is kept but not chosen any more."""
+        return arm in self.state.arms.retired
+
+    def has_no_note(self, note: str) -> bool:
+        """Return whether there is certainly no note of this name; False if the store must be asked."""
+        return self.old_notes is not None and not (self.new_notes.may_have(note) or self.old_notes.may_have(note))
+
+    @property
+    def oldest_round(self) -> int | None:
+        """The round of the oldest pending decision."""
+        oldest = self.state.ledger.oldest()
+        return None if oldest is None else oldest.round

@@ -1,0 +1,147 @@
+"""Opens the file of a store for a reader or for its writer.
+
+When a store is opened, its id, its bandits and its last event are checked, that the last places of all bandits add up to the
+number of events, and that there are as many events as were acknowledged. This takes as long for a large store as for a small
+one, also after a crash, since the write-ahead log (WAL) is short.
+"""
+
+from typing import NamedTuple
+
+from rotting.errors import StoreDamagedError, StoreLockedError, StoreReadOnlyError
+from rotting.store import limits
+from rotting.store.bandit_table import BanditTable
+from rotting.store.database import Database
+from rotting.store.event_appender import EventAppender
+from rotting.store.event_reader import EventReader
+from rotting.store.files import (
+    connect,
+    connect_for_reading,
+    create_store,
+    empty_wal,
+    lock_for_writing,
+    missing_file_error,
+    sync_wal,
+)
+from rotting.store.marks import LOSS_UNKNOWN, Mark, MarkWriter, find_loss, read_mark
+from rotting.store.records import digest
+
+import apsw  # isort: skip - after `files`, which says what to install
+
+
+class Opened(NamedTuple):
+    """The parts of an open store."""
+
+    id: str
+    bandits: BanditTable
+    reader: EventReader
+    appender: EventAppender
+    mark_problem: str
+    """Why acknowledged events are or may be missing; empty if they are not."""
+
+
+def open_reader(database: Database) -> Opened:
+    """Open a store for reading."""
+    mark, problem = _read_mark(database)
+    database.connection = database.file.add_connection(connect_for_reading(database.path))
+    database.file.attach()
+    opened = _load(database, mark, problem)
+    database.watch_files()
+    return opened
+
+
+def open_writer(database: Database, create: bool) -> Opened:
+    """Open a store as its writer, in a new epoch; `create` it if it does not exist."""
+    path, file = database.path, database.file
+    if path.exists():  # a file of another program is only read, and gets no lock file beside it
+        connect_for_reading(path).close(True)
+    else:
+        _check_may_create(database, create)
+    file.add_connection(lock_for_writing(path))
+    if not path.exists():
+        _check_may_create(database, create)
+        create_store(path)
+    file.attach()
+    file.lock()
+    mark, problem = _read_mark(database)
+    database.connection = file.add_connection(connect(str(path), apsw.SQLITE_OPEN_READWRITE))
+    opened = _load(database, mark, problem)
+    _take_over(database, opened, is_unsynced=mark is not None and mark.sync_failed)
+    database.watch_files()
+    # The new mark replaces one that could not be used; but a loss is still reported.
+    return opened if "lost" in opened.mark_problem else opened._replace(mark_problem="")
+
+
+def _check_may_create(database: Database, create: bool) -> None:
+    error = missing_file_error(database.path)
+    if not create or isinstance(error, StoreDamagedError):
+        raise error
+
+
+def _read_mark(database: Database) -> tuple[Mark | None, str]:
+    """Return the high-water mark, or why it cannot be read. It must be read before the file, since a writer may be at work."""
+    try:
+        return read_mark(database.path), ""
+    except ValueError as error:
+        return None, f"its -mark file {error}: {LOSS_UNKNOWN}"
+
+
+def _load(database: Database, mark: Mark | None, mark_problem: str) -> Opened:
+    """Read the id, the bandits and the last event, and check that the store is complete."""
+    with database.view():
+        store_id, made_by, found = database.row("SELECT id, made_by, digest FROM store")
+        if found != digest(store_id, made_by):
+            raise database.damaged("its id is not what was written")
+        epoch, counted_bandits, counted_events = database.writer_row()
+        bandits = BanditTable(database, store_id)
+        # A page that lost its last rows is still a valid page, so the counts of the last writer are compared.
+        if len(bandits) < counted_bandits:
+            raise database.damaged(f"the last of its {counted_bandits} bandits are missing")
+        reader = EventReader(database, store_id, bandits)
+        last, last_digest, last_epoch = reader.last_event()
+        if last < counted_events:
+            raise database.damaged(f"the last of its {counted_events} events are missing")
+        places = reader.last_places()
+        if sum(places.values()) != last:
+            raise database.damaged(f"some of its {last} events are missing at the end of a bandit")
+        database.epoch = max(epoch, last_epoch)
+    if mark is not None:
+        mark_problem = find_loss(mark, database.path, store_id, last, len(bandits))
+    return Opened(store_id, bandits, reader, EventAppender(database, bandits, last, last_digest, places), mark_problem)
+
+
+def _take_over(database: Database, opened: Opened, is_unsynced: bool) -> None:
+    """Become the writer, in a new epoch; `is_unsynced`: the last writer failed to synchronise the WAL."""
+    connection, last = database.connection, opened.appender.last
+    if connection.readonly("main"):
+        raise StoreReadOnlyError("is read-only: it cannot be written to", database.path)
+    connection.pragma("journal_mode", "wal")
+    database.writer_row()  # the WAL of a copy by VACUUM INTO stays locked until the file was read once in this mode
+    database.set_durability(connection, "full" if database.durability == "disk" else "normal")
+    connection.wal_autocheckpoint(limits.WAL_PAGES)
+    _secure_wal(database, is_unsynced)
+    connection.execute("BEGIN IMMEDIATE")
+    if opened.reader.last_event()[0] != last or database.writer_row()[0] > database.epoch:
+        # Another writer lost the lock, but still writes.
+        raise StoreLockedError("is locked: another writer has it", database.path)
+    database.epoch += 1
+    connection.execute("UPDATE writer SET epoch = ?", (database.epoch,))
+    connection.execute("COMMIT")
+    counts = (last, len(opened.bandits))
+    mark = Mark(digest(opened.id), *counts, *counts)
+    database.mark = MarkWriter(database.path, mark, synced=database.durability == "disk")
+
+
+def _secure_wal(database: Database, is_unsynced: bool) -> None:
+    """Make sure that everything that can be read is on the disk.
+
+    After a failed synchronisation, the WAL may hold pages that can be read but are not on the disk; later pages would be lost
+    with them. So the WAL is copied into the file, the file is synchronised, and the WAL is emptied. If a reader prevents that,
+    synchronising the WAL is enough, unless that is what failed: the operating system does not write the same pages again.
+    """
+    if empty_wal(database.connection, limits.BUSY_MS if is_unsynced else limits.TAKE_OVER_MS):
+        return
+    if is_unsynced:
+        reason = "is locked: the last writer could not synchronise it, and a reader keeps its -wal file from being copied"
+        raise StoreLockedError(reason, database.path)
+    database.row("PRAGMA wal_checkpoint(PASSIVE)")
+    sync_wal(database.path)
