@@ -61,6 +61,10 @@ def test_what_is_kept_is_not_played_again_and_a_closed_game_ends() -> None:
     assert on_simulated_gpu("kept_and_cancelled") == [3, True, 100]
 
 
+def test_the_bar_counts_the_rounds_of_every_launch() -> None:
+    assert on_simulated_gpu("progress") == [20, *range(25, 101, 5)]
+
+
 def test_a_mistake_of_others_is_told_before_the_gpu_plays() -> None:
     told = on_simulated_gpu("foreign_code")
     assert "index" in told

@@ -218,6 +218,30 @@ def kept_and_cancelled() -> list[Any]:
     return [launched[0], same, bar.done]
 
 
+def progress() -> list[int]:
+    """How many rounds the progress bar has counted after each launch: five runs of 20 rounds, 4 at once and then one by one."""
+    from rotting.common.progress import Progress
+    from rotting.engines import cuda
+    from rotting.engines.task import cut
+    from rotting.registry import make
+    from rotting.simulation.plan import Simulation, plan
+    from tests.helpers.gpu_games import PROBLEM
+
+    counted = []
+
+    class Noted(Progress):
+        def advance(self, amount: int = 1) -> None:
+            super().advance(amount)
+            if amount > 0:  # else nothing was played since the last look
+                counted.append(self.done)
+
+    PATCH.setattr(cuda, "_FIRST_ROUNDS", 4)
+    PATCH.setattr(cuda, "_LAUNCH_SECONDS", 0.0)  # no launch is short enough: the next one has as few rounds as possible
+    (game,), _ = plan(Simulation(make("ucb1"), PROBLEM, horizon=20)).games()
+    list(cuda.Cuda().play(cut(game, 5), Noted(100, show=False)))
+    return counted
+
+
 def unsupported_features() -> list[Any]:
     """Whether means by a function are those of the CPU; what is said of games that a GPU does not play."""
     from rotting.errors import EngineError

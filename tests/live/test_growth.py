@@ -24,7 +24,7 @@ from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.rexp3 import Rexp3
 from rotting.policies.swa import SWA
 from rotting.policies.wswa import WSWA
-from rotting.policy import Kernel, Params, Policy, defined
+from rotting.policy import Kernel, Params, Policy, Reason, defined
 from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.games import affordable, examples
 
@@ -288,10 +288,34 @@ class NotesChoices(Policy):
 del defined[NotesChoices.name]
 
 
+def explain_by_note(p: Params, s: Choices, t: int, arms: Ints, arm: int) -> Reason:
+    return Reason(0.0, float(s.chosen[t - 1]), t, 0.0)
+
+
+class ExplainsChoices(NotesChoices):
+    """Reads what it noted where it explains a choice."""
+
+    name = "explains-choices-for-tests"
+    kernel = Kernel(no_choices, choose=choose_and_note, update=learn_nothing, explain=explain_by_note)
+
+
+del defined[ExplainsChoices.name]
+
+
 def test_a_choice_has_room_before_any_reward_comes() -> None:
     bandit = Bandit(NotesChoices(), arms=[0, 1])
     chosen = [bandit.pull() for _ in range(300)]
     assert bandit._state.learner.state.chosen[:300].tolist() == chosen
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_choice_that_is_explained_has_room_before_any_reward_comes(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Policies of the library choose and explain in one call, others in two."""
+    monkeypatch.setattr(learners, "is_own_work", lambda kernel: at_once)
+    bandit = Bandit(ExplainsChoices(), arms=[0, 1], pending="ignore")
+    made = [bandit.decide() for _ in range(300)]
+    assert bandit._state.learner.state.chosen[:300].tolist() == [each.arm for each in made]
+    assert [(each.reason.mean, each.reason.window) for each in made] == [(each.arm, t) for t, each in enumerate(made, 1)]
 
 
 # --- Priors: rewards without rounds, for which there must be room, too --------------------------------------------------------

@@ -294,6 +294,18 @@ def test_a_support_may_be_a_single_number() -> None:
     check_noise(noise(always_half, support=(0.5, 0.5), lowest_mean=0.5, highest_mean=0.5))
 
 
+def test_the_bound_is_the_inequality_for_bounded_rewards_and_eight_standard_errors_for_others() -> None:
+    """Each side of the average is wrong with a probability of at most half of 1e-7, by Theorem 4 of Maurer and Pontil (2009)."""
+    rewards = 3.0 * np.random.default_rng(0).random(500)
+    rounding = 1e-9 * (1 + 1.4)
+    a = math.log(2 / (1e-7 / 2))
+    inequality = math.sqrt(2 * rewards.var() * a / 500) + 3.0 * 7 * a / (3 * 499)
+    assert farthest(rewards, 1.4, 0.0, 3.0) == pytest.approx(inequality + rounding, rel=1e-12)
+    standard_error = math.sqrt(((rewards - 1.4) ** 2).mean() / 500)
+    for low, high in ((0.0, math.inf), (-math.inf, 3.0), (-math.inf, math.inf)):
+        assert farthest(rewards, 1.4, low, high) == pytest.approx(8 * standard_error + rounding, rel=1e-12)
+
+
 def test_the_bound_is_that_of_the_mirrored_rewards() -> None:
     """In [-1, 0] as in [0, 1]."""
     rewards = np.random.default_rng(0).random(50)

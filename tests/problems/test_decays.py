@@ -62,6 +62,21 @@ def test_a_longer_game_begins_as_a_shorter_one(decay: Decay) -> None:
     assert dense(decay, 20)[:11] == dense(decay, 11)
 
 
+SETTLING = [decay for decay, _ in FORMULAS if decay.settles is not None]
+
+
+def test_steps_and_tables_settle_and_formulas_do_not() -> None:
+    assert {type(decay) for decay in SETTLING} == {Constant, Abrupt, Piecewise, Table}
+
+
+@pytest.mark.parametrize("decay", SETTLING, ids=repr)
+def test_a_decay_settles_with_its_last_change(decay: Decay) -> None:
+    """One tick less would not show the last value, and from there on nothing changes."""
+    assert decay.settles is not None
+    starts, _ = decay.steps(decay.length or 100)
+    assert decay.settles == starts[-1] + 1
+
+
 @pytest.mark.parametrize("decay", [decay for decay, _ in FORMULAS], ids=repr)
 def test_decays_are_values(decay: Decay) -> None:
     assert hash(decay) == hash(decay)

@@ -19,7 +19,7 @@ from rotting.problems import (
 )
 from rotting.problems.families import TableFamily, family_key, generator
 from rotting.problems.mean_table import lookup
-from rotting.problems.noise import Bernoulli
+from rotting.problems.noise import Bernoulli, ByArm, Gaussian
 from rotting.theory import HardFamily
 from tests.reference.variates import falling_gaussian_process
 
@@ -186,6 +186,10 @@ def test_hard_instances_are_problems_of_their_family() -> None:
         (lambda: RandomBreakpoints(pieces=0), "pieces must be a whole number, 1 or more, got 0"),
         (lambda: ReflectedWalk(step=-1.0), "step must be a positive finite number, got -1.0"),
         (lambda: DirichletDecay(clock="time"), "clock must be 'pulls' or 'rounds', got 'time'"),
+        (
+            lambda: ReflectedWalk(3, noise=ByArm([Gaussian(0.1), Gaussian(1.0)])),
+            "noise must be one for each of the 3 arms, got 2 in ByArm",
+        ),
         (lambda: FallingGaussianProcess(noise=1), "noise must be a noise such as Gaussian(1.0), got 1"),  # type: ignore[arg-type]
         (lambda: ReflectedWalk(high=2.0, noise=Bernoulli()).problem(0), "means must be a probability in [0, 1] under"),
         (lambda: ReflectedWalk().problem(-1), "run must be the number of a run, from 0 to 2^32 - 1, got -1"),
@@ -201,6 +205,20 @@ def test_any_function_of_random_numbers_is_a_family() -> None:
     family = ProblemFamily(lambda rng: Problem.rested([[rng.random(), 0.0], [0.5, 0.5]]), name="mine")
     assert rotting.simulate(rotting.UCB1(), family, runs=3).problem["name"] == "mine"
     assert 0 < family.problem(0).mean(0, 1, 0) != family.problem(1).mean(0, 1, 0) < 1
+
+
+def good_with_chance(chance: float) -> ProblemFamily:
+    """A family of this text, whatever the chance."""
+    return ProblemFamily(lambda rng: Problem.rested([0.9 if rng.random() < chance else 0.1, 0.5], horizon=10))
+
+
+def test_functions_of_one_text_are_told_apart_by_what_they_draw_in_the_first_runs() -> None:
+    families = good_with_chance(0.5), good_with_chance(0.6)
+    alike = [families[0].problem(run) == families[1].problem(run) for run in range(8)]
+    assert alike == [True] * 7 + [False]
+    texts, digests = zip(*((repr(each), each.describe(each.problem(0), 0, 10)["drawn"]) for each in families), strict=True)
+    assert texts[0] == texts[1]
+    assert digests[0] != digests[1]
 
 
 def test_a_game_is_no_longer_than_the_tables_of_a_family() -> None:

@@ -511,6 +511,16 @@ def test_a_noise_without_a_kernel_says_so() -> None:
         Noise.draw(0.0, 0.0, 0, 0, 0, 0)
 
 
+def test_a_noise_by_arm_accepts_the_means_that_every_arm_can_have() -> None:
+    """A family draws any mean for any arm, and a reward comes from any arm."""
+    noise = ByArm([Binomial(5), Binomial(2), Binomial(3)])
+    assert (noise.lowest_mean, noise.highest_mean, noise.support) == (0.0, 2.0, (0.0, 5.0))
+    noise.check_means(0.0, 2.0)
+    for low, high in ((0.0, 2.5), (-0.5, 2.0)):
+        with pytest.raises(ValueError, match=r"^means must be in \[0, n\] under ByArm"):
+            noise.check_means(low, high)
+
+
 def test_a_noise_by_arm_pays_what_the_noise_of_each_arm_pays() -> None:
     """In a whole game, and in one whose scales are pairs."""
     means = [0.5, 0.4, 0.3]

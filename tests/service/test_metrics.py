@@ -1,6 +1,12 @@
 """What is counted, on a clock that the test sets."""
 
-from rotting.service.metrics import OUTCOMES, Tally
+import asyncio
+import math
+import re
+from pathlib import Path
+
+from rotting.service.metrics import OUTCOMES, Metrics, Tally
+from rotting.store.host import Host
 
 
 class Clock:
@@ -25,6 +31,15 @@ def test_the_mean_reward_of_an_hour_is_compared_with_that_before() -> None:
     assert len(tally._minutes) == 120
     clock.now += 3_600.0
     assert tally.mean_rewards() == (None, 0.25)
+
+
+def test_histograms_have_buckets_at_one_two_and_five_times_the_powers_of_ten(tmp_path: Path) -> None:
+    host = Host(tmp_path / "songs.rot")
+    text = asyncio.run(Metrics(host).text({})).decode()
+    host.close()
+    for name, first, last in (("seconds", 0.0005, 1.0), ("events", 1.0, 1000.0)):
+        ends = [float(each) for each in re.findall(rf'rotting_commit_{name}_bucket{{le="([^"]+)"}}', text)]
+        assert ends == [*(each for k in range(-4, 4) for each in (10.0**k, 2 * 10.0**k, 5 * 10.0**k) if first <= each <= last), math.inf]
 
 
 def test_the_age_of_the_oldest_decision_is_known_to_a_second() -> None:

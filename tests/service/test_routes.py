@@ -16,6 +16,11 @@ def test_every_route_is_found(route: object) -> None:
     assert parameters == {name: value for name, value in (("name", "a.b-c_~1"), ("arm", "x/y")) if f"{{{name}}}" in route[1]}
 
 
+def test_what_may_change_a_bandit_waits_until_it_is_written() -> None:
+    """Else a client would get a response for changes that a crash takes back, or that a store in trouble refuses."""
+    assert [(route.method, route.path) for route in ROUTES if route.writes != (route.method != "GET")] == []
+
+
 @pytest.mark.parametrize("path", ["", "//", "/v1/bandits/", "/v1/bandits/%ff", "/v1/bandits/a/arms/"])
 def test_other_paths_are_not_found(path: str) -> None:
     with pytest.raises(ProblemError, match="^path must be one of those of /openapi.json, got") as caught:

@@ -1,6 +1,9 @@
 """Times are measured in fresh processes, one by one."""
 
+import io
+import json
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -10,6 +13,7 @@ import pytest
 
 from rotting import UCB1, Uniform
 from rotting.problems import two_arms
+from rotting.simulation import timing
 from rotting.simulation.plan import Simulation
 from rotting.simulation.timing import time_rounds
 
@@ -20,6 +24,17 @@ def test_every_process_measures_every_policy(capfd: pytest.CaptureFixture[str]) 
     assert [each.shape for each in times] == [(2, 2), (2, 1)]
     assert all(np.isfinite(each).all() and (each > 0).all() for each in times)
     assert "2/2" in capfd.readouterr().err
+
+
+def test_a_process_writes_the_times_of_the_games_that_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    games = [Simulation((UCB1(), Uniform()), two_arms(horizon=20), runs=2), Simulation(UCB1(), two_arms(horizon=20), runs=1)]
+    written = io.StringIO()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pickle.dumps(games))))
+    monkeypatch.setattr("sys.stdout", written)
+    timing._play_in_this_process()
+    times = json.loads(written.getvalue())
+    assert [len(each) for each in times] == [2, 1]
+    assert all(time > 0.0 for each in times for time in each)
 
 
 def test_nothing_to_time_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """The file of a store: what is no store is refused in one sentence, and left as it is."""
 
+import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +11,7 @@ import apsw
 import pytest
 
 from rotting.errors import InvalidTypeError, NotAStoreError, PathMissingError, StoreError, StoreFormatError
+from rotting.store.backup import backup
 from rotting.store.files import APPLICATION_ID, FORMAT
 from rotting.store.sqlite import SQLiteStore
 from tests.helpers.stores import numbered, run, sql
@@ -59,6 +62,22 @@ def test_another_format_is_refused_by_its_number(path: Path, version: int, age: 
 def test_the_file_says_whose_it_is(path: Path) -> None:
     assert sql(path, "PRAGMA application_id", "PRAGMA user_version") == [(APPLICATION_ID,), (FORMAT,)]
     assert path.read_bytes()[68:72] == b"ROT!"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders can be synchronised on POSIX alone")
+def test_the_name_of_a_new_store_outlives_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is synchronised when it has the name: that of a store, and that of a backup."""
+    store, copy = tmp_path / "songs.rot", tmp_path / "copy.rot"
+    synchronised = []
+
+    def noted(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode) and os.path.samestat(os.fstat(handle), tmp_path.stat()):
+            synchronised.append([path.exists() for path in (store, copy)])
+
+    monkeypatch.setattr(os, "fsync", noted)
+    SQLiteStore(store).close()
+    backup(store, copy, progress=False)
+    assert synchronised == [[True, False], [True, True]]
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:

@@ -349,6 +349,20 @@ def test_the_log_is_read_in_pages(tmp_path: Path) -> None:
     host.close()
 
 
+def test_a_host_that_is_closed_leaves_no_reader_open(tmp_path: Path) -> None:
+    host = Host(tmp_path / "songs.rot")
+    hosted = made(host)
+    play(host, hosted, 2)
+    write(host)
+    with host.reader() as one, host.reader() as other:
+        assert one.last == other.last == 4
+    host.read("songs", 0, 3, 1 << 20)  # by one of the two, which are idle
+    host.close()
+    for reader in (one, other):
+        with pytest.raises(StoreError, match="closed"):
+            reader.contents("songs", 0, 3, 1 << 20)
+
+
 def test_other_bandits_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     host = Host(tmp_path / "songs.rot")
     made(host, seed=3)
