@@ -22,6 +22,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.progress import Progress
 from rotting.common.rules import POSITIVE
 from rotting.engines import kernel_errors, threads
+from rotting.engines.game import mean_now
 from rotting.engines.task import Task
 from rotting.kernels.binding import digest
 from rotting.kernels.mistakes import is_own_work
@@ -466,6 +467,23 @@ def test_a_mistake_is_told_in_the_same_words_wherever_it_is_made(function: Any) 
 def test_a_choice_that_is_no_whole_number_is_told(function: Any, got: str) -> None:
     where = f"{function.__name__} (test_kernel_errors.py, line {function.__code__.co_firstlineno})"
     assert str(fault(own(choose=function))) == f"Own(scale=1.0): {where} must return a whole number, got {got}"
+
+
+def test_only_the_innermost_line_that_the_compiler_names_tells_of_a_choice() -> None:
+    """The game itself uses the choice as an index; an index inside a function of the policy is that function's mistake."""
+    policy = own()
+    (game,), _ = plan(Simulation(policy, PROBLEM)).games()
+
+    def told(*functions: Any) -> str:
+        last = [max(line for *_, line in each.__code__.co_lines() if line is not None) for each in functions]
+        places = zip((each.__code__.co_filename for each in functions), last, strict=True)
+        error = TypeError("\n".join(["Unsupported array index type float64", *(f'File "{f}", line {n}:' for f, n in places)]))
+        return str(kernel_errors.compile_error(game.linked, policy, error))
+
+    where = f"choose (test_kernel_errors.py, line {choose.__code__.co_firstlineno})"
+    assert told(mean_now, update) == f"Own(scale=1.0): {where} must return a whole number, got float"
+    where = f"update (test_kernel_errors.py, line {line_of(update, 's.sums')}: `s.sums[arm] += reward`)"
+    assert told(update, mean_now) == f"Own(scale=1.0): {where}: an index must be a whole number, got float"
 
 
 def without_a_key(p: Params, s: State, t: int, arms: Ints) -> int:

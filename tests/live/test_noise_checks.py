@@ -295,7 +295,7 @@ def test_a_support_may_be_a_single_number() -> None:
 
 
 def test_the_bound_is_the_inequality_for_bounded_rewards_and_eight_standard_errors_for_others() -> None:
-    """Each side of the average is wrong with a probability of at most half of 1e-7, by Theorem 4 of Maurer and Pontil (2009)."""
+    """Each side is wrong with a probability of at most half of 1e-7, by Theorem 4 of Maurer and Pontil (2009)."""
     rewards = 3.0 * np.random.default_rng(0).random(500)
     rounding = 1e-9 * (1 + 1.4)
     a = math.log(2 / (1e-7 / 2))

@@ -92,6 +92,20 @@ def test_a_page_is_decided_as_one_by_one(policy: Policy, data: st.DataObject) ->
         assert plain(page.decide(count=2)) == plain(slow.decide(count=2)) == plain(slower.decide(count=2))
 
 
+@pytest.mark.filterwarnings("ignore:max_pending reached")
+@pytest.mark.parametrize("n_arms", [3, 5, 40])
+@pytest.mark.parametrize("count", [2, 3])
+def test_an_arm_whose_decision_expires_while_a_page_is_decided_is_on_it_once(n_arms: int, count: int) -> None:
+    """Each place expires the oldest decision, of the best arm first, which then waits no more and may be chosen again."""
+    page, slow = (Bandit(make("raw-ucb"), range(n_arms), max_pending=count) for _ in range(2))
+    for each in (page, slow):
+        each.learn([(arm, 1.0 - arm / 64) for arm in range(n_arms)])
+        each.decide(count=count)
+    found = page.decide(count=count)
+    assert len({each.arm for each in found}) == count
+    assert plain(found) == plain(one_by_one(slow, count, None, []))
+
+
 @pytest.mark.parametrize("arms", [None, list(range(0, 100, 3)), list(range(90))])
 def test_a_page_is_recorded_as_one_by_one(arms: list[Hashable] | None) -> None:
     page, slow = (Bandit(make("raw-ucb"), range(100)) for _ in range(2))

@@ -3,10 +3,15 @@
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from rotting.service import admission
 from rotting.service.admission import is_loopback
+from rotting.service.problem_documents import ProblemError
+from rotting.service.requests import Request
+from rotting.service.routes import match
 from rotting.service.tokens import new_token
 from tests.helpers.services import SONGS, Running, running
 
@@ -107,6 +112,23 @@ def test_the_rate_is_that_of_a_token_and_not_of_its_name(tmp_path: Path) -> None
     tokens = [new_token(file, "shop", ["read"]) for _ in range(2)]
     with running(tmp_path / "songs.rot", token_file=file, rate=0.001) as service:
         assert [service.client(each)("GET", "/v1/bandits").status for each in (*tokens, *tokens)] == [200, 200, 429, 429]
+
+
+def test_a_request_that_is_early_by_a_moment_is_refused_and_told_to_wait_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of a second early at four requests per second: the header counts whole seconds."""
+    now = 5.0
+    monkeypatch.setattr(admission, "time", SimpleNamespace(monotonic=lambda: now))
+    path, headers = "/v1/bandits", [(b"host", b"localhost")]
+    scope = {"method": "GET", "path": path, "query_string": b"", "headers": headers, "client": ("127.0.0.1", 1)}
+    request, (route, _) = Request(scope, None), match("GET", path)  # type: ignore[arg-type]
+    admits = admission.Admission(None, rate=4.0)
+    for _ in range(4):
+        admits.check(request, route, None)
+    with pytest.raises(ProblemError, match=r"^requests must be fewer, got one 0\.25 s too early$") as caught:
+        admits.check(request, route, None)
+    assert (caught.value.status, caught.value.headers) == (429, [(b"retry-after", b"1")])
+    now += 0.25
+    admits.check(request, route, None)
 
 
 def test_wrong_tokens_are_limited(tmp_path: Path) -> None:

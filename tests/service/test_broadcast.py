@@ -102,6 +102,28 @@ def test_an_event_with_many_arms_is_sent_without_them() -> None:
     assert asyncio.run(take()) == b'id: 1\nevent: decided\ndata: {"number":1,"bandit":"songs","payload":null}\n\n'
 
 
+def test_all_readers_are_served_at_the_same_moments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five times a second, whenever the events came."""
+    moments = []
+
+    async def serve() -> None:
+        loop, broadcast = asyncio.get_running_loop(), Broadcast()
+        readers = [broadcast.add_reader(None) for _ in range(3)]
+        broadcast.publish(batch(1, 1))
+
+        async def noted(delay: float) -> None:
+            assert 0.0 < delay <= 0.2
+            moments.append(loop.time() + delay)
+
+        monkeypatch.setattr(asyncio, "sleep", noted)
+        for reader, now in zip(readers, (8.01, 8.07, 8.19), strict=True):
+            monkeypatch.setattr(loop, "time", lambda now=now: now)
+            await reader.next_part()
+
+    asyncio.run(serve())
+    assert moments == pytest.approx([8.2] * 3)
+
+
 def test_a_silent_stream_says_that_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broadcast_module, "_SILENCE", 0.01)
     assert asyncio.run(Broadcast().add_reader("songs").next_part()) == b":\n\n"

@@ -7,10 +7,11 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rotting.service.connections import Limits
+from rotting.service.connections import _JOINED, Limits, _JoiningTransport
 from rotting.service.tokens import new_token
 from tests.helpers.services import SONGS, Client, Running, running
 
@@ -79,6 +80,8 @@ def test_an_old_client_gets_an_answer_and_is_let_go(service: Running) -> None:
         (b"GET /" + b"a" * 70_000, 431),
         (b"GET / HTTP/1.1\r\nA: " + b"a" * 70_000, 431),
         (REWARDS + b"Content-Length: 5000000\r\n\r\n", 413),
+        (REWARDS + b"Content-Length: 999999999999999999\r\n\r\n", 413),  # a number of 18 digits is read, a longer one is not
+        (REWARDS + b"Content-Length: 9999999999999999999\r\n\r\n", 400),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 400),
     ],
 )
@@ -87,6 +90,37 @@ def test_what_is_no_request_is_refused_once_and_ends_the_connection(shared: Runn
     assert statuses(found) == [status]
     assert b"application/problem+json" in found
     assert shared.client()("GET", "/livez").status == 200
+
+
+class Wire:
+    """Stands for a transport and its event loop."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.later: list[Any] = []
+        self.write, self.call_soon = self.sent.append, self.later.append
+
+    def turn(self) -> None:
+        """Do what the event loop does next."""
+        while self.later:
+            self.later.pop(0)()
+
+
+def test_small_parts_of_a_response_are_sent_together_and_large_ones_at_once() -> None:
+    """Else a client that does not read would be noticed too late, and each small response would take two system calls."""
+    wire: Any = Wire()
+    joining, large = _JoiningTransport(wire, wire), b"x" * _JOINED
+    joining.write(b"head ")
+    joining.write(b"body")
+    assert wire.sent == []
+    wire.turn()
+    assert wire.sent == [b"head body"]
+    joining.write(b"head ")
+    joining.write(large)
+    assert wire.sent == [b"head body", b"head " + large]
+    joining.write(large[1:])
+    wire.turn()
+    assert wire.sent[2:] == [large[1:]]
 
 
 def test_another_protocol_is_not_spoken(shared: Running) -> None:

@@ -39,7 +39,10 @@ def test_histograms_have_buckets_at_one_two_and_five_times_the_powers_of_ten(tmp
     host.close()
     for name, first, last in (("seconds", 0.0005, 1.0), ("events", 1.0, 1000.0)):
         ends = [float(each) for each in re.findall(rf'rotting_commit_{name}_bucket{{le="([^"]+)"}}', text)]
-        assert ends == [*(each for k in range(-4, 4) for each in (10.0**k, 2 * 10.0**k, 5 * 10.0**k) if first <= each <= last), math.inf]
+        assert ends == [
+            *(each for k in range(-4, 4) for each in (10.0**k, 2 * 10.0**k, 5 * 10.0**k) if first <= each <= last),
+            math.inf,
+        ]
 
 
 def test_the_age_of_the_oldest_decision_is_known_to_a_second() -> None:

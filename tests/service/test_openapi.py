@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -13,24 +14,28 @@ from rotting.service.read_handlers import ReadHandlers
 from rotting.service.routes import ROUTES, Route, problems_of
 from tests.helpers.services import Client
 
-DOCUMENT = document()
+
+@pytest.fixture(scope="module")
+def whole() -> dict[str, Any]:
+    """The document."""
+    return document()
 
 
-def test_the_document_is_served(client: Client) -> None:
+def test_the_document_is_served(client: Client, whole: dict[str, Any]) -> None:
     response = client("GET", "/openapi.json")
     assert response.status == 200
-    assert response.body == json.loads(json.dumps(DOCUMENT))
+    assert response.body == json.loads(json.dumps(whole))
 
 
-def test_the_document_has_every_route_and_no_other() -> None:
-    said = {(method.upper(), path) for path, methods in DOCUMENT["paths"].items() for method in methods}
+def test_the_document_has_every_route_and_no_other(whole: dict[str, Any]) -> None:
+    said = {(method.upper(), path) for path, methods in whole["paths"].items() for method in methods}
     assert said == {(route.method, route.path) for route in ROUTES}
     assert len(said) == len(ROUTES)
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda each: each.handler)
-def test_every_operation_is_whole(route: Route) -> None:
-    operation = DOCUMENT["paths"][route.path][route.method.lower()]
+def test_every_operation_is_whole(route: Route, whole: dict[str, Any]) -> None:
+    operation = whole["paths"][route.path][route.method.lower()]
     assert operation["operationId"] == route.handler
     handlers = [each for each in (BanditHandlers, DecisionHandlers, ReadHandlers) if hasattr(each, route.handler)]
     assert len(handlers) == (0 if route.handler == "watch" else 1)
@@ -38,13 +43,17 @@ def test_every_operation_is_whole(route: Route) -> None:
     assert set(operation["responses"]) == statuses
     named = {each["name"] for each in operation["parameters"] if each["in"] == "path"}
     assert named == set(re.findall(r"{(\w+)}", route.path))
+    told = {kind for each in operation["responses"].values() for kind in re.findall(r"\(`([\w-]+)`\)", each["description"])}
+    assert told == set(problems_of(route))
+    assert all(each["description"] for each in operation["responses"].values())
     assert ("requestBody" in operation) == (route.body is not None)
+    assert operation.get("requestBody", {}).get("required", True) == route.needs_body
     assert ("security" in operation) == (route.scope is not None)
     assert all(each["description"] for each in operation["parameters"])
 
 
-def test_every_reference_leads_somewhere_and_every_schema_is_used() -> None:
-    text = json.dumps(DOCUMENT)
+def test_every_reference_leads_somewhere_and_every_schema_is_used(whole: dict[str, Any]) -> None:
+    text = json.dumps(whole)
     used = set(re.findall(r'"#/components/schemas/(\w+)"', text))
-    assert used == set(DOCUMENT["components"]["schemas"])
-    assert all(each.get("description") for each in DOCUMENT["components"]["schemas"].values())
+    assert used == set(whole["components"]["schemas"])
+    assert all(each.get("description") for each in whole["components"]["schemas"].values())

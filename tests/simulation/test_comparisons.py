@@ -222,8 +222,11 @@ def test_runs_that_are_all_as_far_from_their_mean_do_not_tell_their_spread() -> 
     assert why(shifted).startswith("all runs are equally far from the mean")
     # Two policies whose runs move together: what is 0 in every resample is 0.
     assert spread_ratio(2 * upper, upper) == (2.0, 2.0, 2.0)
-    # A small error is an error: regrets that are nearly multiples of others.
+    # An error that rounding alone could make is none.
     values = np.random.default_rng(5).normal(size=(2, 1, 240))
+    ratio, low, high = spread_ratio(2 * (values[0] + 1e-12 * values[1]), values[0])
+    assert ratio == low == high == pytest.approx(2.0)
+    # A small error is an error: regrets that are nearly multiples of others.
     _, low, high = spread_ratio(values[0] + 1e-4 * values[1], values[0])
     assert low is not None
     assert high is not None
