@@ -136,9 +136,7 @@ def test_some_arm_must_be_present_in_every_round_up_to_the_last() -> None:
     visits = [Visiting(Rested(0.5), last=5), Visiting(Rested(0.9), first=6, last=8)]
     assert Problem(visits, horizon=8).horizon == 8
     for arms, horizon, absent in ((visits, 9, 9), (visits[1:], 8, 1), ([visits[0], Visiting(Rested(0.9), first=7)], 8, 6)):
-        with pytest.raises(
-            ValueError, match=f"^arms must be there in every round up to {horizon}, got none in round {absent}$"
-        ):
+        with pytest.raises(ValueError, match=f"in every round up to {horizon}, got none in round {absent}$"):
             Problem(arms, horizon=horizon)
 
 
