@@ -17,8 +17,6 @@ from typing import NamedTuple
 from rotting.errors import StoreDamagedError
 from rotting.store.records import digest
 
-LOSS_UNKNOWN = "it is not known whether acknowledged events are missing"
-
 _log = logging.getLogger("rotting.store")
 _MAGIC = b"ROTMARK1"
 _BODY = struct.Struct("<8s8sQQQQ?7x")  # followed by its CRC, four bytes
@@ -69,15 +67,28 @@ def read_mark(path: Path) -> Mark | None:
     raise ValueError("is not what was written")
 
 
-def find_loss(mark: Mark, path: Path, store_id: str, events: int, bandits: int) -> str:
-    """Compare a mark with the number of events and bandits in the store; return a sentence if something is wrong.
+class MarkProblem(NamedTuple):
+    """What is wrong with a store or with its mark."""
+
+    text: str
+    is_loss: bool
+    """Whether acknowledged events are missing; otherwise the mark cannot tell."""
+
+
+def unusable_mark(reason: str) -> MarkProblem:
+    """Return the problem of a mark that cannot be compared with its store."""
+    return MarkProblem(f"its -mark file {reason}: it is not known whether acknowledged events are missing", is_loss=False)
+
+
+def find_loss(mark: Mark, path: Path, store_id: str, events: int, bandits: int) -> MarkProblem | None:
+    """Compare a mark with the number of events and bandits in the store; return what is wrong, if anything is.
 
     Raises:
         StoreDamagedError: events or bandits are missing that were synchronised to the disk.
     """
     if mark.store != digest(store_id):
-        return f"its -mark file belongs to another store: {LOSS_UNKNOWN}"
-    problem = ""
+        return unusable_mark("belongs to another store")
+    problem = None
     counts = (("events", mark.events, mark.synced_events, events), ("bandits", mark.bandits, mark.synced_bandits, bandits))
     for what, acknowledged, synced, found in counts:
         lost = f"lost the last {acknowledged - found} of its {acknowledged} {what}, which were acknowledged"
@@ -85,8 +96,8 @@ def find_loss(mark: Mark, path: Path, store_id: str, events: int, bandits: int) 
             hint = "restore its -wal file or a backup; to go on without them, remove its -mark file"
             raise StoreDamagedError(f"{lost}: {hint}", path)
         if found < acknowledged:
-            problem = f'it {lost}, but not synchronised to the disk (durability "os" or "memory")'
-            _log.warning("%s: %s", path, problem)
+            problem = MarkProblem(f'it {lost}, but not synchronised to the disk (durability "os" or "memory")', is_loss=True)
+            _log.warning("%s: %s", path, problem.text)
     return problem
 
 

@@ -22,7 +22,7 @@ from rotting.store.files import (
     missing_file_error,
     sync_wal,
 )
-from rotting.store.marks import LOSS_UNKNOWN, Mark, MarkWriter, find_loss, read_mark
+from rotting.store.marks import Mark, MarkProblem, MarkWriter, find_loss, read_mark, unusable_mark
 from rotting.store.records import digest
 
 import apsw  # isort: skip - after `files`, which says what to install
@@ -35,7 +35,7 @@ class Opened(NamedTuple):
     bandits: BanditTable
     reader: EventReader
     appender: EventAppender
-    mark_problem: str
+    mark_problem: MarkProblem | None
     """Why acknowledged events are or may be missing; empty if they are not."""
 
 
@@ -68,7 +68,8 @@ def open_writer(database: Database, create: bool) -> Opened:
     _take_over(database, opened, is_unsynced=mark is not None and mark.sync_failed)
     database.watch_files()
     # The new mark replaces one that could not be used; but a loss is still reported.
-    return opened if "lost" in opened.mark_problem else opened._replace(mark_problem="")
+    found = opened.mark_problem
+    return opened if found is None or found.is_loss else opened._replace(mark_problem=None)
 
 
 def _check_may_create(database: Database, create: bool) -> None:
@@ -77,15 +78,15 @@ def _check_may_create(database: Database, create: bool) -> None:
         raise error
 
 
-def _read_mark(database: Database) -> tuple[Mark | None, str]:
+def _read_mark(database: Database) -> tuple[Mark | None, MarkProblem | None]:
     """Return the high-water mark, or why it cannot be read. It must be read before the file, since a writer may be at work."""
     try:
-        return read_mark(database.path), ""
+        return read_mark(database.path), None
     except ValueError as error:
-        return None, f"its -mark file {error}: {LOSS_UNKNOWN}"
+        return None, unusable_mark(str(error))
 
 
-def _load(database: Database, mark: Mark | None, mark_problem: str) -> Opened:
+def _load(database: Database, mark: Mark | None, mark_problem: MarkProblem | None) -> Opened:
     """Read the id, the bandits and the last event, and check that the store is complete."""
     with database.view():
         store_id, made_by, found = database.row("SELECT id, made_by, digest FROM store")

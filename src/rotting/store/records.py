@@ -63,8 +63,11 @@ def _payload_error(what: str, payload: object, error: Exception) -> Exception:
         return InvalidTypeError(what, "be a dict that JSON can carry", payload)
     if isinstance(error, UnicodeEncodeError):
         return InvalidValueError(what, "hold valid Unicode only", payload)
-    rule = "finite numbers only" if "compliant" in str(error) else "no reference to itself"
-    return InvalidValueError(what, f"hold {rule}", payload)
+    try:
+        json.dumps(payload)  # which allows infinities
+    except (ValueError, RecursionError):
+        return InvalidValueError(what, "hold no reference to itself", payload)
+    return InvalidValueError(what, "hold finite numbers only", payload)
 
 
 NOTE_FIELDS = frozenset({"note", "body", "answer", "cancelled"})

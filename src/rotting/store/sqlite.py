@@ -165,7 +165,7 @@ class SQLiteStore:
         """Check every page and every snapshot, and return a sentence for each damage."""
         self.flush()
         with self._database.use(), self._database.view():
-            found = [self._mark_problem] if self._mark_problem else []
+            found = [] if self._mark_problem is None else [self._mark_problem.text]
             found += self._snapshots.damages()
             (result,) = self._database.row("PRAGMA integrity_check(1)")
             if result != "ok":
