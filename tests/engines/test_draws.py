@@ -135,6 +135,14 @@ def test_problems_that_are_no_kin_are_refused_in_one_sentence(family: ProblemFam
     assert message in str(told.value)
 
 
+def test_the_reference_of_a_run_is_that_of_the_whole_game_whatever_the_checkpoints() -> None:
+    assert rotting.simulate(rotting.UCB1(), of_run(PLAIN, PLAIN), horizon=2, runs=2).reference == "optimal"
+    for checkpoints in ([1, 2], [30]):
+        result = rotting.simulate(rotting.UCB1(), of_run(BOTH, BOTH), runs=2, checkpoints=checkpoints)
+        assert result.reference.startswith("greedy (not optimal")
+    assert rotting.simulate(rotting.UCB1(), of_run(BOTH, BOTH), horizon=2, runs=2).reference == "optimal"
+
+
 def test_what_a_function_draws_is_not_kept(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match="problem must be a family of the library where games are kept or sent to a cluster, got ProblemFamily"

@@ -11,6 +11,8 @@ import pytest
 
 from rotting.errors import InvalidTypeError, InvalidValueError, RottingError
 from rotting.live.bandit import Bandit
+from rotting.live.reward_rule import RewardRule
+from rotting.policy import Policy
 from rotting.registry import make
 
 Verb = Callable[[Any, str, Any], Any]
@@ -276,6 +278,16 @@ def test_numbers_of_other_kinds_are_rewards(verb: str, reward: Any) -> None:
         each._guard.ids.new = lambda: "the same"  # type: ignore[method-assign]
         REWARDS[verb](each, each.decide().id, value)
     assert bandit.get_state() == plain.get_state()
+
+
+@pytest.mark.parametrize(
+    ("policy", "middle"),
+    [(make("kl-ucb"), 0.5), (make("kl-ucb", low=10.0, high=10.125), 10.0625), (make("ucb1"), 0.0)],
+    ids=repr,
+)
+def test_the_middle_of_a_range_is_accepted(policy: Policy, middle: float) -> None:
+    rule = RewardRule(policy)
+    assert rule.check(rule.middle) == middle
 
 
 def test_whole_numbers_of_other_kinds_are_counts() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rotting.errors import InvalidValueError
 from rotting.kernels.nested import flatten
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
@@ -320,6 +321,19 @@ def test_rounds_count_pulls_and_unasked_rewards() -> None:
     twin = Bandit.from_state(bandit.get_state())
     twin.update("b", 0.5)  # the reward of the second pull
     assert twin.rounds == 3
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [Bandit.decide, Bandit.pull, lambda bandit: bandit.decide(count=1), Bandit.preview, lambda bandit: bandit.update("a", 0.5)],
+)
+def test_a_round_after_the_horizon_is_refused_by_its_number(verb: Callable[[Bandit], object]) -> None:
+    bandit = Bandit(make("sw-ucb", horizon=3), arms=["a", "b"])
+    for _ in range(3):
+        bandit.update(bandit.pull(), 0.5)
+    with pytest.raises(InvalidValueError, match=r"^round must be at most 3, the horizon that .* is tuned for, got round 4;"):
+        verb(bandit)
+    assert bandit.rounds == 3
 
 
 def test_propensities() -> None:

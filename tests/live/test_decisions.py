@@ -2,7 +2,7 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,7 +146,7 @@ def test_ids_are_never_the_same() -> None:
     copy = Bandit.from_state(first.get_state())
     ids = {bandit.decide().id for bandit in (first, again, copy) for _ in range(100)}
     assert len(ids) == 300
-    assert min(map(len, ids)) >= 22  # 128 bits
+    assert set(map(len, ids)) == {32}  # 128 bits in hexadecimal digits
 
 
 @pytest.mark.parametrize("policy", WEIGHERS, ids=lambda each: each.name)
@@ -232,6 +232,15 @@ def test_what_is_waited_for_is_bounded() -> None:
     # The last ten answers are remembered.
     assert [bandit.reward(each.id, 0.0) for each in decisions] == ["unknown"] * 15 + ["duplicate"] * 10
     assert bandit.pending == 0
+
+
+@pytest.mark.parametrize("verb", [Bandit.decide, Bandit.pull, lambda bandit: bandit.decide(count=1)])
+def test_the_call_that_expires_a_decision_warns(verb: Callable[[Bandit], object]) -> None:
+    bandit = Bandit(make("ucb1"), arms=["a"], max_pending=2)
+    for _ in range(2):
+        verb(bandit)
+    with pytest.warns(RewardsWarning, match="max_pending reached"):
+        verb(bandit)
 
 
 def test_rewards_that_wait_for_their_turn_are_bounded_with_the_others() -> None:

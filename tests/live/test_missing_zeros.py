@@ -159,6 +159,31 @@ def test_few_answers_tell_nothing() -> None:
     assert watch.add_reward(1.0, 0, True, 10_000)
 
 
+def test_rewards_that_differ_tell_after_twenty_answers() -> None:
+    watch = MissingZeros()
+    assert not any(watch.add_reward(seconds_watched(k), 0, True, 10_000) for k in range(19))
+    assert watch.add_reward(seconds_watched(19), 0, True, 10_000)
+
+
+ANSWERS: dict[str, tuple[Callable[[Bandit], Any], Callable[[Bandit, Any], Any]]] = {
+    "update": (Bandit.pull, lambda bandit, arm: bandit.update(arm, 1.0)),
+    "reward": (Bandit.decide, lambda bandit, decision: bandit.reward(decision, 1.0)),
+    "reward_many": (Bandit.decide, lambda bandit, decision: bandit.reward_many([(decision, 1.0)])),
+}
+
+
+@pytest.mark.parametrize("verb", ANSWERS)
+def test_the_call_with_the_telling_reward_warns(verb: str) -> None:
+    choose, answer = ANSWERS[verb]
+    bandit = Bandit(make("uniform"), arms=["a"])
+    answer(bandit, choose(bandit))
+    made = [choose(bandit) for _ in range(50)]
+    for _ in range(6):
+        answer(bandit, made.pop())  # a warning would be an error
+    with pytest.warns(match="no reward was 0 so far, and 43 decisions have none"):
+        answer(bandit, made.pop())
+
+
 def test_it_is_told_once_also_over_a_restart() -> None:
     bandit = Bandit(make("uniform"), arms=range(3))
     ids = [bandit.decide().id for _ in range(50)]

@@ -64,6 +64,16 @@ def test_a_state_of_version_3_goes_on(name: str) -> None:
     assert twin.get_state()["state"] == bandit.get_state()["state"]
 
 
+def test_open_decisions_and_early_rewards_are_saved_with_the_same_fields() -> None:
+    bandit = Bandit(make("raw-ucb"), arms=["a"])
+    one, two, three, four = (bandit.decide() for _ in range(4))
+    bandit.reward(two.id, 0.5)
+    bandit.expire(three.id, missing=0.25)
+    saved = [[one.id, 0, 1, 1.0, None, 0, False], [two.id, 0, 2, 1.0, 0.5, 4, False]]
+    saved += [[three.id, 0, 3, 1.0, 0.25, 4, True], [four.id, 0, 4, 1.0, None, 0, False]]
+    assert bandit.get_state()["decisions"] == saved
+
+
 def test_other_versions_are_refused() -> None:
     state = Bandit(make("ucb1"), arms=["a"]).get_state()
     for version in (1, 2, 5, None, "4"):

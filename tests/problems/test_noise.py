@@ -536,6 +536,28 @@ def test_a_noise_by_arm_pays_what_the_noise_of_each_arm_pays() -> None:
         assert min(pulls) > 0
 
 
+class Drawing:
+    """Something with a `draw` that is no noise."""
+
+    draw = Gaussian.draw
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        (Drawing(), "; its class must inherit from rotting.kit.Noise"),
+        (0.5, ""),
+        ("gaussian", ""),
+        (Gaussian, ""),
+        (Drawing, ""),
+    ],
+)
+def test_a_base_class_is_asked_for_only_of_what_draws(given: Any, hint: str) -> None:
+    with pytest.raises(TypeError, match=r"^noise must be a noise such as Gaussian\(1.0\), got ") as told:
+        stationary([0.5], given)
+    assert str(told.value).partition(";")[2] == hint.removeprefix(";")
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -2,6 +2,8 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -29,6 +31,16 @@ def test_the_file_may_be_rotated(tmp_path: Path) -> None:
     (tmp_path / "access.log").rename(tmp_path / "access.log.1")
     log.reopen()
     assert (tmp_path / "access.log").exists()
+    log.close()
+
+
+def test_lines_are_in_the_file_as_soon_as_they_are_flushed(tmp_path: Path) -> None:
+    request: Any = SimpleNamespace(holder=SimpleNamespace(name="me"), path="/livez", peer="127.0.0.1", method="GET")
+    log = AccessLog(str(tmp_path / "access.log"))
+    for number in (1, 2):
+        log.add(request, 200, 0.1)
+        log.flush()
+        assert len((tmp_path / "access.log").read_text().splitlines()) == number
     log.close()
 
 

@@ -1,13 +1,16 @@
 """Every route, every outcome, every error."""
 
+import asyncio
 import json
 import math
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rotting
+from rotting.service.application import Application
 from rotting.service.tokens import new_token
 from tests.helpers.services import SONGS, Client, Response, Running, running
 
@@ -303,6 +306,32 @@ def test_a_reward_that_is_no_number_is_refused(shared_client: Client, text: str,
     assert outcomes(shared_client, (made["id"], 1.0)) == ["applied"]  # none of the batch was
 
 
+def test_a_request_expires_at_most_ten_thousand_decisions(shared_client: Client) -> None:
+    def expire(limit: int) -> Response:
+        return shared_client("POST", f"{BANDIT}/expirations", {"older_than_rounds": 2**53, "limit": limit})
+
+    assert expire(10_000).body == {"results": [], "expired": 0, "more": False}
+    problem(expire(10_001), 422, "invalid-value", field="limit")
+
+
+@pytest.mark.parametrize(
+    ("longest", "request_of"),
+    [
+        (100, lambda text: ("POST", f"{BANDIT}/rewards", [{"id": text, "reward": 1.0}])),
+        (100, lambda text: ("POST", f"{BANDIT}/expirations", {"ids": [text]})),
+        (100, lambda text: ("PUT", f"/v1/bandits/{text}", SONGS)),
+        (200, lambda text: ("POST", f"{BANDIT}/decisions", {"idempotency_key": text})),
+        (200, lambda text: ("PUT", f"/v1/bandits/arm-{len(text)}", {**SONGS, "arms": [text]})),
+    ],
+)
+def test_ids_names_keys_and_arms_have_a_longest_length(
+    shared_client: Client, longest: int, request_of: Callable[[str], tuple[str, str, Any]]
+) -> None:
+    accepted, refused = (shared_client(*request_of("x" * length)) for length in (longest, longest + 1))
+    assert accepted.status in {200, 201}, accepted
+    problem(refused, 422, "invalid-value")
+
+
 def test_a_reward_outside_the_range_of_the_policy_is_refused(client: Client) -> None:
     client("PUT", BANDIT, {"policy": "kl-ucb", "arms": ["a", "b"]})
     (made,) = decide(client)
@@ -502,6 +531,71 @@ def test_tokens_open_what_their_scopes_say(tmp_path: Path) -> None:
         assert both("GET", BANDIT, Authorization=f"bearer {by_scope['read']}").status == 200
 
 
+async def get(app: Application, path: str, token: str = "", send: Callable[[Any], Awaitable[None]] | None = None) -> int:
+    """Ask an application that no server runs, and return the status."""
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def keep(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {token}".encode())]
+    scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "query_string": b"", "headers": headers}
+    await app(scope, receive, send or keep)
+    return int(sent[0]["status"]) if sent else 0
+
+
+def test_a_reload_takes_the_new_tokens_and_leaves_a_renamed_access_log(tmp_path: Path) -> None:
+    file, log = tmp_path / "tokens", tmp_path / "access.log"
+    old = new_token(file, "old", ["read"])
+
+    async def use() -> list[int]:
+        async with Application(tmp_path / "songs.rot", token_file=file, access_log=str(log)) as app:
+            found = [await get(app, "/v1/bandits", old)]
+            file.unlink()
+            new = new_token(file, "new", ["read"])
+            log.rename(tmp_path / "access.log.1")
+            app.reload()
+            return found + [await get(app, "/v1/bandits", each) for each in (old, new)]
+
+    assert asyncio.run(use()) == [200, 401, 200]
+    names = [[line.split()[2] for line in each.read_text().splitlines()] for each in (tmp_path / "access.log.1", log)]
+    assert names == [["old"], ["-", "new"]]
+
+
+def test_a_reload_without_tokens_and_access_log_changes_nothing(tmp_path: Path) -> None:
+    async def use() -> int:
+        async with Application(tmp_path / "songs.rot") as app:
+            app.reload()
+            return await get(app, "/v1/bandits")
+
+    assert asyncio.run(use()) == 200
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_response_that_nobody_reads_ends_at_its_deadline_or_when_the_server_cancels_it(tmp_path: Path, late: bool) -> None:
+    """Only the server's own cancellation passes through: at a deadline the request ends as if it had been answered."""
+
+    async def use() -> bool:
+        sending = asyncio.Event()
+
+        async def send(message: Any) -> None:
+            sending.set()
+            await asyncio.Event().wait()
+
+        async with Application(tmp_path / "songs.rot", deadline=0.0 if late else 30.0) as app:
+            task = asyncio.ensure_future(get(app, "/livez", send=send))
+            await sending.wait()
+            if not late:
+                task.cancel()
+            await asyncio.wait([task])
+            return task.cancelled()
+
+    assert asyncio.run(use()) != late
+
+
 def test_pages_of_other_sites_get_nothing(service: Running) -> None:
     client = service.client()
     problem(client("GET", "/v1/bandits", Host="evil.example"), 403, "forbidden", field="Host")
@@ -521,6 +615,13 @@ def test_who_asks_too_often_must_wait(tmp_path: Path) -> None:
         assert client("GET", "/livez").status == 200
 
 
+def test_a_long_explanation_has_every_arm_once(client: Client) -> None:
+    arms = [f"a{k}" for k in range(2_001)]  # more than are encoded at a time
+    assert client("PUT", BANDIT, {**SONGS, "arms": arms}).status == 201
+    answer = client("GET", f"{BANDIT}/explain")
+    assert (answer.body["round"], [each["arm"] for each in answer.body["arms"]]) == (1, arms)
+
+
 def test_health_and_metrics(songs: Client) -> None:
     assert songs("GET", "/livez").body == {"status": "alive"}
     assert songs("GET", "/readyz").body == {"status": "ready"}
@@ -538,6 +639,14 @@ def test_health_and_metrics(songs: Client) -> None:
     ):
         assert f"\n{line}\n" in text, line
     assert 'rotting_pending_oldest_seconds{bandit="songs"}' in text
+
+
+def test_responses_are_counted_by_their_status(client: Client) -> None:
+    for path in ("/livez", "/nowhere", "/livez"):
+        client("GET", path)
+    lines = client("GET", "/metrics").body.decode().splitlines()
+    counted = {line for line in lines if line.startswith("rotting_responses_total")}
+    assert counted == {'rotting_responses_total{status="200"} 2.0', 'rotting_responses_total{status="404"} 1.0'}
 
 
 def test_rewards_without_zeros_are_told_to_the_log_and_change_no_answer(

@@ -3,16 +3,21 @@
 import asyncio
 import threading
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rotting
+from rotting.errors import StoreFullError
 from rotting.service.bandits import Bandits
 from rotting.service.committer import Committer
 from rotting.service.compiling import CompileReport
 from rotting.store.host import Host
+from rotting.store.hosted import Hosted
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.services import SONGS, Client, Running, running
@@ -176,6 +181,25 @@ def test_states_are_saved_while_pages_are_decided(tmp_path: Path, monkeypatch: p
         assert store.last == 10 * (1 + 30 + 2 + 50)
 
 
+def test_a_snapshot_that_was_not_saved_is_followed_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotting.store.limits.SNAPSHOT_EVENTS", 20)
+    path, saved = tmp_path / "songs.rot", []  # type: tuple[Path, list[int]]
+    with running(path, durability="memory") as service:
+
+        def save(hosted: Hosted, number: int, parts: Any) -> None:
+            saved.append(number)
+            if len(saved) == 1:
+                raise StoreFullError("is full", path)
+
+        monkeypatch.setattr(service.host, "save_snapshot", save)
+        client, deadline = service.client(), time.monotonic() + 30.0
+        assert client("PUT", BANDIT, {**SONGS, "arms": [f"a{k}" for k in range(20)]}).status == 201
+        while len(saved) < 3:
+            assert client("POST", f"{BANDIT}/decisions", {"count": 20}).status == 200
+            assert time.monotonic() < deadline
+    assert saved[0] < saved[1] < saved[2]
+
+
 def test_too_many_long_requests_are_refused(service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rotting.service.workers._QUEUE", 2)
     hosted, go_on = service.host.live["songs"], threading.Event()
@@ -207,41 +231,73 @@ def test_too_many_long_requests_are_refused(service: Running, songs: Client, mon
     assert sorted(statuses) == [200, 200, 503, 503, 503, 503]
 
 
+@asynccontextmanager
+async def one_bandit(path: Path) -> AsyncIterator[tuple[Bandits, Hosted]]:
+    """A bandit, and those of the service, without a server."""
+    host = Host(path)
+    bandits, committer = Bandits(host, CompileReport(lambda _: None)), Committer(host, lambda *_: None)
+    bandits.commit = committer.commit
+    yield bandits, host.adopt(host.make("songs", rotting.UCB1(), ["jazz", "rock"]))
+    await bandits.finish()
+    await committer.close()
+    await bandits.close()
+    host.close()
+
+
+def count_turns() -> list[int]:
+    """Return a list with the number of turns of the event loop, which grows."""
+    loop, turns = asyncio.get_running_loop(), [0]
+
+    def count() -> None:
+        turns[0] += 1
+        loop.call_soon(count)
+
+    count()
+    return turns
+
+
+def test_a_long_queue_gives_the_event_loop_turns_and_does_not_pause(tmp_path: Path) -> None:
+    async def run() -> tuple[list[int], float]:
+        async with one_bandit(tmp_path / "songs.rot") as (bandits, hosted):
+            turns = count_turns()
+
+            def slow() -> int:
+                time.sleep(0.01)  # longer than the queue may keep the event loop
+                return turns[0]
+
+            long = asyncio.ensure_future(bandits.change(hosted, lambda: None, heavy=True))
+            await asyncio.sleep(0)
+            others = [asyncio.ensure_future(bandits.change(hosted, slow)) for _ in range(5)]
+            await long
+            began = time.monotonic()
+            return await asyncio.gather(*others), time.monotonic() - began
+
+    turns, seconds = asyncio.run(run())
+    assert all(before < after for before, after in pairwise(turns))
+    assert seconds < 3.0  # five changes of 0.01 s
+
+
 def test_requests_no_longer_wait_in_line_once_a_long_one_has_ended(tmp_path: Path) -> None:
     """Sixteen clients that never pause: their requests take the short way again, on which nothing else runs in between."""
 
     async def run() -> list[bool]:
-        loop, host = asyncio.get_running_loop(), Host(tmp_path / "songs.rot")
-        bandits = Bandits(host, CompileReport(lambda _: None))
-        committer = Committer(host, lambda *_: None)
-        bandits.commit = committer.commit
-        hosted = host.adopt(host.make("songs", rotting.UCB1(), ["jazz", "rock"]))
-        turns = 0  # of the event loop
+        async with one_bandit(tmp_path / "songs.rot") as (bandits, hosted):
+            turns = count_turns()
 
-        def count() -> None:
-            nonlocal turns
-            turns += 1
-            loop.call_soon(count)
+            async def ask() -> list[bool]:
+                waited = []
+                for _ in range(50):
+                    before = turns[0]
+                    await bandits.change(hosted, hosted.bandit.decide)
+                    waited.append(turns[0] > before)
+                    await asyncio.sleep(0)
+                return waited
 
-        async def ask() -> list[bool]:
-            waited = []
-            for _ in range(50):
-                before = turns
-                await bandits.change(hosted, hosted.bandit.decide)
-                waited.append(turns > before)
-                await asyncio.sleep(0)
-            return waited
-
-        count()
-        long = asyncio.ensure_future(bandits.change(hosted, lambda: time.sleep(0.05), heavy=True))
-        await asyncio.sleep(0)
-        clients = [asyncio.ensure_future(ask()) for _ in range(16)]
-        await long
-        found = await asyncio.gather(*clients)
-        await bandits.finish()
-        await committer.close()
-        await bandits.close()
-        host.close()
+            long = asyncio.ensure_future(bandits.change(hosted, lambda: time.sleep(0.05), heavy=True))
+            await asyncio.sleep(0)
+            clients = [asyncio.ensure_future(ask()) for _ in range(16)]
+            await long
+            found = await asyncio.gather(*clients)
         return [any(waited[-40:]) for waited in found]
 
     assert not any(asyncio.run(run()))

@@ -247,6 +247,13 @@ def test_an_arm_whose_removal_was_not_confirmed_is_removed(port: int, name: str)
         assert sure.bandit(name).show()["arms"] == ["jazz", "folk"]
 
 
+def test_more_decisions_than_a_request_expires_may_be_expired(port: int, name: str) -> None:
+    with rotting.Client(at(port)) as client:
+        client.create(name, rotting.UCB1(), arms=ARMS)
+        client.bandit(name).decide(count=2)
+        assert client.bandit(name).expire(older_than_rounds=0, limit=1_000_000) == 1  # the last one is no round old
+
+
 def test_many_async_calls_over_a_line_that_breaks(port: int, name: str) -> None:
     async def work(line: int) -> list[str]:
         async with rotting.AsyncClient(at(line), retries=20) as client:

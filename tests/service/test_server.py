@@ -3,6 +3,7 @@
 `ROTTING_STRESS=1` kills 200 times.
 """
 
+import inspect
 import json
 import random
 import signal
@@ -17,8 +18,10 @@ from typing import Any
 
 import pytest
 
+from rotting.cli import main
 from rotting.errors import InvalidValueError
 from rotting.service.admission import is_loopback
+from rotting.service.application import Application
 from rotting.service.server import Service, Settings, bind_sockets
 from rotting.store.sqlite import SQLiteStore
 from tests.conftest import STRESS
@@ -220,6 +223,18 @@ def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
     assert set(told.values()) == {1}
     learned = {each["id"]: each["reward"] for each in payloads if each.get("event") == "rewarded"}
     assert rewarded.items() <= learned.items()
+
+
+def test_the_command_line_and_the_application_have_the_defaults_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[Settings] = []
+    monkeypatch.setattr("rotting.service.server.serve", lambda path, settings, say: served.append(settings))
+    assert main(["serve", "songs.rot"]) == 0
+    assert served == [Settings()]
+    defaults = {
+        name: each.default for name, each in inspect.signature(Application).parameters.items() if name in Settings._fields
+    }
+    assert len(defaults) > 5
+    assert defaults == {name: getattr(Settings(), name) for name in defaults}
 
 
 def test_a_bind_to_other_machines_needs_tokens(tmp_path: Path) -> None:

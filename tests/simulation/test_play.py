@@ -149,6 +149,44 @@ class ChangesItsMind(Policy):
     kernel = Kernel(init, choose, update, explain)
 
 
+def shift(p: Params, s: State, t: int, key: int, arms: np.ndarray) -> int:
+    return int(arms[(t + min(s.asked[0], 1)) % arms.size])
+
+
+class ShiftsItsTurns(Policy):
+    """Pulls the arms in turn, beginning with another one once it was asked."""
+
+    name = "shifts-its-turns"
+    kernel = Kernel(init, shift, update, explain)
+
+
+def see(p: Params, s: State, t: int, arms: np.ndarray, arm: int) -> Reason:
+    return Reason(float(arm), 0.0, 0, 0.0)
+
+
+class TellsOnly(Policy):
+    name = "tells-only"
+    kernel = Kernel(init, shift, update, see)
+
+
+def test_a_policy_of_others_that_explains_itself_is_played() -> None:
+    game = rotting.play(TellsOnly(), Problem.rested([0.5, 0.4], horizon=4))
+    assert game.arm.tolist() == [1, 0, 1, 0]
+    assert game.index is not None
+    assert game.index[:, 1].tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("policy", "means"),
+    [(ChangesItsMind(), [0.5, 0.5]), (ShiftsItsTurns(), [0.5, 0.4])],
+    ids=["other pulls of the same regret", "the same pulls in another order"],
+)
+def test_another_game_is_found_by_its_pulls_and_by_its_regret(policy: Policy, means: list[float]) -> None:
+    for horizon in (20, 21):
+        with pytest.raises(errors.KernelError, match="explain must change nothing that a choice depends on"):
+            rotting.play(policy, Problem.rested(means, horizon=horizon))
+
+
 def test_a_policy_that_changes_its_mind_when_it_is_asked_is_refused() -> None:
     problem = Problem.rested([0.5, 0.4], horizon=20)
     with pytest.raises(errors.KernelError, match=r"^ChangesItsMind\(\): explain must change nothing that a choice depends on"):

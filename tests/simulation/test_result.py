@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from rotting import errors, policy, problems, registry, theory
 from rotting.common.statistics import mean_interval, what_runs_can_miss
 from rotting.policy import Policy
+from rotting.problems.arms import Tabulated
 from rotting.problems.oracle import GREEDY_TWO_CLOCKS, OPTIMAL
 from rotting.simulation import result_files
 from rotting.simulation.result import Result
@@ -817,6 +818,12 @@ def test_the_time_of_a_round_is_that_of_all_merged_runs() -> None:
     assert Result.merge(*shards).us_per_round.tolist() == Result.merge(*shards[::-1]).us_per_round.tolist() == [4.0, 2.0]
 
 
+def test_a_single_run_that_was_timed_gives_the_time_of_a_round() -> None:
+    untimed = changed(_shard(0, 5), us_per_round=np.full(2, np.nan))
+    timed = changed(_shard(5, 1), us_per_round=np.array([5.0, np.nan]))
+    np.testing.assert_array_equal(Result.merge(untimed, timed).us_per_round, [5.0, np.nan])
+
+
 def test_policies_and_runs_merge_to_the_whole() -> None:
     problem, records = problems.two_arms(horizon=40), ("arms", "rewards")
     one, two, three = (registry.make(name) for name in ("ucb1", "uniform", "raw-ucb"))
@@ -961,6 +968,16 @@ def test_a_problem_made_from_a_function_is_whole_after_loading(problem: problems
     assert shorter.regret.tobytes() == simulate(UCB1, problem, horizon=11, runs=4).regret.tobytes()
     with pytest.raises(ValueError, match="horizon must be at most"):
         loaded.means(31)
+
+
+def test_the_means_of_a_loaded_problem_cannot_be_changed(tmp_path: Path) -> None:
+    simulate(UCB1, problems.two_arms(horizon=20), runs=2).save(tmp_path / "result")
+    loaded = Result.load(tmp_path / "result").played
+    assert loaded is not None
+    tables = [arm.table for arm in loaded.arms if isinstance(arm, Tabulated)]
+    assert len(tables) == 2
+    for table in (loaded.means(), *tables):
+        assert not any(array.flags.writeable for array in (table.round_values, table.pull_starts, table.pull_values))
 
 
 def test_a_result_that_was_saved_without_means_has_no_problem(tmp_path: Path) -> None:

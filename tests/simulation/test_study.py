@@ -334,6 +334,17 @@ def test_a_plot_says_how_long_the_games_are(study: Study) -> None:
     plt.close("all")
 
 
+@pytest.mark.parametrize(
+    ("runs", "of_a_plot", "of_a_map"), [(1, "A run of", "A single run."), (2, "Mean of 2 runs of", "Mean of 2 runs.")]
+)
+def test_pictures_of_one_problem_say_how_many_runs_they_show(runs: int, of_a_plot: str, of_a_map: str) -> None:
+    policies = rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4], sigma=[0.5, 1.0])
+    study = rotting.sweep(policies, rotting.problems.two_arms(horizon=30), runs=runs)
+    assert f"{of_a_plot} 30 rounds" in words(study.plot())
+    assert of_a_map in words(study.heat_map())
+    plt.close("all")
+
+
 def test_a_plot_is_over_the_first_parameter_with_numbers() -> None:
     problems = [rotting.problems.two_arms(L=L, horizon=30) for L in (0.5, 1.0)]
     study = rotting.sweep(rotting.grid(rotting.UCB1, sigma=[0.5, 1.0]), problems, runs=3)

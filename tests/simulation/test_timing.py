@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pickle
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -26,15 +27,17 @@ def test_every_process_measures_every_policy(capfd: pytest.CaptureFixture[str]) 
     assert "2/2" in capfd.readouterr().err
 
 
-def test_a_process_writes_the_times_of_the_games_that_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    games = [Simulation((UCB1(), Uniform()), two_arms(horizon=20), runs=2), Simulation(UCB1(), two_arms(horizon=20), runs=1)]
-    written = io.StringIO()
+def test_a_process_that_measures_prints_the_times_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    games = [Simulation((UCB1(), Uniform()), two_arms(horizon=30), runs=2), Simulation(UCB1(), two_arms(horizon=20), runs=1)]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pickle.dumps(games))))
-    monkeypatch.setattr("sys.stdout", written)
-    timing._play_in_this_process()
-    times = json.loads(written.getvalue())
+    runpy.run_path(timing.__file__, run_name="__main__")
+    printed = capsys.readouterr()
+    times = json.loads(printed.out)
     assert [len(each) for each in times] == [2, 1]
     assert all(time > 0.0 for each in times for time in each)
+    assert printed.err == ""
 
 
 def test_nothing_to_time_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,6 +100,15 @@ def test_the_shortest_game_is_shown() -> None:
     assert len(played.to_pandas()) == 1
 
 
+def test_a_notebook_shows_pulls_and_mean_rewards_of_the_arms() -> None:
+    played = game()
+    shown = played._repr_html_()
+    for arm in range(2):
+        rewards = played.reward[played.arm == arm]
+        for number in (f"arm {arm}", f"{len(rewards)}", f"{rewards.mean():.4g}", f"{played.means[-1, arm]:.4g}"):
+            assert f">{number}</td>" in shown
+
+
 def test_a_notebook_shows_indices_as_the_picture_does_without_the_first_ones() -> None:
     played = rotting.play(rotting.RAWUCB(), rotting.problems.two_arms(horizon=200))
     assert played.index is not None

@@ -12,7 +12,7 @@ import pytest
 
 from rotting.errors import InvalidTypeError, NotAStoreError, PathMissingError, StoreError, StoreFormatError
 from rotting.store.backup import backup
-from rotting.store.files import APPLICATION_ID, FORMAT
+from rotting.store.files import APPLICATION_ID, FORMAT, create_store
 from rotting.store.sqlite import SQLiteStore
 from tests.helpers.stores import numbered, run, sql
 
@@ -78,6 +78,13 @@ def test_the_name_of_a_new_store_outlives_a_power_cut(tmp_path: Path, monkeypatc
     SQLiteStore(store).close()
     backup(store, copy, progress=False)
     assert synchronised == [[True, False], [True, True]]
+
+
+def test_a_new_file_is_in_wal_mode_before_it_is_opened(tmp_path: Path) -> None:
+    """Changing the mode needs the file alone: a reader that is quicker than the writer would be in the way."""
+    create_store(tmp_path / "songs.rot")
+    assert [each.name for each in tmp_path.iterdir()] == ["songs.rot"]
+    assert sql(tmp_path / "songs.rot", "PRAGMA journal_mode") == [("wal",)]
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:

@@ -174,6 +174,23 @@ def test_there_is_one_writer_and_its_successor_has_a_higher_epoch(here: Place) -
         assert second.epoch == first.epoch + 1
 
 
+def test_a_reader_that_is_closed_leaves_the_writer_its_lock(here: Place) -> None:
+    with started(here) as writer:
+        here.open(readonly=True).close()
+        with pytest.raises(StoreLockedError, match="another writer has it"):
+            here.open()
+        writer.append(numbered(1, 1))
+
+
+def test_a_writer_that_is_closed_twice_leaves_its_successor_the_lock(here: Place) -> None:
+    first = started(here)
+    first.close()
+    with here.open():
+        first.close()
+        with pytest.raises(StoreLockedError, match="another writer has it"):
+            here.open()
+
+
 def append_and_flush(store: Store, batch: list[tuple[str, Any]]) -> None:
     """What is held back finds out when it is handed over."""
     store.append(batch)

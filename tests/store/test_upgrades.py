@@ -1,5 +1,6 @@
 """A store opens after an upgrade that changes decisions: the log is trusted, and only `verify` compares."""
 
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -187,6 +188,14 @@ def test_a_log_that_does_not_name_its_writer_opens_and_verifies() -> None:
     assert found.problems == ()
     assert "turns: epoch 1 was written by an unknown version" in found.notes
     assert len(found.notes) == 5  # two writers, the decisions of each that differ, and a snapshot
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Kernel) if each.name != "params"])
+def test_a_change_of_any_function_of_a_policy_is_another_writer(name: str) -> None:
+    policy, other = upgraded(choose), upgraded(choose)
+    changed: dict[str, Any] = {name: choose_backwards}
+    type(other).kernel = replace(policy.kernel, **changed)
+    assert Writer.of(policy) == Writer.of(upgraded(choose)) != Writer.of(other)
 
 
 def test_a_host_names_the_writer_before_its_first_events(tmp_path: Path) -> None:
