@@ -15,6 +15,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -200,7 +201,9 @@ def attempt(slot: Path, deadline: Deadline, chosen: Sequence[tuple[str, Mapping[
     for file, seconds in chosen:
         deadline.set(IMPORTS)
         plugin = _RunChosen(seconds, deadline, killer)
-        status = pytest.main([*OPTIONS, str(slot / file)], plugins=[plugin])
+        status: int | pytest.ExitCode = pytest.ExitCode.OK
+        with suppress(ExceptionGroup):  # of warnings when pytest ends, such as sockets of an earlier test that are still open
+            status = pytest.main([*OPTIONS, str(slot / file)], plugins=[plugin])
         if plugin.killer:
             killer.write_text(plugin.killer)
             return KILLED

@@ -29,13 +29,13 @@ class Mark(NamedTuple):
 
     store: bytes
     """The digest of the store's id."""
-    events: int = 0
+    events: int
     """The number of the last event whose commit returned."""
-    bandits: int = 0
+    bandits: int
     """How many bandits there were then."""
-    synced_events: int = 0
+    synced_events: int
     """The number of the last event that was synchronised to the disk, so that it survives a power cut."""
-    synced_bandits: int = 0
+    synced_bandits: int
     sync_failed: bool = False
     """Whether a commit ended in an I/O error: what can be read from the WAL may not be on the disk."""
 
