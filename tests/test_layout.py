@@ -38,7 +38,6 @@ TESTED_WITH = {
     "service/event_stream.py": "service/test_broadcast.py",
     "service/messages.py": "service/test_application.py",
     "service/read_handlers.py": "service/test_application.py",
-    "service/requests.py": "service/test_application.py",
     "service/transport.py": "service/test_application.py",
     "service/workers.py": "service/test_bandits.py",
     "store/bandit_table.py": "store/test_sqlite.py",

@@ -352,7 +352,7 @@ def unknown(i: int, t: int, n: int) -> float:
         (lambda: Problem.by_function(unknown, 2), "unknown "),
         (
             lambda: Problem([*Problem.by_function(mu, 1).arms, Rested(0.5)]),
-            "arms must all come from one function, as Problem.by_function makes them, or none of them",
+            "arms must not mix arms of Problem.by_function with other arms",
         ),
         (
             lambda: rotting.simulate(rotting.UCB1(), ProblemFamily(lambda _: RECOVERING), runs=2),

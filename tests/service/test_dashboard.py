@@ -374,7 +374,7 @@ def test_a_token_is_asked_for_and_kept_in_the_tab(browser: "Browser", tmp_path: 
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{service.port}/#/songs")
         field = page.get_by_label("Token", exact=True)
-        for wrong, told in (("guess", "not known"), (writer, "scope must be read")):
+        for wrong, told in (("guess", "an unknown one"), (writer, "scope must be read")):
             field.fill(wrong)
             page.keyboard.press("Enter")
             page.locator("#told", has_text=told).wait_for()
