@@ -171,6 +171,19 @@ def play(
 ODD_SIZES = [(1, 40), (5, 3), (7, 7), (2, 1)]  # arms and rounds
 
 
+def assert_equals_reference_on_tables(policy: Policy, rounds: int) -> None:
+    """Assert that a policy and its reference make the same choices, on every kind of table with three arms."""
+    for name, table in tables(3, rounds).items():
+        assert play(policy, table.tolist(), rounds) == play_naive(policy, table.tolist(), rounds), name
+
+
+def assert_equals_reference_on_odd_sizes(policy: Policy, name: str = "noise") -> None:
+    """Assert that a policy and its reference make the same choices where there is one arm, or fewer rounds than arms."""
+    for n_arms, rounds in ODD_SIZES:
+        table = tables(n_arms, rounds)[name].tolist()
+        assert play(policy, table, rounds) == play_naive(policy, table, rounds), (n_arms, rounds)
+
+
 def changing_arms(t: int) -> list[int]:
     """Which of four arms are available: one has left in turn, and now and then only the first two are there."""
     return [i for i in range(4) if (t // 5) % 4 != i and (t % 7 != 0 or i < 2)]

@@ -16,7 +16,18 @@ from rotting.live.checks import check_policy
 from rotting.parts.doubling import doubling
 from rotting.policies.ada_iltcb import AdaILTCB, add_probabilities
 from tests.conftest import FEW, INTERPRETED
-from tests.helpers.games import KEY, ODD_SIZES, Player, changing_arms, play, play_naive, reference, tables, tied_tables
+from tests.helpers.games import (
+    KEY,
+    Player,
+    assert_equals_reference_on_odd_sizes,
+    assert_equals_reference_on_tables,
+    changing_arms,
+    play,
+    play_naive,
+    reference,
+    tables,
+    tied_tables,
+)
 from tests.reference.exponential_weights import pick
 from tests.reference.policy import Bounded, Draws
 
@@ -143,15 +154,12 @@ SMALL = [  # of several blocks in a game, with replays; the last two have epochs
 
 @pytest.mark.parametrize("policy", SMALL, ids=repr)
 def test_choices_with_small_constants_equal_the_reference(policy: AdaILTCB) -> None:
-    for name, table in tables(3, HORIZON).items():
-        assert play(policy, table.tolist(), HORIZON) == play_naive(policy, table.tolist(), HORIZON), name
+    assert_equals_reference_on_tables(policy, HORIZON)
 
 
 @pytest.mark.parametrize("policy", SMALL, ids=repr)
 def test_odd_sizes_with_small_constants_equal_the_reference(policy: AdaILTCB) -> None:
-    for n_arms, horizon in ODD_SIZES:
-        table = tables(n_arms, horizon)["coins"].tolist()
-        assert play(policy, table, horizon) == play_naive(policy, table, horizon), (n_arms, horizon)
+    assert_equals_reference_on_odd_sizes(policy, "coins")
 
 
 @pytest.mark.parametrize("policy", SMALL, ids=repr)

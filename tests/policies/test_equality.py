@@ -7,7 +7,16 @@ from hypothesis import given, settings
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import FEW, INTERPRETED
-from tests.helpers.games import ODD_SIZES, examples, play, play_naive, tables, taking_priors, tied_tables
+from tests.helpers.games import (
+    assert_equals_reference_on_odd_sizes,
+    assert_equals_reference_on_tables,
+    examples,
+    play,
+    play_naive,
+    tables,
+    taking_priors,
+    tied_tables,
+)
 from tests.reference.by_name import naive_class
 from tests.reference.policy import Policy as Reference
 
@@ -32,15 +41,12 @@ def test_every_learner_has_a_reference_in_its_test(policy: Policy) -> None:
 @pytest.mark.parametrize("policy", variants(), ids=repr)
 def test_choices_equal_the_reference(policy: Policy) -> None:
     horizon = min(HORIZON, SLOW.get(policy.name, HORIZON))
-    for name, table in tables(3, horizon).items():
-        assert play(policy, table.tolist(), horizon) == play_naive(policy, table.tolist(), horizon), name
+    assert_equals_reference_on_tables(policy, horizon)
 
 
 @pytest.mark.parametrize("policy", variants(), ids=repr)
 def test_odd_sizes_equal_the_reference(policy: Policy) -> None:
-    for n_arms, horizon in ODD_SIZES:
-        table = tables(n_arms, horizon)["noise"].tolist()
-        assert play(policy, table, horizon) == play_naive(policy, table, horizon), (n_arms, horizon)
+    assert_equals_reference_on_odd_sizes(policy)
 
 
 @pytest.mark.parametrize("policy", variants(), ids=repr)

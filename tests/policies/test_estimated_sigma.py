@@ -27,7 +27,16 @@ from rotting.registry import from_json, list_policies, make
 from rotting.simulation.simulate import simulate
 from rotting.theory.theorems import why_no_bounds
 from tests.conftest import FEW, INTERPRETED
-from tests.helpers.games import ODD_SIZES, Player, changing_arms, play, play_naive, tables, tied_tables
+from tests.helpers.games import (
+    Player,
+    assert_equals_reference_on_odd_sizes,
+    assert_equals_reference_on_tables,
+    changing_arms,
+    play,
+    play_naive,
+    tables,
+    tied_tables,
+)
 from tests.reference.noise import estimated_sigma
 
 HORIZON = 60 if INTERPRETED else 250
@@ -73,15 +82,12 @@ def test_these_are_all_policies_that_estimate() -> None:
 
 @pytest.mark.parametrize("policy", VARIANTS, ids=repr)
 def test_choices_equal_the_reference(policy: Policy) -> None:
-    for name, table in tables(3, HORIZON).items():
-        assert play(policy, table.tolist(), HORIZON) == play_naive(policy, table.tolist(), HORIZON), name
+    assert_equals_reference_on_tables(policy, HORIZON)
 
 
 @pytest.mark.parametrize("policy", VARIANTS, ids=repr)
 def test_choices_among_the_available_arms_equal_the_reference(policy: Policy) -> None:
-    for n_arms, horizon in ODD_SIZES:
-        table = tables(n_arms, horizon)["noise"].tolist()
-        assert play(policy, table, horizon) == play_naive(policy, table, horizon), (n_arms, horizon)
+    assert_equals_reference_on_odd_sizes(policy)
 
     for name in ("falling", "coins", "constant"):
         table = tables(4, HORIZON)[name].tolist()

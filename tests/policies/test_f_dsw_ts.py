@@ -20,7 +20,14 @@ from rotting.problems import Abrupt, Problem
 from rotting.problems.noise import Bernoulli
 from rotting.simulation.simulate import simulate
 from tests.conftest import FEW, INTERPRETED
-from tests.helpers.games import ODD_SIZES, changing_arms, play, play_naive, tables, tied_tables
+from tests.helpers.games import (
+    assert_equals_reference_on_odd_sizes,
+    assert_equals_reference_on_tables,
+    changing_arms,
+    play,
+    play_naive,
+    tied_tables,
+)
 from tests.reference.forgetting import Timed
 from tests.reference.policy import Draws, argmax, to_unit
 from tests.reference.thompson import Stream
@@ -83,11 +90,8 @@ POLICIES = [
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_choices_equal_the_reference(policy: AnyPolicy) -> None:
-    for name, table in tables(3, ROUNDS).items():
-        assert play(policy, table.tolist(), ROUNDS) == play_naive(policy, table.tolist(), ROUNDS), name
-    for n_arms, rounds in ODD_SIZES:
-        rows = tables(n_arms, rounds)["noise"].tolist()
-        assert play(policy, rows, rounds) == play_naive(policy, rows, rounds), (n_arms, rounds)
+    assert_equals_reference_on_tables(policy, ROUNDS)
+    assert_equals_reference_on_odd_sizes(policy)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)

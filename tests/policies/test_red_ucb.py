@@ -15,7 +15,14 @@ from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.red_ucb import RedUCB
 from rotting.policy import Reason
 from tests.conftest import FEW
-from tests.helpers.games import ODD_SIZES, play, play_naive, tables, tied_tables
+from tests.helpers.games import (
+    assert_equals_reference_on_odd_sizes,
+    assert_equals_reference_on_tables,
+    play,
+    play_naive,
+    tables,
+    tied_tables,
+)
 from tests.helpers.variants import HORIZON
 from tests.reference.policy import Policy, argmax
 
@@ -59,11 +66,8 @@ def explained(policy: RedUCB, rewards: Sequence[float], t: int) -> Reason:
 
 @pytest.mark.parametrize("policy", VARIANTS, ids=repr)
 def test_choices_with_other_parameters_equal_the_reference(policy: RedUCB) -> None:
-    for name, table in tables(3, HORIZON).items():
-        assert play(policy, table.tolist(), HORIZON) == play_naive(policy, table.tolist(), HORIZON), name
-    for n_arms, horizon in ODD_SIZES:
-        table = tables(n_arms, horizon)["offset"].tolist()
-        assert play(policy, table, horizon) == play_naive(policy, table, horizon), (n_arms, horizon)
+    assert_equals_reference_on_tables(policy, HORIZON)
+    assert_equals_reference_on_odd_sizes(policy, "offset")
 
 
 @pytest.mark.parametrize("policy", VARIANTS, ids=repr)

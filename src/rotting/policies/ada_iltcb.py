@@ -104,10 +104,7 @@ class AdaILTCB(Policy):
     restless = True
     cost = "O(K log t)"
     memory = "O(K log t + t)"
-
-    def check(self) -> None:
-        """Refuse an empty range."""
-        check_range(self)
+    check = check_range
 
 
 class State(NamedTuple):

@@ -10,6 +10,7 @@ from rotting.common.rules import COUNT, FINITE, FRACTION, option
 from rotting.kernels.elementary import ceil, exp, log, power
 from rotting.kernels.exact_sums import add
 from rotting.parts.discounts import Discounted, add_discounted, discount_to, forget_discounted, new_discounted, start_discounted
+from rotting.parts.first_pulls import first_new
 from rotting.parts.posteriors import sample
 from rotting.parts.reward_scale import BOUNDED, OUTSIDE, check_range, to_unit
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
@@ -109,29 +110,21 @@ def aggregate(p: Params, x: float, y: float) -> float:
     return 0.5 * (x + y)
 
 
-def first_new(s: State, arms: Ints) -> int:
-    """Return where in `arms` the first arm never pulled is, or -1."""
-    for k in range(arms.size):
-        if s.pulls[arms[k]] == 0:
-            return k
-    return -1
-
-
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     discount_to(s.discounted, t)
-    best = first_new(s, arms)
-    if best >= 0:
-        return int(arms[best])
+    arm = first_new(s, arms)
+    if arm >= 0:
+        return arm
     largest, draw = -1.0, 0
-    for k in range(arms.size):
-        a, b = discounted_posterior(p, s, t, arms[k])
+    for i in arms:
+        a, b = discounted_posterior(p, s, t, i)
         x, draw = sample(BOUNDED, a, b, key, t, draw)
-        a, b = window_posterior(p, s, arms[k])
+        a, b = window_posterior(p, s, i)
         y, draw = sample(BOUNDED, a, b, key, t, draw)
         value = aggregate(p, 1.0 / (1.0 + exp(-x)), 1.0 / (1.0 + exp(-y)))  # samples are log-odds
         if value > largest:  # strictly: ties go to the lowest arm
-            best, largest = k, value
-    return int(arms[best])
+            arm, largest = int(i), value
+    return arm
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
@@ -174,7 +167,7 @@ def propensities(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
     new = first_new(s, arms)
     if new >= 0:
         for k in range(arms.size):
-            out[k] = 1.0 if k == new else 0.0
+            out[k] = 1.0 if arms[k] == new else 0.0
         return
     discount_to(s.discounted, t)
     shapes = np.empty((arms.size, 4))  # a and b of x, a and b of y

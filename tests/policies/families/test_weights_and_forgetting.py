@@ -23,7 +23,16 @@ from rotting.problems import Problem
 from rotting.registry import from_json
 from rotting.simulation.simulate import simulate
 from tests.conftest import FEW
-from tests.helpers.games import ODD_SIZES, changing_arms, play, play_naive, some, tables, tied_tables
+from tests.helpers.games import (
+    assert_equals_reference_on_odd_sizes,
+    assert_equals_reference_on_tables,
+    changing_arms,
+    play,
+    play_naive,
+    some,
+    tables,
+    tied_tables,
+)
 from tests.helpers.variants import HORIZON, RANDOMISED, WINDOWED
 
 VARIANTS = RANDOMISED + WINDOWED
@@ -31,15 +40,12 @@ VARIANTS = RANDOMISED + WINDOWED
 
 @pytest.mark.parametrize("policy", VARIANTS, ids=repr)
 def test_choices_equal_the_reference(policy: Policy) -> None:
-    for name, table in tables(3, HORIZON).items():
-        assert play(policy, table.tolist(), HORIZON) == play_naive(policy, table.tolist(), HORIZON), name
+    assert_equals_reference_on_tables(policy, HORIZON)
 
 
 @pytest.mark.parametrize("policy", VARIANTS, ids=repr)
 def test_odd_sizes_and_changing_arms_equal_the_reference(policy: Policy) -> None:
-    for n_arms, horizon in ODD_SIZES:
-        table = tables(n_arms, horizon)["noise"].tolist()
-        assert play(policy, table, horizon) == play_naive(policy, table, horizon), (n_arms, horizon)
+    assert_equals_reference_on_odd_sizes(policy)
 
     table = tables(4, HORIZON)["falling"].tolist()
     assert play(policy, table, HORIZON, available=changing_arms) == play_naive(policy, table, HORIZON, changing_arms)
