@@ -26,8 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("representative"):
-        left_out = [item for item in items if is_represented(item.nodeid)]
-        config.hook.pytest_deselected(items=left_out)
+        config.hook.pytest_deselected(items=[item for item in items if is_represented(item.nodeid)])
         items[:] = [item for item in items if not is_represented(item.nodeid)]
     if hasattr(config, "workerinput"):  # one of several workers: each gets a row of tests
         items[:] = by_share(items, lambda item: item.nodeid)

@@ -26,13 +26,11 @@ def changed_files(commit: str) -> list[str]:
     return [path for path in "".join(outputs).splitlines() if (ROOT / path).is_file()]
 
 
-def _importers(path: str) -> list[str]:
+def _importers(path: str, graph: grimp.ImportGraph) -> list[str]:
     """Return the files of the modules that import a module of the library."""
-    graph = grimp.build_graph("rotting")
     name = ".".join(PurePosixPath(path).relative_to("src").with_suffix("").parts).removesuffix(".__init__")
     found = (each.replace(".", "/") for each in sorted(graph.find_modules_that_directly_import(name)))
-    files = (f"src/{each}.py" if (ROOT / f"src/{each}.py").exists() else f"src/{each}/__init__.py" for each in found)
-    return list(files)
+    return [f"src/{each}.py" if (ROOT / f"src/{each}.py").exists() else f"src/{each}/__init__.py" for each in found]
 
 
 def _test_file(path: str) -> Iterator[str]:
@@ -48,7 +46,8 @@ def files_to_test(changed: Iterable[str]) -> list[str]:
     tests = [path for path in changed if PurePosixPath(path).match("tests/**/test_*.py")]
     modules = [path for path in changed if path.startswith(SOURCE) and path.endswith(".py")]
     own = [each for path in modules for each in (*_test_file(path), path)]
-    others = [each for path in modules for importer in _importers(path) for each in _test_file(importer)]
+    graph = grimp.build_graph("rotting")
+    others = [each for path in modules for importer in _importers(path, graph) for each in _test_file(importer)]
     return list(dict.fromkeys((*tests, *own, *ALWAYS, *others)))
 
 

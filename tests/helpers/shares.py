@@ -30,6 +30,7 @@ def _letters(text: str) -> str:
     return re.sub("[^a-z0-9]", "", text.lower())
 
 
+@cache
 def share(node: str) -> str:
     """Return the name of the share that a test belongs to, by its node id.
 
@@ -48,7 +49,8 @@ def share(node: str) -> str:
         if path.startswith(whole):
             return whole
     for text in (test.partition("[")[2], path.rpartition("/")[2]):
-        found = next((name for name in _policies() if name in _letters(text)), None)
+        letters = _letters(text)
+        found = next((name for name in _policies() if name in letters), None)
         if found is not None:
             return found
     return path
