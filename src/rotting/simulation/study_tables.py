@@ -89,13 +89,13 @@ def overall_table(points: StudyPoints) -> Table:
 
 def _with_problems(points: StudyPoints, heading: tuple[str], columns: list[Column], rows: list[dict[str, Any]]) -> Table:
     """Return a table whose first columns are the parameters of the problems, and the reference if there are several."""
-    first = [_value_column(name, short_texts(values)) for name, values in points.parameters.items()]
+    first = [_parameter_column(name, short_texts(values)) for name, values in points.parameters.items()]
     if points.has_both_references:
         first.append(Column("reference", lambda row: kind_of(row["reference"])))
     return Table(heading, (*first, *columns), rows, left=len(first) + 1, notes=points.notes())
 
 
-def _value_column(name: str, texts: dict[Any, str]) -> Column:
+def _parameter_column(name: str, texts: dict[Any, str]) -> Column:
     return Column(name, lambda row: texts[row[name]])
 
 

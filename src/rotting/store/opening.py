@@ -36,7 +36,7 @@ class Opened(NamedTuple):
     reader: EventReader
     appender: EventAppender
     mark_problem: MarkProblem | None
-    """Why acknowledged events are or may be missing; empty if they are not."""
+    """Why acknowledged events are or may be missing; None if they are not."""
 
 
 def open_reader(database: Database) -> Opened:
