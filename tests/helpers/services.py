@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rotting.service.application import Application
-from rotting.service.server import Service, Settings
+from rotting.service.server import Service, ServiceSettings
 from rotting.store.host import Host
 
 SONGS = {"policy": "ucb1", "params": {"sigma": 0.5}, "arms": ["jazz", "rock", "folk"]}
@@ -102,7 +102,7 @@ class Running:
 @contextmanager
 def running(path: Path, **settings: Any) -> Iterator[Running]:
     """Run a service on a store."""
-    service = Service(path, Settings(port=0, **settings), print)
+    service = Service(path, ServiceSettings(port=0, **settings), print)
     ready, stop = threading.Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
     failed: list[BaseException] = []

@@ -14,7 +14,7 @@ from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.decisions import Key
 from rotting.live.ledger import Entry
-from rotting.live.saved_state import Parts
+from rotting.live.saved_state import StateParts
 from rotting.policy import Policy
 from rotting.registry import make
 from rotting.store.durable import DurableBandit
@@ -36,7 +36,7 @@ def test_to_decide_and_reward_at_once_is_to_pull_and_update(policy: Policy) -> N
     rounds = affordable(policy, 60)
 
     def same() -> bool:
-        one, other = (states.to_json(Parts.of(each._state).learner.state) for each in (simple, full))
+        one, other = (states.to_json(StateParts.of(each._state).learner.state) for each in (simple, full))
         return one == other
 
     for k in range(rounds):

@@ -178,7 +178,7 @@ def test_decisions_go_on_while_another_thread_asks(slow: str, monkeypatch: pytes
         return waiting
 
     if slow == "get_state":
-        monkeypatch.setattr(saved_state.Parts, "to_json", wait(saved_state.Parts.to_json))
+        monkeypatch.setattr(saved_state.StateParts, "to_json", wait(saved_state.StateParts.to_json))
     elif slow == "explain":
         monkeypatch.setattr(Learner, "explain", wait(Learner.explain))
     else:

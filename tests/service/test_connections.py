@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rotting.service.connections import Limits, _JoiningTransport
+from rotting.service.connections import ConnectionLimits, _JoiningTransport
 from rotting.service.tokens import new_token
 from tests.helpers.services import SONGS, Client, Running, running
 
@@ -184,7 +184,7 @@ def test_trailers_are_no_headers(tmp_path: Path) -> None:
 
 
 def test_idle_connections_make_room_for_others(tmp_path: Path) -> None:
-    with running(tmp_path / "songs.rot", limits=Limits(connections=6, per_client=4)) as service:
+    with running(tmp_path / "songs.rot", limits=ConnectionLimits(connections=6, per_client=4)) as service:
         idle = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(20)]
         try:
             client = service.client()
@@ -206,7 +206,7 @@ def test_idle_connections_make_room_for_others(tmp_path: Path) -> None:
 
 
 def test_a_busy_server_says_so_to_one_connection_too_many(service: Running, tmp_path: Path) -> None:
-    with running(tmp_path / "more.rot", limits=Limits(connections=2)) as busy:
+    with running(tmp_path / "more.rot", limits=ConnectionLimits(connections=2)) as busy:
         streams = [socket.create_connection(("127.0.0.1", busy.port)) for _ in range(2)]
         try:
             for each in streams:
@@ -221,13 +221,13 @@ def test_a_busy_server_says_so_to_one_connection_too_many(service: Running, tmp_
 
 
 def test_a_head_that_comes_too_slowly_is_refused(tmp_path: Path) -> None:
-    with running(tmp_path / "songs.rot", limits=Limits(head_seconds=0.5)) as service:
+    with running(tmp_path / "songs.rot", limits=ConnectionLimits(head_seconds=0.5)) as service:
         assert statuses(service.raw(b"GET /livez HTTP/1.1\r\nHost:", until_closed=True)) == [408]
         assert service.raw(b"", until_closed=True) == b""  # nothing was sent at all
 
 
 def test_a_client_that_does_not_read_is_dropped(tmp_path: Path) -> None:
-    with running(tmp_path / "songs.rot", limits=Limits(write_seconds=0.5)) as service:
+    with running(tmp_path / "songs.rot", limits=ConnectionLimits(write_seconds=0.5)) as service:
         client = service.client()
         arms = [f"{'long ' * 30}{k}" for k in range(2_000)]
         assert client("PUT", "/v1/bandits/songs", {**SONGS, "arms": arms}).status == 201

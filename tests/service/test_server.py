@@ -22,7 +22,7 @@ from rotting.cli import main
 from rotting.errors import InvalidValueError
 from rotting.service.admission import is_loopback
 from rotting.service.application import Application
-from rotting.service.server import Service, Settings, bind_sockets
+from rotting.service.server import Service, ServiceSettings, bind_sockets
 from rotting.store.sqlite import SQLiteStore
 from tests.conftest import STRESS
 from tests.helpers.command import process
@@ -226,22 +226,24 @@ def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
 
 
 def test_the_command_line_and_the_application_have_the_defaults_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    served: list[Settings] = []
+    served: list[ServiceSettings] = []
     monkeypatch.setattr("rotting.service.server.serve", lambda path, settings, say: served.append(settings))
     assert main(["serve", "songs.rot"]) == 0
-    assert served == [Settings()]
+    assert served == [ServiceSettings()]
     defaults = {
-        name: each.default for name, each in inspect.signature(Application).parameters.items() if name in Settings._fields
+        name: each.default
+        for name, each in inspect.signature(Application).parameters.items()
+        if name in ServiceSettings._fields
     }
     assert len(defaults) > 5
-    assert defaults == {name: getattr(Settings(), name) for name in defaults}
+    assert defaults == {name: getattr(ServiceSettings(), name) for name in defaults}
 
 
 def test_a_bind_to_other_machines_needs_tokens(tmp_path: Path) -> None:
     for host in ("0.0.0.0", "::", "192.168.1.1", "example.org"):
         assert not is_loopback(host)
         with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine alone.*got '"):
-            Service(tmp_path / "songs.rot", Settings(host=host), print)
+            Service(tmp_path / "songs.rot", ServiceSettings(host=host), print)
     with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine, got '127.0.0.1.invalid': "):
         bind_sockets("127.0.0.1.invalid", 0)
     with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine, got '192.0.2.1': "):

@@ -16,10 +16,10 @@ from rotting.errors import (
     StoreFullError,
     StoreLockedError,
 )
-from rotting.live.saved_state import Parts
+from rotting.live.saved_state import StateParts
 from rotting.store.host import Host
 from rotting.store.hosted import Hosted
-from rotting.store.protocol import Event
+from rotting.store.protocol import StoredEvent
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.stores import KINDS, newest, place
@@ -258,7 +258,7 @@ def test_a_long_log_gets_a_snapshot_while_bandits_are_used(tmp_path: Path, monke
     host.write(batch)
     assert host.written(batch) == [hosted]
     assert host.written(batch) == []  # it is being saved
-    host.save_snapshot(hosted, hosted.last_number, Parts.of(hosted.state))
+    host.save_snapshot(hosted, hosted.last_number, StateParts.of(hosted.state))
     with SQLiteStore(path, readonly=True) as store:
         found = newest(store, "songs")
         assert found is not None
@@ -305,7 +305,7 @@ def test_notes_are_held_in_memory_only_until_they_are_written(tmp_path: Path, mo
     host.written(batch)
     looked_up, note = list[str](), SQLiteStore.note
 
-    def noted(store: SQLiteStore, bandit: str, name: str) -> Event | None:
+    def noted(store: SQLiteStore, bandit: str, name: str) -> StoredEvent | None:
         looked_up.append(name)
         return note(store, bandit, name)
 

@@ -18,7 +18,7 @@ from rotting.errors import (
     StoreLockedError,
     StoreReadOnlyError,
 )
-from rotting.store.protocol import Event, Snapshot, Store
+from rotting.store.protocol import Snapshot, Store, StoredEvent
 from rotting.store.verify import verify
 from tests.helpers.stores import KINDS, Place, newest, numbered, place, says
 
@@ -46,7 +46,7 @@ def test_events_come_back_as_they_were_given_after_reopening(here: Place) -> Non
         assert (store.id, store.last, store.epoch) == (name, 3, 2)
         assert store.bandits() == {"songs": {"arms": ["a", "b"], "seed": 0}}
         assert list(store.read()) == before
-        assert before[0] == Event(1, 1, "songs", {"decided": "a", "p": 0.1 + 0.2, "é": [1, None, True, {"x": []}]})
+        assert before[0] == StoredEvent(1, 1, "songs", {"decided": "a", "p": 0.1 + 0.2, "é": [1, None, True, {"x": []}]})
         assert store.append(numbered(4, 4)) == 4
         assert [event.epoch for event in store.read()] == [1, 1, 1, 2]
         assert verify(store).problems == ()
@@ -343,10 +343,10 @@ def test_a_store_does_what_a_list_does(kind: str, script: list[tuple[str, Any]])
     with TemporaryDirectory() as folder:
         here = place(kind, Path(folder))
         store, kept, epoch = started(here), None, 1
-        log: list[Event] = []
+        log: list[StoredEvent] = []
         for what, given_ in script:
             if what == "append":
-                log += [Event(len(log) + 1 + i, epoch, "songs", payload) for i, payload in enumerate(given_)]
+                log += [StoredEvent(len(log) + 1 + i, epoch, "songs", payload) for i, payload in enumerate(given_)]
                 assert store.append(("songs", payload) for payload in given_) == len(log)
             elif what == "snapshot":
                 kept = Snapshot(len(log), given_)

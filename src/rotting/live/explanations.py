@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Column, FormattedTable
 
 
 class ArmExplanation(NamedTuple):
@@ -29,10 +29,10 @@ class Explanation(dict[Hashable, ArmExplanation]):
     def _repr_html_(self) -> str:
         return self._table()._repr_html_()
 
-    def _table(self) -> Table:
+    def _table(self) -> FormattedTable:
         def number(name: str) -> Column:
             return Column(name, lambda row: f"{row[name]:.6g}")
 
         rows = [{"arm": arm, **explanation._asdict()} for arm, explanation in self.items()]
         columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, ArmExplanation._fields))
-        return Table((), columns, rows)
+        return FormattedTable((), columns, rows)

@@ -16,7 +16,7 @@ from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.live.preview import Preview
 from rotting.live.processes import Guard
 from rotting.live.reward_rule import RewardRule
-from rotting.live.saved_state import Parts
+from rotting.live.saved_state import StateParts
 from rotting.policy import Policy
 
 
@@ -179,5 +179,5 @@ class BanditView:
     def get_state(self) -> dict[str, Any]:
         """Return the policy, the arms, the statistics, the decisions and the randomness as JSON-able data, for `from_state`."""
         with self._guard.lock:
-            parts = Parts.of(self._state)
+            parts = StateParts.of(self._state)
         return parts.to_json()

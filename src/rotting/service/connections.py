@@ -30,7 +30,7 @@ _SENT_AT_ONCE = 16_384  # bytes: a smaller part of a response waits for the next
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class Limits(NamedTuple):
+class ConnectionLimits(NamedTuple):
     """Limits on connections."""
 
     connections: int = 1_024  # at the same time
@@ -55,7 +55,7 @@ def parse_networks(addresses: Iterable[str]) -> tuple[Network, ...]:
 class ConnectionGuard:
     """All connections of a server, and the limits they share; trusted proxies may have any number of connections."""
 
-    def __init__(self, limits: Limits, proxies: Iterable[Network] = ()) -> None:
+    def __init__(self, limits: ConnectionLimits, proxies: Iterable[Network] = ()) -> None:
         self.limits = limits
         self.refused = 0
         """Connections that were refused or dropped because there were too many."""

@@ -12,7 +12,7 @@ from rotting.errors import InvalidValueError
 from rotting.service import messages as m
 from rotting.service import pages
 from rotting.service.problem_documents import broken_rule
-from rotting.service.tokens import Scope
+from rotting.service.tokens import TokenScope
 
 _NAMES = {"name": re.compile(m.NAME), "arm": re.compile(r"(?s).{1,200}\Z")}
 _RULES = {"name": "1 to 100 letters, digits or ._~-, and not . or ..", "arm": "1 to 200 characters"}
@@ -75,7 +75,7 @@ class Route(NamedTuple):
     path: str  # with parameters in braces
     handler: str  # the name of the method that responds
     summary: str  # one line for the OpenAPI document
-    scope: Scope | None  # that a token needs; None if no token is needed
+    scope: TokenScope | None  # that a token needs; None if no token is needed
     body: Any = None  # the type of the request body; None if there must be none
     needs_body: bool = True  # whether the request must have a body
     query: Any = None  # the type of the query; None if there must be none

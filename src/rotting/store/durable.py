@@ -10,7 +10,7 @@ from rotting.errors import InvalidValueError, RottingError, StoreFailedError
 from rotting.live.arms import check_iterable, restore_arm
 from rotting.live.bandit import Bandit
 from rotting.live.processes import Guard
-from rotting.live.saved_state import Parts
+from rotting.live.saved_state import StateParts
 from rotting.live.state import BanditState
 from rotting.live.view import BanditView
 from rotting.policy import Policy
@@ -51,12 +51,12 @@ class DurableBandit(Bandit):
         self._unsaved += len(events)
         if self._unsaved >= limits.SNAPSHOT_EVENTS and (self._snapshot is None or not self._snapshot.is_alive()):
             # In a thread, so that the next decisions do not wait for the disk.
-            arguments = (number, Parts.of(self._recorder.state))
+            arguments = (number, StateParts.of(self._recorder.state))
             self._snapshot = threading.Thread(target=self._save_snapshot, args=arguments, name="rotting-snapshot")
             self._unsaved = 0
             self._snapshot.start()
 
-    def _save_snapshot(self, number: int, parts: Parts) -> None:
+    def _save_snapshot(self, number: int, parts: StateParts) -> None:
         with suppress(RottingError):  # no room, or closed: the log has every event, so nothing is lost
             self._store.save_snapshot(self._name, number, parts.to_json())
 
@@ -70,7 +70,7 @@ class DurableBandit(Bandit):
         parts = None
         try:
             with self._recorder.lock:
-                parts, number = Parts.of(self._recorder.state) if self._unsaved else None, self._store.last
+                parts, number = StateParts.of(self._recorder.state) if self._unsaved else None, self._store.last
                 self._recorder.shut("the bandit is closed: open it again")
         except StoreFailedError:
             pass  # it was closed before
