@@ -134,7 +134,7 @@ def test_a_store_that_is_too_damaged_to_be_opened_failed(played: str, capsys: py
     ("arguments", "message"),
     [
         (["nowhere.rot"], "no such store: "),
-        (["."], "must be a store, but it is a folder"),
+        (["."], "is not a store: it is a folder"),
         (["songs.rot", "--bandit", "song"], "bandit must be one of ['films', 'songs'], got 'song'"),
         (["songs.rot", "--after", "-1"], "after must be a whole number, 0 or more, got -1"),
         (["songs.rot", "--after", "x"], "after must be a whole number, 0 or more, got 'x'"),

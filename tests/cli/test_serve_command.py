@@ -36,7 +36,7 @@ def test_what_cannot_be_served_is_refused_in_one_line(
 def test_a_file_that_is_no_store_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "songs.rot").write_text("songs")
     assert main(["serve", str(tmp_path / "songs.rot")]) == 2
-    assert "must be a store" in capsys.readouterr().err
+    assert "is not a store" in capsys.readouterr().err
 
 
 def test_a_token_is_printed_once_and_kept_as_a_digest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

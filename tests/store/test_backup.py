@@ -115,7 +115,7 @@ def test_what_cannot_be_copied_is_told(path: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidTypeError, match="^copy must be the path of a file, got None$"):
         backup(path, None)  # type: ignore[arg-type]
     (tmp_path / "text.rot").write_text("dear diary\n" * 500)
-    with pytest.raises(StoreError, match="must be a store, but it is not a database$"):
+    with pytest.raises(StoreError, match="is not a store: it is not a database$"):
         backup(tmp_path / "text.rot", tmp_path / "copy.rot")
     assert {each.name for each in tmp_path.iterdir() if each.name.startswith((".", "copy"))} == set()
 

@@ -46,7 +46,7 @@ def test_what_is_no_store_is_refused_and_left_alone(
     path = tmp_path / "songs.rot"
     make(path)
     before = None if path.is_dir() else path.read_bytes()
-    with pytest.raises(NotAStoreError, match=f"^{path} must be a store, but {why}$"):
+    with pytest.raises(NotAStoreError, match=f"^{path} is not a store: {why}$"):
         SQLiteStore(path, readonly)
     assert before is None or path.read_bytes() == before
     assert not path.with_name("songs.rot-lock").exists()

@@ -25,7 +25,7 @@ from rotting.service.decision_handlers import DecisionHandlers
 from rotting.service.decoding import BodyDecoder, decode_query
 from rotting.service.event_stream import EventStreams
 from rotting.service.metrics import Metrics
-from rotting.service.problem_documents import broken_rule
+from rotting.service.problem_documents import ProblemError, broken_rule
 from rotting.service.read_handlers import ReadHandlers
 from rotting.service.requests import ByteBudget, Receive, Request, Response, Scope, Send
 from rotting.service.tokens import TokenFile
@@ -152,9 +152,9 @@ class Application:
         if self.host.trouble is not None:
             raise self.host.trouble.with_traceback(None)
         if self._committer.stalled > _STALLED:
-            raise broken_rule("store-failed", "a write", f"end within {_STALLED:g} s", got="one that is still running")
+            raise ProblemError("store-failed", f"a write to the store has been running for more than {_STALLED:g} s")
         if self._stopping.is_set():
-            raise broken_rule("stopping", "the service", "be running", got="a signal to end")
+            raise ProblemError("stopping", "the service is shutting down")
 
     def _read_gauges(self) -> dict[str, float]:
         own = {"requests_running": float(self._transport.running), "commit_stalled_seconds": self._committer.stalled}

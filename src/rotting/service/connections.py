@@ -176,8 +176,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._waiting_since = time.monotonic()
         if not self.guard.admit(self):
             limits = self.guard.limits
-            rule = f"be at most {limits.connections}, and {limits.per_client} per client"
-            self._refuse(broken_rule("overloaded", "connections", rule, got="one more", retry_after="1"))
+            reason = f"too many connections: at most {limits.connections} can be open, and {limits.per_client} per client"
+            self._refuse(ProblemError("overloaded", reason, retry_after="1"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release the connection."""

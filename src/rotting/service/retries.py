@@ -122,7 +122,7 @@ def field(data: Any, name: str, *kinds: type) -> Any:
 def _unreadable(response: ClientResponse) -> ServiceError:
     length = f" ({len(response.content)} bytes)" if len(response.content) > 60 else ""
     return ServiceError(
-        f"the service must respond with JSON as documented, got status {response.status} and {response.content[:60]!r}{length}"
+        f"the response is not JSON as documented: status {response.status} and {response.content[:60]!r}{length}"
     )
 
 
@@ -156,7 +156,7 @@ def _invalid_value(document: dict[str, Any], status: int) -> InvalidValueError:
 def _result(call: Call[T], response: ClientResponse, is_retry: bool) -> T | Call[T]:
     """Return the result in a response, or raise the exception for a problem."""
     if len(response.content) > MAX_CONTENT:
-        raise ServiceError(f"the service must respond with at most {MAX_CONTENT} bytes, got more")
+        raise ServiceError(f"the response has more than {MAX_CONTENT} bytes")
     if response.status == 404 and call.missing_is_done and is_retry:
         return call.parse(None)
     if not 200 <= response.status < 300:
